@@ -29,32 +29,35 @@ std::string leads_text(std::span<const std::int64_t> leads) {
   return cat(leads.size(), " steps, from lead ", leads.front(), " s to ", leads.back(), " s");
 }
 
-Result<std::vector<std::int64_t>> FilesDefinition::around(std::int64_t lead) const {
-  const auto next = std::ranges::lower_bound(leads, lead);
-  if (next != leads.end() && *next == lead) return std::vector{lead};
-  const bool is_between = next != leads.begin() && next != leads.end();
+Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::int64_t> there,
+                                                          std::int64_t lead) const {
+  const auto next = std::ranges::lower_bound(there, lead);
+  if (next != there.end() && *next == lead) return std::vector{lead};
+  if (follows && next == there.end()) return std::vector<std::int64_t>();
+  const bool is_between = next != there.begin() && next != there.end();
   if (is_linear && is_between) return std::vector{*std::prev(next), *next};
-  if (follows && next == leads.end()) return std::vector{lead};
-  if (leads.empty())
-    return Status(Code::argument, cat("there is no step at lead ", lead, " s: the files have none"));
-  std::string near = cat("there are ", leads_text(leads));
-  if (is_between) near += cat("; the nearest are at ", *std::prev(next), " s and ", *next, " s");
-  if (is_between) near += ", and between=linear interpolates";
+  std::string near = cat("the files have ", leads_text(there));
+  if (is_between)
+    near += cat("; the nearest are at ", *std::prev(next), " s and ", *next,
+                " s, and between=linear interpolates");
   return Status(Code::argument, cat("there is no step at lead ", lead, " s: ", near));
 }
 
-std::vector<std::int64_t> FilesDefinition::wanted(std::int64_t lead, bool backward) const {
-  const Result<std::vector<std::int64_t>> now = around(lead);
+std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there, std::int64_t lead,
+                                                  bool backward) const {
+  Result<std::vector<std::int64_t>> now = around(there, lead);
   if (!now.is_ok()) return {};
-  std::vector<std::int64_t> wanted = *now;
-  if (backward) {
-    const auto before = std::ranges::lower_bound(leads, wanted.front());
-    for (auto each = before; each != leads.begin() && std::ssize(wanted) < slots();)
+  std::vector<std::int64_t> wanted = std::move(*now);
+  // The step before a later one that may still come is needed with it.
+  if (wanted.empty() && is_linear && !there.empty()) wanted.push_back(there.back());
+  if (backward && !wanted.empty()) {
+    const auto before = std::ranges::lower_bound(there, wanted.front());
+    for (auto each = before; each != there.begin() && std::ssize(wanted) < slots();)
       wanted.push_back(*--each);
     return wanted;
   }
-  for (auto each = std::ranges::upper_bound(leads, wanted.back());
-       each != leads.end() && std::ssize(wanted) < slots(); ++each)
+  for (auto each = std::ranges::upper_bound(there, wanted.empty() ? lead : wanted.back());
+       each != there.end() && std::ssize(wanted) < slots(); ++each)
     wanted.push_back(*each);
   return wanted;
 }

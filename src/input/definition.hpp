@@ -23,18 +23,21 @@ struct FilesDefinition {
   bool is_linear = false;
   Index prefetch = 0;
   std::string cache;                // directory of inventories; "" = none
-  std::vector<std::int64_t> leads;  // of the steps that there are, ascending
+  std::vector<std::int64_t> leads;  // of the steps that the files had at the beginning, ascending
 
   [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member}; }
   [[nodiscard]] std::int64_t valid(std::int64_t lead) const { return to_seconds(base, calendar) + lead; }
   /// Returns how many steps are in memory at a time.
   [[nodiscard]] Index slots() const { return prefetch + (is_linear ? 2 : 1); }
-  /// Returns the steps of the files from which a step at `lead` is made: one, or the two around it. Returns
-  /// Code::argument, naming what there is, if there are none.
-  [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
+  /// Returns the steps of the files from which a step at `lead` is made, if the files have those that are
+  /// `there`: one, or the two around it. Returns none if it may still come, and Code::argument, naming what
+  /// there is, if it does not.
+  [[nodiscard]] Result<std::vector<std::int64_t>> around(std::span<const std::int64_t> there,
+                                                         std::int64_t lead) const;
   /// Returns those, and behind them the steps to read ahead, at most slots() in all. `backward`: the steps
   /// come in falling order.
-  [[nodiscard]] std::vector<std::int64_t> wanted(std::int64_t lead, bool backward) const;
+  [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there, std::int64_t lead,
+                                                 bool backward) const;
 
   void pack(Packer& out) const;
   static FilesDefinition unpack(Unpacker& in);

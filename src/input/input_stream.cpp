@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cmath>
 #include <ranges>
+#include <thread>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
+#include "sources/kept.hpp"
 
 namespace tailrace::input {
 
@@ -48,7 +50,8 @@ Result<std::unique_ptr<InputStream>> InputStream::open(const std::shared_ptr<fil
                                                        Opener open) {
   const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to open
   const std::string call = cat("tr_stream_open(\"", pattern, "\", \"", options, "\")");
-  if (open == nullptr) open = opener_of(*group, "");
+  const std::string cache = sources::cache_directory(group->settings().cache);
+  if (open == nullptr) open = opener_of(*group, cache);
   std::unique_ptr<InputStream> stream(new InputStream(group, pattern, std::move(open)));
   stream->epoch_ = epoch;
   Packer told;
@@ -58,7 +61,7 @@ Result<std::unique_ptr<InputStream>> InputStream::open(const std::shared_ptr<fil
     TR_TRY(request.status());
     if (!group->is_io_rank()) return {};
     const Result<FilesDefinition> found =
-        find_steps(group->service().session().streams_target(), *request, "", stream->open_);
+        find_steps(group->service().session().streams_target(), *request, cache, stream->open_);
     TR_TRY(found.status());
     found->pack(told);
     return {};
@@ -68,6 +71,10 @@ Result<std::unique_ptr<InputStream>> InputStream::open(const std::shared_ptr<fil
   Unpacker in(verdict.contributions.front());
   stream->files_ = FilesDefinition::unpack(in);
   stream->opened_ = std::make_shared<Files>(stream->files_, stream->open_);
+  const Result<OpenRequest> request = parse_open(pattern, options);
+  TR_TRY(request.status());
+  if (request->timeout_seconds) stream->timeout_ = *request->timeout_seconds * 1'000'000'000;
+  if (request->follows) stream->follower_ = std::make_unique<Follower>(stream->files_);
   stream->key_ = group->threads().new_own_key();
   stream->counters().is_input = 1;
   return stream;
@@ -194,7 +201,7 @@ InputStream::Field* InputStream::field_called(const std::string& name) {
 /// Has a thread read what the rings want, if there are threads.
 void InputStream::read_ahead() {
   executor::Threads& threads = group_->threads();
-  if (files_.prefetch == 0 || threads.waiting_threads() == 0) return;
+  if ((files_.prefetch == 0 && !files_.follows) || threads.waiting_threads() == 0) return;
   ++asked_;
   if (is_busy_.exchange(true)) return;
   const Status queued = guarded([&] {
@@ -209,24 +216,47 @@ void InputStream::work() {
   std::int64_t asked = 0;
   do {
     asked = asked_;
-    while (!is_closed_ && work_on_next()) continue;
+    while (!is_closed_ && (work_on_next(loaders()) || follow())) continue;
     is_busy_ = false;
   } while (asked_ != asked && !is_busy_.exchange(true));
 }
 
+std::vector<Loader*> InputStream::loaders() {
+  std::vector<Loader*> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& field : fields_)
+    if (field->loader != nullptr) all.push_back(field->loader.get());
+  return all;
+}
+
 /// Reads a record of the step that comes first, of any field. Returns false if there is none to read.
-bool InputStream::work_on_next() {
-  std::vector<Loader*> loaders;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& field : fields_)
-      if (field->loader != nullptr) loaders.push_back(field->loader.get());
-  }
+bool InputStream::work_on_next(const std::vector<Loader*>& loaders) {
   for (Index ahead = 0; ahead < files_.slots(); ++ahead) {
     for (Loader* const loader : loaders)
       if (loader->work_once(ahead, thread_scratch_)) return true;
   }
   return false;
+}
+
+/// Looks for steps that are still to come, and then rests. Returns false if none is wanted.
+bool InputStream::follow() {
+  if (follower_ == nullptr || is_closed_) return false;
+  const std::vector<Loader*> all = loaders();
+  if (all.empty() || !all.front()->ring().lacks_steps()) return false;
+  look_for_steps(all.front()->ring());
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return true;
+}
+
+/// Looks once, if it is the caller's turn on this node. `ring` is that of the first field.
+void InputStream::look_for_steps(Ring& ring) {
+  if (!ring.may_look()) return;
+  const std::lock_guard lock(look_mutex_);
+  const auto there = guarded([&]() -> Result<std::vector<std::int64_t>> {
+    return follower_->look(group_->service().session().streams_target(), open_, now());
+  });
+  if (!there.is_ok()) return;  // the next look may succeed
+  for (Loader* const loader : loaders()) loader->ring().add_steps(*there);
 }
 
 std::string InputStream::step_text() const { return cat("at lead ", lead_, " s"); }
@@ -243,15 +273,13 @@ void InputStream::begin(std::int64_t lead) {
   lead_ = lead;
   now_.reset();
   operation_ = 0;
-  const Result<std::vector<std::int64_t>> around = files_.around(lead);
-  if (!around.is_ok()) {
-    latch(around.status().in(call));
+  began_ = entered;
+  Result<std::vector<std::int64_t>> leads = around(lead);
+  if (!leads.is_ok()) {
+    latch(leads.status().in(call));
     return;
   }
-  now_ = Between{*around, 0};
-  if (around->size() == 2)
-    now_->weight =
-        static_cast<double>(lead - around->front()) / static_cast<double>(around->back() - around->front());
+  set_now(std::move(*leads));
   for (const auto& field : fields_) {
     if (field->loader == nullptr) continue;
     const std::int64_t first = field->loader->ring().begin(step_, lead);
@@ -263,6 +291,57 @@ void InputStream::begin(std::int64_t lead) {
   }
   read_ahead();
   counters().blocked += now() - entered;
+}
+
+void InputStream::set_now(std::vector<std::int64_t> leads) {
+  now_ = Between{std::move(leads), 0};
+  if (now_->leads.size() == 2)
+    now_->weight = static_cast<double>(lead_ - now_->leads.front()) /
+                   static_cast<double>(now_->leads.back() - now_->leads.front());
+}
+
+/// Returns the ring of the first field of which this node needs something, or nullptr.
+Ring* InputStream::any_ring() const {
+  for (const auto& field : fields_)
+    if (field->loader != nullptr) return &field->loader->ring();
+  return nullptr;
+}
+
+Result<std::vector<std::int64_t>> InputStream::around(std::int64_t lead) const {
+  Ring* const ring = any_ring();
+  if (ring != nullptr) return ring->around(lead);
+  return files_.around(files_.leads, lead);
+}
+
+/// Waits until the step has come, or it is clear that it does not.
+Status InputStream::await_step(Ring& ring) {
+  Status status;
+  group_->wait(
+      [&] {
+        const std::uint32_t ticket = ring.bell().ticket();
+        Result<std::vector<std::int64_t>> leads = ring.around(lead_);
+        status = leads.status();
+        const bool is_late = timeout_ >= 0 && now() - began_ >= timeout_;
+        if (status.is_ok() && leads->empty() && !is_late) {
+          look_for_steps(*any_ring());
+          group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(5));
+          return false;
+        }
+        ring.bell().cancel();
+        if (status.is_ok() && leads->empty())
+          status = Status(Code::timeout,
+                          cat("the step has not come within ", timeout_ / 1'000'000'000, " s (timeout=)"));
+        else if (status.is_ok())
+          set_now(std::move(*leads));
+        return true;
+      },
+      cat("the step of ", name_, " ", step_text(), " to come (follow=on)"));
+  if (status.code() != Code::timeout) return status;
+  const std::lock_guard lock(look_mutex_);
+  return follower_->last_failure().is_ok()
+             ? status
+             : Status(Code::timeout,
+                      cat(status.text(), "; a file could not be read: ", follower_->last_failure().text()));
 }
 
 void InputStream::get(const std::string& name, void* data, const streams::ArrayShape* shape) {
@@ -322,13 +401,18 @@ Result<const Share*> InputStream::share_of(Field& field, const streams::ArraySha
 }
 
 Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
-  const Result<std::vector<Index>> slots = slots_of(field);
-  TR_TRY(slots.status());
-  const Ring& ring = field.loader->ring();
+  Ring& ring = field.loader->ring();
+  bool is_late = now_->leads.empty();
+  if (is_late) {
+    const std::int64_t entered = now();
+    const Status come = await_step(ring);
+    counters().get_wait += now() - entered;
+    TR_TRY(come);
+  }
+  const std::vector<Index> slots = slots_of(field);
   const Index levels = std::ssize(ring.field().levels.values);
-  bool is_late = false;
   for (Index level = 0; level < levels; ++level) {
-    for (const Index slot : *slots) {
+    for (const Index slot : slots) {
       if (ring.state(slot, level) == Ring::State::ready) continue;
       is_late = true;
       const std::int64_t entered = now();
@@ -336,7 +420,7 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
       counters().get_wait += now() - entered;
       TR_TRY(status);
     }
-    copy_level(field, level, *slots, data + level * share.level_stride, share);
+    copy_level(field, level, slots, data + level * share.level_stride, share);
   }
   ++(is_late ? counters().gets_late : counters().gets_in_memory);
   return {};
@@ -344,7 +428,7 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
 
 /// Returns the slots of the steps that make this one. A slot is missing only until a worker has ended a task
 /// of the step that was there before.
-Result<std::vector<Index>> InputStream::slots_of(Field& field) {
+std::vector<Index> InputStream::slots_of(Field& field) {
   Ring& ring = field.loader->ring();
   std::vector<Index> slots;
   group_->wait(
@@ -434,7 +518,7 @@ Status InputStream::seek(std::int64_t lead) {
   const std::string call = cat("tr_stream_seek(\"", name_, "\", lead ", lead, " s)");
   const auto check = [&]() -> Status {
     if (in_step_) return {Code::state, "inside of a step: tr_stream_end comes first"};
-    return files_.around(lead).status();
+    return around(lead).status();
   };
   Status mine = std::exchange(latched_, Status());
   if (mine.is_ok()) mine = check().in(call);

@@ -61,7 +61,8 @@ class InputStream final {
     std::unique_ptr<node::NodeMemory> memory;
     std::unique_ptr<Loader> loader;  // none if the node needs nothing of the field
   };
-  /// The steps of the files that make the step of the program, and the weight of the second one.
+  /// The steps of the files that make the step of the program, and the weight of the second one. None if they
+  /// may still come.
   struct Between {
     std::vector<std::int64_t> leads;
     double weight = 0;
@@ -79,10 +80,17 @@ class InputStream final {
   void copy_level(Field& field, Index level, const std::vector<Index>& slots, std::byte* data,
                   const Share& share);
   Status wait_for(Field& field, Index slot, Index level);
-  Result<std::vector<Index>> slots_of(Field& field);
+  void set_now(std::vector<std::int64_t> leads);
+  [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
+  [[nodiscard]] Ring* any_ring() const;
+  Status await_step(Ring& ring);
+  void look_for_steps(Ring& ring);
+  bool follow();
+  [[nodiscard]] std::vector<Loader*> loaders();
+  std::vector<Index> slots_of(Field& field);
   void read_ahead();
   void work();
-  bool work_on_next();
+  bool work_on_next(const std::vector<Loader*>& loaders);
   void take_counts();
   [[nodiscard]] pipeline::Counters& counters() {
     return group_->service().session().statistics().streams[name_];
@@ -102,7 +110,11 @@ class InputStream final {
   std::atomic<bool> is_busy_{false};    // that thread has a job
   std::atomic<std::int64_t> asked_{0};  // how often it was asked to look
   std::atomic<bool> is_closed_{false};
-  sources::Scratch scratch_;  // of the program's thread
+  std::mutex look_mutex_;
+  std::unique_ptr<Follower> follower_;  // with follow=on; its mutex guards it
+  std::int64_t timeout_ = -1;           // nanoseconds; -1: none
+  std::int64_t began_ = 0;              // when the step was begun
+  sources::Scratch scratch_;            // of the program's thread
   sources::Scratch thread_scratch_;
   ByteVector between_;
   Status latched_;

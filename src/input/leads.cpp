@@ -6,10 +6,13 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "streams/index.hpp"
 
 namespace tailrace::input {
 
 namespace {
+
+constexpr std::int64_t settles_after = 2'000'000'000;  // nanoseconds
 
 using Names = std::map<std::int64_t, std::string>;  // by the least lead of the file
 
@@ -91,14 +94,16 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
   files.is_linear = request.is_linear;
   files.prefetch = request.prefetch;
   files.cache = cache;
-  const Result<Names> names = find_names(target, request, files.context());
-  TR_TRY(names.status());
-  if (names->empty()) {
-    if (!request.follows) return no_files(request, files.context());
-    if (!request.base)
-      return Status(Code::settings, "base= is missing, and there is no file yet that could tell it");
+  if (request.follows) {
+    Follower follower(files);
+    Result<std::vector<std::int64_t>> there = follower.look(target, open, 0);
+    TR_TRY(there.status());
+    files.leads = std::move(*there);
     return files;
   }
+  const Result<Names> names = find_names(target, request, files.context());
+  TR_TRY(names.status());
+  if (names->empty()) return no_files(request, files.context());
   if (!request.base) {
     const auto first = open(names->begin()->second);
     TR_TRY(first.status());
@@ -124,6 +129,52 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
   std::ranges::sort(files.leads);
   files.leads.erase(std::ranges::unique(files.leads).begin(), files.leads.end());
   return files;
+}
+
+Follower::Follower(const FilesDefinition& files) : files_(files) {
+  Result<streams::Pattern> pattern = streams::Pattern::parse(files.pattern);
+  if (pattern.is_ok()) request_.pattern = std::move(*pattern);
+}
+
+Result<std::vector<std::int64_t>> Follower::look(storage::Target& target, const Opener& open,
+                                                 std::int64_t now) {
+  const Result<Names> names = find_names(target, request_, files_.context());
+  TR_TRY(names.status());
+  std::vector<std::int64_t> all;
+  for (const auto& [lead, path] : *names) {
+    Seen& seen = seen_[path];
+    const Result<bool> ready = is_ready(target, path, seen, now);
+    if (!ready.is_ok()) failure_ = ready.status();
+    if (ready.is_ok() && *ready && !seen.is_read) {
+      const auto source = open(path);
+      seen.is_read = source.is_ok();
+      failure_ = source.status();
+      if (source.is_ok()) seen.leads = leads_in((*source)->inventory(), files_);
+    }
+    all.insert(all.end(), seen.leads.begin(), seen.leads.end());
+    // Steps come in their order: a later one would say that this file has no more.
+    if (!seen.is_read) break;
+  }
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
+
+/// Returns true if the file may be read.
+Result<bool> Follower::is_ready(storage::Target& target, const std::string& path, Seen& seen,
+                                std::int64_t now) {
+  const Result<std::string> index = streams::find_index(target, path);
+  TR_TRY(index.status());
+  const Result<std::optional<Bytes>> of_index = storage::size_if_there(target, *index);
+  TR_TRY(of_index.status());
+  // An index grows with each commit.
+  const Result<std::optional<Bytes>> size = *of_index ? of_index : storage::size_if_there(target, path);
+  TR_TRY(size.status());
+  if (size->value_or(0) != seen.size) seen = {size->value_or(0), now, false, std::move(seen.leads)};
+  if (*of_index) return true;
+  const Result<bool> marked = target.exists(path + ".ready");
+  TR_TRY(marked.status());
+  return *marked || now - seen.since >= settles_after;
 }
 
 }  // namespace tailrace::input

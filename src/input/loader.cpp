@@ -38,11 +38,18 @@ void Loader::work(const Ring::Claim& claim, sources::Scratch& scratch) {
 }
 
 Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
-  const Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
+  Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
   TR_TRY(file.status());
   const FieldDefinition& field = ring_.field();
   const double level = field.levels.values[static_cast<std::size_t>(claim.level)];
-  const Result<const sources::Record*> record = (*file)->find(ring_.files(), field, claim.lead, level);
+  Result<const sources::Record*> record = (*file)->find(ring_.files(), field, claim.lead, level);
+  if (!record.is_ok() && ring_.files().follows) {
+    // The file may have grown since it was opened.
+    files_->forget(claim.lead);
+    file = files_->at(claim.lead);
+    TR_TRY(file.status());
+    record = (*file)->find(ring_.files(), field, claim.lead, level);
+  }
   TR_TRY(record.status());
   const sources::Source& source = (*file)->source();
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];

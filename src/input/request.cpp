@@ -82,6 +82,10 @@ bool is_output_key(const std::string& key) {
 Status check_open(const OpenRequest& request) {
   if (request.timeout_seconds && !request.follows)
     return settings_error("timeout= is how long a step is waited for: it needs follow=on");
+  if (request.follows && !request.base)
+    return settings_error(
+        "follow=on needs the base time: there may be no file yet that could tell it; give it as "
+        "base=2026-03-01T00:00Z");
   if (request.pattern.uses_member() && !request.member)
     return settings_error("the pattern has {member}: say which one, as member=3");
   if (request.pattern.uses_time() && !request.base)

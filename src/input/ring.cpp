@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "base/text.hpp"
@@ -15,6 +16,16 @@ constexpr Bytes line = 64;
 
 Bytes round_up(Bytes bytes) { return (bytes + line - 1) / line * line; }
 
+/// Files that come while the stream is read may have this many steps more. The oldest are forgotten.
+constexpr Index most_new_leads = 16'384;
+
+constexpr std::int64_t first_pause = 10'000'000;  // nanoseconds
+constexpr std::int64_t longest_pause = 1'000'000'000;
+
+Index room_for_leads(const FilesDefinition& files) {
+  return std::ssize(files.leads) + (files.follows ? most_new_leads : 0);
+}
+
 ByteVector packed(const FilesDefinition& files, const FieldDefinition& field) {
   Packer out;
   files.pack(out);
@@ -24,10 +35,12 @@ ByteVector packed(const FilesDefinition& files, const FieldDefinition& field) {
 
 }  // namespace
 
-Ring::Places Ring::places_of(Bytes definition_bytes, Index slots, Index levels, Bytes level_bytes) {
+Ring::Places Ring::places_of(Bytes definition_bytes, Index leads, Index slots, Index levels,
+                             Bytes level_bytes) {
   Places places;
   places.definition = round_up(static_cast<Bytes>(sizeof(Head)));
-  places.slots = round_up(places.definition + definition_bytes);
+  places.leads = round_up(places.definition + definition_bytes);
+  places.slots = round_up(places.leads + leads * static_cast<Bytes>(sizeof(std::int64_t)));
   places.tasks = round_up(places.slots + slots * static_cast<Bytes>(sizeof(Slot)));
   places.values = round_up(places.tasks + slots * levels * static_cast<Bytes>(sizeof(Task)));
   places.end = places.values + slots * levels * round_up(level_bytes);
@@ -35,15 +48,16 @@ Ring::Places Ring::places_of(Bytes definition_bytes, Index slots, Index levels, 
 }
 
 Bytes Ring::bytes_for(const FilesDefinition& files, const FieldDefinition& field) {
-  return places_of(std::ssize(packed(files, field)), files.slots(), std::ssize(field.levels.values),
-                   field.level_bytes())
+  return places_of(std::ssize(packed(files, field)), room_for_leads(files), files.slots(),
+                   std::ssize(field.levels.values), field.level_bytes())
       .end;
 }
 
 void Ring::make(std::byte* memory, const FilesDefinition& files, const FieldDefinition& field) {
   const ByteVector definition = packed(files, field);
   const Index levels = std::ssize(field.levels.values);
-  const Places places = places_of(std::ssize(definition), files.slots(), levels, field.level_bytes());
+  const Places places =
+      places_of(std::ssize(definition), room_for_leads(files), files.slots(), levels, field.level_bytes());
   auto* const head = new (memory) Head();
   head->definition_bytes = std::ssize(definition);
   std::ranges::copy(definition, memory + places.definition);
@@ -51,18 +65,20 @@ void Ring::make(std::byte* memory, const FilesDefinition& files, const FieldDefi
     new (memory + places.slots + number * static_cast<Bytes>(sizeof(Slot))) Slot();
   for (Index number = 0; number < files.slots() * levels; ++number)
     new (memory + places.tasks + number * static_cast<Bytes>(sizeof(Task))) Task();
+  std::ranges::copy(files.leads, reinterpret_cast<std::int64_t*>(memory + places.leads));
+  head->leads = std::ssize(files.leads);
   if (!files.leads.empty()) head->lead = files.leads.front();
 }
 
 Ring::Ring(std::byte* memory, comm::Transport& transport) : memory_(memory), transport_(transport) {
-  const Places front = places_of(head().definition_bytes, 0, 0, 0);
+  const Places front = places_of(head().definition_bytes, 0, 0, 0, 0);
   Unpacker in({memory + front.definition, static_cast<std::size_t>(head().definition_bytes)});
   files_ = FilesDefinition::unpack(in);
   field_ = FieldDefinition::unpack(in);
   slots_ = files_.slots();
   levels_ = std::ssize(field_.levels.values);
   level_bytes_ = field_.level_bytes();
-  places_ = places_of(head().definition_bytes, slots_, levels_, level_bytes_);
+  places_ = places_of(head().definition_bytes, room_for_leads(files_), slots_, levels_, level_bytes_);
 }
 
 std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
@@ -93,6 +109,40 @@ void Ring::seek(std::int64_t step, std::int64_t lead) {
   plan();
 }
 
+Result<std::vector<std::int64_t>> Ring::around(std::int64_t lead) {
+  const shared::Locked lock(head().lock, transport_);
+  return files_.around(leads(), lead);
+}
+
+bool Ring::lacks_steps() {
+  const shared::Locked lock(head().lock, transport_);
+  return std::ssize(files_.wanted(leads(), head().lead, head().is_backward)) < files_.slots();
+}
+
+bool Ring::may_look() {
+  const std::int64_t now = transport_.now();
+  const shared::Locked lock(head().lock, transport_);
+  Head& all = head();
+  if (now < all.next_look) return false;
+  all.pause = std::clamp(2 * all.pause, first_pause, longest_pause);
+  all.next_look = now + all.pause;
+  return true;
+}
+
+void Ring::add_steps(std::span<const std::int64_t> more) {
+  const shared::Locked lock(head().lock, transport_);
+  std::vector<std::int64_t> all;
+  std::ranges::set_union(leads(), more, std::back_inserter(all));
+  if (std::ssize(all) == head().leads) return;
+  const Index room = room_for_leads(files_);
+  if (std::ssize(all) > room) all.erase(all.begin(), all.end() - room);
+  head().leads = std::ssize(all);
+  std::ranges::copy(all, leads().begin());
+  head().pause = 0;
+  plan();
+  bell().ring();
+}
+
 bool Ring::is_busy(Index number) const {
   for (Index level = 0; level < levels_; ++level)
     if (task(number, level).state.load(std::memory_order_relaxed) == State::loading) return true;
@@ -108,7 +158,7 @@ void Ring::take_for(Slot& taken, Index number, std::int64_t lead) {
 /// Gives the steps that are wanted slots. A slot into which somebody decodes stays until that is done, and
 /// the step that needs it waits. The caller has the lock.
 void Ring::plan() {
-  const std::vector<std::int64_t> wanted = files_.wanted(head().lead, head().is_backward);
+  const std::vector<std::int64_t> wanted = files_.wanted(leads(), head().lead, head().is_backward);
   for (Index number = 0; number < slots_; ++number) {
     Slot& each = slot(number);
     const auto found = std::ranges::find(wanted, each.lead);

@@ -42,6 +42,16 @@ class Ring {
   /// nothing if another rank has begun it.
   void seek(std::int64_t step, std::int64_t lead);
 
+  /// Does FilesDefinition::around() with the steps that the node knows of by now.
+  [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead);
+  /// Returns true if fewer steps are there than are wanted.
+  [[nodiscard]] bool lacks_steps();
+  /// Returns true if it is the caller's turn to look for new steps. One worker of the node does at a time,
+  /// and more and more seldom while none come.
+  bool may_look();
+  /// Adds the steps that the files have by now.
+  void add_steps(std::span<const std::int64_t> leads);
+
   enum class State : std::uint32_t { empty, wanted, loading, ready, failed };
   /// A task that the caller has claimed, and ends with finish().
   struct Claim {
@@ -78,6 +88,9 @@ class Ring {
     std::int64_t lead = 0;
     bool is_backward = false;
     bool has_started = false;  // the program has begun a step, or sought one
+    Index leads = 0;           // steps that are known
+    std::int64_t next_look = 0;
+    std::int64_t pause = 0;
   };
   struct Slot {
     std::int64_t lead = 0;
@@ -92,9 +105,9 @@ class Ring {
   };
   /// Where the parts of the memory begin.
   struct Places {
-    Bytes definition = 0, slots = 0, tasks = 0, values = 0, end = 0;
+    Bytes definition = 0, leads = 0, slots = 0, tasks = 0, values = 0, end = 0;
   };
-  static Places places_of(Bytes definition_bytes, Index slots, Index levels, Bytes level_bytes);
+  static Places places_of(Bytes definition_bytes, Index leads, Index slots, Index levels, Bytes level_bytes);
 
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(memory_); }
   [[nodiscard]] Slot& slot(Index number) const {
@@ -102,6 +115,9 @@ class Ring {
   }
   [[nodiscard]] Task& task(Index slot, Index level) const {
     return reinterpret_cast<Task*>(memory_ + places_.tasks)[slot * levels_ + level];
+  }
+  [[nodiscard]] std::span<std::int64_t> leads() const {
+    return {reinterpret_cast<std::int64_t*>(memory_ + places_.leads), static_cast<std::size_t>(head().leads)};
   }
   void plan();
   [[nodiscard]] bool is_busy(Index number) const;

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <sstream>
+#include <thread>
 
 #include "mpi/scene.hpp"
 #include "support/captured_stderr.hpp"
@@ -166,6 +166,222 @@ MPI_TEST(input, all_ranks_threads_and_servers_get_the_same) {
                                .type = TR_F64,
                                .hours = {0, 1, 1.5, 3, 5.25, 12, 11, 7}});
     });
+  }
+}
+
+/// A stream of one field, whose errors are looked at.
+class Small {
+ public:
+  Small(MPI_Comm compute, const std::string& pattern, const std::string& options,
+        const std::string& kind = "block")
+      : compute_(compute), array_(kind, compute, TR_F32) {
+    expect(tr_layout_georeference(array_.layout(), grid_keys));
+    expect(tr_stream_open(pattern.c_str(), (base + options).c_str(), &stream_));
+  }
+  ~Small() {
+    if (stream_ != nullptr) expect(tr_stream_close(&stream_));
+  }
+  Small(const Small&) = delete;
+  Small& operator=(const Small&) = delete;
+
+  [[nodiscard]] tr_stream* stream() { return stream_; }
+  [[nodiscard]] Array& array() { return array_; }
+  int define(const std::string& options, const char* name = "t") {
+    return tr_stream_define(stream_, name, array_.layout(), TR_F32,
+                            (options + " " + array_.options()).c_str());
+  }
+  int step(std::int64_t lead, const char* name = "t") {
+    tr_stream_begin(stream_, lead);
+    tr_stream_get(stream_, name, array_.data());
+    return tr_stream_end(stream_);
+  }
+  /// The call has failed with this code on every rank, and its text names all of `parts`.
+  void fails(int code, int wanted, const std::vector<std::string>& parts) {
+    const std::string text = tr_error();
+    CHECK_EQ(code, wanted);
+    CHECK(same_text(compute_, text));
+    for (const std::string& part : parts)
+      if (!CHECK(text.find(part) != std::string::npos))
+        std::fprintf(stderr, "  \"%s\" is not in: %s\n", part.c_str(), text.c_str());
+  }
+  void works(std::int64_t lead) {
+    if (expect(step(lead)))
+      check_values(array_, 0, static_cast<double>(lead) / hour, {0, 1, 2}, "after an error");
+  }
+
+ private:
+  MPI_Comm compute_;
+  Array array_;
+  tr_stream* stream_ = nullptr;
+};
+
+const char* const own_levels = "levels=pressure:1000,850,500";
+
+MPI_TEST(input, opening_and_defining_fail_on_every_rank_alike) {
+  const std::string here = input() + "/bd+{lead:03h}.grib2";
+  on_ranks(3, 0, "memory=64MiB", [&](MPI_Comm compute) {
+    const int me = rank_of(compute);
+    tr_stream* in = nullptr;
+    Small small(compute, here, "");
+    const auto open = [&](const std::string& pattern, const std::string& options) {
+      return tr_stream_open(pattern.c_str(), options.c_str(), &in);
+    };
+    small.fails(open(input() + "/none+{lead:03h}.grib2", base), TR_ERR_IO,
+                {"none+{lead:03h}.grib2", "no file"});
+    small.fails(open(here, "prefech=3"), TR_ERR_SETTINGS, {"prefech", "prefetch"});
+    small.fails(open(here, "timeout=3s"), TR_ERR_SETTINGS, {"follow=on"});
+    small.fails(open(here, me == 1 ? "prefetch=3" : "prefetch=4"), TR_ERR_ORDER,
+                {"prefetch=3", "prefetch=4"});
+    CHECK(in == nullptr);
+    small.fails(small.define("levels=hybrid"), TR_ERR_SETTINGS, {"hybrid"});
+    small.fails(small.define("levls=surface"), TR_ERR_SETTINGS, {"levls", "levels"});
+    small.fails(small.define(me == 2 ? own_levels : "levels=pressure:1000"), TR_ERR_ORDER,
+                {"pressure:1000,850"});
+    small.fails(tr_stream_define(small.stream(), "t", small.array().layout(), TR_I32, own_levels),
+                TR_ERR_ARGUMENT, {"TR_F32"});
+    small.fails(small.define("levels=pressure:1-50000"), TR_ERR_MEMORY, {"prefetch=", "TAILRACE_MEMORY"});
+    // What only output has is accepted.
+    expect(small.define(std::string(own_levels) +
+                        " accuracy=0.01 vertical=none.txt statistic=accum compress=zstd"));
+    small.fails(small.define(own_levels), TR_ERR_STATE, {"defined already"});
+    small.works(0);
+    small.fails(small.define(own_levels, "u"), TR_ERR_STATE, {"before the first step"});
+  });
+}
+
+MPI_TEST(input, a_step_fails_on_every_rank_alike_and_the_next_one_works) {
+  const std::string here = input() + "/bd+{lead:03h}.grib2";
+  for (const std::string threads : {"io_threads=0", "io_threads=1"}) {
+    on_ranks(3, 0, threads, [&](MPI_Comm compute) {
+      const int me = rank_of(compute);
+      Small small(compute, here, "");
+      expect(small.define(own_levels));
+      expect(small.define(std::string(own_levels) + " name=tt", "missing_field"));
+      expect(small.define("levels=pressure:1000,700,500", "u"));
+      expect(small.define(own_levels, "r"));
+      small.fails(small.step(0, "missing_field"), TR_ERR_ARGUMENT,
+                  {"no field 'tt'", "nearest is 't'", "name="});
+      small.works(0);
+      small.fails(small.step(0, "u"), TR_ERR_ARGUMENT, {"level 700", "1000", "850"});
+      small.fails(small.step(3 * hour, "r"), TR_ERR_DATA, {"missing=VALUE", "bd+003"});
+      small.fails(small.step(hour), TR_ERR_ARGUMENT, {"5 steps", "10800", "between=linear"});
+      small.fails(small.step(99 * hour), TR_ERR_ARGUMENT, {"5 steps", "43200"});
+      small.fails(small.step(3 * hour, "tt"), TR_ERR_ARGUMENT, {"nearest is 't'"});
+      small.fails(small.step(me == 1 ? 3 * hour : 6 * hour), TR_ERR_ORDER, {});
+      small.fails(tr_stream_end(small.stream()), TR_ERR_STATE, {"without tr_stream_begin"});
+      tr_stream_get(small.stream(), "t", small.array().data());
+      small.fails(small.step(0), TR_ERR_STATE, {"outside of a step"});
+      CHECK_EQ(tr_stream_put(small.stream(), "t", small.array().data()), TR_ERR_STATE);
+      small.fails(small.step(0), TR_ERR_STATE, {"tr_stream_get"});
+      CHECK_EQ(tr_stream_wait(small.stream(), TR_DURABLE), TR_ERR_STATE);
+      small.fails(small.step(0), TR_ERR_STATE, {"tr_stream_wait"});
+      small.fails(tr_stream_seek(small.stream(), hour), TR_ERR_ARGUMENT, {"no step"});
+      expect(tr_stream_seek(small.stream(), 12 * hour));
+      small.works(12 * hour);
+      // Twice is fine, and so is not at all.
+      tr_stream_begin(small.stream(), 9 * hour);
+      tr_stream_get(small.stream(), "t", small.array().data());
+      tr_stream_get(small.stream(), "t", small.array().data());
+      expect(tr_stream_end(small.stream()));
+      tr_stream_begin(small.stream(), 0);
+      expect(tr_stream_end(small.stream()));
+      small.works(6 * hour);
+    });
+  }
+}
+
+MPI_TEST(input, a_stream_that_is_written_refuses_to_be_read) {
+  const std::string directory = fresh_directory("written");
+  on_ranks(2, 0, "", [&](MPI_Comm compute) {
+    Array array("block", compute, TR_F32);
+    tr_stream* out = nullptr;
+    expect(tr_stream_create((directory + "/a.raw").c_str(), "base=2026-03-01 format=raw", &out));
+    expect(tr_stream_define(out, "t", array.layout(), TR_F32, own_levels));
+    array.fill(0, 0);
+    tr_stream_begin(out, 0);
+    tr_stream_put(out, "t", array.data());
+    CHECK_EQ(tr_stream_get(out, "t", array.data()), TR_ERR_STATE);
+    CHECK_EQ(tr_stream_end(out), TR_ERR_STATE);
+    CHECK(std::string(tr_error()).find("is written") != std::string::npos);
+    expect(tr_stream_close(&out));
+  });
+}
+
+/// On rank 0 of the world: copies the file of a step, the first `bytes` of it alone.
+void copy_part(const std::string& from, const std::string& to, std::size_t bytes) {
+  const auto all = contents(from);
+  std::ofstream file(to, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(all.data()),
+             static_cast<std::streamsize>(std::min(bytes, all.size())));
+}
+
+MPI_TEST(input, other_grids_and_damaged_files_are_found) {
+  const std::string directory = fresh_directory("damaged");
+  if (rank() == 0) {
+    copy_part(input() + "/bd+000.grib2", directory + "/a+000.grib2", 100'000);
+    copy_part(input() + "/bd+003.grib2", directory + "/a+003.grib2", 300);
+    copy_part(input() + "/bd+006.grib2", directory + "/a+006.grib2", 0);
+    copy_part(input() + "/bd+009.grib2", directory + "/a+009.grib2", 100'000);
+    std::fstream file(directory + "/a+009.grib2", std::ios::in | std::ios::out | std::ios::binary);
+    for (int i = 0; i < 9; ++i) file.seekp(20 + i), file.put('\x7f');
+  }
+  input();
+  quiet_barrier();
+  on_ranks(3, 0, "io_threads=1", [&](MPI_Comm compute) {
+    Small small(compute, directory + "/a+{lead:03h}.grib2", "");
+    expect(small.define(own_levels));
+    tr_layout* other = nullptr;
+    const tr_index shape[] = {nx, ny};
+    expect(tr_layout_block(2, shape, nullptr, &other));
+    expect(tr_stream_define(small.stream(), "u", other, TR_F32, own_levels));
+    std::vector<float> array(3 * ny * nx);
+    small.works(0);
+    tr_stream_begin(small.stream(), 0);
+    tr_stream_get(small.stream(), "u", array.data());
+    small.fails(tr_stream_end(small.stream()), TR_ERR_LAYOUT, {"13 x 11", "11 x 13"});
+    for (const std::int64_t at : {3, 6, 9}) {
+      const int code = small.step(at * hour);
+      CHECK(code == TR_ERR_CORRUPT || code == TR_ERR_FORMAT);
+      small.fails(code, code, {"a+00" + std::to_string(at)});
+    }
+    expect(tr_layout_free(&other));
+    small.works(0);
+  });
+}
+
+MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
+  const std::string directory = fresh_directory("follow");
+  input();
+  if (rank() == 0) copy_part(input() + "/bd+000.grib2", directory + "/f+000.grib2", 100'000);
+  quiet_barrier();
+  const std::string pattern = directory + "/f+{lead:03h}.grib2";
+  for (const std::string threads : {"io_threads=0", "io_threads=1"}) {
+    on_ranks(3, 0, threads, [&](MPI_Comm compute) {
+      Small small(compute, pattern, "follow=on timeout=20s between=linear");
+      Small impatient(compute, pattern, "follow=on timeout=0s");
+      expect(small.define(own_levels));
+      expect(impatient.define(own_levels));
+      impatient.fails(impatient.step(99 * hour), TR_ERR_TIMEOUT, {"timeout="});
+      // Another thread of the first rank is the program that writes.
+      std::thread writer;
+      if (rank_of(compute) == 0 && threads == "io_threads=0") {
+        writer = std::thread([&] {
+          for (const char* const lead : {"003", "006"}) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            copy_part(input() + "/bd+" + lead + ".grib2", directory + "/f+" + lead + ".grib2", 100'000);
+            std::ofstream(directory + "/f+" + lead + ".grib2.ready").flush();
+          }
+        });
+      }
+      small.works(0);
+      small.works(3 * hour);
+      small.works(3 * hour);
+      expect(small.step(5 * hour));
+      check_values(small.array(), 0, 5, {0, 1, 2}, "between a step and a later one");
+      if (writer.joinable()) writer.join();
+    });
+    if (rank() == 0) std::ofstream(directory + "/f+000.grib2.ready").flush();
+    quiet_barrier();
   }
 }
 

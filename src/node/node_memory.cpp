@@ -2,10 +2,8 @@
 #include "node/node_memory.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,12 +11,11 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <optional>
-#include <random>
 #include <utility>
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
+#include "node/handover.hpp"
 #include "node/huge_pages.hpp"
 
 namespace tailrace::node {
@@ -28,99 +25,20 @@ namespace {
 constexpr Bytes huge_page = Bytes{2} << 20;
 constexpr Bytes small_page = 65536;  // a multiple of the page size of every processor
 
-/// Makes an address in the abstract namespace: it is no file and vanishes with its socket (unix(7)).
-socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
-  address = {};
-  address.sun_family = AF_UNIX;
-  const std::string name = cat("tailrace-", token);
-  std::copy(name.begin(), name.end(), address.sun_path + 1);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-}
-
 constexpr std::string_view memory_name = "the node's staging memory";
 
-/// A message of one byte with room for a descriptor. The descriptor travels only with at least one byte
-/// (unix(7)).
-struct DescriptorMessage {
-  DescriptorMessage() {
-    header.msg_iov = &data;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
+using Clock = Handover::Clock;
+
+Result<int> make_memory(Bytes size) {
+  const int descriptor = ::memfd_create("tailrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor < 0) return io_error("memfd_create", memory_name, errno);
+  if (::ftruncate(descriptor, size) != 0) {
+    const int error = errno;
+    ::close(descriptor);
+    return io_error("ftruncate", memory_name, error);
   }
-  DescriptorMessage(const DescriptorMessage&) = delete;
-  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
-
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr header{};
-};
-
-Status send_descriptor(int socket, int descriptor) {
-  DescriptorMessage message;
-  cmsghdr* header = CMSG_FIRSTHDR(&message.header);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  if (::sendmsg(socket, &message.header, MSG_NOSIGNAL) < 0) return io_error("sendmsg", memory_name, errno);
-  return {};
-}
-
-using Clock = std::chrono::steady_clock;
-
-/// The longest time for which a rank waits for another one while the memory is handed round.
-constexpr std::chrono::seconds handover_limit{60};
-
-/// Waits until there is something to take from `socket`.
-Status wait_for_input(int socket, Clock::time_point deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd entry{socket, POLLIN, 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return io_error("poll", memory_name, errno);
-    if (Clock::now() < deadline) continue;
-    return Status(Code::timeout, cat("no rank of this node has handed over ", memory_name, " within ",
-                                     handover_limit.count(), " s"));
-  }
-}
-
-Result<int> receive_descriptor(int socket) {
-  DescriptorMessage message;
-  const ssize_t received = ::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
-  if (received < 0) return io_error("recvmsg", memory_name, errno);
-  if (received == 0) {
-    return Status(Code::io, cat("the node's first rank gave up before it had handed over ", memory_name));
-  }
-  const cmsghdr* header = CMSG_FIRSTHDR(&message.header);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) {
-    // The kernel leaves out a descriptor if the process has no room for it (MSG_CTRUNC in recvmsg(2)).
-    return (message.header.msg_flags & MSG_CTRUNC) != 0
-               ? io_error("take the descriptor of", memory_name, EMFILE)
-               : Status(Code::memory, cat("no descriptor of ", memory_name, " arrived"));
-  }
-  int descriptor = -1;
-  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return descriptor;
-}
-
-/// Returns the next process that has connected, or -1 if there is none now. The first rank's socket accepts
-/// only processes of its own user: abstract addresses have no permissions. `other_user` is that of a process
-/// that it has turned away.
-Result<int> accept_own(int listener, std::optional<uid_t>& other_user) {
-  for (;;) {
-    const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (peer < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return -1;
-    if (peer < 0) return io_error("accept", memory_name, errno);
-    ucred who{};
-    socklen_t length = sizeof who;
-    if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::geteuid())
-      return peer;
-    if (length == sizeof who) other_user = who.uid;
-    ::close(peer);
-  }
 }
 
 Status several_users(uid_t other) {
@@ -132,117 +50,45 @@ Status several_users(uid_t other) {
               "user, and change no rank's user before tr_init")};
 }
 
-/// The memfd, and its way from the node's first rank to the others.
-struct Handover {
-  int descriptor = -1;
-  int listener = -1;  // of the first rank
-  int socket = -1;    // of the others
-  int given = 0;      // ranks that have got the descriptor
-  std::optional<uid_t> other_user;
-  std::uint64_t token = 0;
-
-  Handover() = default;
-  Handover(const Handover&) = delete;
-  Handover& operator=(const Handover&) = delete;
-  ~Handover() {
-    hang_up();
-    if (descriptor >= 0) ::close(descriptor);
+/// Call it when all of the peers have connected.
+Status give_to_all(Handover& handover, int descriptor, int peers) {
+  const Clock::time_point deadline = Clock::now() + Handover::limit;
+  while (handover.given() < peers) {
+    const Status answered = handover.answer(descriptor, handover.other_user() ? Clock::now() : deadline);
+    if (answered.code() == Code::timeout && handover.other_user())
+      return several_users(*handover.other_user());
+    TR_TRY(answered);
   }
+  return {};
+}
 
-  /// Every rank that still waits for this one learns that nothing comes.
-  void hang_up() {
-    if (listener >= 0) ::close(std::exchange(listener, -1));
-    if (socket >= 0) ::close(std::exchange(socket, -1));
-  }
-
-  Status make(Bytes size) {
-    descriptor = ::memfd_create("tailrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor < 0) return io_error("memfd_create", memory_name, errno);
-    if (::ftruncate(descriptor, size) != 0) return io_error("ftruncate", memory_name, errno);
-    ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    std::random_device random;
-    token = (std::uint64_t{random()} << 32) | random();
-    sockaddr_un address;
-    const socklen_t length = abstract_address(token, address);
-    listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-        ::listen(listener, 4096) != 0) {
-      return io_error("listen", memory_name, errno);
-    }
-    return {};
-  }
-
-  /// Waits only if more ranks have connected, and not been answered yet, than the system queues (somaxconn).
-  Status connect() {
-    sockaddr_un address;
-    const socklen_t length = abstract_address(token, address);
-    socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const timeval limit{handover_limit.count(), 0};
-    if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
-      return io_error("connect", memory_name, errno);
-    // With a limit of time, a signal interrupts connect(2) even if SA_RESTART is set (signal(7)).
-    for (int interrupted = 0; interrupted < 10'000; ++interrupted) {
-      if (::connect(socket, reinterpret_cast<sockaddr*>(&address), length) == 0) return {};
-      if (errno != EINTR) break;
-    }
-    return io_error("connect", memory_name, errno);
-  }
-
-  /// Gives the descriptor to the ranks that have connected, after waiting until `deadline` for the first.
-  Status answer(Clock::time_point deadline) {
-    TR_TRY(wait_for_input(listener, deadline));
-    for (;;) {
-      const Result<int> peer = accept_own(listener, other_user);
-      TR_TRY(peer.status());
-      if (*peer < 0) return {};
-      const Status sent = send_descriptor(*peer, descriptor);
-      ::close(*peer);
-      TR_TRY(sent);
-      ++given;
-    }
-  }
-
-  /// Call it when all of them have connected. A rank that was turned away does not come again.
-  Status give(int peers) {
-    const Clock::time_point deadline = Clock::now() + handover_limit;
-    while (given < peers) {
-      const Status answered = answer(other_user ? Clock::now() : deadline);
-      if (answered.code() == Code::timeout && other_user) return several_users(*other_user);
-      TR_TRY(answered);
-    }
-    return {};
-  }
-
-  /// Moves everything else on while it waits for the first rank.
-  Status take(comm::Switchboard& board) {
-    const Clock::time_point deadline = Clock::now() + handover_limit;
-    Status here;
-    board.wait(
-        [&] {
-          here = wait_for_input(socket, Clock::now());
-          return here.code() != Code::timeout || Clock::now() >= deadline;
-        },
-        "the first rank of this node to hand over memory");
-    TR_TRY(here);
-    Result<int> received = receive_descriptor(socket);
-    TR_TRY(received.status());
-    descriptor = *received;
-    return {};
-  }
-};
+/// Moves everything else on while it waits for the first rank.
+Result<int> take_descriptor(const Handover& handover, comm::Switchboard& board) {
+  const Clock::time_point deadline = Clock::now() + Handover::limit;
+  Status here;
+  board.wait(
+      [&] {
+        here = handover.await(Clock::now());
+        return here.code() != Code::timeout || Clock::now() >= deadline;
+      },
+      "the first rank of this node to hand over memory");
+  TR_TRY(here);
+  return handover.take();
+}
 
 constexpr const char* memory_call = "the start of memory that a node's ranks share";
 
 /// Returns success if every rank of the node has connected. The first rank answers meanwhile: a queue of
 /// connections may be shorter than the node has ranks. A rank that cannot go on says so here, and nobody
 /// waits for it. `answering` is the reason why the first rank stopped answering; a rank may have hung up.
-Status all_connect(comm::Line& node, Handover& handover, const Status& mine, Status& answering) {
+Status all_connect(comm::Line& node, Handover& handover, int descriptor, const Status& mine,
+                   Status& answering) {
   const std::uint64_t vote = node.agreements().post({mine, memory_call, {}});
   std::optional<comm::Verdict> verdict;
   node.board().wait(
       [&] {
-        if (handover.listener >= 0) {
-          const Status answered = handover.answer(Clock::now());
+        if (handover.is_listening()) {
+          const Status answered = handover.answer(descriptor, Clock::now());
           if (!answered.is_ok() && answered.code() != Code::timeout) {
             answering = answered;
             handover.hang_up();
@@ -296,41 +142,77 @@ Status NodeMemory::open(comm::Line& node, std::span<const Bytes> bytes, Bytes at
   const int rank = node.rank();
   offsets_.assign(1, 0);
   for (const Bytes part : bytes) offsets_.push_back(offsets_.back() + whole_pages(part));
-  Handover handover;
-  const Status made = ready.is_ok() && rank == 0 ? handover.make(size()) : ready;
-  Packer told;
-  told.put(handover.token);
-  const comm::Verdict first = node.agree({made, memory_call, rank == 0 ? told.take() : ByteVector()});
+  Handover handover(memory_name);
+  Status made = ready;
+  if (made.is_ok() && rank == 0) made = make(handover);
+  const comm::Verdict first =
+      node.agree({made, memory_call, rank == 0 ? Packer().put(handover.token()).take() : ByteVector()});
   TR_TRY(first.status);
-  Unpacker in(first.contributions.front());
-  handover.token = in.get<std::uint64_t>();
-  Status mine = rank == 0 ? Status() : handover.connect();
+  const auto token = Unpacker(first.contributions.front()).get<std::uint64_t>();
+  Status mine = rank == 0 ? Status() : handover.connect(token);
   Status answering;
-  const bool all = all_connect(node, handover, mine, answering).is_ok();
+  const bool all = all_connect(node, handover, descriptor_, mine, answering).is_ok();
   // If a rank has a cause of its own, it is the first cause. Peers that hung up tell theirs themselves.
   const bool hung_up = answering.error_number() == EPIPE || answering.error_number() == ECONNRESET;
   if (rank == 0 && (all || !hung_up)) mine = answering;
   if (all && mine.is_ok())
-    mine = rank == 0 ? handover.give(static_cast<int>(bytes.size()) - 1) : handover.take(node.board());
+    mine = rank == 0 ? give_to_all(handover, descriptor_, static_cast<int>(bytes.size()) - 1)
+                     : take_from(handover, node.board());
   handover.hang_up();
-  descriptor_ = std::exchange(handover.descriptor, -1);
   if (all && mine.is_ok()) mine = map(rank, at_once);
   return node.agree({mine, memory_call, {}}).status;
 }
+
+Status NodeMemory::make(Handover& handover) {
+  const Result<int> made = make_memory(size());
+  TR_TRY(made.status());
+  descriptor_ = *made;
+  return handover.listen();
+}
+
+Status NodeMemory::take_from(const Handover& handover, comm::Switchboard& board) {
+  const Result<int> taken = take_descriptor(handover, board);
+  TR_TRY(taken.status());
+  descriptor_ = *taken;
+  return {};
+}
+
+Result<std::unique_ptr<NodeMemory>> NodeMemory::attach(int descriptor, Unpacker& told) {
+  std::unique_ptr<NodeMemory> memory(new NodeMemory());
+  memory->descriptor_ = descriptor;
+  memory->growth_ = Growth::by_any;
+  memory->huge_pages_ = told.get<bool>();
+  memory->offsets_ = told.get_list<Bytes>();
+  struct stat there = {};
+  // An access behind the end of the memory would be a SIGBUS.
+  if (!told.ok() || memory->offsets_.size() < 2 || ::fstat(descriptor, &there) != 0 ||
+      there.st_size != memory->size()) {
+    return Status(Code::argument, "memory was handed over with a description that is not its own");
+  }
+  TR_TRY(memory->map());
+  return memory;
+}
+
+void NodeMemory::tell(Packer& out) const { out.put(huge_pages_).put_list(std::span(offsets_)); }
 
 Bytes NodeMemory::whole_pages(Bytes bytes) const {
   const Bytes page = huge_pages_ ? huge_page : small_page;
   return (bytes + page - 1) / page * page;
 }
 
-/// Maps the whole, and allocates the first bytes of this rank's part.
-Status NodeMemory::map(int rank, Bytes at_once) {
+Status NodeMemory::map() {
   const auto length = static_cast<std::size_t>(size());
   void* const mapped = map_aligned(descriptor_, length);
   if (mapped == MAP_FAILED) return io_error("mmap", memory_name, errno);
   base_ = static_cast<std::byte*>(mapped);
   if (huge_pages_)
     ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without huge pages refuses: nothing is lost
+  return {};
+}
+
+/// Maps the whole, and allocates the first bytes of this rank's part.
+Status NodeMemory::map(int rank, Bytes at_once) {
+  TR_TRY(map());
   const Bytes part = offsets_[static_cast<std::size_t>(rank)];
   end_ = offsets_[static_cast<std::size_t>(rank) + 1];
   begin_ = at_once >= end_ - part ? end_ : part + whole_pages(at_once);

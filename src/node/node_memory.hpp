@@ -6,11 +6,14 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "comm/line.hpp"
 
 namespace tailrace::node {
+
+class Handover;
 
 /// Memory that the ranks of one node share. It is one sealed memfd, handed round over a socket (SCM_RIGHTS,
 /// unix(7)): it has no name, and nothing is left behind when processes are killed. Its pages exist before it
@@ -29,6 +32,10 @@ class NodeMemory {
                                                     bool huge_pages, Bytes at_once = everything,
                                                     const Status& ready = {},
                                                     Growth growth = Growth::by_owner);
+  /// Local. Maps memory that other ranks of this node have made with Growth::by_any. Takes `descriptor` over,
+  /// which must be theirs, also if it fails. `told` has what tell() has packed. The caller has no part of its
+  /// own, and may add(): the memory lives until the last of them lets go of it.
+  static Result<std::unique_ptr<NodeMemory>> attach(int descriptor, Unpacker& told);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -48,13 +55,20 @@ class NodeMemory {
   /// Local. Maps the parts of all ranks, once they have allocated them: a first access would take long.
   void map_all();
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
+  /// Packs the sizes of the parts, for attach().
+  void tell(Packer& out) const;
+  /// Returns the descriptor of the memory, or -1 if all of it is allocated and Growth is by_owner.
+  [[nodiscard]] int descriptor() const { return descriptor_; }
   /// Slow. Returns the bytes that this process has mapped in huge pages.
   [[nodiscard]] Bytes huge_bytes() const;
 
  private:
   NodeMemory() = default;
   Status open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once, const Status& ready);
+  Status make(Handover& handover);
+  Status take_from(const Handover& handover, comm::Switchboard& board);
   [[nodiscard]] Bytes whole_pages(Bytes bytes) const;
+  Status map();
   Status map(int rank, Bytes at_once);
   Status allocate(Bytes from, Bytes to);
   std::byte* base_ = nullptr;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session/serving.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
-#include "session/parking.hpp"
 #include "session/report.hpp"
 #include "session/session.hpp"
 
@@ -44,7 +44,9 @@ Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, Ledg
       target_(std::move(target)),
       make_ledger_(std::move(make_ledger)),
       make_threads_(std::move(make_executor)),
-      bells_(session.memory().bells()) {}
+      bells_(session.memory().bells()) {
+  if (session.is_server()) taker_ = std::make_unique<node::MemoryTaker>(session.line());
+}
 
 Status Serving::start(bool takes_over) {
   const Topology& topology = session_.topology();
@@ -171,7 +173,7 @@ void Serving::run() {
       continue;
     }
     board.transport().let_others_run();
-    board.transport().park(bell(), ticket, parking.next());
+    board.transport().park(bell(), ticket, std::min(parking.next(), most_park_()));
     warn_of_waiting(last);
   }
 }

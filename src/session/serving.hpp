@@ -7,8 +7,10 @@
 #include <string>
 
 #include "executor/executor.hpp"
+#include "node/handed_memory.hpp"
 #include "node/remote_lane.hpp"
 #include "session/facts.hpp"
+#include "session/parking.hpp"
 #include "stages/server.hpp"
 
 namespace tailrace::session {
@@ -34,7 +36,14 @@ class Serving {
   /// On servers: works until all compute ranks have left.
   void run();
   /// Makes one step. Returns true if something moved.
-  bool advance() { return server_ && server_->advance(); }
+  bool advance() {
+    const bool moved = taker_ && taker_->advance();
+    return (server_ && server_->advance()) || moved;
+  }
+  /// On servers: takes memory that compute ranks of its node hand to it.
+  [[nodiscard]] node::MemoryTaker& taker() { return *taker_; }
+  /// On servers: `limit` says how long the server may park at most, as often as it is about to.
+  void park_at_most(std::function<std::chrono::nanoseconds()> limit) { most_park_ = std::move(limit); }
   [[nodiscard]] bool is_over() const { return server_->is_over(); }
   [[nodiscard]] std::string waiting_for() const { return server_ ? server_->waiting_for() : std::string(); }
   /// Returns the number of threads that encode.
@@ -57,6 +66,8 @@ class Serving {
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<executor::Executor> executor_;
   std::unique_ptr<stages::Server> server_;
+  std::unique_ptr<node::MemoryTaker> taker_;
+  std::function<std::chrono::nanoseconds()> most_park_ = [] { return Parking::longest; };
   bool warned_ = false;  // of what the server waits for
 };
 

@@ -135,6 +135,7 @@ void Session::open_lines(comm::Transport& transport) {
     return (serving_ && serving_->advance()) || moved;
   });
   memory_ = std::make_unique<Memory>(*topology_, *line_, *node_line_);
+  if (!is_server() && !topology_->roster().self_served) giver_ = std::make_unique<node::MemoryGiver>(*line_);
   if (!is_server()) computing_ = std::make_unique<Computing>(*this);
 }
 

@@ -10,6 +10,7 @@
 #include "comm/switchboard.hpp"
 #include "encoders/servers.hpp"
 #include "executor/threads.hpp"
+#include "node/handed_memory.hpp"
 #include "pipeline/statistics.hpp"
 #include "session/computing.hpp"
 #include "session/facts.hpp"
@@ -70,6 +71,8 @@ class Session {
   [[nodiscard]] Stops& stops() { return *stops_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
   [[nodiscard]] const encoders::OfServers& servers_encoders() const { return encoders_; }
+  /// Returns what hands memory to servers: on compute ranks of a session with servers.
+  [[nodiscard]] node::MemoryGiver& giver() { return *giver_; }
   /// Returns what compute ranks have.
   [[nodiscard]] Computing& computing() { return *computing_; }
   /// Returns the server that this rank runs.
@@ -103,6 +106,7 @@ class Session {
   comm::Switchboard board_;
   std::unique_ptr<comm::Line> line_;
   std::unique_ptr<comm::Line> node_line_;
+  std::unique_ptr<node::MemoryGiver> giver_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Computing> computing_;  // compute ranks
   Storage storage_;

@@ -41,6 +41,12 @@ int Topology::servers_on(int node) const {
   return static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), node));
 }
 
+std::optional<int> Topology::first_server_on(int node) const {
+  if (servers_on(node) == 0) return {};
+  const auto first = std::ranges::find(roster_.server_node, node) - roster_.server_node.begin();
+  return roster_.server_transport[static_cast<std::size_t>(first)];
+}
+
 int Topology::server_of_node() const {
   const auto servers = roster_.server_node.begin();
   return static_cast<int>(std::count(servers, servers + me_, node()));

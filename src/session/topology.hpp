@@ -36,6 +36,8 @@ class Topology {
   [[nodiscard]] std::vector<int> ranks_of_node() const;
   [[nodiscard]] int ranks_on(int node) const;
   [[nodiscard]] int servers_on(int node) const;
+  /// Returns the rank of the world that is the first server of a node, or nothing if the node has none.
+  [[nodiscard]] std::optional<int> first_server_on(int node) const;
   /// Returns this server's number among those of its node.
   [[nodiscard]] int server_of_node() const;
   /// Returns the number of the node's ranks that take turns on a core: 1 if each has its own.

@@ -128,6 +128,7 @@ void SessionWorld::run_rank(FibreRank& fibre, const std::function<void(SessionRa
   session::Session*& here = sessions_[static_cast<std::size_t>(fibre.rank())];
   here = &session;
   if (session.is_server()) {
+    const std::shared_ptr<void> more = job_.on_server != nullptr ? job_.on_server(session) : nullptr;
     session.serving().run();
     here = nullptr;
     return;

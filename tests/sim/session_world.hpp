@@ -41,7 +41,9 @@ struct Job {
   bool limits_parks = false;       // false: a rank that misses a ring sleeps until a message comes
   bool keeps_steps = false;        // the only server may be replaced
   bool pauses_in_storage = false;  // calls of storage take time; not with servers or asynchronous calls
-  bool parks_late = false;         // a planted mistake: see FibreRank::park_on_a_late_ticket()
+  /// Called on each server before it serves. The result lives until it has served.
+  std::function<std::shared_ptr<void>(session::Session&)> on_server = nullptr;
+  bool parks_late = false;  // a planted mistake: see FibreRank::park_on_a_late_ticket()
 };
 
 /// One compute rank between tr_init and tr_finalize, with everything that a program has there.

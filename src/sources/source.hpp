@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/calendar.hpp"
+#include "base/status.hpp"
+#include "base/types.hpp"
+#include "codec/definition.hpp"
+#include "layout/layout.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::sources {
+
+/// Where the values of a record lie. Each format has its own meaning of the numbers (GRIB: offset and length
+/// of the message; NetCDF and Zarr: variable, step and level). Processes hand a place to each other as it is.
+using Place = std::array<std::int64_t, 4>;
+
+/// Record::valid of a field that a file without any time holds: it fits each time.
+inline constexpr std::int64_t any_time = std::numeric_limits<std::int64_t>::min();
+
+/// The grid that records of a file share.
+struct Grid {
+  std::vector<Index> shape;  // of one record, slowest dimension first, as the file stores it
+  codec::Keys keys;          // what the file says of the grid (GRIB: gridType, Ni, Nj, first point, ...)
+};
+
+/// One level of one field at one time, in a file of any writer.
+struct Record {
+  std::string field;           // GRIB: shortName; other formats: name of the variable
+  std::string level_type;      // GRIB's typeOfLevel; "" = the file does not tell
+  double level = 0;            // hPa for isobaricInhPa; if the file has no values: position, from 1 on
+  std::int64_t valid = 0;      // seconds since 1970 in Inventory::calendar; for statistics the interval's end
+  std::int64_t reference = 0;  // base time, likewise; equal to `valid` if the file does not tell
+  int member = -1;             // of an ensemble; -1 = none
+  int grid = 0;                // in Inventory::grids
+  Place place{};
+};
+
+/// What a file holds.
+struct Inventory {
+  std::string format;
+  Calendar calendar = Calendar::proleptic_gregorian;
+  std::vector<Grid> grids;
+  std::vector<Record> records;  // in the order of the file
+};
+
+/// Memory that a thread keeps from one read to the next.
+struct Scratch {
+  ByteVector bytes;    // as they lie in the file
+  ByteVector decoded;  // a whole record
+};
+
+/// A file that is open for reading, with its inventory. Immutable. Any thread may read.
+class Source {
+ public:
+  virtual ~Source() = default;
+  [[nodiscard]] const Inventory& inventory() const { return inventory_; }
+  /// Local. Reads and decodes a record of this grid, and stores the part inside `cut` at `values`, in C
+  /// order, as `type` (f32 or f64). Missing values become NaN. Returns how many of the part are missing.
+  /// Code::corrupt if the bytes contradict themselves or the inventory; Code::io with the errno's text if
+  /// storage fails.
+  virtual Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+                             std::byte* values, Scratch& scratch) const = 0;
+  /// Returns an upper bound of the bytes that `read` takes in Scratch for records of this grid.
+  [[nodiscard]] virtual Bytes scratch_bound(const Grid& grid) const = 0;
+
+ protected:
+  Inventory inventory_;
+};
+
+/// Local. Opens a file of any format that this build reads, told by its first bytes, and finds its records:
+/// by the index beside it (index_path) if there is one, and then only those of committed steps; by an
+/// inventory that was kept in `cache` and fits the file; or by reading the file's headers, and then keeps the
+/// inventory in `cache` ("" = nowhere). Code::io if there is no such file, Code::format if no format fits,
+/// Code::corrupt if it contradicts itself.
+Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target,
+                                           const std::string& path, const std::string& cache);
+
+/// Returns success if `grid` is the one that `georeference` describes, as far as both tell, and has this
+/// shape. Code::layout names the first difference, expected and got.
+Status check_grid(const Grid& grid, const std::vector<Index>& shape, const codec::Georeference& georeference);
+
+}  // namespace tailrace::sources

@@ -110,6 +110,7 @@ class Netcdf4Codec final : public codec::Codec {
   /// Returns in what the fields of a file differ from those of the stream `now`, or nothing if its records
   /// may follow.
   [[nodiscard]] std::string difference_to(const Netcdf4Codec& now) const;
+  [[nodiscard]] std::vector<RecordsOfField> records_of_fields() const;
 
  private:
   [[nodiscard]] const RecordShape& at(int field) const { return records_[static_cast<std::size_t>(field)]; }
@@ -130,6 +131,13 @@ class Netcdf4Codec final : public codec::Codec {
   std::vector<RecordShape> records_;  // by field
   Definitions definitions_;
 };
+
+std::vector<RecordsOfField> Netcdf4Codec::records_of_fields() const {
+  std::vector<RecordsOfField> all;
+  for (int i = 0; i < static_cast<int>(records_.size()); ++i)
+    all.push_back({at(i), fields_.type_of(i), fields_.grid(i)});
+  return all;
+}
 
 bool is_since_last_output(const codec::Statistic& statistic) {
   return statistic.process != codec::Process::instant &&
@@ -371,6 +379,14 @@ Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head) {
     Result<std::unique_ptr<Netcdf4Codec>> codec = codec_of(head);
     TR_TRY(codec.status());
     return std::unique_ptr<codec::Codec>(std::move(*codec));
+  });
+}
+
+Result<std::vector<RecordsOfField>> fields_in(std::span<const std::byte> head) {
+  return guarded([&]() -> Result<std::vector<RecordsOfField>> {
+    const Result<std::unique_ptr<Netcdf4Codec>> codec = codec_of(head);
+    TR_TRY(codec.status());
+    return (*codec)->records_of_fields();
   });
 }
 

@@ -4,8 +4,10 @@
 #include <memory>
 #include <span>
 
+#include "cf/grid.hpp"
 #include "codec/codec.hpp"
 #include "codec/options.hpp"
+#include "netcdf4/chunks.hpp"
 #include "netcdf4/head.hpp"
 
 namespace tailrace::netcdf4 {
@@ -18,6 +20,16 @@ Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head);
 /// Returns Code::state if records of a stream with the head `now` cannot follow those of a file with the head
 /// `own`.
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
+
+/// What the records of a field are in a file of ours, finished or not.
+struct RecordsOfField {
+  RecordShape record;
+  ElementType type = ElementType::f32;
+  cf::Grid grid;
+};
+/// Returns the fields of a file from its head. Needs no HDF5 library. Code::corrupt and Code::unsupported as
+/// decode_head.
+Result<std::vector<RecordsOfField>> fields_in(std::span<const std::byte> head);
 
 inline codec::FormatOptions options() {
   return {.stream = {{"attributes", {}}, {"compress", {}}},

@@ -49,7 +49,7 @@ struct FrontEnd {
   Result<std::shared_ptr<const Source>> (*make)(const Opening& opening, Inventory inventory) = nullptr;
 };
 
-/// Returns one line for each format that is read.
+/// Returns one line for each format that is read (src/variables/front_ends.cpp).
 std::span<const FrontEnd> front_ends();
 
 /// Local. Opens what has the name, and reads the index beside it. Code::io if there is nothing, Code::corrupt

@@ -1,33 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
-#include <array>
 #include <cerrno>
 
 #include "base/text.hpp"
-#include "sources/classic.hpp"
 #include "sources/front_end.hpp"
-#include "sources/grib.hpp"
 #include "sources/kept.hpp"
-#include "sources/own_records.hpp"
 #include "streams/index.hpp"
 
 namespace tailrace::sources {
 
 namespace {
-
-#ifdef TAILRACE_HAVE_GRIB
-constexpr FrontEnd grib_front_end{"GRIB", "", fits_grib, scan_grib, make_grib};
-#else
-constexpr FrontEnd grib_front_end{
-    "GRIB", "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON",
-    fits_grib};
-#endif
-
-constexpr FrontEnd raw_front_end{"raw", "", fits_raw, scan_raw, make_raw};
-constexpr FrontEnd classic_front_end{"NetCDF (classic)", "", fits_classic, scan_classic, make_classic};
-
-// The first that fits reads the file. Raw values may begin as any other format does.
-constexpr std::array all_front_ends{raw_front_end, grib_front_end, classic_front_end};
 
 /// "GRIB..." -> "47 52 49 42".
 std::string octets(std::span<const std::byte> bytes) {
@@ -70,8 +52,6 @@ Result<Inventory> inventory_of(const FrontEnd& front_end, const Opening& opening
 
 }  // namespace
 
-std::span<const FrontEnd> front_ends() { return all_front_ends; }
-
 Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const std::string& path) {
   Opening opening;
   opening.target = target;
@@ -97,12 +77,13 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
 }
 
 Result<const FrontEnd*> front_end_of(const Opening& opening) {
-  const auto found = std::ranges::find_if(all_front_ends, [&](const FrontEnd& f) { return f.fits(opening); });
-  if (found != all_front_ends.end() && found->scan != nullptr) return &*found;
-  if (found != all_front_ends.end())
+  const std::span<const FrontEnd> all = front_ends();
+  const auto found = std::ranges::find_if(all, [&](const FrontEnd& f) { return f.fits(opening); });
+  if (found != all.end() && found->scan != nullptr) return &*found;
+  if (found != all.end())
     return Status(Code::unsupported, cat(opening.path, ": is ", found->name, ": ", found->why));
   std::string known;
-  for (const FrontEnd& each : all_front_ends) known += cat(known.empty() ? "" : ", ", each.name);
+  for (const FrontEnd& each : all) known += cat(known.empty() ? "" : ", ", each.name);
   return Status(Code::format,
                 cat(opening.path, ": is in no format that is read (", known, "): it ",
                     opening.file == nullptr ? "is a directory" : cat("begins with ", octets(opening.head)),

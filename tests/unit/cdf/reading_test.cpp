@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "../sources/nc_file.hpp"
+#include "../variables/nc_file.hpp"
 
 namespace tailrace::cdf {
 namespace {

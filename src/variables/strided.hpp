@@ -7,9 +7,9 @@
 
 #include "cf/unpacking.hpp"
 #include "layout/layout.hpp"
-#include "sources/source.hpp"
+#include "variables/names.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 /// Elements at regular distances, in a file or in memory.
 struct Strided {
@@ -38,4 +38,4 @@ Index unpack_strided(const cf::Unpacking& how, const std::byte* elements, std::s
                      std::span<const Index> extents, std::span<const Bytes> value_strides, ElementType type,
                      std::byte* values);
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "sources/cf_inventory.hpp"
+#include "variables/cf_inventory.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "sources/cf_axes.hpp"
+#include "variables/cf_axes.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 namespace {
 
@@ -354,6 +354,27 @@ std::vector<Index> CfField::begin(const Place& place, std::size_t dimensions) co
   return at;
 }
 
+Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfField>& fields,
+                      const Place& place, const Grid& grid) {
+  if (place[0] < 0 || place[0] >= std::ssize(fields))
+    return {Code::corrupt,
+            cat("expected a record of one of ", counted(fields.size(), "field"), ", got number ", place[0])};
+  const CfField& field = fields[static_cast<std::size_t>(place[0])];
+  const cf::FoundVariable& variable = contents.variables[field.variable];
+  const std::vector<Index> begin = field.begin(place, variable.dimensions.size());
+  const auto length = [&](std::size_t d) {
+    return contents.dimensions[static_cast<std::size_t>(variable.dimensions[d])].length;
+  };
+  bool fits = grid.shape.size() == field.plane.size();
+  for (std::size_t d = 0; d < begin.size(); ++d)
+    fits = fits && begin[d] >= 0 && begin[d] < std::max<Index>(length(d), 1);
+  for (std::size_t d = 0; fits && d < field.plane.size(); ++d)
+    fits = grid.shape[d] == length(static_cast<std::size_t>(field.plane[d]));
+  if (fits) return {};
+  return {Code::corrupt,
+          cat("variable '", variable.name, "' has no such record: the inventory is that of another file")};
+}
+
 Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::FoundVariable& field,
                                   std::size_t y, std::size_t x, const cf::ReadNumbers& read) {
   const cf::FoundVariable &rows = contents.variables[y], &columns = contents.variables[x];
@@ -393,4 +414,4 @@ Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::
   return CfReader(contents, read, has_default_fill).take();
 }
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "sources/classic.hpp"
+#include "variables/classic.hpp"
 
 #include <algorithm>
 
 #include "base/byte_order.hpp"
 #include "base/text.hpp"
 #include "cdf/reading.hpp"
-#include "sources/cf_inventory.hpp"
-#include "sources/own_records.hpp"
-#include "sources/strided.hpp"
+#include "variables/cf_inventory.hpp"
+#include "variables/own_records.hpp"
+#include "variables/strided.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 namespace {
 
@@ -28,11 +28,10 @@ Result<std::vector<double>> read_numbers(storage::File& file, const cdf::ReadHea
   const cdf::ReadHeader::Place& place = header.of_variables[variable];
   const Bytes element = cf::size_of(of.type);
   if (element == 0) return Status(Code::format, "expected numbers, got a text");
-  constexpr Bytes most = Bytes{1} << 28;
   const Index records = place.has_records ? header.records : 1;
-  if (place.size > 0 && records > most / place.size)
-    return Status(Code::format, cat("expected a coordinate of less than ", size_text(most), ", got ", records,
-                                    " times ", size_text(place.size)));
+  if (place.size > 0 && records > most_coordinates * element / place.size)
+    return Status(Code::format,
+                  cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
   std::vector<double> numbers;
   ByteVector bytes(static_cast<std::size_t>(place.size));
   for (Index record = 0; record < records; ++record) {
@@ -94,7 +93,7 @@ class ClassicSource final : public Source {
 
   Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const override {
-    TR_TRY(check_place(place, grid).in(path_));
+    TR_TRY(check_cf_place(header_.contents, fields_, place, grid).in(path_));
     TR_TRY(check_cut(grid.shape, cut, type).in(path_));
     const CfField& field = fields_[static_cast<std::size_t>(place[0])];
     const Result<Index> missing =
@@ -108,27 +107,6 @@ class ClassicSource final : public Source {
   [[nodiscard]] const std::string& name_of_field(const CfField& field) const {
     return header_.contents.variables[field.variable].name;
   }
-  /// The place may come from another process, or from an inventory of a file that has changed since.
-  [[nodiscard]] Status check_place(const Place& place, const Grid& grid) const {
-    if (place[0] < 0 || place[0] >= std::ssize(fields_))
-      return {Code::corrupt, cat("expected a record of one of ", counted(fields_.size(), "field"),
-                                 ", got number ", place[0])};
-    const CfField& field = fields_[static_cast<std::size_t>(place[0])];
-    const cf::FoundVariable& variable = header_.contents.variables[field.variable];
-    const std::vector<Index> begin = field.begin(place, variable.dimensions.size());
-    bool fits = grid.shape.size() == field.plane.size();
-    const auto length = [&](std::size_t d) {
-      return header_.contents.dimensions[static_cast<std::size_t>(variable.dimensions[d])].length;
-    };
-    for (std::size_t d = 0; d < begin.size(); ++d)
-      fits = fits && begin[d] >= 0 && begin[d] < std::max<Index>(length(d), 1);
-    for (std::size_t d = 0; fits && d < field.plane.size(); ++d)
-      fits = grid.shape[d] == length(static_cast<std::size_t>(field.plane[d]));
-    if (fits) return {};
-    return {Code::corrupt,
-            cat("variable '", variable.name, "' has no such record: the inventory is that of another file")};
-  }
-
   std::string path_;
   std::shared_ptr<storage::File> file_;
   cdf::ReadHeader header_;
@@ -192,4 +170,4 @@ Result<std::shared_ptr<const Source>> make_classic(const Opening& opening, Inven
   return source_of_own(opening, std::move(*own), std::move(inventory));
 }
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

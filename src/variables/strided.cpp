@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "sources/strided.hpp"
+#include "variables/strided.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 namespace {
 
@@ -177,4 +177,4 @@ Index unpack_strided(const cf::Unpacking& how, const std::byte* elements, std::s
   return missing;
 }
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

@@ -10,12 +10,14 @@
 #include "own_file.hpp"
 #include "storage/faulty.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 namespace {
 
 using namespace test;
 using nc_file::sequence;
 using nc_file::Writer;
+using sources::check_grid;
+using sources::open;
 using Values = std::vector<double>;
 
 std::shared_ptr<const Source> opened(const std::shared_ptr<storage::Target>& target,
@@ -256,27 +258,6 @@ TEST(ClassicFiles, WhatTheyDoNotTellInAWayThatIsReadIsRefusedWithTheFilesName) {
       << status.text();
 }
 
-OwnStream own_stream(const std::string& format) {
-  OwnStream own;
-  own.stream.format = format;
-  own.stream.base = {2026, 3, 1, 6, 0, 0};
-  own.stream.calendar = Calendar::no_leap;
-  own.stream.member = 4;
-  codec::FieldDefinition t = own_field("t", ElementType::f32, {"isobaricInhPa", {1000, 850}, {}, {}});
-  t.georeference.keys = {{"gridType", "regular_ll"},
-                         {"Ni", "4"},
-                         {"Nj", "3"},
-                         {"latitudeOfFirstGridPointInDegrees", "60"},
-                         {"latitudeOfLastGridPointInDegrees", "40"},
-                         {"longitudeOfFirstGridPointInDegrees", "0"},
-                         {"longitudeOfLastGridPointInDegrees", "3"}};
-  codec::FieldDefinition with_missing = own_field("m", ElementType::f64, {});
-  with_missing.missing = own_value(1, 1, 0, 2);
-  if (format == "raw") with_missing.missing.reset();
-  own.fields = {t, with_missing, own_field("n", ElementType::i16, {"heightAboveGround", {2}, {}, {}}, {5})};
-  return own;
-}
-
 TEST(OwnFiles, AreReadWithAllThatTheirIndexTells) {
   for (const std::string format : {"cdf1", "cdf2", "cdf5", "raw"}) {
     const OwnStream own = own_stream(format);
@@ -422,4 +403,4 @@ TEST(OtherFiles, ChangedBytesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

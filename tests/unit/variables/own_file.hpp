@@ -7,13 +7,13 @@
 #include <cstring>
 
 #include "formats/registry.hpp"
-#include "sources/source.hpp"
 #include "storage/target.hpp"
 #include "streams/index.hpp"
+#include "variables/names.hpp"
 
 // Files of our own streams with their index, put together as the servers of a stream do it, and what is read
 // of files.
-namespace tailrace::sources::test {
+namespace tailrace::variables::test {
 
 struct OwnStream {
   codec::StreamDefinition stream;
@@ -149,6 +149,28 @@ inline void write_own(storage::Target& target, const std::string& path, const Ow
   ASSERT_TRUE(beside->close().is_ok());
 }
 
+/// A stream with a member, a calendar, levels, a field with missing values, and three steps.
+inline OwnStream own_stream(const std::string& format) {
+  OwnStream own;
+  own.stream.format = format;
+  own.stream.base = {2026, 3, 1, 6, 0, 0};
+  own.stream.calendar = Calendar::no_leap;
+  own.stream.member = 4;
+  codec::FieldDefinition t = own_field("t", ElementType::f32, {"isobaricInhPa", {1000, 850}, {}, {}});
+  t.georeference.keys = {{"gridType", "regular_ll"},
+                         {"Ni", "4"},
+                         {"Nj", "3"},
+                         {"latitudeOfFirstGridPointInDegrees", "60"},
+                         {"latitudeOfLastGridPointInDegrees", "40"},
+                         {"longitudeOfFirstGridPointInDegrees", "0"},
+                         {"longitudeOfLastGridPointInDegrees", "3"}};
+  codec::FieldDefinition with_missing = own_field("m", ElementType::f64, {});
+  with_missing.missing = own_value(1, 1, 0, 2);
+  if (format == "raw") with_missing.missing.reset();
+  own.fields = {t, with_missing, own_field("n", ElementType::i16, {"heightAboveGround", {2}, {}, {}}, {5})};
+  return own;
+}
+
 inline void write_bytes(storage::Target& target, const std::string& path, const ByteVector& bytes) {
   const auto file = *target.open(path, storage::OpenMode::create);
   ASSERT_TRUE(file->write(bytes, 0).is_ok());
@@ -216,4 +238,4 @@ inline std::string key_of(const Source& source, const Record& record, const std:
   return found == nullptr ? "(none)" : *found;
 }
 
-}  // namespace tailrace::sources::test
+}  // namespace tailrace::variables::test

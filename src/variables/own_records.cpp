@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "sources/own_records.hpp"
+#include "variables/own_records.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "sources/cf_inventory.hpp"
-#include "sources/strided.hpp"
+#include "variables/cf_inventory.hpp"
+#include "variables/strided.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 namespace {
 
@@ -109,7 +109,7 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
       record.valid = base + step.lead;
       record.member = index.header.member.value_or(-1);
       record.grid = grids[field];
-      record.place = {each.field, each.offset, step.step, each.level};
+      record.place = {each.field, each.offset, each.length, step.step};
       inventory.records.push_back(std::move(record));
     }
   }
@@ -138,4 +138,4 @@ Result<std::shared_ptr<const Source>> make_raw(const Opening& opening, Inventory
   return source_of_own(opening, std::move(*records), std::move(inventory));
 }
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

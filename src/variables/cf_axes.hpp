@@ -10,7 +10,7 @@
 #include "cf/times.hpp"
 #include "cf/vertical.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 /// What a dimension of a file with CF metadata counts.
 enum class Role { unknown, time, level, member, horizontal, corner /* bounds of cells and intervals */ };
@@ -60,4 +60,4 @@ class CfAxes {
   std::optional<Calendar> calendar_;
 };
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "sources/cf_axes.hpp"
+#include "variables/cf_axes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "cf/unpacking.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 namespace {
 
@@ -176,4 +176,4 @@ Result<std::vector<std::int64_t>> CfAxes::times(std::size_t variable, bool ends)
   return seconds;
 }
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

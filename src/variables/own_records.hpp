@@ -4,12 +4,13 @@
 #include <bit>
 
 #include "cf/unpacking.hpp"
-#include "sources/front_end.hpp"
+#include "variables/names.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 /// Records of our own files that are their values, as the index beside the file tells them: raw and classic
-/// NetCDF. A Place has the number of the field in the index and the offset in the file.
+/// NetCDF. A Place has the number of the field in the index, and offset and
+/// length of the record.
 struct OwnRecords {
   struct Field {
     std::string name;
@@ -35,4 +36,4 @@ bool fits_raw(const Opening& opening);
 Result<Inventory> scan_raw(const Opening& opening);
 Result<std::shared_ptr<const Source>> make_raw(const Opening& opening, Inventory inventory);
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

@@ -5,9 +5,9 @@
 
 #include "cf/found.hpp"
 #include "cf/unpacking.hpp"
-#include "sources/source.hpp"
+#include "variables/names.hpp"
 
-namespace tailrace::sources {
+namespace tailrace::variables {
 
 /// A variable whose records are the fields of a file, and what its dimensions are. Positions are among the
 /// dimensions of the variable; -1: there is none.
@@ -29,6 +29,13 @@ struct CfInventory {
   std::vector<CfField> fields;
 };
 
+/// Returns Code::corrupt unless the place is one of a record with this grid. It may come from another
+/// process, or from an inventory of a file that has changed since.
+Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfField>& fields,
+                      const Place& place, const Grid& grid);
+
+/// The most numbers of a coordinate.
+inline constexpr Index most_coordinates = Index{1} << 22;
 /// The most records of a file.
 inline constexpr Index most_records = Index{1} << 24;
 
@@ -42,4 +49,4 @@ Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::
 Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::FoundVariable& field,
                                   std::size_t y, std::size_t x, const cf::ReadNumbers& read);
 
-}  // namespace tailrace::sources
+}  // namespace tailrace::variables

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+
+namespace tailrace::compression {
+
+/// The formats of compressed bytes that are read. Each one tells its end.
+enum class Packed { zlib, gzip, zstd, blosc };
+
+/// Returns Code::unsupported, naming what this build lacks, if it does not read the format.
+Status check_reads(Packed how);
+
+struct DecompressionTables;
+
+/// Decompresses chunks of any writer. Each thread has one. The bytes may be anything.
+class Decompressor {
+ public:
+  Decompressor();
+  ~Decompressor();
+  Decompressor(Decompressor&&) noexcept;
+  /// Fills `out` and returns how many bytes there were. Code::corrupt if the bytes are none of the format, or
+  /// more than `out` has.
+  Result<Bytes> decompress(Packed how, std::span<const std::byte> bytes, std::span<std::byte> out);
+
+ private:
+  std::unique_ptr<DecompressionTables> tables_;
+};
+
+}  // namespace tailrace::compression

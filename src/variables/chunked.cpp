@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "variables/chunked.hpp"
+
+#include <algorithm>
+
+#include "variables/strided.hpp"
+
+namespace tailrace::variables {
+
+namespace {
+
+/// Walks over the chunks that a record's part touches.
+class ChunkWalk {
+ public:
+  ChunkWalk(const ChunkedArray& array, std::span<const Index> begin, std::span<const int> plane,
+            const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values)
+      : array_(array), record_(begin), plane_(plane), how_(how), cut_(cut), type_(type), values_(values) {
+    for (std::size_t i = 0; i < plane.size(); ++i) extents_.push_back(cut.upper[i] - cut.lower[i]);
+    value_strides_ = strides_of(extents_, size_of(type));
+    for (std::size_t d = 0; d < begin.size(); ++d)
+      origin_.push_back(begin[d] / array.chunk[d] * array.chunk[d]);
+  }
+
+  Status visit(std::size_t i, const DecodeChunk& decode) {
+    if (i == plane_.size()) return take(decode);
+    const auto d = static_cast<std::size_t>(plane_[i]);
+    const Index length = array_.chunk[d];
+    for (Index at = cut_.lower[i] / length * length; at < cut_.upper[i]; at += length) {
+      origin_[d] = at;
+      TR_TRY(visit(i + 1, decode));
+    }
+    return {};
+  }
+  [[nodiscard]] Index missing() const { return missing_; }
+
+ private:
+  /// Stores the elements that chunk and part share.
+  Status take(const DecodeChunk& decode) {
+    bool inside = true;
+    for (std::size_t d = 0; d < origin_.size(); ++d) inside = inside && origin_[d] < array_.shape[d];
+    const Result<const std::byte*> decoded = inside ? decode(origin_) : Result<const std::byte*>(nullptr);
+    TR_TRY(decoded.status());
+    const std::byte* from = *decoded == nullptr ? array_.fill.data() : *decoded;
+    std::vector<Bytes> strides(plane_.size(), 0);
+    for (std::size_t d = 0; *decoded != nullptr && d < record_.size(); ++d) {
+      if (std::ranges::count(plane_, static_cast<int>(d)) == 0)
+        from += (record_[d] - origin_[d]) * array_.strides[d];
+    }
+    std::byte* to = values_;
+    std::vector<Index> shared;
+    for (std::size_t i = 0; i < plane_.size(); ++i) {
+      const auto d = static_cast<std::size_t>(plane_[i]);
+      const Index lower = std::max(cut_.lower[i], origin_[d]);
+      shared.push_back(std::min(cut_.upper[i], origin_[d] + array_.chunk[d]) - lower);
+      to += (lower - cut_.lower[i]) * value_strides_[i];
+      if (*decoded == nullptr) continue;
+      strides[i] = array_.strides[d];
+      from += (lower - origin_[d]) * strides[i];
+    }
+    missing_ += unpack_strided(how_, from, strides, shared, value_strides_, type_, to);
+    return {};
+  }
+
+  const ChunkedArray& array_;
+  std::span<const Index> record_;
+  std::span<const int> plane_;
+  const cf::Unpacking& how_;
+  const layout::Box& cut_;
+  ElementType type_;
+  std::byte* values_;
+  std::vector<Index> extents_;
+  std::vector<Bytes> value_strides_;
+  std::vector<Index> origin_;  // of the chunk, in the array
+  Index missing_ = 0;
+};
+
+}  // namespace
+
+ChunkedArray chunked_array(std::vector<Index> shape, std::vector<Index> chunk, ByteVector fill) {
+  ChunkedArray array{std::move(shape), std::move(chunk), {}, std::move(fill)};
+  array.strides = strides_of(array.chunk, std::ssize(array.fill));
+  return array;
+}
+
+Result<Index> read_chunked(const ChunkedArray& array, std::span<const Index> begin,
+                           std::span<const int> plane, const cf::Unpacking& how, const layout::Box& cut,
+                           ElementType type, std::byte* values, const DecodeChunk& decode) {
+  for (std::size_t i = 0; i < plane.size(); ++i) {
+    if (cut.lower[i] == cut.upper[i]) return Index{0};
+  }
+  ChunkWalk walk(array, begin, plane, how, cut, type, values);
+  TR_TRY(walk.visit(0, decode));
+  return walk.missing();
+}
+
+}  // namespace tailrace::variables

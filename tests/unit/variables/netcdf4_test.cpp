@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// NetCDF-4 files of the NetCDF library, other HDF5 files, and those of our own streams.
+#include <gtest/gtest.h>
+#include <hdf5.h>
+
+#include <thread>
+
+#include "base/text.hpp"
+#include "nc_file.hpp"
+#include "own_file.hpp"
+#include "storage/faulty.hpp"
+
+namespace tailrace::variables {
+namespace {
+
+using namespace test;
+using nc_file::sequence;
+using nc_file::Writer;
+using sources::open;
+using Values = std::vector<double>;
+
+std::shared_ptr<const Source> opened_nc4(const std::shared_ptr<storage::Target>& target,
+                                         const std::string& path) {
+  Result<std::shared_ptr<const Source>> source = open(target, path, "");
+  EXPECT_TRUE(source.is_ok()) << source.status().text();
+  return source.is_ok() ? *source : nullptr;
+}
+std::shared_ptr<const Source> opened_nc4(const ByteVector& bytes) {
+  return opened_nc4(target_with("a.nc", bytes), "a.nc");
+}
+
+struct Storing {
+  std::vector<std::size_t> chunk;  // empty: contiguous
+  bool shuffle = false, sum = false, big_endian = false;
+  int deflate = 0;
+};
+
+/// Two times, three levels and 4 x 5 points; the second time lacks the last level.
+ByteVector sample_nc4(const Storing& how) {
+  Writer file(NC_NETCDF4);
+  const int time = how.chunk.empty() ? file.dimension("time", 2) : file.dimension("time", NC_UNLIMITED);
+  const int times = file.variable("time", NC_DOUBLE, {time});
+  file.text(times, "units", "days since 2000-01-01");
+  const int lev = file.axis("lev", {1000, 850, 500}, {{"units", "hPa"}, {"positive", "down"}});
+  const int lat = file.axis("lat", {10, 20, 30, 40}, {{"units", "degrees_north"}});
+  const int lon = file.axis("lon", {0, 1, 2, 3, 4}, {{"units", "degrees_east"}});
+  const int t = file.variable("t", NC_FLOAT, {time, lev, lat, lon});
+  if (!how.chunk.empty())
+    nc_file::check(nc_def_var_chunking(file.id(), t, NC_CHUNKED, how.chunk.data()), "chunks");
+  if (how.shuffle || how.deflate > 0)
+    nc_file::check(
+        nc_def_var_deflate(file.id(), t, how.shuffle ? 1 : 0, how.deflate > 0 ? 1 : 0, how.deflate),
+        "deflate");
+  if (how.sum) nc_file::check(nc_def_var_fletcher32(file.id(), t, NC_FLETCHER32), "sum");
+  if (how.big_endian) nc_file::check(nc_def_var_endian(file.id(), t, NC_ENDIAN_BIG), "endian");
+  file.put(times, {0}, {2}, {9557, 9557.25});
+  file.put(t, {0, 0, 0, 0}, {1, 3, 4, 5}, sequence(60));
+  file.put(t, {1, 0, 0, 0}, {1, 2, 4, 5}, sequence(40, 60));
+  return file.bytes();
+}
+
+void expect_sample(const Source& source) {
+  const std::vector<Record> t = records_of(source, "t");
+  ASSERT_EQ(t.size(), 6U);
+  EXPECT_EQ(time_text(source, t[0].valid), "2026-03-02T00:00:00Z");
+  EXPECT_EQ(time_text(source, t[5].valid), "2026-03-02T06:00:00Z");
+  EXPECT_EQ(t[1].level_type, "isobaricInhPa");
+  EXPECT_EQ(t[1].level, 850);
+  EXPECT_EQ(key_of(source, t[0], "gridType"), "regular_ll");
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(all_of<float>(source, t[i]).values, sequence(20, 20.0 * static_cast<double>(i)));
+    const double first = 20.0 * static_cast<double>(i) + 7;
+    EXPECT_EQ(part_of<double>(source, t[i], {{1, 2}, {3, 4}}).values,
+              (Values{first, first + 1, first + 5, first + 6}));
+  }
+  const PartRead unwritten = part_of<float>(source, t[5], {{0, 0}, {2, 5}});
+  EXPECT_EQ(unwritten.missing, 10);
+  EXPECT_EQ(unwritten.values, Values(10, absent));
+  EXPECT_EQ(all_of(source, t[5]).missing, 20);
+}
+
+TEST(Netcdf4Files, OfTheNetcdfLibraryAreReadHoweverTheyAreStored) {
+  const std::vector<Storing> all{
+      {},
+      {.big_endian = true},
+      {.chunk = {1, 1, 4, 5}},
+      {.chunk = {1, 1, 3, 2}, .shuffle = true, .deflate = 1},
+      {.chunk = {2, 3, 4, 5}, .shuffle = true, .sum = true, .deflate = 9},
+      {.chunk = {1, 2, 2, 5}, .sum = true, .big_endian = true},
+      {.chunk = {3, 2, 3, 4}, .deflate = 4},
+      {.chunk = {1, 3, 1, 1}, .shuffle = true, .sum = true},
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto source = opened_nc4(sample_nc4(all[i]));
+    ASSERT_NE(source, nullptr);
+    expect_sample(*source);
+  }
+}
+
+TEST(Netcdf4Files, HaveTypesGroupsAndTextsOfTheirOwn) {
+  Writer file(NC_NETCDF4);
+  const int x = file.axis("x", {1, 2, 3}, {{"axis", "X"}});
+  const int time = file.axis("time", {6}, {{"units", "hours since 2026-03-01"}});
+  int group = 0, inner = 0;
+  nc_file::check(nc_def_grp(file.id(), "forecast", &group), "group");
+  const int dimensions[] = {time, x};
+  nc_file::check(nc_def_var(group, "u", NC_UINT64, 2, dimensions, &inner), "u");
+  const char* const text = "m s-1";
+  nc_file::check(nc_put_att_string(group, inner, "units", 1, const_cast<const char**>(&text)), "string");
+  const unsigned long long values[] = {1, 18446744073709551614ULL, 3};
+  nc_enddef(file.id());
+  nc_file::check(nc_put_var_ulonglong(group, inner, values), "put");
+  const int b = file.variable("b", NC_UBYTE, {time, x}), s = file.variable("s", NC_USHORT, {x}),
+            name = file.variable("name", NC_STRING, {x});
+  file.number(s, "_FillValue", NC_USHORT, {2});
+  file.put(b, {0, 128, 255});
+  file.put(s, {1, 2, 65535});
+  (void)name;
+  const auto source = opened_nc4(file.bytes());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(source->inventory().records.size(), 3U);
+  const Record u = records_of(*source, "forecast/u").at(0);
+  EXPECT_EQ(time_text(*source, u.valid), "2026-03-01T06:00:00Z");
+  EXPECT_EQ(all_of(*source, u).values, (Values{1, absent, 3}));
+  EXPECT_EQ(all_of(*source, records_of(*source, "b").at(0)).values, (Values{0, 128, 255}));
+  EXPECT_EQ(all_of(*source, records_of(*source, "s").at(0)).values, (Values{1, absent, 65535}));
+}
+
+// A variable with the name of its first dimension and another one is no coordinate, but has the dimensions.
+TEST(Netcdf4Files, HaveCoordinatesOfSeveralDimensions) {
+  Writer file(NC_NETCDF4);
+  const int y = file.dimension("y", 2), x = file.dimension("x", 3),
+            time = file.axis("time", {0}, {{"units", "hours since 2026-03-01"}});
+  const int lat = file.variable("lat", NC_DOUBLE, {y, x}), named = file.variable("y", NC_FLOAT, {y, x});
+  file.text(lat, "units", "degrees_north");
+  const int t = file.variable("t", NC_FLOAT, {time, y, x});
+  file.text(t, "coordinates", "lat");
+  file.put(named, sequence(6));
+  file.put(t, sequence(6, 5));
+  const auto source = opened_nc4(file.bytes());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(all_of(*source, records_of(*source, "t").at(0)).values, sequence(6, 5));
+  EXPECT_EQ(all_of(*source, records_of(*source, "y").at(0)).values, sequence(6));
+  EXPECT_TRUE(records_of(*source, "lat").empty());
+}
+
+/// An HDF5 file that no NetCDF library has made: one dataset, and what `set` does to its properties.
+ByteVector plain_hdf5(const std::function<void(hid_t)>& set, bool is_extended = false) {
+  const std::string path = cat(testing::TempDir(), "plain.", ::getpid(), ".h5");
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t lengths[] = {3, 4}, most[] = {H5S_UNLIMITED, 4};
+  const hid_t space = H5Screate_simple(2, lengths, is_extended ? most : nullptr),
+              list = H5Pcreate(H5P_DATASET_CREATE);
+  set(list);
+  const hid_t data = H5Dcreate2(file, "data", H5T_STD_I32BE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  std::vector<std::int32_t> values(12);
+  for (std::int32_t i = 0; i < 12; ++i) values[static_cast<std::size_t>(i)] = i * 3;
+  EXPECT_GE(H5Dwrite(data, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  H5Lcreate_external("/etc/passwd", "/x", file, "elsewhere", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_soft("/data", file, "alias", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_hard(file, "/", file, "cycle", H5P_DEFAULT, H5P_DEFAULT);
+  H5Dclose(data);
+  H5Pclose(list);
+  H5Sclose(space);
+  H5Fclose(file);
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  ::unlink(path.c_str());
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(Hdf5Files, WithoutDimensionsAreReadByTheirNames) {
+  const hsize_t chunk[] = {2, 3};
+  const std::vector<std::function<void(hid_t)>> ways{[](hid_t) {},
+                                                     [](hid_t list) { H5Pset_layout(list, H5D_COMPACT); },
+                                                     [&](hid_t list) { H5Pset_chunk(list, 2, chunk); },
+                                                     [&](hid_t list) {
+                                                       H5Pset_chunk(list, 2, chunk);
+                                                       H5Pset_fletcher32(list);
+                                                       H5Pset_deflate(list, 3);
+                                                     }};
+  for (const auto& set : ways) {
+    const auto source = opened_nc4(plain_hdf5(set));
+    ASSERT_NE(source, nullptr);
+    ASSERT_EQ(source->inventory().records.size(), 1U) << "links to other names and files are not followed";
+    const Record& record = source->inventory().records.front();
+    EXPECT_EQ(record.field, "data");
+    EXPECT_EQ(record.valid, any_time);
+    EXPECT_EQ(part_of<double>(*source, record, {{1, 1}, {3, 4}}).values, (Values{15, 18, 21, 27, 30, 33}));
+  }
+}
+
+TEST(Hdf5Files, WithFiltersThatAreNotReadAreRefusedByTheFiltersName) {
+  const hsize_t chunk[] = {2, 3};
+  const auto source = opened_nc4(plain_hdf5([&](hid_t list) {
+    H5Pset_chunk(list, 2, chunk);
+    H5Pset_scaleoffset(list, H5Z_SO_INT, 0);
+  }));
+  ASSERT_NE(source, nullptr);
+  const Status status = all_of(*source, source->inventory().records.front()).status;
+  EXPECT_EQ(status.code(), Code::unsupported);
+  EXPECT_NE(status.text().find("a.nc: variable 'data': its chunks went through the filter 'scaleoffset'"),
+            std::string::npos)
+      << status.text();
+}
+
+TEST(Hdf5Files, WithElementsElsewhereAreRefused) {
+  const std::string other = cat(testing::TempDir(), "elsewhere.", ::getpid());
+  const ByteVector bytes =
+      plain_hdf5([&](hid_t list) { H5Pset_external(list, other.c_str(), 0, H5F_UNLIMITED); });
+  ::unlink(other.c_str());
+  const auto source = opened_nc4(bytes);
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(all_of(*source, source->inventory().records.front()).status.code(), Code::unsupported);
+}
+
+TEST(Netcdf4Files, ThatAreCutOrChangedAreCorrupt) {
+  const ByteVector good = sample_nc4({.chunk = {1, 1, 4, 5}, .shuffle = true, .sum = true, .deflate = 1});
+  for (std::size_t size = 0; size < good.size(); size += 977) {
+    const Status status =
+        open(target_with("a.nc", {good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}), "a.nc",
+             "")
+            .status();
+    EXPECT_FALSE(status.is_ok()) << size;
+    EXPECT_TRUE(status.text().starts_with("a.nc: ")) << status.text();
+  }
+  // A chunk whose sum is wrong.
+  int broken = 0;
+  for (std::size_t at = good.size() / 2; at < good.size(); at += 5) {
+    ByteVector bytes = good;
+    bytes[at] ^= std::byte{0x10};
+    const Result<std::shared_ptr<const Source>> source = open(target_with("a.nc", bytes), "a.nc", "");
+    if (!source.is_ok() || records_of(**source, "t").empty()) continue;
+    for (const Record& record : records_of(**source, "t")) {
+      const Status status = all_of(**source, record).status;
+      if (status.is_ok()) continue;
+      ++broken;
+      EXPECT_EQ(status.code(), Code::corrupt) << status.text();
+      EXPECT_TRUE(status.text().starts_with("a.nc: variable 't': ")) << status.text();
+    }
+  }
+  EXPECT_GT(broken, 10);
+}
+
+TEST(Netcdf4Files, AreReadByManyThreadsAtOnce) {
+  const auto source = opened_nc4(sample_nc4({.chunk = {1, 1, 2, 2}, .shuffle = true, .deflate = 1}));
+  ASSERT_NE(source, nullptr);
+  const std::vector<Record> t = records_of(*source, "t");
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (std::size_t n = 0; n < 50; ++n) {
+        const std::size_t record = (n + static_cast<std::size_t>(i)) % 5;
+        if (all_of(*source, t[record]).values != sequence(20, 20.0 * static_cast<double>(record))) ++wrong;
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+void expect_own_nc4(const Source& source, std::size_t steps) {
+  EXPECT_EQ(source.inventory().calendar, Calendar::no_leap);
+  const std::vector<Record> t = records_of(source, "t"), n = records_of(source, "n");
+  ASSERT_EQ(t.size(), 2 * steps);
+  EXPECT_EQ(t[1].level_type, "isobaricInhPa");
+  EXPECT_EQ(t[1].level, 850);
+  EXPECT_EQ(t[1].member, 4);
+  EXPECT_EQ(key_of(source, t[0], "gridType"), "regular_ll");
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    Values expected;
+    for (Index e = 0; e < 12; ++e) expected.push_back(own_value(i / 2, 0, static_cast<Index>(i % 2), e));
+    EXPECT_EQ(all_of<float>(source, t[i]).values, expected);
+    EXPECT_EQ(part_of<double>(source, t[i], {{1, 1}, {3, 3}}).values,
+              (Values{expected[5], expected[6], expected[9], expected[10]}));
+  }
+  EXPECT_EQ(n.at(0).level_type, "heightAboveGround");
+  EXPECT_EQ(part_of<double>(source, n.at(1), {{1}, {3}}).values,
+            (Values{own_value(1, 2, 0, 1), own_value(1, 2, 0, 2)}));
+  EXPECT_EQ(all_of(source, records_of(source, "m").at(1)).missing, 1);
+  EXPECT_EQ(all_of(source, records_of(source, "m").at(1)).values[2], absent);
+}
+
+TEST(OwnNetcdf4Files, AreReadByTheirIndexFinishedOrNot) {
+  for (const bool is_finished : {true, false}) {
+    for (const std::string chunks : {"", "2x3", "1x4"}) {
+      for (const std::string compress : {"deflate:1", "none"}) {
+        OwnStream own = own_stream("netcdf4");
+        own.is_finished = is_finished;
+        own.fields[0].keys = {{"compress", compress}};
+        if (!chunks.empty()) own.fields[0].keys.emplace_back("chunks", chunks);
+        own.committed = is_finished ? 3 : 2;
+        const std::shared_ptr<storage::Target> target = storage::memory_target();
+        write_own(*target, "own.nc", own);
+        const auto source = opened_nc4(target, "own.nc");
+        ASSERT_NE(source, nullptr);
+        EXPECT_EQ(time_text(*source, records_of(*source, "t").at(2).valid), "2026-03-01T07:00:00Z");
+        EXPECT_EQ(time_text(*source, records_of(*source, "t").at(2).reference), "2026-03-01T06:00:00Z");
+        expect_own_nc4(*source, own.committed);
+        if (!is_finished) continue;
+        ASSERT_TRUE(target->remove("own.nc.trx").is_ok());
+        const auto without = opened_nc4(target, "own.nc");
+        ASSERT_NE(without, nullptr);
+        expect_own_nc4(*without, 3);
+      }
+    }
+  }
+}
+
+TEST(OwnNetcdf4Files, WhoseHeadFitsNoIndexAreCorrupt) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  write_own(*target, "own.nc", own_stream("netcdf4"));
+  const auto file = *target->open("own.nc", storage::OpenMode::existing);
+  for (Bytes at = 64; at < 600; at += 7) {
+    ByteVector byte(1);
+    ASSERT_TRUE(file->read(byte, at).is_ok());
+    byte[0] ^= std::byte{1};
+    ASSERT_TRUE(file->write(byte, at).is_ok());
+    const Status status = open(target, "own.nc", "").status();
+    EXPECT_TRUE(status.code() == Code::corrupt || status.code() == Code::unsupported) << at << status.text();
+    EXPECT_TRUE(status.text().starts_with("own.nc: ")) << status.text();
+    byte[0] ^= std::byte{1};
+    ASSERT_TRUE(file->write(byte, at).is_ok());
+  }
+}
+
+TEST(Netcdf4Files, FaultsOfStorageAreErrorsOfTheCall) {
+  const std::shared_ptr<storage::Target> memory =
+      target_with("a.nc", sample_nc4({.chunk = {1, 1, 4, 5}, .shuffle = true, .deflate = 1}));
+  write_own(*memory, "own.nc", own_stream("netcdf4"));
+  for (const std::string path : {"a.nc", "own.nc"}) {
+    std::int64_t n = 1;
+    for (bool fired = true; fired && n < 2000; ++n) {
+      const auto faulty = storage::faulty_target(memory, {.nth = n, .calls = storage::all_calls});
+      const Result<std::shared_ptr<const Source>> source = open(faulty, path, "");
+      Status status = source.status();
+      if (status.is_ok()) status = all_of(**source, records_of(**source, "t").at(1)).status;
+      fired = faulty->fired();
+      EXPECT_EQ(status.is_ok(), !fired) << path << " " << n << ": " << status.text();
+      if (fired) EXPECT_EQ(status.code(), Code::io) << status.text();
+      if (fired) EXPECT_NE(status.text().find(path), std::string::npos) << status.text();
+    }
+    EXPECT_GT(n, 6);
+    EXPECT_LT(n, 2000);
+  }
+}
+
+}  // namespace
+}  // namespace tailrace::variables

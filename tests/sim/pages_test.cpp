@@ -57,14 +57,17 @@ void put(storage::Target& disk, const std::string& content) {
 
 /// A job of so many ranks on nodes of `per_node`, each of which runs `program` with a shared file.
 void with_file(Job job, const shared::Definition& what,
-               const std::function<void(SessionWorld&, SessionRank&, SharedFile&)>& program) {
+               const std::function<void(SessionWorld&, SessionRank&, SharedFile&)>& program,
+               Nanoseconds limit = FibreWorld::hour) {
   SessionWorld world(std::move(job));
-  const Texts stuck = world.run([&](SessionRank& rank) {
-    const auto group = rank.group(all_of(rank));
-    const auto file = SharedFile::open(*group, "open", what);
-    EXPECT_TRUE(file.is_ok()) << file.status().text();
-    if (file.is_ok()) program(world, rank, **file);
-  });
+  const Texts stuck = world.run(
+      [&](SessionRank& rank) {
+        const auto group = rank.group(all_of(rank));
+        const auto file = SharedFile::open(*group, "open", what);
+        EXPECT_TRUE(file.is_ok()) << file.status().text();
+        if (file.is_ok()) program(world, rank, **file);
+      },
+      limit);
   EXPECT_EQ(stuck, Texts());
 }
 
@@ -272,6 +275,28 @@ TEST(sim_pages, pages_behind_the_end_begin_with_zeros_whatever_their_frames_held
   for (Bytes number = 20; number < pages; ++number)
     wanted[static_cast<std::size_t>(number * page + 100)] = 'y';
   EXPECT_TRUE(stored(*job.storage) == wanted);
+}
+
+/// Pages that have changed and are not used any more are stored at last: the others would have one frame for
+/// all.
+TEST(sim_pages, pages_that_are_read_stay_where_all_others_have_changed) {
+  constexpr Bytes frames = 16, read_often = 4;
+  Job job;
+  job.nodes = nodes_of(2, 2);
+  put(*job.storage, std::string(read_often * page, 'r'));
+  with_file(
+      job, definition("r+", frames * page), [](SessionWorld& world, SessionRank& rank, SharedFile& file) {
+        for (Bytes number = read_often; number < 3 * frames && rank.rank() == 0; ++number)
+          EXPECT_TRUE(write(file, number * page, "w").is_ok());
+        EXPECT_TRUE(file.sync().is_ok());
+        for (int pass = 0; pass < 8 && rank.rank() == 1; ++pass) {
+          if (pass == 3)
+            world.storage_at(1).restart({1, storage::Fault::io_error, set_of(storage::Call::read), true});
+          for (Bytes number = 0; number < read_often; ++number)
+            EXPECT_EQ(read(file, number * page, 3), "rrr") << pass;
+        }
+        EXPECT_TRUE(file.close().is_ok());
+      });
 }
 
 /// Runs `program` on every rank with a global array of 64-bit integers, with one node, and with several.

@@ -403,16 +403,20 @@ bool NodePages::take_out(FrameNumber number, Index page) {
 
 /// Under the directory's lock. The hand goes round until it finds a page that is in nobody's hands, has not
 /// been used since it passed, and has not changed. The first changed one on the way is to be stored if there
-/// is no such page.
+/// is no such page. It is also stored if few pages have not changed and each of them was used: they would
+/// take each other's frames, and all others would stay.
 NodePages::Room NodePages::take_from_others() {
   Head& all = head();
   Room to_store;
+  FrameNumber unchanged = 0;
   for (FrameNumber steps = 0; steps < 2 * all.made; ++steps) {
+    if (steps == all.made && to_store.frame != nobody && unchanged < all.made / 4) break;
     const FrameNumber number = all.hand;
     all.hand = (all.hand + 1) % all.made;
     Frame& from = frame(number);
     if (number == to_store.frame || !from.lock.try_lock()) continue;
     const Index page = from.page;
+    if (page >= 0 && !from.changed) ++unchanged;
     if (page < 0 || from.used.exchange(false) || is_held(number)) {
       from.lock.unlock();
       continue;

@@ -162,6 +162,34 @@ MPI_TEST(progress, pages_come_from_storage_while_their_rank_is_in_a_barrier) {
   remove_directory(directory);
 }
 
+/// Pages that one rank has written whole are on storage before any collective call, also those of other
+/// nodes: the thread that answers there has them stored.
+MPI_TEST(progress, pages_of_other_nodes_are_stored_while_their_ranks_are_in_a_barrier) {
+  if (is_skipped()) return;
+  const Session session;
+  const std::string directory = fresh_directory("progress");
+  const std::string path = directory + "/ahead";
+  constexpr tr_index large = 1 << 20;
+  const tr_index pages = 4 * size();  // on one node pages are stored four by four
+  tr_shared* file = nullptr;
+  ok(tr_shared_open(path.c_str(), "w", "page=1MiB", &file), "open");
+  if (rank() == 0) {
+    const std::string whole = bytes_at(0, pages * large, 9);
+    for (tr_index i = 0; i < pages; ++i) {
+      const tr_index at = i * large, some = i % 2 == 0 ? large : large / 2;
+      ok(tr_shared_pwrite(file, whole.data() + at, some, at), "write");
+      if (some < large) ok(tr_shared_pwrite(file, whole.data() + at + some, some, at + some), "write");
+    }
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (contents(path) != whole && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(contents(path) == whole);
+  }
+  MPI_Barrier(state().comm);
+  ok(tr_shared_close(&file), "close");
+  remove_directory(directory);
+}
+
 /// Everybody asks everybody, and computes in between: answers of the thread and of calls take turns.
 MPI_TEST(progress, ranks_ask_each_other_all_the_time) {
   const Session session;

@@ -57,14 +57,17 @@ void put(storage::Target& disk, const std::string& content) {
 
 /// A job of so many ranks on nodes of `per_node`, each of which runs `program` with a shared file.
 void with_file(Job job, const shared::Definition& what,
-               const std::function<void(SessionWorld&, SessionRank&, SharedFile&)>& program) {
+               const std::function<void(SessionWorld&, SessionRank&, SharedFile&)>& program,
+               Nanoseconds limit = FibreWorld::hour) {
   SessionWorld world(std::move(job));
-  const Texts stuck = world.run([&](SessionRank& rank) {
-    const auto group = rank.group(all_of(rank));
-    const auto file = SharedFile::open(*group, "open", what);
-    EXPECT_TRUE(file.is_ok()) << file.status().text();
-    if (file.is_ok()) program(world, rank, **file);
-  });
+  const Texts stuck = world.run(
+      [&](SessionRank& rank) {
+        const auto group = rank.group(all_of(rank));
+        const auto file = SharedFile::open(*group, "open", what);
+        EXPECT_TRUE(file.is_ok()) << file.status().text();
+        if (file.is_ok()) program(world, rank, **file);
+      },
+      limit);
   EXPECT_EQ(stuck, Texts());
 }
 
@@ -272,6 +275,103 @@ TEST(sim_pages, pages_behind_the_end_begin_with_zeros_whatever_their_frames_held
   for (Bytes number = 20; number < pages; ++number)
     wanted[static_cast<std::size_t>(number * page + 100)] = 'y';
   EXPECT_TRUE(stored(*job.storage) == wanted);
+}
+
+/// All ranks miss the same page, and each stores another one to make room for it. The first one to have room
+/// brings the page in, and the others give their room back.
+TEST(sim_pages, ranks_that_make_room_for_the_same_page_bring_it_in_once) {
+  constexpr int ranks = 4;
+  constexpr Bytes frames = 4 * ranks, rounds = 40, part = page / ranks;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Job job;
+    job.nodes = nodes_of(ranks, ranks);
+    job.seed = seed;
+    job.pauses_in_storage = true;
+    const auto byte_of = [](Bytes number, Bytes rank) {
+      return static_cast<char>('a' + (5 * number + rank) % 26);
+    };
+    with_file(
+        job, definition("w+", frames * page),
+        [&](SessionWorld& world, SessionRank& rank, SharedFile& file) {
+          const auto mine = [&](Bytes number) { return std::string(part, byte_of(number, rank.rank())); };
+          const auto come_at_once = [&] {
+            constexpr Nanoseconds step = 1'000'000;
+            EXPECT_TRUE(file.sync().is_ok());
+            rank.compute(step - world.world().scheduler().now() % step);
+          };
+          for (Bytes number = 0; number < frames + rounds; ++number) {
+            if (number >= frames) come_at_once();
+            EXPECT_TRUE(write(file, number * page + rank.rank() * part, mine(number)).is_ok());
+          }
+          EXPECT_TRUE(file.sync().is_ok());
+          for (Bytes number = 0; number < frames + rounds; ++number)
+            EXPECT_EQ(read(file, number * page + rank.rank() * part, part), mine(number)) << number;
+          EXPECT_TRUE(file.flush().is_ok());
+          // No frame was lost on the way: as many pages as there are frames stay in memory.
+          for (int pass = 0; pass < 5 && rank.rank() == 0; ++pass) {
+            if (pass == 4)
+              world.storage_at(0).restart({1, storage::Fault::io_error, set_of(storage::Call::read), true});
+            for (Bytes number = 0; number < frames; ++number)
+              EXPECT_EQ(read(file, number * page, part), std::string(part, byte_of(number, 0)));
+          }
+          EXPECT_TRUE(file.close().is_ok());
+        },
+        60 * FibreWorld::second);
+    std::string wanted;
+    for (Bytes number = 0; number < frames + rounds; ++number) {
+      for (Bytes rank = 0; rank < ranks; ++rank) wanted.append(part, byte_of(number, rank));
+    }
+    EXPECT_TRUE(stored(*job.storage) == wanted) << "seed " << seed;
+  }
+}
+
+/// Pages that have changed and are not used any more are stored at last: the others would have one frame for
+/// all.
+TEST(sim_pages, pages_that_are_read_stay_where_all_others_have_changed) {
+  constexpr Bytes frames = 16, read_often = 4;
+  Job job;
+  job.nodes = nodes_of(2, 2);
+  put(*job.storage, std::string(read_often * page, 'r'));
+  with_file(
+      job, definition("r+", frames * page), [](SessionWorld& world, SessionRank& rank, SharedFile& file) {
+        for (Bytes number = read_often; number < 3 * frames && rank.rank() == 0; ++number)
+          EXPECT_TRUE(write(file, number * page, "w").is_ok());
+        EXPECT_TRUE(file.sync().is_ok());
+        for (int pass = 0; pass < 8 && rank.rank() == 1; ++pass) {
+          if (pass == 3)
+            world.storage_at(1).restart({1, storage::Fault::io_error, set_of(storage::Call::read), true});
+          for (Bytes number = 0; number < read_often; ++number)
+            EXPECT_EQ(read(file, number * page, 3), "rrr") << pass;
+        }
+        EXPECT_TRUE(file.close().is_ok());
+      });
+}
+
+/// The last file has left no frame free, and this one has more pages than frames, too.
+TEST(sim_pages, a_file_takes_over_frames_that_were_all_in_use) {
+  constexpr Bytes frames = 12, pages = 40;
+  Job job;
+  job.nodes = nodes_of(3, 3);
+  job.pauses_in_storage = true;
+  SessionWorld world(job);
+  const Texts stuck = world.run(
+      [&](SessionRank& rank) {
+        const auto group = rank.group(all_of(rank));
+        for (const char letter : {'a', 'b', 'c'}) {
+          const auto file = SharedFile::open(*group, "open", definition("w+", frames * page));
+          ASSERT_TRUE(file.is_ok()) << file.status().text();
+          for (Bytes number = rank.rank(); number < pages; number += 3)
+            EXPECT_TRUE(write(**file, number * page + 1, std::string(7, letter)).is_ok());
+          EXPECT_TRUE((*file)->sync().is_ok());
+          for (Bytes number = pages; number-- > 0;)
+            EXPECT_EQ(read(**file, number * page, 9), cat(std::string(1, '\0'), std::string(7, letter),
+                                                          number + 1 < pages ? std::string(1, '\0') : ""));
+          EXPECT_TRUE((*file)->sync().is_ok());
+          EXPECT_TRUE((*file)->close().is_ok());
+        }
+      },
+      60 * FibreWorld::second);
+  EXPECT_EQ(stuck, Texts());
 }
 
 /// Runs `program` on every rank with a global array of 64-bit integers, with one node, and with several.

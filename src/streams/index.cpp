@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "formats/registry.hpp"
+#include "listings/listings.hpp"
 #include "streams/ending.hpp"
 #include "streams/head.hpp"
 
@@ -186,7 +187,10 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   if (!keeps_ending) TR_TRY(formats::check_can_finish(contents->header.format).in(data_path));
   const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
   // Readers must not come to look for steps that are no more. What tells of them goes first.
-  if (recovered.steps_cut > 0) TR_TRY(storage::remove_durably(target, references_path(data_path)));
+  if (recovered.steps_cut > 0) {
+    TR_TRY(storage::remove_durably(target, references_path(data_path)));
+    TR_TRY(listings::cut_all(target, data_path, ranges_of(contents->steps)));
+  }
   if (*exists && *data_size >= contents->data_end())
     TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
   // The index is cut first. If the data were cut first, a crash in between would leave steps without their

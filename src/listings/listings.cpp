@@ -130,6 +130,28 @@ Status replace_end(Target& target, const std::string& path, Bytes at, std::strin
   return (*file)->close();
 }
 
+/// Gives a listing that has `text` the lines `wanted`, durably.
+Status bring_up_to(Target& target, const std::string& path, std::string_view text, std::string_view wanted) {
+  const std::size_t kept = same_lines(text, wanted);
+  if (kept == 0) return create(target, path, wanted);
+  if (text == wanted) return storage::make_durable(target, path);
+  return replace_end(target, path, static_cast<Bytes>(kept), wanted.substr(kept));
+}
+
+/// Returns true if the first line that differs tells of the same record in other words: the tool itself has
+/// made the listing, or somebody has changed it.
+bool says_it_otherwise(const Listing& kind, std::string_view text, std::string_view wanted) {
+  const std::size_t kept = same_lines(text, wanted);
+  const auto number = std::ranges::count(wanted.substr(0, kept), '\n') + 1;
+  const auto offset = [&, number](std::string_view from) -> std::optional<Bytes> {
+    const std::string_view line = from.substr(kept);
+    const std::size_t length = line.find('\n');
+    if (length == std::string_view::npos) return std::nullopt;
+    return kind.offset_of(line.substr(0, length), number);
+  };
+  return offset(text) && offset(text) == offset(wanted);
+}
+
 /// Calls `work` for each listing that is there and ours.
 Status for_each_of_ours(Target& target, const std::string& data_path,
                         const std::function<Status(const Listing&)>& work) {
@@ -200,9 +222,19 @@ Status cut_all(Target& target, const std::string& data_path, Records kept) {
 }
 
 Status complete_all(Target& target, const std::string& data_path, Records records) {
-  const AllRecords all = [&] { return std::vector(records.begin(), records.end()); };
-  return for_each_of_ours(target, data_path,
-                          [&](const Listing& kind) { return Writer(kind).complete(target, data_path, all); });
+  if (records.empty()) return {};
+  return for_each_of_ours(target, data_path, [&](const Listing& kind) {
+    return guarded([&]() -> Status {
+      const Result<std::string> text = read_ours(target, data_path, kind);
+      TR_TRY(text.status());
+      const Result<std::string> wanted = lines_of(target, data_path, kind, 1, records);
+      // Tailrace writes no such listing.
+      if (wanted.status().code() == Code::format) return {};
+      TR_TRY(wanted.status());
+      if (says_it_otherwise(kind, *text, *wanted)) return {};
+      return bring_up_to(target, path_of(data_path, kind), *text, *wanted);
+    });
+  });
 }
 
 Status Writer::add(Target& target, const std::string& data_path, Records step, const AllRecords& all) {
@@ -236,14 +268,7 @@ Status Writer::complete(Target& target, const std::string& data_path, const AllR
     // All lines are compared: places may agree where the records are others now.
     const Result<std::string> wanted = lines_of(target, data_path, kind_, 1, records);
     TR_TRY(wanted.status());
-    const std::size_t kept = same_lines(*text, *wanted);
-    const std::string path = path_of(data_path, kind_);
-    if (kept == 0)
-      TR_TRY(create(target, path, *wanted));
-    else if (*text != *wanted)
-      TR_TRY(replace_end(target, path, static_cast<Bytes>(kept), std::string_view(*wanted).substr(kept)));
-    else
-      TR_TRY(storage::make_durable(target, path));
+    TR_TRY(bring_up_to(target, path_of(data_path, kind_), *text, *wanted));
     size_ = static_cast<Bytes>(wanted->size());
     told_ = static_cast<std::int64_t>(records.size());
     return {};

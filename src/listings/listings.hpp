@@ -40,7 +40,8 @@ Status remove_all(storage::Target& target, const std::string& data_path);
 /// rest.
 Status cut_all(storage::Target& target, const std::string& data_path, Records kept);
 
-/// Adds the lines that the listings of the data file lack, durably. Listings that are not there stay away.
+/// Adds the lines that the listings of the data file lack, durably. Listings that are not there stay away,
+/// and those that tell of a record in other words stay as they are.
 Status complete_all(storage::Target& target, const std::string& data_path, Records records);
 
 /// One listing of an open data file.

@@ -96,11 +96,9 @@ int run_repair(const RepairArguments& arguments) {
   if (!recovered.is_ok()) return report("repair", recovered.status());
   const streams::IndexContents& kept = recovered->contents;
   // A crash may have come between the commit of the last step and its lines.
-  if (const Status listed = listings::complete_all(*target, path, streams::ranges_of(kept.steps));
-      !listed.is_ok())
-    return report("repair", listed);
-  if (const Status ended = streams::write_ending(*target, path, kept); !ended.is_ok())
-    return report("repair", ended);
+  Status ended = listings::complete_all(*target, path, streams::ranges_of(kept.steps));
+  if (ended.is_ok()) ended = streams::write_ending(*target, path, kept);
+  if (!ended.is_ok()) return report("repair", ended);
   const std::string last = kept.steps.empty() ? "none"
                                               : cat("step ", kept.steps.back().step, " at lead ",
                                                     duration_text(kept.steps.back().lead));

@@ -343,6 +343,18 @@ TEST(listings, are_completed_by_a_repair) {
   expect_both(*target, 3, "completed");
 }
 
+TEST(listings, that_say_it_in_other_words_are_left_alone_by_a_repair) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.last = 3}).is_ok());
+  std::string others = expected(kText, 2);
+  others.replace(others.find("TPRATE"), 6, "MYRAIN");
+  ASSERT_TRUE(storage::put_file(*target, kText, others).is_ok());
+  const Result<IndexContents> index = load_index(*target, index_path(kPath));
+  const std::vector<storage::Range> records = ranges_of(index->steps);
+  ASSERT_TRUE(listings::complete_all(*target, kPath, records).is_ok());
+  EXPECT_EQ(text_of(*target, kText), others);
+}
+
 TEST(listings, never_take_the_place_of_a_file_of_somebody_else) {
   for (const std::string& foreign :
        {std::string("1:0:d=2026030100:TMP Temperature [K]:850 mb:1 hour fcst:\n"), std::string("notes\n")}) {

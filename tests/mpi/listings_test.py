@@ -3,7 +3,7 @@
 never ahead of the index, and exact after a kill, a repair, a cut and a run that goes on."""
 import json
 import os
-import shutil
+import re
 import subprocess
 import sys
 
@@ -49,7 +49,7 @@ def check_file(path, hours, member=""):
 def any_number_of_servers():
     directory = fresh("servers")
     texts = set()
-    for ranks, servers in ((1, 0), (2, 1), (3, 2)):
+    for ranks, servers in ((1, 0), (3, 2)):
         path = f"{directory}/r{ranks}s{servers}"
         code, _, err = run(ranks + servers, arguments(path, BOTH, 3), TAILRACE_SERVERS=str(servers))
         check(code == 0, f"{path}: {code}, {err}")
@@ -72,7 +72,8 @@ def never_ahead_of_the_index():
                 continue
             # The index is read after the listing: it may have more by then, and never less.
             code, out, err = tailrace("index", path)
-            committed = int(out.split()[0]) if code == 0 else 0
+            shown = re.search(r"^(\d+) steps?", out, re.M)
+            committed = int(shown.group(1)) if code == 0 and shown else 0
             if not check(lines <= committed * len(wanted([0])), f"{lines} lines, {committed} steps are committed: {out} {err}"):
                 break
             seen.add(lines)

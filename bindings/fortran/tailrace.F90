@@ -329,12 +329,12 @@ contains
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
-                           references, interval, attributes, compress)
+                           references, interval, attributes, compress, index)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
-    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes, compress
+    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes, compress, index
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -353,6 +353,7 @@ contains
     call add(all, 'manifest', manifest)
     call add(all, 'same_lead', same_lead)
     call add(all, 'references', references)
+    call add(all, 'index', index)
     call add(all, 'empty_step', empty_step)
     call add(all, 'interval', interval)
     call add(all, 'attributes', attributes)

@@ -149,6 +149,9 @@ class Codec {
   }
   /// Returns how other programs decode a record, or nothing if they cannot.
   [[nodiscard]] virtual std::optional<Decoding> decoding() const { return std::nullopt; }
+  /// Returns a record as readers get it: of the first level of a field, at lead 0, with equal values. Empty
+  /// in formats that have no listings.
+  [[nodiscard]] virtual ByteVector example(int /*field*/) const { return {}; }
   /// Checks that a record can be encoded for this lead (units, statistics, going beyond what the format
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;

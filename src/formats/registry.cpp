@@ -11,6 +11,9 @@
 #include "encoders/codec.hpp"
 #include "encoders/table.hpp"
 #include "grib2/codec.hpp"
+#ifdef TAILRACE_HAVE_GRIB
+#include "grib2/listings.hpp"
+#endif
 #include "netcdf4/codec.hpp"
 #include "netcdf4/superblock.hpp"
 #include "raw/codec.hpp"
@@ -22,8 +25,10 @@ namespace {
 
 #ifdef TAILRACE_HAVE_GRIB
 constexpr auto* make_grib2 = grib2::make;
+constexpr auto* list_grib2 = grib2::listings;
 #else
 constexpr std::nullptr_t make_grib2 = nullptr;
+constexpr auto* list_grib2 = +[] { return std::vector<codec::Listing>(); };
 #endif
 constexpr std::string_view no_eccodes =
     "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON";
@@ -111,7 +116,17 @@ Status no_such_format(std::string_view text) {
 
 const std::vector<Format>& all() {
   static const std::vector<Format> formats{
-      {"grib2", make_grib2, no_eccodes, {".grib2", ".grb2", ".grib", ".grb"}, grib2::options()},
+      {"grib2",
+       make_grib2,
+       no_eccodes,
+       {".grib2", ".grb2", ".grib", ".grb"},
+       grib2::options(),
+       {},
+       nullptr,
+       std::nullopt,
+       nullptr,
+       false,
+       list_grib2()},
       {"raw", raw::make, ""},
       classic("cdf5", cdf::make<cdf::Version::cdf5>, {".nc", ".cdf", ".netcdf"},
               cdf::count<cdf::Version::cdf5>),
@@ -217,6 +232,25 @@ Status check_can_finish(std::string_view name) {
       cat("files of format '", name,
           "' end with what makes them readable, and this Tailrace can neither make that nor take it away: ",
           format->why)};
+}
+
+std::vector<codec::Listing> listings() {
+  std::vector<codec::Listing> found;
+  for (const Format& format : all())
+    found.insert(found.end(), format.listings.begin(), format.listings.end());
+  return found;
+}
+
+Result<codec::Listing> listing(std::string_view name, std::string_view word) {
+  const auto format = std::ranges::find(all(), name, &Format::name);
+  if (format == all().end() || format->make == nullptr)
+    return Status(Code::unsupported,
+                  cat("format '", name, "': ", format == all().end() ? absent : format->why));
+  std::vector<std::string_view> words;
+  for (const codec::Listing& each : format->listings) words.push_back(each.word);
+  const Result<std::size_t> found = parse_choice(word, words);
+  TR_TRY(found.status());
+  return format->listings[*found];
 }
 
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream) {

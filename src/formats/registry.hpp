@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codec/codec.hpp"
+#include "codec/listing.hpp"
 #include "codec/options.hpp"
 #include "tailrace/encoders.h"
 
@@ -39,6 +40,7 @@ struct Format {
   /// head `own`. Null if files have no heads.
   Status (*check_goes_on)(std::span<const std::byte> own, std::span<const std::byte> now) = nullptr;
   bool is_store = false;  // what has the file's name is a directory of objects (stores::with_stores)
+  std::vector<codec::Listing> listings{};  // the words of index=
 };
 
 /// Returns one line for each format that the library has. The first is the default.
@@ -71,6 +73,13 @@ const Finishing* finishing(std::string_view format);
 /// Returns Code::unsupported, saying what helps, if files of the format have an ending that this build cannot
 /// make: it must not take one away either.
 Status check_can_finish(std::string_view format);
+
+/// Returns the listings that files of any format may have beside them. A build that lacks a format has none
+/// of it.
+std::vector<codec::Listing> listings();
+/// Returns the listing that a word of index= asks for, in a stream of the format. Code::settings if it has no
+/// such.
+Result<codec::Listing> listing(std::string_view format, std::string_view word);
 
 /// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks what it needs, and
 /// errors of `find`.

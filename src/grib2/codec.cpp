@@ -282,6 +282,9 @@ class Grib2Codec final : public codec::Codec {
   }
   /// The filter is kerchunk's.
   std::optional<codec::Decoding> decoding() const override { return codec::Decoding{false, "grib"}; }
+  ByteVector example(int field) const override {
+    return constant_message(at(field).parts, static_cast<std::uint64_t>(at(field).points));
+  }
   std::unique_ptr<codec::Encoder> encoder() const override {
     return std::make_unique<Grib2Encoder>(fields_, own_);
   }

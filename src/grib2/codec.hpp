@@ -12,7 +12,7 @@ namespace tailrace::grib2 {
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
 
 inline codec::FormatOptions options() {
-  return {.stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}},
+  return {.stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}, {"index", {}}},
           .field = {{"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}, {"keys", {}}},
           .keys = "GRIB"};
 }

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "formats/registry.hpp"
+#include "listings/listings.hpp"
 #include "streams/ending.hpp"
 #include "streams/head.hpp"
 
@@ -70,6 +71,12 @@ Result<std::size_t> steps_within(const IndexContents& contents, const std::strin
                                    contents.data_end(), " are committed; it was cut by something else. ",
                                    count, " of ", counted(contents.steps.size(), "step"),
                                    " are whole, and `tailrace repair --force` keeps just those"));
+}
+
+// Takes away what tells other programs of steps behind these.
+Status tell_no_more_than(Target& target, const std::string& data_path, std::span<const IndexStep> steps) {
+  TR_TRY(storage::remove_durably(target, references_path(data_path)));
+  return listings::cut_all(target, data_path, ranges_of(steps));
 }
 
 // Returns how many of the first `count` steps stand before the first that lacks a part. A file of bytes has
@@ -186,7 +193,7 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   if (!keeps_ending) TR_TRY(formats::check_can_finish(contents->header.format).in(data_path));
   const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
   // Readers must not come to look for steps that are no more. What tells of them goes first.
-  if (recovered.steps_cut > 0) TR_TRY(storage::remove_durably(target, references_path(data_path)));
+  if (recovered.steps_cut > 0) TR_TRY(tell_no_more_than(target, data_path, contents->steps));
   if (*exists && *data_size >= contents->data_end())
     TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
   // The index is cut first. If the data were cut first, a crash in between would leave steps without their

@@ -52,11 +52,11 @@ std::vector<storage::Range> ranges_of(std::span<const IndexStep> steps);
 
 /// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
 /// `options.through_lead`), the index first, and fsyncs both. If it cuts committed steps it first removes the
-/// reference file, which may tell of them. Afterwards the data file ends where its last step ends. The index
-/// is closed if it was closed before and no step was cut: a file that needs an ending (see ending.hpp) keeps
-/// it then, and loses it otherwise. Returns Code::corrupt, with nothing changed, if committed steps are
-/// damaged or the data file is shorter than they say and force is off, and Code::unsupported likewise if this
-/// build cannot make the ending that a cut would take away.
+/// reference file and the lines of listings, which may tell of them. Afterwards the data file ends where its
+/// last step ends. The index is closed if it was closed before and no step was cut: a file that needs an
+/// ending (see ending.hpp) keeps it then, and loses it otherwise. Returns Code::corrupt, with nothing
+/// changed, if committed steps are damaged or the data file is shorter than they say and force is off, and
+/// Code::unsupported likewise if this build cannot make the ending that a cut would take away.
 Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
 
 /// Local. Removes an old index before its data file is replaced: from then on nothing in the file counts as

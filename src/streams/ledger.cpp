@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -115,6 +116,7 @@ class FileLedger final : public pipeline::Ledger {
     if (!told.is_ok())
       log(LogLevel::warn, cat(entry.path, ": readers do not see its last step yet: ", told.text()));
     refresh_references(entry.path, file);
+    add_to_listings(entry.path, file, records);
     return {};
   }
 
@@ -144,9 +146,13 @@ class FileLedger final : public pipeline::Ledger {
     guard.unlock();
     // A file with one step, or a slow one, has them all.
     const bool are_told = !taken.empty() && taken.mapped().references.told() == taken.mapped().index.steps();
+    // A second pair gets its listings when it has its name.
+    const bool are_listed = !taken.empty() && !taken.mapped().again &&
+                            std::ranges::all_of(taken.mapped().listings, &listings::Writer::is_complete);
     Result<std::optional<WholePair>> whole =
         taken.empty() ? pairs_.finish_left_open(path) : pairs_.finish(path, taken.mapped());
     if (whole.is_ok() && *whole && !are_told) static_cast<void>(write_references(path));
+    if (whole.is_ok() && *whole && !are_listed) complete_listings(path);
     guard.lock();
     if (!whole.is_ok()) {
       if (!taken.empty()) open_.insert(std::move(taken));
@@ -200,6 +206,39 @@ class FileLedger final : public pipeline::Ledger {
     if (references_ == nullptr || file.again || !file.references.may_write(begin, steps)) return;
     const bool are_told = write_references(path);
     file.references.wrote(begin, now(), steps, are_told);
+  }
+
+  [[nodiscard]] listings::AllRecords records_of(const std::string& path) const {
+    return [this, path]() -> Result<std::vector<storage::Range>> {
+      const Result<IndexContents> contents = load_index(pairs_.target(), index_path(path));
+      TR_TRY(contents.status());
+      return ranges_of(contents->steps);
+    };
+  }
+
+  static void warn_of_listing(const std::string& path, const codec::Listing& kind, const Status& status) {
+    if (status.is_ok()) return;
+    const std::string name = path + std::string(kind.suffix);
+    log(LogLevel::warn, status.text().starts_with(name)
+                            ? status.text()
+                            : cat(name, " does not tell the last steps: ", status.text()));
+  }
+
+  /// The step is durable whether the listings tell of it or not. They get the lines that they lack with the
+  /// next step, or when the file is finished.
+  void add_to_listings(const std::string& path, OpenPair& file, const std::vector<storage::Range>& records) {
+    if (file.again) return;
+    for (listings::Writer& listing : file.listings) {
+      const Status added = listing.add(pairs_.target(), path, records, records_of(path));
+      warn_of_listing(path, listing.kind(), added);
+    }
+  }
+
+  void complete_listings(const std::string& path) {
+    for (const codec::Listing& kind : options().listings) {
+      const Status completed = listings::Writer(kind).complete(pairs_.target(), path, records_of(path));
+      warn_of_listing(path, kind, completed);
+    }
   }
 
   /// Returns the entry of an open file. Only jobs of the file itself touch it.

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "listings/listings.hpp"
 #include "streams/index.hpp"
 #include "streams/manifest.hpp"
 
@@ -48,6 +49,19 @@ Status look_for_files(Target& target, const StreamRequest& request) {
   return {};
 }
 
+/// Refuses a listing of somebody else's. Files whose names change with the lead are looked at when their
+/// first step comes.
+Status look_for_listings(Target& target, const StreamRequest& request) {
+  const bool any = !request.options.listings.empty() && request.options.existing != Existing::overwrite;
+  if (!any || request.pattern.depends_on_lead()) return {};
+  const Result<std::string> path = request.pattern.expand(0, request.context());
+  TR_TRY(path.status());
+  // An index under the old name gets today's name when the file is begun.
+  const Result<bool> is_old = is_index(target, old_index_path(*path));
+  const bool has_index = is_old.is_ok() && *is_old;
+  return has_index ? Status() : listings::check_ours(target, *path, request.options.listings);
+}
+
 Status look_for_lost(Target& target, const Resuming& resuming) {
   const std::string& path = resuming.path;
   if (path.empty()) return {};
@@ -83,6 +97,7 @@ Result<std::shared_ptr<void>> lock_stream(Target& target, const StreamRequest& r
 }
 
 Status look_ahead(Target& target, const StreamRequest& request, const std::optional<Position>& resume) {
+  TR_TRY(look_for_listings(target, request));
   if (!resume) return request.options.existing == Existing::fail ? look_for_files(target, request) : Status();
   const Result<Resuming> resuming = resuming_from(*resume, request);
   TR_TRY(resuming.status());

@@ -22,7 +22,11 @@ namespace {
 
 Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
   TR_TRY(index.status());
-  return OpenPair{nullptr, std::move(*index), again, false, {}};
+  return OpenPair{nullptr, std::move(*index), again, false, {}, {}};
+}
+
+void give_listings(OpenPair& pair, const StreamRequest& request) {
+  for (const codec::Listing& kind : request.options.listings) pair.listings.emplace_back(kind);
 }
 
 /// Returns why steps of a stream cannot follow those in a file, which nothing has changed yet.
@@ -69,6 +73,7 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
   Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
   TR_TRY(lock.status());
   TR_TRY(end_replacing(*target_, path));
+  TR_TRY(check_listings(path));
   Result<std::optional<Pair>> pair = taken_over_pair(path);
   TR_TRY(pair.status());
   if (pair->has_value()) return take_over(path, **pair, std::move(*lock));
@@ -76,6 +81,7 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
   TR_TRY(file.status());
   TR_TRY(begin_data(path, *file));
   file->lock = std::move(*lock);
+  give_listings(*file, request_);
   return Beginning{{file->index.data_end(), written_to(path, file->again)}, std::move(*file)};
 }
 
@@ -198,6 +204,7 @@ Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& p
   TR_TRY(file.status());
   TR_TRY(begin_data(path, *file));
   file->lock = std::move(lock);
+  give_listings(*file, request_);
   return Beginning{std::move(begun), std::move(*file)};
 }
 
@@ -309,12 +316,23 @@ Status Pairs::check_ours(const std::string& path) {
   return *known ? Status() : find_own_steps(path).status();
 }
 
+/// Refuses to write over what somebody else has beside the file under the name of a listing.
+Status Pairs::check_listings(const std::string& path) {
+  if (request_.options.existing == Existing::overwrite) return {};
+  return listings::check_ours(*target_, path, request_.options.listings);
+}
+
 Result<OpenPair> Pairs::begin_anew(const std::string& path) {
   TR_TRY(check_ours(path));
   TR_TRY(target_->check_removable(path));
   TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
   TR_TRY(discard_again(*target_, path));
   TR_TRY(storage::remove_durably(*target_, references_path(path)));
+  TR_TRY(listings::remove_all(*target_, path));
+  if (request_.options.existing == Existing::overwrite) {
+    for (const codec::Listing& kind : request_.options.listings)
+      TR_TRY(listings::remove(*target_, path, kind));
+  }
   Result<bool> exists = target_->exists(path);
   TR_TRY(exists.status());
   // Old data lose their index to the new one in one rename. Without any index they would be nobody's.

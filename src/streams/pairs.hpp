@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "listings/listings.hpp"
 #include "pipeline/ledger.hpp"
 #include "pipeline/messages.hpp"
 #include "references/pace.hpp"
@@ -21,9 +22,10 @@ namespace tailrace::streams {
 struct OpenPair {
   std::shared_ptr<void> lock;
   IndexWriter index;
-  bool again = false;           // it is the second pair of its name
-  bool closed = false;          // no step will follow
-  references::Pace references;  // of the reference file, if the stream asks for one
+  bool again = false;                        // it is the second pair of its name
+  bool closed = false;                       // no step will follow
+  references::Pace references;               // of the reference file, if the stream asks for one
+  std::vector<listings::Writer> listings{};  // one for each that the stream asks for
 };
 
 /// A pair that is finished and not announced.
@@ -81,6 +83,7 @@ class Pairs {
   Result<FoundSteps> find_own_steps(const std::string& path);
   Result<bool> index_again(const std::string& path);
   Status check_ours(const std::string& path);
+  Status check_listings(const std::string& path);
   Result<OpenPair> begin_anew(const std::string& path);
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead);
   Result<std::optional<Pair>> find_left_open(const std::string& path);

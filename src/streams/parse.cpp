@@ -97,7 +97,7 @@ Status take_keep(const std::string& text, bool& keep) {
 }
 
 // Keys are taken in this order: the base time depends on the calendar.
-constexpr std::array<KeyRow<StreamRequest>, 18> kStreamKeys{{
+constexpr std::array<KeyRow<StreamRequest>, 19> kStreamKeys{{
     {"format", [](auto&, auto&) { return Status(); }},  // taken before all others
     {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {"base", take_base},
@@ -120,6 +120,7 @@ constexpr std::array<KeyRow<StreamRequest>, 18> kStreamKeys{{
     {"hook", take_hook},
     {"manifest", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.manifest); }},
     {"references", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.references); }},
+    {"index", [](auto&, auto&) { return Status(); }},  // its words are the format's: take_listings
     {"same_lead", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_same_lead); }},
     {"empty_step", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_empty_steps); }},
     {"interval", [](auto& r, auto& t) { return take(operations::parse_interval(t), r.options.interval); }},
@@ -376,6 +377,22 @@ Status take_others(const Options& options, const formats::Format& format, const 
   return {};
 }
 
+/// Takes the words of index=, each at most once.
+Status take_listings(StreamRequest& request, const Options& given) {
+  const std::string* const text = given.find("index");
+  if (text == nullptr) return {};
+  const std::string context = cat("index=", quote_option(*text));
+  for (const std::string& word : split(*text, ',')) {
+    const Result<codec::Listing> listing = formats::listing(request.definition.format, trim(word));
+    TR_TRY(listing.status().in(context));
+    const auto same = [&](const codec::Listing& each) { return each.word == listing->word; };
+    if (std::ranges::any_of(request.options.listings, same))
+      return settings_error(cat(context, ": \"", listing->word, "\" is given twice; keep one of them"));
+    request.options.listings.push_back(*listing);
+  }
+  return {};
+}
+
 Status check_stream(const StreamRequest& request, const Options& given) {
   if (!given.find("base"))
     return settings_error("base= is missing; give the base time, as base=2026-03-01T00:00Z");
@@ -488,6 +505,7 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
   const Call call{names_of(kStreamKeys), names_of(kFieldKeys), "tr_stream_define",
                   &codec::FormatOptions::stream};
   TR_TRY(take_others(*given, **format, call, request.definition.keys).in(context));
+  TR_TRY(take_listings(request, *given).in(context));
   TR_TRY(check_stream(request, *given).in(context));
   return request;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codec/definition.hpp"
+#include "codec/listing.hpp"
 #include "layout/memory.hpp"
 #include "operations/accumulator.hpp"
 #include "operations/interval.hpp"
@@ -29,6 +30,7 @@ struct StreamOptions {
   std::string hook;                               // command run when a file is finished; "" = none
   std::optional<bool> manifest;                   // none = where the build can
   bool references = false;                        // a reference file beside each data file
+  std::vector<codec::Listing> listings;           // beside each data file, as index= asks for them
   bool keeps_same_lead = false;                   // a field may be put twice at one lead
   bool keeps_empty_steps = false;                 // a step without a put is intended
   std::optional<operations::IntervalLength> interval;  // none = every step is written

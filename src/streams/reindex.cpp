@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "listings/listings.hpp"
 #include "streams/index.hpp"
 
 namespace tailrace::streams {
@@ -183,7 +184,9 @@ Status write_index(Target& target, const std::string& data_path, const IndexHead
                    const std::vector<IndexStep>& steps) {
   const std::string path = index_path(data_path);
   const std::string temporary = path + ".found";
-  TR_TRY(storage::remove_durably(target, references_path(data_path)));  // they may tell of other steps
+  // They may tell of other steps.
+  TR_TRY(storage::remove_durably(target, references_path(data_path)));
+  TR_TRY(listings::cut_all(target, data_path, ranges_of(steps)));
   Result<IndexWriter> index = IndexWriter::create(target, temporary, header);
   TR_TRY(index.status());
   for (const IndexStep& step : steps) TR_TRY(index->append(step));

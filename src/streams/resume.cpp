@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "listings/listings.hpp"
 #include "streams/ending.hpp"
 #include "streams/head.hpp"
 #include "streams/manifest.hpp"
@@ -426,7 +427,9 @@ Result<bool> first_holds_again(Target& target, const std::string& data_path) {
 }
 
 Status replace_by_again(Target& target, const std::string& data_path) {
-  TR_TRY(storage::remove_durably(target, references_path(data_path)));  // they tell of the first pair's bytes
+  // They tell of the first pair's bytes.
+  TR_TRY(storage::remove_durably(target, references_path(data_path)));
+  TR_TRY(listings::remove_all(target, data_path));
   TR_TRY(target.rename(again_path(data_path), data_path));
   return end_replacing(target, data_path);
 }

@@ -205,6 +205,8 @@ contains
     call expect('tr_stream_create [x] [manifest=off same_lead=keep empty_step=keep keys=centre=98 ready=.ok]')
     call stream%create('x.nc4', attributes='title="a run", source=me', compress='deflate:4')
     call expect('tr_stream_create [x.nc4] [attributes="title=""a run"", source=me" compress=deflate:4]')
+    call stream%create('x.grib2', index='wgrib2,ecmwf')
+    call expect('tr_stream_create [x.grib2] [index=wgrib2,ecmwf]')
     call stream%create('x', interval='1h')
     call expect('tr_stream_create [x] [interval=1h]')
     call stream%begin(lead=3600)

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "commands.hpp"
 #include "journal/flushed.hpp"
+#include "listings/listings.hpp"
 #include "stores/stores.hpp"
 #include "streams/ending.hpp"
 #include "streams/index.hpp"
@@ -94,8 +95,10 @@ int run_repair(const RepairArguments& arguments) {
   const Result<streams::Recovered> recovered = streams::recover(*target, path, options);
   if (!recovered.is_ok()) return report("repair", recovered.status());
   const streams::IndexContents& kept = recovered->contents;
-  if (const Status ended = streams::write_ending(*target, path, kept); !ended.is_ok())
-    return report("repair", ended);
+  // A crash may have come between the commit of the last step and its lines.
+  Status ended = listings::complete_all(*target, path, streams::ranges_of(kept.steps));
+  if (ended.is_ok()) ended = streams::write_ending(*target, path, kept);
+  if (!ended.is_ok()) return report("repair", ended);
   const std::string last = kept.steps.empty() ? "none"
                                               : cat("step ", kept.steps.back().step, " at lead ",
                                                     duration_text(kept.steps.back().lead));

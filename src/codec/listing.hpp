@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "codec/codec.hpp"
+
+namespace tailrace::codec {
+
+/// A kind of listing: a text file beside a data file that has one line for each record, by which another tool
+/// finds them. A line follows from the record's bytes, its number and its place alone.
+struct Listing {
+  std::string_view word;    // as index= takes it
+  std::string_view suffix;  // of the listing's name, behind the name of the data file
+  /// Returns the line, with its end, of the record at `offset`, which is the `number`-th of the file, from 1.
+  /// Returns Code::corrupt if no record begins there, and Code::format if the tool's line is not known for
+  /// such a record.
+  Result<std::string> (*line)(const ReadBytes& read, std::int64_t number, Bytes offset) = nullptr;
+  /// Returns where the record lies that a line tells of, or nothing if the line, which comes without its end,
+  /// is not one of the `number`-th record.
+  std::optional<Bytes> (*offset_of)(std::string_view line, std::int64_t number) = nullptr;
+};
+
+}  // namespace tailrace::codec

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "codec/listing.hpp"
+#include "grib2/sections.hpp"
+
+// The files by which other tools find messages (docs/formats/other-indexes.md).
+namespace tailrace::grib2 {
+
+/// What a line of a listing tells of: the message without its values.
+struct ListedMessage {
+  Parts parts;
+  Bytes length = 0;
+};
+
+/// Reads the message at an offset, apart from its values. Returns Code::corrupt if none is there.
+Result<ListedMessage> read_message(const codec::ReadBytes& read, Bytes offset);
+
+/// Returns the line that `wgrib2 -s` prints of a message. Returns Code::format for product definition
+/// templates and time ranges whose line is not known here.
+Result<std::string> wgrib2_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
+std::optional<Bytes> wgrib2_offset(std::string_view line, std::int64_t number);
+
+/// Returns the line of a message in an index as ECMWF's open data have: a JSON object. Keys of MARS that the
+/// message does not have are left out.
+Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
+std::optional<Bytes> ecmwf_offset(std::string_view line, std::int64_t number);
+
+/// Returns wgrib2's abbreviation of a parameter of WMO's tables, or "" if it is not in the table here.
+std::string_view wgrib2_name(int discipline, int category, int number);
+
+inline std::vector<codec::Listing> listings() {
+  return {{"wgrib2", ".idx", wgrib2_line, wgrib2_offset}, {"ecmwf", ".index", ecmwf_line, ecmwf_offset}};
+}
+
+}  // namespace tailrace::grib2

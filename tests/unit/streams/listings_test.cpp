@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "listings/listings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "../storage/scratch.hpp"
+#include "base/options.hpp"
+#include "base/text.hpp"
+#include "formats/registry.hpp"
+#include "index_samples.hpp"
+#include "storage/crash.hpp"
+#include "storage/faulty.hpp"
+#include "streams/ledger.hpp"
+#include "streams/look.hpp"
+#include "streams/parse.hpp"
+#include "streams/reindex.hpp"
+#include "streams/resume.hpp"
+
+// Listings tell exactly the committed steps, whatever happens to the file, and are nobody else's file.
+namespace tailrace::streams {
+namespace {
+
+const std::string kPath = "fc.grib2";
+const std::string kText = kPath + ".idx";
+const std::string kJson = kPath + ".index";
+const std::string kBoth = "index=wgrib2,ecmwf";
+
+codec::FieldDefinition grib_field(const std::string& name, const std::string& level_type,
+                                  std::vector<double> levels) {
+  codec::FieldDefinition field;
+  field.name = name;
+  field.shape = {6, 10};
+  field.georeference.keys = {{"gridType", "regular_ll"},
+                             {"latitudeOfFirstGridPointInDegrees", "50"},
+                             {"longitudeOfFirstGridPointInDegrees", "5"},
+                             {"latitudeOfLastGridPointInDegrees", "45"},
+                             {"longitudeOfLastGridPointInDegrees", "14"}};
+  field.levels = {level_type, std::move(levels), {}, {}};
+  return field;
+}
+
+std::vector<codec::FieldDefinition> usual_fields() {
+  codec::FieldDefinition rain = grib_field("tp", "surface", {0});
+  rain.statistic.process = codec::Process::accum;
+  return {grib_field("t", "isobaricInhPa", {850, 500}), grib_field("2t", "heightAboveGround", {2}), rain};
+}
+
+struct Forecast {
+  std::string options;               // beside the base time
+  std::int64_t first = 1, last = 3;  // hours
+  bool finishes = true;
+  Uuid run = Uuid::random();
+  std::vector<codec::FieldDefinition> fields = usual_fields();
+  std::set<int> left_out{};           // fields that no step has
+  std::int64_t behind = 0;            // continues from a checkpoint behind this hour; 0: it does not
+  std::string definitions = "usual";  // runs with the same word have the same fields and keys
+};
+
+/// Writes hourly steps as the root of a stream does, as far as storage lets it.
+Status write_run(const std::shared_ptr<storage::Target>& target, const Forecast& run) {
+  const std::string all = cat("base=2026-03-01 manifest=off ", run.options);
+  const Result<StreamRequest> request = parse_stream(kPath, all);
+  TR_TRY(request.status());
+  pipeline::Opening opening;
+  opening.definition = request->definition;
+  opening.fields = run.fields;
+  const auto codec = std::move(*formats::make_codec(opening.definition));
+  // Definitions cost more than all the rest of a run.
+  static std::map<std::string, std::vector<ByteVector>> all_prepared;
+  std::vector<ByteVector>& prepared = all_prepared[run.definitions];
+  for (std::size_t i = 0; i < opening.fields.size(); ++i) {
+    codec::FieldDefinition& field = opening.fields[i];
+    TR_TRY(i < prepared.size() ? codec->adopt(field, prepared[i]) : codec->define(field));
+    if (i == prepared.size()) prepared.push_back(codec->prepared(static_cast<int>(i)));
+    field.georeference = {};
+  }
+  opening.prepared = prepared;
+  std::optional<Position> from;
+  if (run.behind > 0) from = Position{kPath, run.run, run.behind, run.behind * 3600, run.behind * 3600, {}};
+  opening.ledger = pack_ledger(kPath, all, run.run, from);
+  const auto ledger = std::move(*make_ledger(opening, *codec, target));
+  const Result<pipeline::Begun> begun = ledger->begin_file(kPath, run.first * 3600, 1);
+  TR_TRY(begun.status());
+  Bytes end = begun->end;
+  for (std::int64_t hour = run.first; hour <= run.last; ++hour) {
+    pipeline::StepEntry entry{hour, hour * 3600, kPath, end, end, {}};
+    ByteVector bytes;
+    for (int field = 0; field < static_cast<int>(run.fields.size()); ++field) {
+      if (run.left_out.count(field) != 0) continue;
+      for (Index level = 0; level < static_cast<Index>(run.fields[field].levels.values.size()); ++level) {
+        std::vector<double> values(60, 280 + static_cast<double>(level));
+        values[3] += static_cast<double>(hour);
+        const std::size_t before = bytes.size();
+        TR_TRY(codec->encoder()->encode({field, level, hour * 3600, 0},
+                                        reinterpret_cast<std::byte*>(values.data()), 60, bytes));
+        entry.records.push_back(
+            {field, level, end + static_cast<Bytes>(before), static_cast<Bytes>(bytes.size() - before)});
+      }
+    }
+    entry.end = end + static_cast<Bytes>(bytes.size());
+    const auto file = target->open(begun->path, storage::OpenMode::existing);
+    TR_TRY(file.status());
+    TR_TRY((*file)->write(bytes, end));
+    TR_TRY((*file)->sync());
+    TR_TRY(ledger->commit(entry));
+    end = entry.end;
+  }
+  return run.finishes ? ledger->finish_file(kPath) : Status();
+}
+
+std::string text_of(storage::Target& target, const std::string& path) {
+  return *target.exists(path) ? storage::contents_of(target, path) : "";
+}
+
+/// Returns the listing of a file that was written undisturbed with these hours.
+std::string expected(const std::string& path, std::int64_t last, std::int64_t first = 1) {
+  static std::map<std::string, std::string> known;
+  std::string& text = known[cat(path, " ", first, " ", last)];
+  if (!text.empty() || last < first) return text;
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const Status written = write_run(target, {.options = kBoth, .first = first, .last = last});
+  EXPECT_TRUE(written.is_ok()) << written.text();
+  return text = text_of(*target, path);
+}
+
+void expect_both(storage::Target& target, std::int64_t last, const std::string& what) {
+  EXPECT_EQ(text_of(target, kText), expected(kText, last)) << what;
+  EXPECT_EQ(text_of(target, kJson), expected(kJson, last)) << what;
+}
+
+/// Returns the text behind the offset of each line.
+std::vector<std::string> tails_of(const std::string& text) {
+  std::vector<std::string> tails;
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.empty()) tails.push_back(line.substr(line.find(':', line.find(':') + 1) + 1));
+  }
+  return tails;
+}
+
+TEST(listings, have_the_lines_that_wgrib2_prints) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 2}).is_ok());
+  // As `wgrib2 -s` of version 3.4 prints them.
+  EXPECT_EQ(tails_of(text_of(*target, kText)),
+            (std::vector<std::string>{
+                "d=2026030100:TMP:850 mb:1 hour fcst:", "d=2026030100:TMP:500 mb:1 hour fcst:",
+                "d=2026030100:TMP:2 m above ground:1 hour fcst:",
+                "d=2026030100:TPRATE:surface:0-1 hour acc fcst:", "d=2026030100:TMP:850 mb:2 hour fcst:",
+                "d=2026030100:TMP:500 mb:2 hour fcst:", "d=2026030100:TMP:2 m above ground:2 hour fcst:",
+                "d=2026030100:TPRATE:surface:0-2 hour acc fcst:"}));
+  EXPECT_TRUE(text_of(*target, kText).starts_with("1:0:d="));
+}
+
+TEST(listings, have_the_objects_of_ecmwf) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = "index=ecmwf", .last = 1}).is_ok());
+  const std::vector<std::string> lines = split(text_of(*target, kJson), '\n');
+  ASSERT_EQ(lines.size(), 5U) << text_of(*target, kJson);
+  const Result<IndexContents> index = load_index(*target, index_path(kPath));
+  const IndexRecord second = index->steps[0].records[1];
+  EXPECT_EQ(lines[1], cat(R"({"date": "20260301", "time": "0000", "step": "1", "levelist": "500", )",
+                          R"("levtype": "pl", "param": "t", "_offset": )", second.offset, R"(, "_length": )",
+                          second.length, "}"));
+  EXPECT_NE(lines[2].find(R"("levtype": "sfc", "param": "2t", )"), std::string::npos) << lines[2];
+  EXPECT_FALSE(*target->exists(kText)) << "not asked for";
+}
+
+TEST(listings, tell_levels_members_and_what_is_not_in_a_table) {
+  std::vector<codec::FieldDefinition> fields{grib_field("t", "hybrid", {1, 60}),
+                                             grib_field("sp", "surface", {0}),
+                                             grib_field("u", "heightAboveGround", {0.5})};
+  fields[0].levels.coefficients = std::vector<double>(122, 0.5);
+  codec::FieldDefinition own = grib_field("own", "surface", {0});
+  own.keys = {{"discipline", "0"}, {"parameterCategory", "19"}, {"parameterNumber", "77"}};
+  fields.push_back(own);
+  own.keys = {{"discipline", "0"}, {"parameterCategory", "192"}, {"parameterNumber", "3"}};
+  own.name = "local";
+  fields.push_back(own);
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const Status written = write_run(target, {.options = "index=wgrib2 centre=98 member=7 members=51",
+                                            .first = 0,
+                                            .last = 0,
+                                            .fields = fields,
+                                            .definitions = "members"});
+  ASSERT_TRUE(written.is_ok()) << written.text();
+  std::vector<std::string> tails = tails_of(text_of(*target, kText));
+  ASSERT_EQ(tails.size(), 6U);
+  for (std::string& tail : tails) tail = tail.substr(tail.find(':') + 1);
+  EXPECT_EQ(tails, (std::vector<std::string>{
+                       "TMP:1 hybrid level:anl:ENS=+7", "TMP:60 hybrid level:anl:ENS=+7",
+                       "PRES:surface:anl:ENS=+7", "UGRD:0.5 m above ground:anl:ENS=+7",
+                       "var discipline=0 master_table=4 parmcat=19 parm=77:surface:anl:ENS=+7",
+                       "var discipline=0 center=98 local_table=0 parmcat=192 parm=3:surface:anl:ENS=+7"}));
+}
+
+TEST(listings, have_no_line_for_what_was_not_put) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 2, .left_out = {0}}).is_ok());
+  const std::vector<std::string> tails = tails_of(text_of(*target, kText));
+  ASSERT_EQ(tails.size(), 4U);
+  EXPECT_EQ(tails[2], "d=2026030100:TMP:2 m above ground:2 hour fcst:");
+}
+
+TEST(listings, tell_exactly_the_committed_steps_whatever_storage_call_is_the_last) {
+  for (std::int64_t nth = 1;; ++nth) {
+    SCOPED_TRACE(cat("call ", nth));
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 2}).is_ok());
+    const auto faulty =
+        storage::faulty_target(target, {nth, storage::Fault::stopped, storage::all_calls, true});
+    const bool anew = nth % 2 == 0;
+    const std::string more = anew ? kBoth : kBoth + " existing=continue";
+    static_cast<void>(write_run(faulty, {.options = more, .first = anew ? 1 : 3, .last = 4}));
+    const Result<IndexContents> index = load_index(*target, index_path(kPath));
+    const std::size_t steps = index.is_ok() ? index->steps.size() : 0;
+    for (const std::string& path : {kText, kJson}) {
+      const std::string text = text_of(*target, path);
+      const std::string whole = expected(path, static_cast<std::int64_t>(steps));
+      EXPECT_TRUE(whole.starts_with(text)) << path << ": " << text << "is ahead of " << whole;
+    }
+    if (steps > 0) {
+      EXPECT_TRUE(write_run(target, {.options = kBoth + " existing=continue",
+                                     .first = static_cast<std::int64_t>(steps) + 1,
+                                     .last = static_cast<std::int64_t>(steps) + 1})
+                      .is_ok());
+      expect_both(*target, static_cast<std::int64_t>(steps) + 1, "continued");
+    }
+    if (!faulty->fired()) break;
+  }
+}
+
+TEST(listings, are_whole_after_a_loss_of_power_and_a_run_that_goes_on) {
+  using Writes = storage::CrashPolicy::Writes;
+  using Entries = storage::CrashPolicy::Entries;
+  for (const storage::CrashPolicy policy : {storage::CrashPolicy{Writes::dropped, Entries::lost},
+                                            {Writes::garbage, Entries::some},
+                                            {Writes::torn, Entries::kept}}) {
+    for (std::int64_t nth = 1;; ++nth) {
+      const auto disk = storage::crash_target();
+      const auto faulty =
+          storage::faulty_target(disk, {nth, storage::Fault::stopped, storage::changing_calls, true});
+      static_cast<void>(write_run(faulty, {.options = kBoth, .last = 3}));
+      const std::shared_ptr<storage::CrashTarget> after =
+          disk->crash(policy, static_cast<std::uint64_t>(nth));
+      const Result<IndexContents> index = load_index(*after, index_path(kPath));
+      const std::int64_t next = index.is_ok() ? static_cast<std::int64_t>(index->steps.size()) + 1 : 1;
+      const Status gone_on =
+          write_run(after, {.options = kBoth + " existing=continue", .first = next, .last = 4});
+      EXPECT_TRUE(next > 4 || gone_on.is_ok()) << "call " << nth << ": " << gone_on.text();
+      if (next <= 4) expect_both(*after, 4, cat("call ", nth));
+      if (!faulty->fired()) break;
+    }
+  }
+}
+
+TEST(listings, a_failed_one_fails_no_step_and_gets_its_lines_with_the_next) {
+  std::int64_t struck = 0;
+  for (std::int64_t nth = 1;; ++nth) {
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 1}).is_ok());
+    const auto faulty = storage::faulty_target(
+        target, {nth, storage::Fault::no_space, storage::set_of(storage::Call::write), false});
+    const Status status = write_run(faulty, {.options = kBoth + " existing=continue", .first = 2, .last = 4});
+    if (!faulty->fired()) break;
+    // A write of data or index that fails ends the run. Those of listings do not.
+    if (!status.is_ok()) continue;
+    ++struck;
+    expect_both(*target, 4, cat("call ", nth));
+  }
+  EXPECT_EQ(struck, 6) << "two listings, three steps";
+}
+
+TEST(listings, lose_the_lines_of_steps_that_are_cut_off) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());
+  ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
+  expect_both(*target, 2, "cut back");
+  // A stream without index= that goes on leaves what is there, and one with it adds what is missing.
+  ASSERT_TRUE(write_run(target, {.options = "existing=continue", .first = 3, .last = 3}).is_ok());
+  expect_both(*target, 2, "without index=");
+  ASSERT_TRUE(write_run(target, {.options = kBoth + " existing=continue", .first = 4, .last = 4}).is_ok());
+  expect_both(*target, 4, "with it again");
+  ASSERT_TRUE(recover(*target, kPath, {.through_lead = 0}).is_ok());
+  EXPECT_FALSE(*target->exists(kText) || *target->exists(kJson)) << "no step is left";
+}
+
+TEST(listings, of_a_file_that_is_replaced_go_with_it) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = "index=wgrib2", .last = 2}).is_ok());
+  EXPECT_EQ(text_of(*target, kText), expected(kText, 2));
+  EXPECT_FALSE(*target->exists(kJson));
+}
+
+TEST(listings, lose_lines_when_a_file_is_indexed_again_with_fewer_steps) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 3}).is_ok());
+  const Result<IndexContents> index = load_index(*target, index_path(kPath));
+  const std::vector<IndexStep> one(index->steps.begin(), index->steps.begin() + 1);
+  ASSERT_TRUE(write_index(*target, kPath, index->header, one).is_ok());
+  expect_both(*target, 1, "one step");
+}
+
+TEST(listings, follow_a_closed_file_that_a_run_from_a_checkpoint_writes_again) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const Uuid run = Uuid::random();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 3, .run = run}).is_ok());
+  // Until the second pair is complete, the first and its listings stay.
+  Forecast again{.options = kBoth, .first = 2, .last = 5, .finishes = false, .run = run, .behind = 1};
+  ASSERT_TRUE(write_run(target, again).is_ok());
+  ASSERT_TRUE(*target->exists(again_path(kPath)));
+  expect_both(*target, 3, "the first pair");
+  again.finishes = true;
+  const Status status = write_run(target, again);
+  ASSERT_TRUE(status.is_ok()) << status.text();
+  EXPECT_FALSE(*target->exists(again_path(kPath)));
+  expect_both(*target, 5, "the second pair");
+  EXPECT_FALSE(*target->exists(again_path(kPath) + ".idx"));
+}
+
+TEST(listings, are_completed_when_a_run_from_a_checkpoint_finishes_a_file_that_was_left_open) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const Uuid run = Uuid::random();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4, .finishes = false, .run = run}).is_ok());
+  ASSERT_TRUE(target->remove(kText).is_ok());
+  const Status status = write_run(target, {.options = kBoth, .first = 3, .last = 3, .run = run, .behind = 2});
+  ASSERT_TRUE(status.is_ok()) << status.text();
+  expect_both(*target, 3, "cut back and finished");
+}
+
+TEST(listings, are_completed_by_a_repair) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 3}).is_ok());
+  // A crash between the commit of a step and its lines, in the middle of a write.
+  const std::string text = text_of(*target, kText);
+  ASSERT_TRUE(storage::put_file(*target, kText, text.substr(0, text.size() - 60)).is_ok());
+  const Result<IndexContents> index = load_index(*target, index_path(kPath));
+  const std::vector<storage::Range> records = ranges_of(index->steps);
+  ASSERT_TRUE(listings::complete_all(*target, kPath, records).is_ok());
+  expect_both(*target, 3, "completed");
+}
+
+TEST(listings, that_say_it_in_other_words_are_left_alone_by_a_repair) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.last = 3}).is_ok());
+  std::string others = expected(kText, 2);
+  others.replace(others.find("TPRATE"), 6, "MYRAIN");
+  ASSERT_TRUE(storage::put_file(*target, kText, others).is_ok());
+  const Result<IndexContents> index = load_index(*target, index_path(kPath));
+  const std::vector<storage::Range> records = ranges_of(index->steps);
+  ASSERT_TRUE(listings::complete_all(*target, kPath, records).is_ok());
+  EXPECT_EQ(text_of(*target, kText), others);
+}
+
+TEST(listings, never_take_the_place_of_a_file_of_somebody_else) {
+  for (const std::string& foreign :
+       {std::string("1:0:d=2026030100:TMP Temperature [K]:850 mb:1 hour fcst:\n"), std::string("notes\n")}) {
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    ASSERT_TRUE(storage::put_file(*target, kText, foreign).is_ok());
+    Status status = write_run(target, {.options = kBoth});
+    EXPECT_EQ(status.code(), Code::state) << status.text();
+    EXPECT_NE(status.text().find(kText), std::string::npos) << status.text();
+    EXPECT_FALSE(*target->exists(kPath));
+    // It stays beside a file whose stream does not ask for a listing, and beside one that goes on.
+    ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
+    for (const char* more : {"", " existing=continue"}) {
+      status = write_run(target, {.options = kBoth + more, .first = 3, .last = 3});
+      EXPECT_EQ(status.code(), Code::state) << status.text();
+    }
+    ASSERT_TRUE(recover(*target, kPath, {.through_lead = 3600}).is_ok());
+    EXPECT_EQ(text_of(*target, kText), foreign);
+    ASSERT_TRUE(write_run(target, {.options = kBoth + " existing=overwrite", .last = 2}).is_ok());
+    expect_both(*target, 2, "overwritten");
+  }
+}
+
+TEST(listings, of_somebody_else_are_refused_when_a_stream_is_created) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(storage::put_file(*target, kText, "notes\n").is_ok());
+  const auto looked = [&](const std::string& options) {
+    return look_ahead(*target, *parse_stream(kPath, "base=2026-03-01 " + options), {});
+  };
+  EXPECT_EQ(looked("index=wgrib2").code(), Code::state);
+  EXPECT_TRUE(looked("index=ecmwf").is_ok());
+  EXPECT_TRUE(looked("index=wgrib2 existing=overwrite").is_ok());
+}
+
+TEST(listings, have_the_name_of_an_old_index_once_that_has_todays_name) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
+  ASSERT_TRUE(target->rename(index_path(kPath), old_index_path(kPath)).is_ok());
+  const StreamRequest request = *parse_stream(kPath, "base=2026-03-01 index=wgrib2");
+  EXPECT_TRUE(look_ahead(*target, request, {}).is_ok());
+  const Status status = write_run(target, {.options = kBoth + " existing=continue", .first = 3, .last = 3});
+  ASSERT_TRUE(status.is_ok()) << status.text();
+  expect_both(*target, 3, "beside an old index");
+}
+
+TEST(listings, are_written_anew_where_the_places_agree_and_the_records_do_not) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = "index=wgrib2", .last = 2}).is_ok());
+  std::string stale = text_of(*target, kText);
+  stale.replace(stale.find("500 mb"), 6, "300 mb");
+  ASSERT_TRUE(storage::put_file(*target, kText, stale).is_ok());
+  ASSERT_TRUE(
+      write_run(target, {.options = "index=wgrib2 existing=continue", .first = 3, .last = 3}).is_ok());
+  EXPECT_EQ(text_of(*target, kText), expected(kText, 3));
+}
+
+TEST(listings, are_asked_for_by_words_of_their_format) {
+  const auto why = [](const std::string& pattern, const std::string& options) {
+    return parse_stream(pattern, "base=2026-03-01 " + options).status().text();
+  };
+  EXPECT_NE(why(kPath, "index=wgrib").find("wgrib2"), std::string::npos) << why(kPath, "index=wgrib");
+  EXPECT_NE(why(kPath, "index=wgrib2,wgrib2").find("twice"), std::string::npos);
+  EXPECT_NE(why("fc.nc", "index=wgrib2").find("format=grib2"), std::string::npos)
+      << why("fc.nc", "index=wgrib2");
+  EXPECT_EQ(parse_stream(kPath, "base=2026-03-01 index=ecmwf,wgrib2")->options.listings.size(), 2U);
+}
+
+TEST(listings, refuse_fields_whose_line_is_not_known) {
+  const StreamRequest request = *parse_stream(kPath, "base=2026-03-01 index=wgrib2,ecmwf");
+  const auto codec = std::move(*formats::make_codec(request.definition));
+  ASSERT_TRUE(codec->define(grib_field("t", "isobaricInhPa", {850})).is_ok());
+  EXPECT_TRUE(listings::check_field(*codec, 0, request.options.listings).is_ok());
+  codec::FieldDefinition ozone = grib_field("o", "surface", {0});
+  ozone.keys = {{"productDefinitionTemplateNumber", "40"},
+                {"discipline", "0"},
+                {"parameterCategory", "20"},
+                {"parameterNumber", "2"},
+                {"constituentType", "0"}};
+  const Status defined = codec->define(ozone);
+  ASSERT_TRUE(defined.is_ok()) << defined.text();
+  const Status status = listings::check_field(*codec, 1, request.options.listings);
+  EXPECT_EQ(status.code(), Code::format);
+  EXPECT_NE(status.text().find("productDefinitionTemplateNumber=40"), std::string::npos) << status.text();
+}
+
+}  // namespace
+}  // namespace tailrace::streams

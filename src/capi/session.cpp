@@ -51,6 +51,8 @@ Status close_everything() {
 /// error.
 Status begin_services(std::unique_ptr<session::Session> session) {
   state().session = std::move(session);
+  if (state().session->is_server())
+    state().input_server = std::make_unique<input::InputServer>(*state().session);
   Status begun;
   for (Status (*const begin)() : {begin_files, begin_numbers}) {
     const Status mine = state().session->is_server() ? Status() : guarded([&] { return begin(); });
@@ -62,6 +64,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
   for (const Status& ended : {end_checkpoints(), end_files()}) {
     if (!ended.is_ok()) log(LogLevel::error, ended.text());
   }
+  state().input_server.reset();
   state().session.reset();
   state().bootstrap.reset();
   return begun;
@@ -95,6 +98,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
     const std::unique_ptr<session::Bootstrap> under_it = std::move(state().bootstrap);
     std::unique_ptr<session::Session> server = std::move(state().session);
     server->serving().run();
+    state().input_server.reset();
     server.reset();
     under_it->meet_at_the_end();
     state().served = true;

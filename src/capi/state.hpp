@@ -13,6 +13,7 @@
 #include "files/file.hpp"
 #include "files/groups.hpp"
 #include "input/input_stream.hpp"
+#include "input/server.hpp"
 #include "journal/lasting_file.hpp"
 #include "outofcore/out_of_core.hpp"
 #include "restart/outputs.hpp"
@@ -79,6 +80,7 @@ struct TextFile {
 struct State {
   std::unique_ptr<session::Bootstrap> bootstrap;  // the session's; made before it and gone after it
   std::unique_ptr<session::Session> session;
+  std::unique_ptr<input::InputServer> input_server;  // on a server, as long as it serves
   // Each list has the open handles in the order of creation. The lists of all ranks are equal, except those
   // of files: groups of ranks open files by themselves.
   std::vector<tr_stream*> streams;

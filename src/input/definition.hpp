@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,7 +29,10 @@ struct FilesDefinition {
   [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member}; }
   [[nodiscard]] std::int64_t valid(std::int64_t lead) const { return to_seconds(base, calendar) + lead; }
   /// Returns how many steps are in memory at a time.
-  [[nodiscard]] Index slots() const { return prefetch + (is_linear ? 2 : 1); }
+  [[nodiscard]] Index slots() const {
+    const Index wanted = prefetch + (is_linear ? 2 : 1);
+    return follows ? wanted : std::clamp<Index>(std::ssize(leads), 1, wanted);
+  }
   /// Returns the steps of the files from which a step at `lead` is made, if the files have those that are
   /// `there`: one, or the two around it. Returns none if it may still come, and Code::argument, naming what
   /// there is, if it does not.

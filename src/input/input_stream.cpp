@@ -18,6 +18,10 @@ namespace tailrace::input {
 
 namespace {
 
+/// So many ranks of a node read ahead. Each of them opens all files, which costs storage a look through each;
+/// that more ranks decode side by side is worth it only where a get waits.
+constexpr int most_readers = 8;
+
 /// The session's storage outlives its streams.
 std::shared_ptr<storage::Target> borrowed(storage::Target& target) {
   return {std::shared_ptr<void>(), &target};
@@ -83,6 +87,8 @@ Result<std::unique_ptr<InputStream>> InputStream::open(const std::shared_ptr<fil
 InputStream::~InputStream() {
   is_closed_ = true;
   if (opened_ != nullptr) group_->threads().drain(key_);
+  for (const auto& field : fields_)
+    if (field->given) group_->service().session().giver().abandon(*field->given);
 }
 
 /// An epoch tells the streams of one name apart.
@@ -136,7 +142,11 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
       field->share = std::move(*share);
       return {};
     });
-  TR_TRY(agree(call, ready.in(call)).status);
+  const Status made = agree(call, ready.in(call)).status;
+  if (!made.is_ok()) {
+    take_back(*field);
+    return made;
+  }
   {
     const std::lock_guard lock(mutex_);
     fields_.push_back(std::move(field));
@@ -180,16 +190,49 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   }
   std::vector<Bytes> parts(static_cast<std::size_t>(group_->node().size()), 0);
   parts.front() = bytes;
-  Result<std::unique_ptr<node::NodeMemory>> memory = node::NodeMemory::create(
-      group_->node(), parts, group_->settings().huge_pages, node::NodeMemory::everything, ready);
+  // A server may map memory of this kind alone.
+  Result<std::unique_ptr<node::NodeMemory>> memory =
+      node::NodeMemory::create(group_->node(), parts, group_->settings().huge_pages,
+                               node::NodeMemory::everything, ready, node::NodeMemory::Growth::by_any);
   TR_TRY(memory.status());
   field.memory = std::move(*memory);
-  if (group_->node().rank() == 0) Ring::make(field.memory->part(0), files_, definition);
+  Packer told;
+  if (group_->node().rank() == 0) {
+    Ring::make(field.memory->part(0), files_, definition);
+    hand_over(field);
+    told.put(field.given.has_value());
+  }
   // Nobody may look before it is there.
-  TR_TRY(group_->node().agree({{}, cat(call, ": the node's memory"), {}}).status);
+  const comm::Verdict verdict = group_->node().agree({{}, cat(call, ": the node's memory"), told.take()});
+  TR_TRY(verdict.status);
+  field.is_served = Unpacker(verdict.contributions.front()).get<bool>();
   field.loader =
       std::make_unique<Loader>(field.memory->part(0), group_->line().board().transport(), opened_, counts_);
   return {};
+}
+
+/// Has a server of the node read what the ring wants, if there is one and it can.
+void InputStream::hand_over(Field& field) {
+  session::Session& session = group_->service().session();
+  const session::Topology& topology = session.topology();
+  const std::optional<int> server =
+      topology.roster().self_served ? std::nullopt : topology.first_server_on(topology.node());
+  if (!server) return;
+  const Result<std::uint64_t> given = session.giver().hand(*server, node::Handed::input, *field.memory, {});
+  if (given.is_ok())
+    field.given = *given;
+  else
+    log(LogLevel::warn, cat("stream ", name_, ": the server of this node cannot read for it (",
+                            given.status().text(), "): the I/O threads of its compute ranks do"));
+}
+
+/// The server has let go of the ring on return.
+void InputStream::take_back(Field& field) {
+  if (!field.given) return;
+  const ByteVector told = group_->service().session().giver().take_back(*std::exchange(field.given, {}));
+  Unpacker in(told);
+  counts_.records += in.get<std::int64_t>();
+  counts_.bytes += in.get<std::int64_t>();
 }
 
 InputStream::Field* InputStream::field_called(const std::string& name) {
@@ -201,7 +244,8 @@ InputStream::Field* InputStream::field_called(const std::string& name) {
 /// Has a thread read what the rings want, if there are threads.
 void InputStream::read_ahead() {
   executor::Threads& threads = group_->threads();
-  if ((files_.prefetch == 0 && !files_.follows) || threads.waiting_threads() == 0) return;
+  if ((files_.prefetch == 0 || loaders(false).empty()) && !files_.follows) return;
+  if (group_->node().rank() >= most_readers || threads.waiting_threads() == 0) return;
   ++asked_;
   if (is_busy_.exchange(true)) return;
   const Status queued = guarded([&] {
@@ -216,16 +260,16 @@ void InputStream::work() {
   std::int64_t asked = 0;
   do {
     asked = asked_;
-    while (!is_closed_ && (work_on_next(loaders()) || follow())) continue;
+    while (!is_closed_ && (work_on_next(loaders(false)) || follow())) continue;
     is_busy_ = false;
   } while (asked_ != asked && !is_busy_.exchange(true));
 }
 
-std::vector<Loader*> InputStream::loaders() {
+std::vector<Loader*> InputStream::loaders(bool served_too) {
   std::vector<Loader*> all;
   const std::lock_guard lock(mutex_);
   for (const auto& field : fields_)
-    if (field->loader != nullptr) all.push_back(field->loader.get());
+    if (field->loader != nullptr && (served_too || !field->is_served)) all.push_back(field->loader.get());
   return all;
 }
 
@@ -241,7 +285,7 @@ bool InputStream::work_on_next(const std::vector<Loader*>& loaders) {
 /// Looks for steps that are still to come, and then rests. Returns false if none is wanted.
 bool InputStream::follow() {
   if (follower_ == nullptr || is_closed_) return false;
-  const std::vector<Loader*> all = loaders();
+  const std::vector<Loader*> all = loaders(true);
   if (all.empty() || !all.front()->ring().lacks_steps()) return false;
   look_for_steps(all.front()->ring());
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -256,7 +300,7 @@ void InputStream::look_for_steps(Ring& ring) {
     return follower_->look(group_->service().session().streams_target(), open_, now());
   });
   if (!there.is_ok()) return;  // the next look may succeed
-  for (Loader* const loader : loaders()) loader->ring().add_steps(*there);
+  for (Loader* const loader : loaders(true)) loader->ring().add_steps(*there);
 }
 
 std::string InputStream::step_text() const { return cat("at lead ", lead_, " s"); }
@@ -537,6 +581,7 @@ Status InputStream::close() {
   group_->wait([this] { return group_->threads().is_idle(key_); },
                cat("records of ", name_, " that are read"));
   const Status status = agree(call, std::exchange(latched_, Status())).status;
+  for (const auto& field : fields_) take_back(*field);
   take_counts();
   counters().blocked += now() - entered;
   return status;

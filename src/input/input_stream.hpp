@@ -59,7 +59,9 @@ class InputStream final {
     layout::Box cut;
     std::unique_ptr<node::Draw> drawn;  // on the first rank of the node
     std::unique_ptr<node::NodeMemory> memory;
-    std::unique_ptr<Loader> loader;  // none if the node needs nothing of the field
+    std::unique_ptr<Loader> loader;      // none if the node needs nothing of the field
+    bool is_served = false;              // a server of the node reads ahead
+    std::optional<std::uint64_t> given;  // on the first rank of the node: the server's memory
   };
   /// The steps of the files that make the step of the program, and the weight of the second one. None if they
   /// may still come.
@@ -86,7 +88,9 @@ class InputStream final {
   Status await_step(Ring& ring);
   void look_for_steps(Ring& ring);
   bool follow();
-  [[nodiscard]] std::vector<Loader*> loaders();
+  [[nodiscard]] std::vector<Loader*> loaders(bool served_too);
+  void hand_over(Field& field);
+  void take_back(Field& field);
   std::vector<Index> slots_of(Field& field);
   void read_ahead();
   void work();

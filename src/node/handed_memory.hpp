@@ -15,7 +15,7 @@
 namespace tailrace::node {
 
 /// The kinds of memory that compute ranks hand to a server of their node, which then works on it.
-enum class Handed : std::uint32_t { pages = 1, elements = 2 };
+enum class Handed : std::uint32_t { pages = 1, elements = 2, input = 3 };
 
 /// Hands memory that ranks of a node share to a server of the node, and takes it back. The server sits in its
 /// loop and joins no collective call: it gets the descriptor over a socket, and a description of what lies in

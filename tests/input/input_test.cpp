@@ -23,6 +23,7 @@ constexpr std::int64_t last_hour = 12;
 constexpr double accuracy = 0.001;
 constexpr double hole = -5000;
 const char* const put_levels = "levels=pressure:1000,850,500 accuracy=0.001 ";
+const char* const own_levels = "levels=pressure:1000,850,500";
 const char* const base = "base=2026-03-01T00:00Z ";
 
 bool expect(int code) {
@@ -36,7 +37,7 @@ void on_ranks(int ranks, int servers, const std::string& settings,
   MPI_Comm_split(state().comm, rank() < ranks + servers ? 0 : MPI_UNDEFINED, rank(), &part);
   if (part != MPI_COMM_NULL) {
     MPI_Comm compute = MPI_COMM_NULL;
-    const std::string options = "servers=" + std::to_string(servers) + " staging=8MiB " + settings;
+    const std::string options = "servers=" + std::to_string(servers) + " staging=8MiB cache=none " + settings;
     expect(tr_init(part, &compute, options.c_str()));
     if (compute != MPI_COMM_NULL) body(compute);
     expect(tr_finalize());
@@ -57,12 +58,15 @@ void put_all(MPI_Comm compute, const std::string& directory) {
     arrays.push_back(std::make_unique<Array>("block", compute, TR_F64));
     expect(tr_layout_georeference(arrays.back()->layout(), grid_keys));
   }
-  for (const char* const pattern : {"/bd+{lead:03h}.grib2", "/all.grib2"}) {
+  for (const std::string pattern : {"/bd+{lead:03h}.grib2", "/all.grib2", "/all.raw", "/all.nc"}) {
     tr_stream* out = nullptr;
-    expect(tr_stream_create((directory + pattern).c_str(), base, &out));
+    const bool is_raw = pattern == "/all.raw";
+    expect(tr_stream_create((directory + pattern).c_str(),
+                            (base + std::string(is_raw ? "format=raw" : "")).c_str(), &out));
     for (std::size_t field = 0; field < names.size(); ++field)
-      expect(tr_stream_define(out, names[field].c_str(), arrays[field]->layout(), TR_F64,
-                              (put_levels + std::string(field == 2 ? "missing=-5000" : "")).c_str()));
+      expect(tr_stream_define(
+          out, names[field].c_str(), arrays[field]->layout(), TR_F64,
+          (std::string(is_raw ? own_levels : put_levels) + (field == 2 ? " missing=-5000" : "")).c_str()));
     for (std::int64_t at = 0; at <= last_hour; at += 3) {
       tr_stream_begin(out, at * hour);
       for (int field = 0; field < 3; ++field) {
@@ -118,6 +122,7 @@ struct Reading {
   std::string kind = "block";
   int type = TR_F32;
   std::vector<double> hours = {0, 3, 6, 9, 12};
+  bool tells_base = true;
 };
 
 void read_and_check(MPI_Comm compute, const Reading& reading) {
@@ -125,8 +130,8 @@ void read_and_check(MPI_Comm compute, const Reading& reading) {
   CHECK_EQ(array.error(), std::string());
   expect(tr_layout_georeference(array.layout(), grid_keys));
   tr_stream* in = nullptr;
-  if (!expect(tr_stream_open((input() + reading.pattern).c_str(), (base + reading.options).c_str(), &in)))
-    return;
+  const std::string options = (reading.tells_base ? base : "") + reading.options;
+  if (!expect(tr_stream_open((input() + reading.pattern).c_str(), options.c_str(), &in))) return;
   const std::string order = "levels=pressure:500,1000,850 missing=-5000 ";
   for (const std::string& name : names)
     expect(
@@ -150,6 +155,8 @@ MPI_TEST(input, every_layout_and_allocation_gets_what_was_put) {
   on_ranks(size(), 0, "io_threads=2", [&](MPI_Comm compute) {
     for (const std::string& kind : kinds) read_and_check(compute, {.kind = kind});
     read_and_check(compute, {.options = "prefetch=0", .kind = "halo", .type = TR_F64});
+    read_and_check(compute, {.pattern = "/all.raw", .kind = "boxes", .type = TR_F64});
+    read_and_check(compute, {.pattern = "/all.nc", .kind = "nproma"});
   });
 }
 
@@ -158,7 +165,7 @@ MPI_TEST(input, all_ranks_threads_and_servers_get_the_same) {
   for (int ranks = 1; ranks <= size(); ++ranks) {
     const std::string threads = ranks % 2 == 0 ? "io_threads=0" : "io_threads=1";
     on_ranks(ranks, ranks < size() && ranks % 3 == 0 ? 1 : 0, threads, [&](MPI_Comm compute) {
-      read_and_check(compute, {.pattern = "/all.grib2", .kind = "weighted"});
+      read_and_check(compute, {.pattern = "/all.grib2", .kind = "weighted", .tells_base = false});
       // Leads go back, and over steps of the files.
       read_and_check(compute, {.options = "prefetch=3", .kind = "halo", .hours = {12, 9, 6, 0, 9, 3, 3}});
       read_and_check(compute, {.options = "between=linear prefetch=1",
@@ -167,6 +174,39 @@ MPI_TEST(input, all_ranks_threads_and_servers_get_the_same) {
                                .hours = {0, 1, 1.5, 3, 5.25, 12, 11, 7}});
     });
   }
+}
+
+MPI_TEST(input, an_array_may_come_with_its_shape_and_strides) {
+  input();
+  on_ranks(3, 0, "", [&](MPI_Comm compute) {
+    Array array("halo", compute, TR_F64);
+    tr_stream* in = nullptr;
+    expect(tr_stream_open((input() + "/all.grib2").c_str(), base, &in));
+    expect(tr_stream_define(in, "u", array.layout(), TR_F64, "levels=pressure:850,1000"));
+    tr_index lower[2];
+    tr_index upper[2];
+    expect(tr_layout_bounds(array.layout(), 0, lower, upper));
+    const tr_index extents[] = {2, upper[0] - lower[0], upper[1] - lower[1]};
+    // Every other element of each row, and the levels behind one another from the last to the first.
+    const tr_index row = 2 * extents[2] * 8;
+    const tr_index strides[] = {-row * extents[1], row, 16};
+    std::vector<double> memory(static_cast<std::size_t>(4 * extents[1] * extents[2]), -1);
+    double* const at = memory.data() + 2 * extents[1] * extents[2];
+    tr_stream_begin(in, 6 * hour);
+    tr_stream_get_array(in, "u", at, TR_F64, 3, extents, strides);
+    expect(tr_stream_end(in));
+    for (tr_index level = 0; level < 2; ++level)
+      for (tr_index y = 0; y < extents[1]; ++y)
+        for (tr_index x = 0; x < extents[2]; ++x) {
+          const double* const got = at + (level * strides[0] + y * strides[1] + x * strides[2]) / 8;
+          const double wanted = value(1, 6 * hour, 1 - level, (lower[0] + y) * nx + lower[1] + x);
+          CHECK(std::fabs(got[0] - wanted) <= accuracy && got[1] == -1);
+        }
+    tr_stream_begin(in, 6 * hour);
+    tr_stream_get_array(in, "u", at, TR_F32, 3, extents, nullptr);
+    CHECK_EQ(tr_stream_end(in), TR_ERR_ARGUMENT);
+    expect(tr_stream_close(&in));
+  });
 }
 
 /// A stream of one field, whose errors are looked at.
@@ -214,8 +254,6 @@ class Small {
   Array array_;
   tr_stream* stream_ = nullptr;
 };
-
-const char* const own_levels = "levels=pressure:1000,850,500";
 
 MPI_TEST(input, opening_and_defining_fail_on_every_rank_alike) {
   const std::string here = input() + "/bd+{lead:03h}.grib2";
@@ -382,6 +420,80 @@ MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
     });
     if (rank() == 0) std::ofstream(directory + "/f+000.grib2.ready").flush();
     quiet_barrier();
+  }
+}
+
+MPI_TEST(input, a_failure_of_storage_is_the_same_error_on_every_rank_or_none) {
+  input();
+  int failures = 0;
+  for (const std::string threads : {"io_threads=0", "io_threads=1"}) {
+    for (int nth = 1; nth <= 24; ++nth) {
+      const std::string fault = " fault=\"rank=" + std::to_string(nth % 2) + " nth=" + std::to_string(nth) +
+                                " calls=open,read,size,exists,list\"";
+      const CapturedStderr quiet;
+      on_ranks(2, 0, threads + fault, [&](MPI_Comm compute) {
+        Array array("halo", compute, TR_F32);
+        expect(tr_layout_georeference(array.layout(), grid_keys));
+        const auto same = [&](int code) {
+          const std::string text = code == TR_OK ? "" : tr_error();
+          CHECK(same_text(compute, text));
+          failures += code != TR_OK;
+          return code == TR_OK;
+        };
+        tr_stream* in = nullptr;
+        if (!same(tr_stream_open((input() + "/bd+{lead:03h}.grib2").c_str(), base, &in))) return;
+        expect(tr_stream_define(in, "t", array.layout(), TR_F32, own_levels));
+        for (std::int64_t at = 0; at <= last_hour; at += 3) {
+          tr_stream_begin(in, at * hour);
+          tr_stream_get(in, "t", array.data());
+          if (same(tr_stream_end(in))) check_values(array, 0, static_cast<double>(at), {0, 1, 2}, fault);
+        }
+        expect(tr_stream_close(&in));
+      });
+    }
+  }
+  CHECK(rank() > 1 || failures >= 10);
+}
+
+/// Returns the number behind a key of the report.
+std::int64_t reported(const std::string& path, const std::string& key) {
+  const auto bytes = contents(path);
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t at = text.find("\"" + key + "\":");
+  return at == std::string::npos ? -1 : std::stoll(text.substr(at + key.size() + 3));
+}
+
+MPI_TEST(input, a_node_reads_each_record_once_and_the_report_tells) {
+  const std::string directory = fresh_directory("report");
+  input();
+  for (const std::string way : {"io_threads=0", "io_threads=1", "servers"}) {
+    const int ranks = size() - 1;
+    const std::string report = directory + "/" + way + ".json";
+    int nodes = 0;
+    on_ranks(ranks, way == "servers" ? 1 : 0, (way == "servers" ? "" : way) + " report=" + report,
+             [&](MPI_Comm compute) {
+               MPI_Comm node = MPI_COMM_NULL;
+               MPI_Comm_split_type(compute, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+               const int first = rank_of(node) == 0 ? 1 : 0;
+               MPI_Allreduce(&first, &nodes, 1, MPI_INT, MPI_SUM, compute);
+               MPI_Comm_free(&node);
+               read_and_check(compute, {.kind = "replicated"});
+             });
+    if (rank() != 0 || !std::filesystem::exists(report)) continue;  // a build without JSON has no report
+    CHECK_EQ(reported(report, "records_read"), 45 * nodes);
+    CHECK_EQ(reported(report, "gets_in_memory") + reported(report, "gets_late"), 15 * ranks);
+  }
+}
+
+MPI_TEST(input, tr_finalize_closes_what_is_open) {
+  input();
+  for (const int servers : {0, 1}) {
+    on_ranks(2, servers, "io_threads=1", [&](MPI_Comm compute) {
+      Array array("block", compute, TR_F32);
+      tr_stream* in = nullptr;
+      expect(tr_stream_open((input() + "/all.grib2").c_str(), "prefetch=3", &in));
+      expect(tr_stream_define(in, "t", array.layout(), TR_F32, own_levels));
+    });
   }
 }
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "input/server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/thread.hpp"
+#include "comm/switchboard.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+// A thread that finds nothing to do rests: memory of others has no bell for it.
+constexpr std::chrono::microseconds first_rest{500};
+constexpr std::chrono::microseconds longest_rest{10'000};
+
+}  // namespace
+
+/// What a server has of one ring, until the ranks take it back.
+class InputServer::Work final : public node::MemoryTaker::Work {
+ public:
+  Work(InputServer& server, std::shared_ptr<Ring> ring) : server_(server), ring_(std::move(ring)) {}
+  ~Work() override { forget(); }
+
+  std::optional<ByteVector> end() override {
+    {
+      const std::lock_guard lock(server_.mutex_);
+      ring_->is_ending = true;
+      if (ring_->working > 0) return {};
+    }
+    forget();
+    return Packer().put(ring_->counts.records.load()).put(ring_->counts.bytes.load()).take();
+  }
+
+ private:
+  void forget() {
+    const std::lock_guard lock(server_.mutex_);
+    std::erase(server_.rings_, ring_);
+  }
+
+  InputServer& server_;
+  std::shared_ptr<Ring> ring_;
+};
+
+InputServer::InputServer(session::Session& session) : session_(session) {
+  session.serving().taker().on(node::Handed::input, [this](int, std::unique_ptr<node::NodeMemory> memory,
+                                                           Unpacker) { return take(std::move(memory)); });
+}
+
+InputServer::~InputServer() { stop(); }
+
+Result<std::unique_ptr<node::MemoryTaker::Work>> InputServer::take(std::unique_ptr<node::NodeMemory> memory) {
+  auto ring = std::make_shared<Ring>();
+  ring->memory = std::move(memory);
+  const input::Ring definition(ring->memory->part(0), session_.board().transport());
+  ring->loader = std::make_unique<Loader>(ring->memory->part(0), session_.board().transport(),
+                                          files_of(definition.files()), ring->counts);
+  TR_TRY(start());
+  {
+    const std::lock_guard lock(mutex_);
+    rings_.push_back(ring);
+  }
+  changed_.notify_all();
+  return std::unique_ptr<node::MemoryTaker::Work>(std::make_unique<Work>(*this, std::move(ring)));
+}
+
+/// Fields of one stream have their files in common.
+std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& definition) {
+  Packer packed;
+  definition.pack(packed);
+  const std::string key(reinterpret_cast<const char*>(packed.bytes().data()), packed.bytes().size());
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<Files>& known = files_[key];
+  std::shared_ptr<Files> files = known.lock();
+  if (files == nullptr) {
+    const std::shared_ptr<storage::Target> target(std::shared_ptr<void>(), &session_.streams_target());
+    files = std::make_shared<Files>(definition, [target, cache = definition.cache](const std::string& path) {
+      return sources::open(target, path, cache);
+    });
+    known = files;
+  }
+  std::erase_if(files_, [](const auto& each) { return each.second.expired(); });
+  return files;
+}
+
+/// Starts as many threads as the server has for encoding: one at least, or it says why not.
+Status InputServer::start() {
+  if (!threads_.empty()) return {};
+  const int wanted = std::max(session_.serving().encoding_threads(), 1);
+  for (int i = 0; i < wanted; ++i) {
+    Result<std::thread> thread = start_thread([this] { run(); });
+    if (!thread.is_ok()) return threads_.empty() ? thread.status() : Status();
+    threads_.push_back(std::move(*thread));
+  }
+  return {};
+}
+
+void InputServer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void InputServer::run() {
+  sources::Scratch scratch;
+  std::chrono::microseconds rest = first_rest;
+  for (;;) {
+    Index most_ahead = 0;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return is_stopping_ || !rings_.empty(); });
+      if (is_stopping_) return;
+      for (const auto& ring : rings_) most_ahead = std::max(most_ahead, ring->loader->ring().files().slots());
+    }
+    bool has_worked = false;
+    for (Index ahead = 0; ahead < most_ahead && !has_worked; ++ahead) has_worked = work_once(ahead, scratch);
+    rest = has_worked ? first_rest : std::min(2 * rest, longest_rest);
+    if (!has_worked) std::this_thread::sleep_for(rest);
+  }
+}
+
+/// Reads one record that is needed so many steps from now, of any ring.
+bool InputServer::work_once(Index ahead, sources::Scratch& scratch) {
+  std::vector<std::shared_ptr<Ring>> rings;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& ring : rings_) {
+      if (ring->is_ending) continue;
+      ++ring->working;
+      rings.push_back(ring);
+    }
+  }
+  const bool has_worked =
+      std::ranges::any_of(rings, [&](const auto& ring) { return ring->loader->work_once(ahead, scratch); });
+  const std::lock_guard lock(mutex_);
+  for (const auto& ring : rings) --ring->working;
+  return has_worked;
+}
+
+}  // namespace tailrace::input

@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "sources/source.hpp"
+#include "storage/identity.hpp"
 #include "storage/target.hpp"
 #include "streams/index_format.hpp"
 
@@ -24,6 +26,8 @@ struct Opening {
   std::shared_ptr<storage::File> file;  // null: a directory has the name
   Bytes size = 0;
   ByteVector head;  // the first bytes, at most `head_bytes`; none of a directory
+  std::optional<storage::Identity>
+      identity;  // of the file, before it was opened; none outside of a file system
   /// The index of one of our own streams beside the file; null = there is none. Only its steps may be told.
   std::shared_ptr<const streams::IndexContents> index;
   Progress progress;  // may be empty
@@ -37,7 +41,8 @@ struct FrontEnd {
       why;  // the reason why this build lacks it, and `scan` and `make` are null; "" = it does not
   /// Returns true if the first bytes, or the index, are those of the format.
   bool (*fits)(const Opening& opening) = nullptr;
-  /// Finds the records, by the index if there is one. Reads headers only. Errors begin with the path.
+  /// Finds the records, by the index if there is one. Reads headers only. Inventory::format is `name`. Errors
+  /// begin with the path.
   Result<Inventory> (*scan)(const Opening& opening) = nullptr;
   /// Makes the source of a file whose records are known. An inventory that was kept may be older than this
   /// build: `read` must not trust its places.

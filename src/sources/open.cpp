@@ -56,6 +56,8 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   Opening opening;
   opening.target = target;
   opening.path = path;
+  if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok())
+    opening.identity = *identity;
   Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read);
   TR_TRY(file.status());
   opening.file = std::move(*file);
@@ -85,7 +87,9 @@ Result<const FrontEnd*> front_end_of(const Opening& opening) {
   return Status(Code::format,
                 cat(opening.path, ": is in no format that is read (", known, "): it ",
                     opening.file == nullptr ? "is a directory" : cat("begins with ", octets(opening.head)),
-                    opening.index == nullptr ? ", and no index lies beside it" : ""));
+                    opening.index == nullptr
+                        ? cat(", and no index lies beside it (", streams::index_path(opening.path), ")")
+                        : ""));
 }
 
 Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target,

@@ -28,7 +28,7 @@ const codec::Georeference same = georeference({{"latitudeOfFirstGridPointInDegre
                                                {"latitudeOfLastGridPointInDegrees", "55"},
                                                {"iDirectionIncrementInDegrees", "1"}});
 
-TEST(CheckGrid, AcceptsTheSameGridHoweverItIsSaid) {
+TEST(check_grid, accepts_the_same_grid_however_it_is_said) {
   for (const int edition : {1, 2}) {
     const Grid grid = grid_of(edition);
     EXPECT_EQ(grid.shape, (std::vector<Index>{6, 10}));
@@ -47,7 +47,7 @@ TEST(CheckGrid, AcceptsTheSameGridHoweverItIsSaid) {
   }
 }
 
-TEST(CheckGrid, NamesTheFirstDifference) {
+TEST(check_grid, names_the_first_difference) {
   const Grid grid = grid_of(2);
   const Status shape = check_grid(grid, {10, 6}, {});
   EXPECT_EQ(shape.code(), Code::layout);

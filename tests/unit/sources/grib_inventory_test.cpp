@@ -29,7 +29,7 @@ Record record_of(int edition, const codec::Keys& more) {
   return source.is_ok() ? (*source)->inventory().records.at(0) : Record();
 }
 
-TEST(GribInventory, TellsNamesLevelsTimesAndMembers) {
+TEST(grib_inventory, tells_names_levels_times_and_members) {
   const codec::Keys time{{"dataDate", "20260301"}, {"dataTime", "0600"}};
   const auto at = [&](codec::Keys more) {
     more.insert(more.begin(), time.begin(), time.end());
@@ -81,7 +81,7 @@ TEST(GribInventory, TellsNamesLevelsTimesAndMembers) {
   EXPECT_EQ(own.field, "0.191.77");
 }
 
-TEST(GribInventory, ListsMessagesOfBothEditionsInTheOrderOfTheFile) {
+TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
   const ByteVector first = message(1, with({{"shortName", "t"}}), wave(small_points));
   const ByteVector second = message(2, with({{"shortName", "q"}}), wave(small_points));
   const ByteVector third = message(2, {{"shortName", "t"}}, wave(496));  // another grid
@@ -106,7 +106,7 @@ TEST(GribInventory, ListsMessagesOfBothEditionsInTheOrderOfTheFile) {
   }
 }
 
-TEST(GribInventory, RefusesOtherFiles) {
+TEST(grib_inventory, refuses_other_files) {
   const auto text = open_parts({ByteVector(100, std::byte{'x'})});
   EXPECT_EQ(text.status().code(), Code::format);
   EXPECT_NE(text.status().text().find("78 78 78"), std::string::npos) << text.status().text();

@@ -47,7 +47,7 @@ void expect_as_eccodes(const ByteVector& message, Index expected_missing = 0) {
   }
 }
 
-TEST(GribValues, AreThoseOfEcCodesInEveryWidth) {
+TEST(grib_values, are_those_of_eccodes_in_every_width) {
   for (const int edition : {1, 2}) {
     for (int bits = 1; bits <= 32; ++bits) {
       SCOPED_TRACE(cat("edition ", edition, ", ", bits, " bits"));
@@ -67,7 +67,7 @@ ByteVector repacked(int edition, const std::string& packing, const std::string& 
   return {bytes.begin(), bytes.end()};
 }
 
-TEST(GribValues, AreThoseOfEcCodesInEveryPacking) {
+TEST(grib_values, are_those_of_eccodes_in_every_packing) {
   int complex_ones = 0;
   for (const std::string packing : {"grid_simple", "grid_ccsds", "grid_complex",
                                     "grid_complex_spatial_differencing", "grid_ieee", "grid_second_order"}) {
@@ -85,12 +85,12 @@ TEST(GribValues, AreThoseOfEcCodesInEveryPacking) {
   EXPECT_GE(complex_ones, 8);
 }
 
-TEST(GribValues, OfLongFieldsSpanSeveralIntervalsOfCcsds) {
+TEST(grib_values, of_long_fields_span_several_intervals_of_ccsds) {
   const codec::Keys keys{{"Ni", "300"}, {"Nj", "200"}, {"packingType", "grid_ccsds"}, {"bitsPerValue", "16"}};
   expect_as_eccodes(test::message(2, keys, wave(60000, 30, 280)));
 }
 
-TEST(GribValues, WithADecimalScale) {
+TEST(grib_values, with_a_decimal_scale) {
   for (const int edition : {1, 2}) {
     for (const std::string decimal : {"3", "1", "-2"}) {
       SCOPED_TRACE(cat("edition ", edition, ", D=", decimal));
@@ -102,7 +102,7 @@ TEST(GribValues, WithADecimalScale) {
   }
 }
 
-TEST(GribValues, OfConstantFields) {
+TEST(grib_values, of_constant_fields) {
   for (const int edition : {1, 2}) {
     for (const double value : {0.0, 273.15, -1e-7}) {
       expect_as_eccodes(test::message(edition, with({}), std::vector<double>(small_points, value)));
@@ -112,7 +112,7 @@ TEST(GribValues, OfConstantFields) {
       test::message(2, with({{"packingType", "grid_ccsds"}}), std::vector<double>(small_points, 5)));
 }
 
-TEST(GribValues, MissingOnesBecomeNaNAndAreCounted) {
+TEST(grib_values, missing_ones_become_nan_and_are_counted) {
   for (const int edition : {1, 2}) {
     for (const std::string packing : {"grid_simple", "grid_ccsds"}) {
       if (edition == 1 && packing == "grid_ccsds") continue;
@@ -131,7 +131,7 @@ TEST(GribValues, MissingOnesBecomeNaNAndAreCounted) {
   }
 }
 
-TEST(GribValues, ArePartsInsideOfABox) {
+TEST(grib_values, are_parts_inside_of_a_box) {
   std::vector<double> values = wave(small_points, 10, 0);
   for (const Index i : {0, 13, 14, 27, 44, 59}) values[static_cast<std::size_t>(i)] = missing;
   for (const codec::Keys& more :

@@ -446,6 +446,7 @@ Status LibraryReader::open() {
   return file_.error();
 }
 
+#if H5_VERSION_GE(1, 10, 5)
 Result<std::optional<StoredChunk>> LibraryReader::chunk_at(std::size_t variable,
                                                            std::span<const Index> begin) const {
   const std::vector<hsize_t> at(begin.begin(), begin.end());
@@ -463,6 +464,12 @@ Result<std::optional<StoredChunk>> LibraryReader::chunk_at(std::size_t variable,
                                      ", got one of ", size, " at byte ", offset));
   return std::optional(StoredChunk{static_cast<Bytes>(offset), static_cast<Bytes>(size), left_out});
 }
+#else
+Result<std::optional<StoredChunk>> LibraryReader::chunk_at(std::size_t, std::span<const Index>) const {
+  return Status(Code::unsupported,
+                cat("chunks are found by HDF5 1.10.5 or later, and this build has ", H5_VERS_INFO));
+}
+#endif
 
 }  // namespace
 

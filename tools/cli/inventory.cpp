@@ -38,7 +38,7 @@ struct Shown {
 };
 
 std::string time_text(std::int64_t seconds, Calendar calendar) {
-  return format_time(from_seconds(seconds, calendar));
+  return seconds == sources::any_time ? "any time" : format_time(from_seconds(seconds, calendar));
 }
 
 /// "850", "1..1000 (37)"
@@ -55,6 +55,7 @@ std::string members_text(const std::set<int>& members) {
 std::string steps_text(const Inventory& inventory) {
   std::set<std::int64_t> times;
   for (const Record& record : inventory.records) times.insert(record.valid);
+  times.erase(sources::any_time);
   if (times.empty()) return "no step";
   std::string text = cat(counted(times.size(), "step"), ", ", time_text(*times.begin(), inventory.calendar));
   if (times.size() > 1) text += cat(" to ", time_text(*times.rbegin(), inventory.calendar));

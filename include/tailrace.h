@@ -273,6 +273,54 @@ TR_API int tr_stream_wait(tr_stream* stream, int event);
  * could not be closed because the ranks were in different calls. */
 TR_API int tr_stream_close(tr_stream** stream);
 
+/* Streams that are read. The calls are those of streams that are written, with tr_stream_open in place of
+ * tr_stream_create and tr_stream_get in place of tr_stream_put. tr_stream_put and tr_stream_wait on such a
+ * stream, and tr_stream_get and tr_stream_seek on one that is written, are TR_ERR_STATE, at once and again at
+ * tr_stream_end.
+ *
+ * Collective; waits for compute rank 0, which looks for the files. `pattern` as in tr_stream_create; without
+ * a lead in it all steps lie in one file. Files may be of any writer and of any format that this build reads.
+ * Options: base=TIME (without it the files' reference time; required if the pattern has times), calendar=,
+ * member=N, prefetch=N (steps that are read ahead: 2), between=fail|linear (linear: a lead between two steps
+ * of the files is interpolated between them), follow=on and timeout=DURATION (a step that is not there yet is
+ * waited for). TR_ERR_SETTINGS for others. TR_ERR_IO if no file has such a name. */
+TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
+
+/* tr_stream_define on a stream that is read: collective. `type` is TR_F32 or TR_F64, whatever the file has.
+ * Options: levels=TYPE[:LIST] (any of the file's, in any order: that of the array's level dimension),
+ * level_axis=N, nproma=N, missing=VALUE (is stored where the file has no value; without it such a place that
+ * a rank needs is TR_ERR_DATA), name=NAME (of the field in the file, if it is not `field`). Keys that only a
+ * stream that is written has are accepted and mean nothing, so that one text serves both. The first steps are
+ * read from then on. The memory for prefetch + 1 steps (linear: + 2) of what the ranks of the node need is
+ * drawn on the node's budget: TR_ERR_MEMORY if it does not fit. Fields are defined before the first step.
+ *
+ * tr_stream_begin: local. Leads may come in any order; those that grow, or fall, are read ahead.
+ *
+ * tr_stream_get: local; waits only if the field has not been read yet. Copies the caller's part of `field`,
+ * all levels, to the array at `data`, allocated as the layout (halo) and the definition say: what the rank
+ * owns, and its halo where that lies inside of the global array. The rest of the array is left alone. A rank
+ * that owns nothing may omit the call. A replicated array is filled on every rank. Errors are kept for
+ * tr_stream_end, which returns the first one on every rank: what the failed gets have stored is undefined. A
+ * field may be got several times, or not at all. */
+TR_API int tr_stream_get(tr_stream* stream, const char* field, void* data);
+
+/* Local, as tr_stream_get, for an array whose shape the caller knows, described as in tr_stream_put_array. */
+TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data, int type, int ndims,
+                               const tr_index* extents, const tr_index* strides);
+
+/* Collective, between two steps. Says that the next step will be at `lead`, before or behind the last one:
+ * steps are read ahead from there on. TR_ERR_ARGUMENT if the files have no such step. tr_stream_begin alone
+ * may go to any lead, too: the step is then late.
+ *
+ * tr_stream_end on a stream that is read: collective; blocks until all ranks have got. Returns the first
+ * error of any rank's begin and gets on all of them: TR_ERR_ARGUMENT for a field, level or step that the
+ * files do not have, TR_ERR_LAYOUT for another grid, TR_ERR_DATA for missing values, TR_ERR_CORRUPT for a
+ * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_ORDER if the ranks have begun different leads. The program
+ * may go on with another step, or with the same one again.
+ *
+ * tr_stream_close on a stream that is read: collective. Waits for records that are being read. */
+TR_API int tr_stream_seek(tr_stream* stream, int64_t lead);
+
 #ifdef __cplusplus
 }
 #endif

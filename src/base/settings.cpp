@@ -130,7 +130,7 @@ Status set_target(Settings& settings, std::string_view text) {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-constexpr std::array<SettingInfo, 23> kTable{{
+constexpr std::array<SettingInfo, 24> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -220,6 +220,10 @@ constexpr std::array<SettingInfo, 23> kTable{{
      set_parsed<&Settings::stop_signals, parse_signals>},
     {"halt_file", "", "path", "", "file whose existence makes `tr_should_stop` say so",
      set_text<&Settings::halt_file>},
+    {"cache", "auto", "path, auto or none", "",
+     "directory in which inventories of files that are read are kept, at most 1,000; auto is "
+     "`$XDG_CACHE_HOME/tailrace`, or `$HOME/.cache/tailrace` without that variable; none keeps nothing",
+     set_text<&Settings::cache>},
 }};
 
 const SettingInfo* find_row(std::string_view name) {

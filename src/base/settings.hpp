@@ -98,6 +98,7 @@ struct Settings {
   std::optional<std::int64_t> stop_margin_seconds;  // none = measured
   std::vector<Signal> stop_signals;
   std::string halt_file;             // path; "" = none
+  std::string cache;                 // in the form of sources::cache_directory
   std::vector<SettingValue> values;  // every setting, in the order of the table
 
   /// Puts `options` over the defaults, and `environment` over both. `environment` has "NAME=value" entries;

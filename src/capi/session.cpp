@@ -39,7 +39,7 @@ Status close_everything() {
   };
   Status first;
   for (const Status& status :
-       {held.session->computing().meet_in_finalize(), close_all(held.streams, close_stream),
+       {held.session->computing().meet_in_finalize(), end_inputs(), close_all(held.streams, close_stream),
         end_checkpoints(), end_windows(), end_shared_files(), end_global_arrays(), end_files()}) {
     if (first.is_ok()) first = status;
   }

@@ -12,6 +12,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
+#include "input/input_stream.hpp"
 #include "journal/lasting_file.hpp"
 #include "outofcore/out_of_core.hpp"
 #include "restart/outputs.hpp"
@@ -29,6 +30,7 @@ struct tr_layout {
 };
 struct tr_stream {
   std::unique_ptr<tailrace::streams::Stream> stream;
+  std::unique_ptr<tailrace::input::InputStream> input = nullptr;  // in place of `stream`, if it is read
 };
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
@@ -80,6 +82,7 @@ struct State {
   // Each list has the open handles in the order of creation. The lists of all ranks are equal, except those
   // of files: groups of ranks open files by themselves.
   std::vector<tr_stream*> streams;
+  std::vector<tr_stream*> inputs;  // those that are read
   std::vector<TextFile> text_files;
   std::vector<tr_window*> windows;
   std::vector<tr_shared*> shared_files;
@@ -163,6 +166,10 @@ bool donio_owns_session();
 /// Collective. Closes the open checkpoints. Runs after the streams end, because checkpoints may wait for
 /// their steps.
 Status end_checkpoints();
+/// Local. Returns `handle` if it is an open stream that is read, or nullptr. Keeps no error.
+tr_stream* find_input(tr_stream* handle);
+/// Collective. Closes the open streams that are read. Runs before files end.
+Status end_inputs();
 /// Collective. Closes the open out-of-core arrays. Runs before files end.
 Status end_windows();
 /// Collective. Closes the open shared files, with a warning for each. Runs before files end.

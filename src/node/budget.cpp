@@ -8,7 +8,7 @@ namespace tailrace::node {
 namespace {
 
 constexpr std::array<std::string_view, uses> names{"staging",   "stripes",     "captures", "portions",
-                                                   "intervals", "coordinates", "pages"};
+                                                   "intervals", "coordinates", "pages",    "input"};
 
 void raise(std::atomic<Bytes>& most, Bytes value) {
   for (Bytes before = most; before < value && !most.compare_exchange_weak(before, value);) continue;

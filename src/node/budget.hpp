@@ -20,8 +20,9 @@ namespace tailrace::node {
 ///   intervals    streams accumulate fields in them over the steps of an interval
 ///   coordinates  those of layouts, for the heads of files
 ///   pages        shared files and global arrays have them in memory
-enum class Use { staging, stripes, captures, portions, intervals, coordinates, pages };
-constexpr std::size_t uses = 7;
+///   input        input streams have the decoded steps in it that are needed now or soon
+enum class Use { staging, stripes, captures, portions, intervals, coordinates, pages, input };
+constexpr std::size_t uses = 8;
 
 /// The number of bytes that the library may take on one node. Every rank of the node draws on it. All calls
 /// are local and do not block. Any thread may make them.

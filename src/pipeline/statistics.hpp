@@ -29,6 +29,13 @@ struct Counters {
   std::int64_t sent_bytes = 0;      // servers: pieces sent between nodes
   std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written, or kept for records
   std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk
+  // Of streams that are read, on compute ranks:
+  std::int64_t gets_in_memory = 0;  // gets that found everything in memory
+  std::int64_t gets_late = 0;       // gets that had to wait, or to read
+  std::int64_t get_wait = 0;        // part of `blocked` spent in them until everything was there
+  std::int64_t records_read = 0;    // records that this rank has decoded, for all ranks of its node
+  std::int64_t read_bytes = 0;      // bytes of files that it has read for them
+  std::int64_t is_input = 0;        // 1: the stream is read
 };
 
 /// A span of time on one thread, for the trace.

@@ -87,6 +87,13 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
   ordered_json report;
   report["name"] = name;
   report["steps"] = most(compute, &Counters::steps);
+  if (most(compute, &Counters::is_input) > 0) {
+    report["input"] = {{"gets_in_memory", sum(compute, &Counters::gets_in_memory)},
+                       {"gets_late", sum(compute, &Counters::gets_late)},
+                       {"wait_seconds", seconds(compute, &Counters::get_wait)},
+                       {"records_read", sum(compute, &Counters::records_read)},
+                       {"bytes_read", sum(compute, &Counters::read_bytes)}};
+  }
   report["records"] = sum(servers, &Counters::records);
   report["bytes_captured"] = sum(compute, &Counters::captured_bytes);
   report["bytes_in_intervals"] = sum(compute, &Counters::interval_bytes);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +18,12 @@
 
 namespace tailrace::sources {
 
-/// Where the values of a record lie. Each format has its own meaning of the numbers (GRIB: offset and length of
-/// the message; NetCDF and Zarr: variable, step and level). Processes hand a place to each other as it is.
+/// Where the values of a record lie. Each format has its own meaning of the numbers (GRIB: offset and length
+/// of the message; NetCDF and Zarr: variable, step and level). Processes hand a place to each other as it is.
 using Place = std::array<std::int64_t, 4>;
+
+/// Record::valid of a field that a file without any time holds: it fits each time.
+inline constexpr std::int64_t any_time = std::numeric_limits<std::int64_t>::min();
 
 /// The grid that records of a file share.
 struct Grid {
@@ -58,9 +62,10 @@ class Source {
  public:
   virtual ~Source() = default;
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
-  /// Local. Reads and decodes a record of this grid, and stores the part inside `cut` at `values`, in C order, as
-  /// `type` (f32 or f64). Missing values become NaN. Returns how many of the part are missing. Code::corrupt if
-  /// the bytes contradict themselves or the inventory; Code::io with the errno's text if storage fails.
+  /// Local. Reads and decodes a record of this grid, and stores the part inside `cut` at `values`, in C
+  /// order, as `type` (f32 or f64). Missing values become NaN. Returns how many of the part are missing.
+  /// Code::corrupt if the bytes contradict themselves or the inventory; Code::io with the errno's text if
+  /// storage fails.
   virtual Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                              std::byte* values, Scratch& scratch) const = 0;
   /// Returns an upper bound of the bytes that `read` takes in Scratch for records of this grid.
@@ -70,16 +75,16 @@ class Source {
   Inventory inventory_;
 };
 
-/// Local. Opens a file of any format that this build reads, told by its first bytes, and finds its records: by
-/// the index beside it (index_path) if there is one, and then only those of committed steps; by an inventory that
-/// was kept in `cache` and fits the file; or by reading the file's headers, and then keeps the inventory in
-/// `cache` ("" = nowhere). Code::io if there is no such file, Code::format if no format fits, Code::corrupt if it
-/// contradicts itself.
-Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target, const std::string& path,
-                                           const std::string& cache);
+/// Local. Opens a file of any format that this build reads, told by its first bytes, and finds its records:
+/// by the index beside it (index_path) if there is one, and then only those of committed steps; by an
+/// inventory that was kept in `cache` and fits the file; or by reading the file's headers, and then keeps the
+/// inventory in `cache` ("" = nowhere). Code::io if there is no such file, Code::format if no format fits,
+/// Code::corrupt if it contradicts itself.
+Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target,
+                                           const std::string& path, const std::string& cache);
 
-/// Returns success if `grid` is the one that `georeference` describes, as far as both tell, and has this shape.
-/// Code::layout names the first difference, expected and got.
+/// Returns success if `grid` is the one that `georeference` describes, as far as both tell, and has this
+/// shape. Code::layout names the first difference, expected and got.
 Status check_grid(const Grid& grid, const std::vector<Index>& shape, const codec::Georeference& georeference);
 
 }  // namespace tailrace::sources

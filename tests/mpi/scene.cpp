@@ -228,6 +228,18 @@ void Array::set(tr_index owned, tr_index level, double number) {
   std::memcpy(bytes_.data() + place(owned, level) * element_bytes(type_), element.data(), element.size());
 }
 
+double Array::get(tr_index owned, tr_index level) const {
+  const std::byte* const at = bytes_.data() + place(owned, level) * element_bytes(type_);
+  if (type_ == TR_F64) {
+    double number = 0;
+    std::memcpy(&number, at, sizeof number);
+    return number;
+  }
+  float number = 0;
+  std::memcpy(&number, at, sizeof number);
+  return static_cast<double>(number);
+}
+
 int rank_of(MPI_Comm comm) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);

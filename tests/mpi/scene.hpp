@@ -57,6 +57,8 @@ class Array {
   void fill(int field, std::int64_t lead);
   /// Sets one owned element of one level.
   void set(tr_index owned, tr_index level, double number);
+  /// Returns one owned element of one level, if the elements are TR_F32 or TR_F64.
+  [[nodiscard]] double get(tr_index owned, tr_index level) const;
 
  private:
   void make_box(const std::string& kind, int rank, int ranks);

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "inventory.hpp"
 #include "stores/stores.hpp"
 
 #if TAILRACE_HAVE_JSON
@@ -23,9 +24,11 @@ using streams::IndexStep;
 using streams::IndexTail;
 
 struct IndexArguments {
-  std::string file;
+  std::vector<std::string> files;
   bool json = false;
   bool records = false;
+  bool build = false;
+  bool beside = false;
 };
 
 std::string_view name_of(IndexTail tail) {
@@ -131,11 +134,24 @@ Result<std::string> index_of(storage::Target& target, const std::string& file) {
   return streams::find_index(target, data_path);
 }
 
+/// Returns true if the data file is there and no index is: another program has written it.
+bool is_without_index(storage::Target& target, const std::string& path, const std::string& index) {
+  const Result<bool> indexed = target.exists(index), there = target.exists(path);
+  return indexed.is_ok() && !*indexed && there.is_ok() && *there;
+}
+
 int run_index(const IndexArguments& arguments) {
-  const std::string path = data_path_of(arguments.file);
   const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
-  const Result<std::string> index = index_of(*target, arguments.file);
+  if (arguments.build) return build_inventories(target, arguments.files, arguments.beside);
+  if (arguments.files.size() > 1)
+    return report("index", {Code::argument, cat("expected one file, got ", arguments.files.size(),
+                                                "; only --build takes several")});
+  const std::string& file = arguments.files.front();
+  const std::string path = data_path_of(file);
+  const Result<std::string> index = index_of(*target, file);
   if (!index.is_ok()) return report("index", index.status());
+  if (is_without_index(*target, path, *index))
+    return print_inventory(target, path, {arguments.json, arguments.records});
   const Result<IndexContents> contents = streams::load_index(*target, *index);
   if (!contents.is_ok()) return report("index", contents.status());
   if (arguments.json) {
@@ -150,16 +166,26 @@ int run_index(const IndexArguments& arguments) {
 }  // namespace
 
 void add_index(CLI::App& app, int& exit) {
-  CLI::App* command = app.add_subcommand("index", "Prints which steps of a file are committed");
+  CLI::App* command =
+      app.add_subcommand("index",
+                         "Prints which steps of a file are committed, or what a file of another "
+                         "program holds");
   const auto arguments = std::make_shared<IndexArguments>();
-  command->add_option("FILE", arguments->file, "the data file, or its index")->required();
+  command->add_option("FILE", arguments->files, "the data file, or its index; several with --build")
+      ->required();
   command->add_flag("--records", arguments->records, "print where each record lies, too");
   command->add_flag("--json", arguments->json, "everything, as JSON");
+  CLI::Option* const build = command->add_flag("--build", arguments->build,
+                                               "make the inventories of files of other programs, so that "
+                                               "opening them takes no time, and keep them where "
+                                               "TAILRACE_CACHE says");
+  command->add_flag("--beside", arguments->beside, "keep each beside its file")->needs(build);
   command->footer(
       "Exit codes: 0 printed, 1 no index or unreadable, 2 usage, 4 committed steps are damaged\n\n"
       "Examples:\n"
       "  tailrace index out/fc+006.grib2\n"
-      "  tailrace index --json out/fc+006.grib2 | jq '.steps[-1].lead'");
+      "  tailrace index --json out/fc+006.grib2 | jq '.steps[-1].lead'\n"
+      "  tailrace index --build boundaries/*.grib");
   command->callback([arguments, &exit] { exit = run_index(*arguments); });
 }
 

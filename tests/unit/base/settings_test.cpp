@@ -46,6 +46,7 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
   EXPECT_FALSE(settings.stop_margin_seconds.has_value());
   EXPECT_EQ(settings.stop_signals, (std::vector<Signal>{{"TERM", SIGTERM}, {"USR1", SIGUSR1}}));
   EXPECT_EQ(settings.halt_file, "");
+  EXPECT_EQ(settings.cache, "auto");
   ASSERT_EQ(settings.values.size(), all_settings().size());
   for (std::size_t i = 0; i < settings.values.size(); ++i) {
     EXPECT_EQ(settings.values[i].name, all_settings()[i].name);
@@ -78,7 +79,7 @@ TEST(settings, options_set_every_one) {
       "servers=2 staging=512MiB threads=3 report=r.json trace=t.json log=debug timeout=10m watchdog=off "
       "throttle=50MB/s,2ms target=uring progress_sleep_us=250 huge_pages=off time_limit=2h30m "
       "stop_margin=90s "
-      "stop_signals=int halt_file=STOP");
+      "stop_signals=int halt_file=STOP cache=/scratch/kept");
   EXPECT_EQ(settings.servers.count, 2);
   EXPECT_EQ(settings.staging, Bytes{512} << 20);
   EXPECT_EQ(settings.threads, 3);
@@ -96,6 +97,7 @@ TEST(settings, options_set_every_one) {
   EXPECT_EQ(settings.stop_margin_seconds, 90);
   EXPECT_EQ(settings.stop_signals, (std::vector<Signal>{{"INT", SIGINT}}));
   EXPECT_EQ(settings.halt_file, "STOP");
+  EXPECT_EQ(settings.cache, "/scratch/kept");
 }
 
 TEST(settings, the_environment_wins_over_the_options) {

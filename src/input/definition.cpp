@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "input/definition.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "layout/rows.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+template <typename T>
+void put_optional(Packer& out, const std::optional<T>& value) {
+  out.put(value.has_value()).put(value.value_or(T()));
+}
+template <typename T>
+std::optional<T> get_optional(Unpacker& in) {
+  const bool is_there = in.get<bool>();
+  const T value = in.get<T>();
+  return is_there ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::string leads_text(std::span<const std::int64_t> leads) {
+  if (leads.empty()) return "no steps";
+  if (leads.size() == 1) return cat("1 step, at lead ", leads.front(), " s");
+  return cat(leads.size(), " steps, from lead ", leads.front(), " s to ", leads.back(), " s");
+}
+
+Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::int64_t> there,
+                                                          std::int64_t lead) const {
+  const auto next = std::ranges::lower_bound(there, lead);
+  if (next != there.end() && *next == lead) return std::vector{lead};
+  if (follows && next == there.end()) return std::vector<std::int64_t>();
+  const bool is_between = next != there.begin() && next != there.end();
+  if (is_linear && is_between) return std::vector{*std::prev(next), *next};
+  std::string near = cat("the files have ", leads_text(there));
+  if (is_between)
+    near += cat("; the nearest are at ", *std::prev(next), " s and ", *next,
+                " s, and between=linear interpolates");
+  return Status(Code::argument, cat("there is no step at lead ", lead, " s: ", near));
+}
+
+std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there, std::int64_t lead,
+                                                  bool backward) const {
+  Result<std::vector<std::int64_t>> now = around(there, lead);
+  if (!now.is_ok()) return {};
+  std::vector<std::int64_t> wanted = std::move(*now);
+  // The step before a later one that may still come is needed with it.
+  if (wanted.empty() && is_linear && !there.empty()) wanted.push_back(there.back());
+  if (backward && !wanted.empty()) {
+    const auto before = std::ranges::lower_bound(there, wanted.front());
+    for (auto each = before; each != there.begin() && std::ssize(wanted) < slots();)
+      wanted.push_back(*--each);
+    return wanted;
+  }
+  for (auto each = std::ranges::upper_bound(there, wanted.empty() ? lead : wanted.back());
+       each != there.end() && std::ssize(wanted) < slots(); ++each)
+    wanted.push_back(*each);
+  return wanted;
+}
+
+void FilesDefinition::pack(Packer& out) const {
+  out.put_text(pattern).put(base).put(calendar);
+  put_optional(out, member);
+  out.put(follows).put(is_linear).put(prefetch).put_text(cache);
+  out.put_list(std::span<const std::int64_t>(leads));
+}
+
+FilesDefinition FilesDefinition::unpack(Unpacker& in) {
+  FilesDefinition files;
+  files.pattern = in.get_text();
+  files.base = in.get<DateTime>();
+  files.calendar = in.get<Calendar>();
+  files.member = get_optional<int>(in);
+  files.follows = in.get<bool>();
+  files.is_linear = in.get<bool>();
+  files.prefetch = in.get<Index>();
+  files.cache = in.get_text();
+  files.leads = in.get_list<std::int64_t>();
+  return files;
+}
+
+Index FieldDefinition::elements() const { return layout::box_count(cut); }
+
+void FieldDefinition::pack(Packer& out) const {
+  out.put_text(name).put_text(levels.type).put_list(std::span<const double>(levels.values));
+  out.put_list(std::span<const Index>(shape)).put(type);
+  out.put_list(std::span<const Index>(cut.lower)).put_list(std::span<const Index>(cut.upper));
+  put_optional(out, missing);
+  out.put_bytes(georeference.sample).put(std::ssize(georeference.keys));
+  for (const auto& [key, value] : georeference.keys) out.put_text(key).put_text(value);
+}
+
+FieldDefinition FieldDefinition::unpack(Unpacker& in) {
+  FieldDefinition field;
+  field.name = in.get_text();
+  field.levels.type = in.get_text();
+  field.levels.values = in.get_list<double>();
+  field.shape = in.get_list<Index>();
+  field.type = in.get<ElementType>();
+  field.cut.lower = in.get_list<Index>();
+  field.cut.upper = in.get_list<Index>();
+  field.missing = get_optional<double>(in);
+  const auto sample = in.get_bytes();
+  field.georeference.sample.assign(sample.begin(), sample.end());
+  for (auto keys = in.get<std::int64_t>(); keys > 0 && in.ok(); --keys) {
+    std::string key = in.get_text();
+    field.georeference.keys.emplace_back(std::move(key), in.get_text());
+  }
+  return field;
+}
+
+}  // namespace tailrace::input

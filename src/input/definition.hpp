@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "codec/definition.hpp"
+#include "layout/layout.hpp"
+#include "streams/pattern.hpp"
+
+namespace tailrace::input {
+
+/// The files of an input stream, and their steps.
+struct FilesDefinition {
+  std::string pattern;
+  DateTime base;
+  Calendar calendar = Calendar::proleptic_gregorian;
+  std::optional<int> member;
+  bool follows = false;
+  bool is_linear = false;
+  Index prefetch = 0;
+  std::string cache;                // directory of inventories; "" = none
+  std::vector<std::int64_t> leads;  // of the steps that the files had at the beginning, ascending
+
+  [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member}; }
+  [[nodiscard]] std::int64_t valid(std::int64_t lead) const { return to_seconds(base, calendar) + lead; }
+  /// Returns how many steps are in memory at a time.
+  [[nodiscard]] Index slots() const { return prefetch + (is_linear ? 2 : 1); }
+  /// Returns the steps of the files from which a step at `lead` is made, if the files have those that are
+  /// `there`: one, or the two around it. Returns none if it may still come, and Code::argument, naming what
+  /// there is, if it does not.
+  [[nodiscard]] Result<std::vector<std::int64_t>> around(std::span<const std::int64_t> there,
+                                                         std::int64_t lead) const;
+  /// Returns those, and behind them the steps to read ahead, at most slots() in all. `backward`: the steps
+  /// come in falling order.
+  [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there, std::int64_t lead,
+                                                 bool backward) const;
+
+  void pack(Packer& out) const;
+  static FilesDefinition unpack(Unpacker& in);
+};
+
+/// A field of an input stream, as the workers of a node need to know it.
+struct FieldDefinition {
+  std::string name;  // the file's
+  codec::Levels levels;
+  std::vector<Index> shape;
+  ElementType type = ElementType::f32;
+  layout::Box cut;  // what the ranks of the node need
+  std::optional<double> missing;
+  codec::Georeference georeference;  // without coordinates
+
+  /// Returns the number of elements in `cut`.
+  [[nodiscard]] Index elements() const;
+  [[nodiscard]] Bytes level_bytes() const { return elements() * size_of(type); }
+
+  void pack(Packer& out) const;
+  static FieldDefinition unpack(Unpacker& in);
+};
+
+/// Returns "lead 0 s to 172800 s, 17 steps", for texts of errors.
+std::string leads_text(std::span<const std::int64_t> leads);
+
+}  // namespace tailrace::input

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "input/input_stream.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ranges>
+#include <thread>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/shape_text.hpp"
+#include "base/text.hpp"
+#include "comm/switchboard.hpp"
+#include "sources/kept.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+/// The session's storage outlives its streams.
+std::shared_ptr<storage::Target> borrowed(storage::Target& target) {
+  return {std::shared_ptr<void>(), &target};
+}
+
+Opener opener_of(files::Group& group, const std::string& cache) {
+  return [target = borrowed(group.service().session().streams_target()), cache](const std::string& path) {
+    return sources::open(target, path, cache);
+  };
+}
+
+template <typename T>
+void interpolate(const std::byte* first, const std::byte* second, double weight, Bytes bytes,
+                 const std::optional<double>& missing, std::byte* out) {
+  const auto* a = reinterpret_cast<const T*>(first);
+  const auto* b = reinterpret_cast<const T*>(second);
+  auto* to = reinterpret_cast<T*>(out);
+  const T w = static_cast<T>(weight);
+  const T rest = static_cast<T>(1 - weight);
+  for (Bytes i = 0; i < bytes / static_cast<Bytes>(sizeof(T)); ++i) {
+    const T value = second == nullptr ? a[i] : rest * a[i] + w * b[i];
+    to[i] = missing && std::isnan(value) ? static_cast<T>(*missing) : value;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<InputStream>> InputStream::open(const std::shared_ptr<files::Group>& group,
+                                                       const std::string& pattern, const std::string& options,
+                                                       Opener open) {
+  const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to open
+  const std::string call = cat("tr_stream_open(\"", pattern, "\", \"", options, "\")");
+  const std::string cache = sources::cache_directory(group->settings().cache);
+  if (open == nullptr) open = opener_of(*group, cache);
+  std::unique_ptr<InputStream> stream(new InputStream(group, pattern, std::move(open)));
+  stream->epoch_ = epoch;
+  Packer told;
+  // The first rank looks for the files: all ranks must see the same steps.
+  const Status mine = guarded([&]() -> Status {
+    const Result<OpenRequest> request = parse_open(pattern, options);
+    TR_TRY(request.status());
+    if (!group->is_io_rank()) return {};
+    const Result<FilesDefinition> found =
+        find_steps(group->service().session().streams_target(), *request, cache, stream->open_);
+    TR_TRY(found.status());
+    found->pack(told);
+    return {};
+  });
+  const comm::Verdict verdict = stream->agree(call, mine.in(call), told.take());
+  TR_TRY(verdict.status);
+  Unpacker in(verdict.contributions.front());
+  stream->files_ = FilesDefinition::unpack(in);
+  stream->opened_ = std::make_shared<Files>(stream->files_, stream->open_);
+  const Result<OpenRequest> request = parse_open(pattern, options);
+  TR_TRY(request.status());
+  if (request->timeout_seconds) stream->timeout_ = *request->timeout_seconds * 1'000'000'000;
+  if (request->follows) stream->follower_ = std::make_unique<Follower>(stream->files_);
+  stream->key_ = group->threads().new_own_key();
+  stream->counters().is_input = 1;
+  return stream;
+}
+
+InputStream::~InputStream() {
+  is_closed_ = true;
+  if (opened_ != nullptr) group_->threads().drain(key_);
+}
+
+/// An epoch tells the streams of one name apart.
+comm::Verdict InputStream::agree(const std::string& call, const Status& mine, ByteVector told) {
+  const Cause cause{mine.cause().step, mine.cause().operation, group_->rank()};
+  return group_->agree({mine.at(cause), cat(call, " of stream ", epoch_), std::move(told)});
+}
+
+void InputStream::latch(const Status& status) {
+  if (latched_.is_ok() && !status.is_ok()) latched_ = status.at({step_, operation_, group_->rank()});
+}
+
+Status InputStream::define(const std::string& name, const streams::PlacedLayout* layout, int type,
+                           const std::string& options) {
+  const std::string call =
+      cat("tr_stream_define(\"", name_, "\", \"", name, "\", type ", type, ", \"", options, "\")");
+  std::unique_ptr<Field> field;
+  FieldDefinition definition;
+  const Status mine = guarded([&]() -> Status {
+    if (step_ > 0 || in_step_) return {Code::state, "fields are defined before the first step"};
+    if (layout == nullptr) return {Code::argument, "no layout was given"};
+    if (field_called(name) != nullptr) return {Code::state, cat("field '", name, "' is defined already")};
+    Result<FieldRequest> request = parse_field(name, type, layout->layout.shape(), options);
+    TR_TRY(request.status());
+    definition = {request->in_file,
+                  request->levels,
+                  request->shape,
+                  request->type,
+                  {},
+                  request->missing,
+                  {layout->georeference.sample, layout->georeference.keys}};
+    field = std::make_unique<Field>(std::move(*request), *layout);
+    // Finds an allocation that does not fit before memory is taken for it.
+    return layout::memory_map(field->layout, group_->rank(), field->request.type, field->request.allocation)
+        .status();
+  });
+  const std::string shape = layout == nullptr
+                                ? "no layout"
+                                : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
+  TR_TRY(agree(cat(call, " on a ", shape), mine.in(call)).status);
+  const Result<layout::Box> box = agree_on_box(*field, call);
+  TR_TRY(box.status());
+  definition.cut = field->cut = *box;
+  // The nodes take their memory, and then hear of each other.
+  Status ready = make_ring(definition, call, *field);
+  if (ready.is_ok())
+    ready = guarded([&]() -> Status {
+      Result<Share> share = make_share(field->layout, group_->rank(), field->request.type,
+                                       field->request.allocation, field->cut);
+      TR_TRY(share.status());
+      field->share = std::move(*share);
+      return {};
+    });
+  TR_TRY(agree(call, ready.in(call)).status);
+  {
+    const std::lock_guard lock(mutex_);
+    fields_.push_back(std::move(field));
+  }
+  read_ahead();
+  return {};
+}
+
+/// Returns the box that the ranks of this node need.
+Result<layout::Box> InputStream::agree_on_box(const Field& field, const std::string& call) {
+  Packer told;
+  const Status mine = guarded([&]() -> Status {
+    const layout::Box box = box_of(field.layout, group_->rank(), field.halo);
+    told.put_list(std::span<const Index>(box.lower)).put_list(std::span<const Index>(box.upper));
+    return {};
+  });
+  const comm::Verdict verdict = group_->node().agree({mine, cat(call, ": the node's box"), told.take()});
+  TR_TRY(verdict.status);
+  layout::Box all{std::vector<Index>(field.layout.shape().size()),
+                  std::vector<Index>(field.layout.shape().size())};
+  for (const ByteVector& each : verdict.contributions) {
+    Unpacker in(each);
+    layout::Box box{in.get_list<Index>(), {}};
+    box.upper = in.get_list<Index>();
+    all = joined(all, box);
+  }
+  return all;
+}
+
+/// Collective over the ranks of the node.
+Status InputStream::make_ring(const FieldDefinition& definition, const std::string& call, Field& field) {
+  if (definition.elements() == 0) return {};
+  const Bytes bytes = Ring::bytes_for(files_, definition);
+  Status ready;
+  if (group_->node().rank() == 0) {
+    field.drawn = std::make_unique<node::Draw>(group_->budget(), node::Use::input);
+    ready = field.drawn->take(bytes).in(cat(
+        counted(files_.slots(), "step"), " of '", field.request.name, "', ",
+        counted(std::ssize(definition.levels.values), "level"), " of ", size_text(definition.level_bytes()),
+        " each, take ", size_text(bytes), " on this node: set prefetch= lower or TAILRACE_MEMORY higher"));
+  }
+  std::vector<Bytes> parts(static_cast<std::size_t>(group_->node().size()), 0);
+  parts.front() = bytes;
+  Result<std::unique_ptr<node::NodeMemory>> memory = node::NodeMemory::create(
+      group_->node(), parts, group_->settings().huge_pages, node::NodeMemory::everything, ready);
+  TR_TRY(memory.status());
+  field.memory = std::move(*memory);
+  if (group_->node().rank() == 0) Ring::make(field.memory->part(0), files_, definition);
+  // Nobody may look before it is there.
+  TR_TRY(group_->node().agree({{}, cat(call, ": the node's memory"), {}}).status);
+  field.loader =
+      std::make_unique<Loader>(field.memory->part(0), group_->line().board().transport(), opened_, counts_);
+  return {};
+}
+
+InputStream::Field* InputStream::field_called(const std::string& name) {
+  const auto found =
+      std::ranges::find_if(fields_, [&](const auto& each) { return each->request.name == name; });
+  return found == fields_.end() ? nullptr : found->get();
+}
+
+/// Has a thread read what the rings want, if there are threads.
+void InputStream::read_ahead() {
+  executor::Threads& threads = group_->threads();
+  if ((files_.prefetch == 0 && !files_.follows) || threads.waiting_threads() == 0) return;
+  ++asked_;
+  if (is_busy_.exchange(true)) return;
+  const Status queued = guarded([&] {
+    threads.submit(key_, [this] { work(); });
+    return Status();
+  });
+  if (!queued.is_ok()) is_busy_ = false;  // the ranks read when they need it
+}
+
+/// Works until nothing is left to do. Somebody who asked after the last look saw the thread busy.
+void InputStream::work() {
+  std::int64_t asked = 0;
+  do {
+    asked = asked_;
+    while (!is_closed_ && (work_on_next(loaders()) || follow())) continue;
+    is_busy_ = false;
+  } while (asked_ != asked && !is_busy_.exchange(true));
+}
+
+std::vector<Loader*> InputStream::loaders() {
+  std::vector<Loader*> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& field : fields_)
+    if (field->loader != nullptr) all.push_back(field->loader.get());
+  return all;
+}
+
+/// Reads a record of the step that comes first, of any field. Returns false if there is none to read.
+bool InputStream::work_on_next(const std::vector<Loader*>& loaders) {
+  for (Index ahead = 0; ahead < files_.slots(); ++ahead) {
+    for (Loader* const loader : loaders)
+      if (loader->work_once(ahead, thread_scratch_)) return true;
+  }
+  return false;
+}
+
+/// Looks for steps that are still to come, and then rests. Returns false if none is wanted.
+bool InputStream::follow() {
+  if (follower_ == nullptr || is_closed_) return false;
+  const std::vector<Loader*> all = loaders();
+  if (all.empty() || !all.front()->ring().lacks_steps()) return false;
+  look_for_steps(all.front()->ring());
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return true;
+}
+
+/// Looks once, if it is the caller's turn on this node. `ring` is that of the first field.
+void InputStream::look_for_steps(Ring& ring) {
+  if (!ring.may_look()) return;
+  const std::lock_guard lock(look_mutex_);
+  const auto there = guarded([&]() -> Result<std::vector<std::int64_t>> {
+    return follower_->look(group_->service().session().streams_target(), open_, now());
+  });
+  if (!there.is_ok()) return;  // the next look may succeed
+  for (Loader* const loader : loaders()) loader->ring().add_steps(*there);
+}
+
+std::string InputStream::step_text() const { return cat("at lead ", lead_, " s"); }
+
+void InputStream::begin(std::int64_t lead) {
+  const std::int64_t entered = now();
+  const std::string call = cat("tr_stream_begin(\"", name_, "\", lead ", lead, " s)");
+  if (in_step_) {
+    latch(Status(Code::state,
+                 cat(call, ": the step at lead ", lead_, " s is open: tr_stream_end comes first")));
+    return;
+  }
+  in_step_ = true;
+  lead_ = lead;
+  now_.reset();
+  operation_ = 0;
+  began_ = entered;
+  Result<std::vector<std::int64_t>> leads = around(lead);
+  if (!leads.is_ok()) {
+    latch(leads.status().in(call));
+    return;
+  }
+  set_now(std::move(*leads));
+  for (const auto& field : fields_) {
+    if (field->loader == nullptr) continue;
+    const std::int64_t first = field->loader->ring().begin(step_, lead);
+    if (first == lead) continue;
+    latch(Status(Code::order,
+                 cat(call, ": another rank of this node has begun the step at lead ", first, " s")));
+    now_.reset();
+    break;
+  }
+  read_ahead();
+  counters().blocked += now() - entered;
+}
+
+void InputStream::set_now(std::vector<std::int64_t> leads) {
+  now_ = Between{std::move(leads), 0};
+  if (now_->leads.size() == 2)
+    now_->weight = static_cast<double>(lead_ - now_->leads.front()) /
+                   static_cast<double>(now_->leads.back() - now_->leads.front());
+}
+
+/// Returns the ring of the first field of which this node needs something, or nullptr.
+Ring* InputStream::any_ring() const {
+  for (const auto& field : fields_)
+    if (field->loader != nullptr) return &field->loader->ring();
+  return nullptr;
+}
+
+Result<std::vector<std::int64_t>> InputStream::around(std::int64_t lead) const {
+  Ring* const ring = any_ring();
+  if (ring != nullptr) return ring->around(lead);
+  return files_.around(files_.leads, lead);
+}
+
+/// Waits until the step has come, or it is clear that it does not.
+Status InputStream::await_step(Ring& ring) {
+  Status status;
+  group_->wait(
+      [&] {
+        const std::uint32_t ticket = ring.bell().ticket();
+        Result<std::vector<std::int64_t>> leads = ring.around(lead_);
+        status = leads.status();
+        const bool is_late = timeout_ >= 0 && now() - began_ >= timeout_;
+        if (status.is_ok() && leads->empty() && !is_late) {
+          look_for_steps(*any_ring());
+          group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(5));
+          return false;
+        }
+        ring.bell().cancel();
+        if (status.is_ok() && leads->empty())
+          status = Status(Code::timeout,
+                          cat("the step has not come within ", timeout_ / 1'000'000'000, " s (timeout=)"));
+        else if (status.is_ok())
+          set_now(std::move(*leads));
+        return true;
+      },
+      cat("the step of ", name_, " ", step_text(), " to come (follow=on)"));
+  if (status.code() != Code::timeout) return status;
+  const std::lock_guard lock(look_mutex_);
+  return follower_->last_failure().is_ok()
+             ? status
+             : Status(Code::timeout,
+                      cat(status.text(), "; a file could not be read: ", follower_->last_failure().text()));
+}
+
+void InputStream::get(const std::string& name, void* data, const streams::ArrayShape* shape) {
+  const std::int64_t entered = now();
+  ++operation_;
+  if (!in_step_) {
+    latch(Status(Code::state,
+                 cat("tr_stream_get('", name, "') outside of a step: tr_stream_begin comes first")));
+    return;
+  }
+  if (!now_) return;  // begin() has kept the reason
+  const std::string call = cat("tr_stream_get('", name, "') ", step_text());
+  Field* const field = field_called(name);
+  if (field == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& each : fields_) names.push_back(each->request.name);
+    latch(Status(Code::argument, names.empty()
+                                     ? cat(call, ": no field was defined; tr_stream_define comes first")
+                                     : cat(call, ": no such field was defined; the nearest is '",
+                                           nearest(name, names), "'")));
+    return;
+  }
+  const Status status = guarded([&]() -> Status {
+    const Result<const Share*> share = share_of(*field, shape);
+    TR_TRY(share.status());
+    if ((*share)->map.is_empty()) return {};
+    if (data == nullptr) return {Code::argument, "the array is a null pointer"};
+    return get_all(*field, static_cast<std::byte*>(data), **share);
+  });
+  latch(status.in(call));
+  counters().blocked += now() - entered;
+}
+
+Result<const Share*> InputStream::share_of(Field& field, const streams::ArrayShape* shape) const {
+  if (shape == nullptr) return &field.share;
+  if (shape->type != field.request.type) {
+    return Status(Code::argument, cat("the array holds ", name_of(shape->type), ", the field was defined as ",
+                                      name_of(field.request.type)));
+  }
+  if (field.last_share && field.last_extents == shape->extents && field.last_strides == shape->strides)
+    return &*field.last_share;
+  layout::Allocation allocation = field.request.allocation;
+  const int rank = field.layout.kind() == "replicated" ? 0 : group_->rank();
+  if (allocation.nproma == 0) {
+    Result<layout::Allocation> matched =
+        layout::match_extents(field.layout, rank, std::move(allocation), shape->extents);
+    TR_TRY(matched.status());
+    allocation = std::move(*matched);
+  }
+  allocation.strides = shape->strides;
+  Result<Share> share = make_share(field.layout, group_->rank(), field.request.type, allocation, field.cut);
+  TR_TRY(share.status());
+  field.last_extents = shape->extents;
+  field.last_strides = shape->strides;
+  field.last_share = std::move(*share);
+  return &*field.last_share;
+}
+
+Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
+  Ring& ring = field.loader->ring();
+  bool is_late = now_->leads.empty();
+  if (is_late) {
+    const std::int64_t entered = now();
+    const Status come = await_step(ring);
+    counters().get_wait += now() - entered;
+    TR_TRY(come);
+  }
+  const std::vector<Index> slots = slots_of(field);
+  const Index levels = std::ssize(ring.field().levels.values);
+  for (Index level = 0; level < levels; ++level) {
+    for (const Index slot : slots) {
+      if (ring.state(slot, level) == Ring::State::ready) continue;
+      is_late = true;
+      const std::int64_t entered = now();
+      const Status status = wait_for(field, slot, level);
+      counters().get_wait += now() - entered;
+      TR_TRY(status);
+    }
+    copy_level(field, level, slots, data + level * share.level_stride, share);
+  }
+  ++(is_late ? counters().gets_late : counters().gets_in_memory);
+  return {};
+}
+
+/// Returns the slots of the steps that make this one. A slot is missing only until a worker has ended a task
+/// of the step that was there before.
+std::vector<Index> InputStream::slots_of(Field& field) {
+  Ring& ring = field.loader->ring();
+  std::vector<Index> slots;
+  group_->wait(
+      [&] {
+        const std::uint32_t ticket = ring.bell().ticket();
+        slots.clear();
+        for (const std::int64_t lead : now_->leads) {
+          if (const std::optional<Index> slot = ring.find(lead)) slots.push_back(*slot);
+        }
+        if (slots.size() == now_->leads.size()) {
+          ring.bell().cancel();
+          return true;
+        }
+        group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(1));
+        return false;
+      },
+      cat("memory for ", name_, " ", step_text()));
+  return slots;
+}
+
+/// Waits for a record. The caller reads it if nobody else does, and otherwise others of the step meanwhile.
+Status InputStream::wait_for(Field& field, Index slot, Index level) {
+  Ring& ring = field.loader->ring();
+  const auto is_done = [&] {
+    const Ring::State state = ring.state(slot, level);
+    return state == Ring::State::ready || state == Ring::State::failed;
+  };
+  group_->wait(
+      [&] {
+        if (is_done()) return true;
+        if (field.loader->work_on(slot, level, scratch_)) return true;
+        const std::uint32_t ticket = ring.bell().ticket();
+        if (is_done()) {
+          ring.bell().cancel();
+          return true;
+        }
+        if (field.loader->work_once(std::ssize(now_->leads) - 1, scratch_))
+          ring.bell().cancel();
+        else
+          group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(1));
+        return is_done();
+      },
+      cat("'", field.request.name, "' of ", name_, " ", step_text(),
+          ", which is read: storage is slower than the model, or prefetch= is too small"));
+  return ring.state(slot, level) == Ring::State::failed ? ring.error(slot, level) : Status();
+}
+
+/// Copies this rank's part of a level whose records are ready.
+void InputStream::copy_level(Field& field, Index level, const std::vector<Index>& slots, std::byte* data,
+                             const Share& share) {
+  const Ring& ring = field.loader->ring();
+  const Bytes begin = share.map.begin();
+  const Bytes end = share.map.end();
+  const std::byte* const first = ring.values(slots.front(), level) + begin;
+  const std::optional<double>& missing = field.request.missing;
+  if (slots.size() == 1 && !(files_.is_linear && missing)) return share.map.scatter(data, begin, end, first);
+  const std::byte* const second = slots.size() == 1 ? nullptr : ring.values(slots.back(), level) + begin;
+  between_.resize(static_cast<std::size_t>(end - begin));
+  if (field.request.type == ElementType::f32)
+    interpolate<float>(first, second, now_->weight, end - begin, missing, between_.data());
+  else
+    interpolate<double>(first, second, now_->weight, end - begin, missing, between_.data());
+  share.map.scatter(data, begin, end, between_.data());
+}
+
+Status InputStream::end() {
+  const std::int64_t entered = now();
+  const std::string call = cat("tr_stream_end(\"", name_, "\")");
+  if (!in_step_) latch(Status(Code::state, cat(call, " without tr_stream_begin")));
+  const std::string place = in_step_ ? cat(call, " ", step_text()) : call;
+  const Status status = agree(place, std::exchange(latched_, Status())).status;
+  in_step_ = false;
+  ++step_;
+  pipeline::Counters& counts = counters();
+  ++counts.steps;
+  take_counts();
+  counts.blocked += now() - entered;
+  return status;
+}
+
+void InputStream::take_counts() {
+  counters().records_read = counts_.records;
+  counters().read_bytes = counts_.bytes;
+}
+
+Status InputStream::seek(std::int64_t lead) {
+  const std::string call = cat("tr_stream_seek(\"", name_, "\", lead ", lead, " s)");
+  const auto check = [&]() -> Status {
+    if (in_step_) return {Code::state, "inside of a step: tr_stream_end comes first"};
+    return around(lead).status();
+  };
+  Status mine = std::exchange(latched_, Status());
+  if (mine.is_ok()) mine = check().in(call);
+  TR_TRY(agree(call, mine).status);
+  for (const auto& field : fields_)
+    if (field->loader != nullptr) field->loader->ring().seek(step_, lead);
+  read_ahead();
+  return {};
+}
+
+Status InputStream::close() {
+  const std::int64_t entered = now();
+  const std::string call = cat("tr_stream_close(\"", name_, "\")");
+  if (in_step_) latch(Status(Code::state, cat(call, " inside of a step: tr_stream_end comes first")));
+  is_closed_ = true;
+  group_->wait([this] { return group_->threads().is_idle(key_); },
+               cat("records of ", name_, " that are read"));
+  const Status status = agree(call, std::exchange(latched_, Status())).status;
+  take_counts();
+  counters().blocked += now() - entered;
+  return status;
+}
+
+}  // namespace tailrace::input

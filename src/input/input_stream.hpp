@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "files/group.hpp"
+#include "input/files.hpp"
+#include "input/loader.hpp"
+#include "input/request.hpp"
+#include "input/share.hpp"
+#include "streams/stream.hpp"
+
+namespace tailrace::input {
+
+/// A stream that is read, on a compute rank. include/tailrace.h has the contract of each call. On each node
+/// the decoded records of the next steps lie in memory that its ranks share. I/O threads of the ranks read
+/// ahead; a rank that needs a record that nobody has begun reads it itself.
+class InputStream final {
+ public:
+  /// Collective over the compute ranks, which `group` has. `open` opens files; without it sources::open does.
+  /// Returns the same Status on every rank.
+  static Result<std::unique_ptr<InputStream>> open(const std::shared_ptr<files::Group>& group,
+                                                   const std::string& pattern, const std::string& options,
+                                                   Opener open = nullptr);
+  ~InputStream();
+  InputStream(const InputStream&) = delete;
+  InputStream& operator=(const InputStream&) = delete;
+
+  Status define(const std::string& field, const streams::PlacedLayout* layout, int type,
+                const std::string& options);
+  void begin(std::int64_t lead);
+  /// `shape` describes an array that is not allocated as defined; nullptr: it is.
+  void get(const std::string& field, void* data, const streams::ArrayShape* shape);
+  Status end();
+  Status seek(std::int64_t lead);
+  Status close();
+  /// Keeps an error for end(), like the errors of begin() and get().
+  void latch(const Status& status);
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  struct Field {
+    Field(FieldRequest given, const streams::PlacedLayout& placed)
+        : request(std::move(given)), layout(placed.layout), halo(placed.halo) {
+      request.allocation.halo = halo;
+    }
+    FieldRequest request;
+    const layout::Layout layout;
+    const std::vector<Index> halo;
+    Share share;                      // of arrays allocated as defined
+    std::vector<Index> last_extents;  // that of arrays handed over with their shape, kept
+    std::vector<Bytes> last_strides;
+    std::optional<Share> last_share;
+    layout::Box cut;
+    std::unique_ptr<node::Draw> drawn;  // on the first rank of the node
+    std::unique_ptr<node::NodeMemory> memory;
+    std::unique_ptr<Loader> loader;  // none if the node needs nothing of the field
+  };
+  /// The steps of the files that make the step of the program, and the weight of the second one. None if they
+  /// may still come.
+  struct Between {
+    std::vector<std::int64_t> leads;
+    double weight = 0;
+  };
+
+  InputStream(std::shared_ptr<files::Group> group, std::string name, Opener open)
+      : group_(std::move(group)), name_(std::move(name)), open_(std::move(open)) {}
+  [[nodiscard]] std::string step_text() const;
+  comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {});
+  Result<layout::Box> agree_on_box(const Field& field, const std::string& call);
+  Status make_ring(const FieldDefinition& definition, const std::string& call, Field& field);
+  Result<const Share*> share_of(Field& field, const streams::ArrayShape* shape) const;
+  [[nodiscard]] Field* field_called(const std::string& name);
+  Status get_all(Field& field, std::byte* data, const Share& share);
+  void copy_level(Field& field, Index level, const std::vector<Index>& slots, std::byte* data,
+                  const Share& share);
+  Status wait_for(Field& field, Index slot, Index level);
+  void set_now(std::vector<std::int64_t> leads);
+  [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
+  [[nodiscard]] Ring* any_ring() const;
+  Status await_step(Ring& ring);
+  void look_for_steps(Ring& ring);
+  bool follow();
+  [[nodiscard]] std::vector<Loader*> loaders();
+  std::vector<Index> slots_of(Field& field);
+  void read_ahead();
+  void work();
+  bool work_on_next(const std::vector<Loader*>& loaders);
+  void take_counts();
+  [[nodiscard]] pipeline::Counters& counters() {
+    return group_->service().session().statistics().streams[name_];
+  }
+  [[nodiscard]] std::int64_t now() const { return group_->line().now(); }
+
+  const std::shared_ptr<files::Group> group_;
+  const std::string name_;  // the pattern
+  Opener open_;
+  std::uint64_t epoch_ = 0;
+  FilesDefinition files_;
+  std::shared_ptr<Files> opened_;
+  LoadCounts counts_;
+  std::vector<std::unique_ptr<Field>> fields_;
+  executor::Key key_ = 0;               // of the thread that reads ahead
+  std::mutex mutex_;                    // guards fields_ between that thread and define()
+  std::atomic<bool> is_busy_{false};    // that thread has a job
+  std::atomic<std::int64_t> asked_{0};  // how often it was asked to look
+  std::atomic<bool> is_closed_{false};
+  std::mutex look_mutex_;
+  std::unique_ptr<Follower> follower_;  // with follow=on; its mutex guards it
+  std::int64_t timeout_ = -1;           // nanoseconds; -1: none
+  std::int64_t began_ = 0;              // when the step was begun
+  sources::Scratch scratch_;            // of the program's thread
+  sources::Scratch thread_scratch_;
+  ByteVector between_;
+  Status latched_;
+  bool in_step_ = false;
+  std::int64_t step_ = 0;
+  std::int64_t operation_ = 0;
+  std::int64_t lead_ = 0;
+  std::optional<Between> now_;  // nothing if there is no such step
+};
+
+}  // namespace tailrace::input

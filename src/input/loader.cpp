@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "input/loader.hpp"
+
+#include <cmath>
+
+#include "base/text.hpp"
+#include "base/thread.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+template <typename T>
+void replace_missing(std::span<std::byte> bytes, double value) {
+  auto* const values = reinterpret_cast<T*>(bytes.data());
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i)
+    if (std::isnan(values[i])) values[i] = static_cast<T>(value);
+}
+
+}  // namespace
+
+bool Loader::work_once(Index ahead, sources::Scratch& scratch) {
+  const std::optional<Ring::Claim> claim = ring_.claim(ahead);
+  if (claim) work(*claim, scratch);
+  return claim.has_value();
+}
+
+bool Loader::work_on(Index slot, Index level, sources::Scratch& scratch) {
+  const std::optional<Ring::Claim> claim = ring_.claim(slot, level);
+  if (claim) work(*claim, scratch);
+  return claim.has_value();
+}
+
+/// Ends the task whatever happens: other ranks wait for it.
+void Loader::work(const Ring::Claim& claim, sources::Scratch& scratch) {
+  const DefaultArithmetic guard;
+  ring_.finish(claim, guarded([&] { return load(claim, scratch); }));
+}
+
+Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
+  Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
+  TR_TRY(file.status());
+  const FieldDefinition& field = ring_.field();
+  const double level = field.levels.values[static_cast<std::size_t>(claim.level)];
+  Result<const sources::Record*> record = (*file)->find(ring_.files(), field, claim.lead, level);
+  if (!record.is_ok() && ring_.files().follows) {
+    // The file may have grown since it was opened.
+    files_->forget(claim.lead);
+    file = files_->at(claim.lead);
+    TR_TRY(file.status());
+    record = (*file)->find(ring_.files(), field, claim.lead, level);
+  }
+  TR_TRY(record.status());
+  const sources::Source& source = (*file)->source();
+  const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
+  TR_TRY(check_grid(**file, grid));
+  const Result<Index> missing =
+      source.read((*record)->place, grid, field.cut, field.type, claim.values.data(), scratch);
+  TR_TRY(missing.status());
+  ++counts_.records;
+  counts_.bytes += std::ssize(scratch.bytes);
+  return *missing > 0 ? fill_missing(**file, claim, *missing) : Status();
+}
+
+/// The records of a stream mostly have one grid: each new one is compared once.
+Status Loader::check_grid(const OpenFile& file, const sources::Grid& grid) {
+  const FieldDefinition& field = ring_.field();
+  if (grid.shape == field.shape) {
+    const std::lock_guard lock(mutex_);
+    if (!checked_.empty() && checked_ == grid.keys) return {};
+  }
+  TR_TRY(sources::check_grid(grid, field.shape, field.georeference)
+             .in(cat("field '", field.name, "' in ", file.path())));
+  const std::lock_guard lock(mutex_);
+  checked_ = grid.keys;
+  return {};
+}
+
+Status Loader::fill_missing(const OpenFile& file, const Ring::Claim& claim, Index missing) const {
+  const FieldDefinition& field = ring_.field();
+  if (!field.missing) {
+    const double level = field.levels.values[static_cast<std::size_t>(claim.level)];
+    return {Code::data, cat("'", field.name, "' at level ", level, " in ", file.path(), " has no value at ",
+                            counted(missing, "point"),
+                            " that the ranks need: give missing=VALUE, which is stored there")};
+  }
+  // Steps that are interpolated need to know where there is no value.
+  if (ring_.files().is_linear) return {};
+  if (field.type == ElementType::f32)
+    replace_missing<float>(claim.values, *field.missing);
+  else
+    replace_missing<double>(claim.values, *field.missing);
+  return {};
+}
+
+}  // namespace tailrace::input

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "input/request.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/options.hpp"
+#include "base/text.hpp"
+#include "formats/registry.hpp"
+#include "streams/parse.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+constexpr std::int64_t most_prefetch = 1000;
+
+/// One key of tr_stream_open, and the function that takes it.
+struct KeyRow {
+  std::string_view key;
+  Status (*set)(OpenRequest&, const std::string&);
+};
+
+template <typename T, typename To>
+Status take(const Result<T>& value, To& to) {
+  TR_TRY(value.status());
+  to = static_cast<To>(*value);
+  return {};
+}
+
+Status settings_error(std::string text) { return {Code::settings, std::move(text)}; }
+
+Status take_base(OpenRequest& request, const std::string& text) {
+  const Result<DateTime> base = parse_time(text, request.calendar);
+  if (!base.is_ok()) return settings_error(base.status().text());
+  request.base = *base;
+  return {};
+}
+
+Status take_between(OpenRequest& request, const std::string& text) {
+  const Result<std::size_t> word = parse_choice(text, {"fail", "linear"});
+  TR_TRY(word.status());
+  request.is_linear = *word == 1;
+  return {};
+}
+
+Status take_timeout(OpenRequest& request, const std::string& text) {
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok()) return settings_error(value.status().text());
+  request.timeout_seconds = *value;
+  return {};
+}
+
+// Keys are taken in this order: the base time depends on the calendar.
+constexpr std::array<KeyRow, 7> open_keys{{
+    {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.calendar); }},
+    {"base", take_base},
+    {"member",
+     [](auto& r, auto& t) { return take(parse_integer(t, 0, std::numeric_limits<int>::max()), r.member); }},
+    {"prefetch", [](auto& r, auto& t) { return take(parse_integer(t, 0, most_prefetch), r.prefetch); }},
+    {"between", take_between},
+    {"follow", [](auto& r, auto& t) { return take(parse_boolean(t), r.follows); }},
+    {"timeout", take_timeout},
+}};
+
+/// These keys of tr_stream_define mean the same in both directions.
+constexpr std::array<std::string_view, 4> both_keys{"levels", "missing", "level_axis", "nproma"};
+/// These say how values are written.
+constexpr std::array<std::string_view, 11> output_keys{
+    "coefficients", "vertical", "accuracy", "relative_accuracy", "bits", "operation", "statistic",
+    "since",        "at_zero",  "keys",     "attributes"};
+
+bool is_output_key(const std::string& key) {
+  if (std::ranges::count(output_keys, key) > 0) return true;
+  return std::ranges::any_of(formats::all(), [&](const formats::Format& format) {
+    return std::ranges::any_of(format.options.field,
+                               [&](const codec::FormatOption& option) { return option.key == key; });
+  });
+}
+
+Status check_open(const OpenRequest& request) {
+  if (request.timeout_seconds && !request.follows)
+    return settings_error("timeout= is how long a step is waited for: it needs follow=on");
+  if (request.follows && !request.base)
+    return settings_error(
+        "follow=on needs the base time: there may be no file yet that could tell it; give it as "
+        "base=2026-03-01T00:00Z");
+  if (request.pattern.uses_member() && !request.member)
+    return settings_error("the pattern has {member}: say which one, as member=3");
+  if (request.pattern.uses_time() && !request.base)
+    return settings_error(
+        "base= is missing: the pattern names files by their times; give the base time, as "
+        "base=2026-03-01T00:00Z");
+  return {};
+}
+
+}  // namespace
+
+Result<OpenRequest> parse_open(std::string_view pattern, std::string_view options) {
+  OpenRequest request;
+  Result<streams::Pattern> parsed = streams::Pattern::parse(pattern);
+  TR_TRY(parsed.status());
+  request.pattern = std::move(*parsed);
+  const Result<Options> given = Options::parse(options);
+  TR_TRY(given.status());
+  for (const Option& option : given->entries()) {
+    if (std::ranges::count(open_keys, option.key, &KeyRow::key) > 0) continue;
+    std::vector<std::string_view> known;
+    for (const KeyRow& row : open_keys) known.push_back(row.key);
+    return settings_error(
+        cat("unknown key \"", option.key, "\"; did you mean \"", nearest(option.key, known), "\"?"));
+  }
+  for (const KeyRow& row : open_keys) {
+    const std::string* const value = given->find(row.key);
+    if (value != nullptr) TR_TRY(row.set(request, *value).in(cat(row.key, "=", quote_option(*value))));
+  }
+  TR_TRY(check_open(request));
+  return request;
+}
+
+Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
+                                 std::string_view options) {
+  const std::string context = cat("field \"", name, "\"");
+  FieldRequest request;
+  request.name = name;
+  request.in_file = name;
+  request.type = static_cast<ElementType>(element_type);
+  request.shape = shape;
+  if (request.type != ElementType::f32 && request.type != ElementType::f64) {
+    return Status(Code::argument, cat(context, ": an input stream gives TR_F32 or TR_F64, not type ",
+                                      element_type, " (", name_of(request.type), ")"));
+  }
+  const Result<Options> given = Options::parse(options);
+  TR_TRY(given.status().in(context));
+  std::string shared;
+  for (const Option& option : given->entries()) {
+    if (option.key == "name") {
+      if (option.value.empty()) return settings_error(cat(context, ": name= is empty"));
+      request.in_file = option.value;
+    } else if (std::ranges::count(both_keys, option.key) > 0) {
+      shared += cat(option.key, "=", quote_option(option.value), " ");
+    } else if (!is_output_key(option.key)) {
+      std::vector<std::string_view> known(both_keys.begin(), both_keys.end());
+      known.emplace_back("name");
+      known.insert(known.end(), output_keys.begin(), output_keys.end());
+      return settings_error(cat(context, ": unknown key \"", option.key, "\"; did you mean \"",
+                                nearest(option.key, known), "\"?"));
+    }
+  }
+  Result<streams::FieldRequest> parsed = streams::parse_field(name, element_type, shape, shared, "raw");
+  TR_TRY(parsed.status());
+  request.levels = std::move(parsed->definition.levels);
+  request.missing = parsed->definition.missing;
+  request.allocation = std::move(parsed->allocation);
+  return request;
+}
+
+}  // namespace tailrace::input

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "input/ring.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <new>
+
+#include "base/text.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+constexpr Bytes line = 64;
+
+Bytes round_up(Bytes bytes) { return (bytes + line - 1) / line * line; }
+
+/// Files that come while the stream is read may have this many steps more. The oldest are forgotten.
+constexpr Index most_new_leads = 16'384;
+
+constexpr std::int64_t first_pause = 10'000'000;  // nanoseconds
+constexpr std::int64_t longest_pause = 1'000'000'000;
+
+Index room_for_leads(const FilesDefinition& files) {
+  return std::ssize(files.leads) + (files.follows ? most_new_leads : 0);
+}
+
+ByteVector packed(const FilesDefinition& files, const FieldDefinition& field) {
+  Packer out;
+  files.pack(out);
+  field.pack(out);
+  return out.take();
+}
+
+}  // namespace
+
+Ring::Places Ring::places_of(Bytes definition_bytes, Index leads, Index slots, Index levels,
+                             Bytes level_bytes) {
+  Places places;
+  places.definition = round_up(static_cast<Bytes>(sizeof(Head)));
+  places.leads = round_up(places.definition + definition_bytes);
+  places.slots = round_up(places.leads + leads * static_cast<Bytes>(sizeof(std::int64_t)));
+  places.tasks = round_up(places.slots + slots * static_cast<Bytes>(sizeof(Slot)));
+  places.values = round_up(places.tasks + slots * levels * static_cast<Bytes>(sizeof(Task)));
+  places.end = places.values + slots * levels * round_up(level_bytes);
+  return places;
+}
+
+Bytes Ring::bytes_for(const FilesDefinition& files, const FieldDefinition& field) {
+  return places_of(std::ssize(packed(files, field)), room_for_leads(files), files.slots(),
+                   std::ssize(field.levels.values), field.level_bytes())
+      .end;
+}
+
+void Ring::make(std::byte* memory, const FilesDefinition& files, const FieldDefinition& field) {
+  const ByteVector definition = packed(files, field);
+  const Index levels = std::ssize(field.levels.values);
+  const Places places =
+      places_of(std::ssize(definition), room_for_leads(files), files.slots(), levels, field.level_bytes());
+  auto* const head = new (memory) Head();
+  head->definition_bytes = std::ssize(definition);
+  std::ranges::copy(definition, memory + places.definition);
+  for (Index number = 0; number < files.slots(); ++number)
+    new (memory + places.slots + number * static_cast<Bytes>(sizeof(Slot))) Slot();
+  for (Index number = 0; number < files.slots() * levels; ++number)
+    new (memory + places.tasks + number * static_cast<Bytes>(sizeof(Task))) Task();
+  std::ranges::copy(files.leads, reinterpret_cast<std::int64_t*>(memory + places.leads));
+  head->leads = std::ssize(files.leads);
+  if (!files.leads.empty()) head->lead = files.leads.front();
+}
+
+Ring::Ring(std::byte* memory, comm::Transport& transport) : memory_(memory), transport_(transport) {
+  const Places front = places_of(head().definition_bytes, 0, 0, 0, 0);
+  Unpacker in({memory + front.definition, static_cast<std::size_t>(head().definition_bytes)});
+  files_ = FilesDefinition::unpack(in);
+  field_ = FieldDefinition::unpack(in);
+  slots_ = files_.slots();
+  levels_ = std::ssize(field_.levels.values);
+  level_bytes_ = field_.level_bytes();
+  places_ = places_of(head().definition_bytes, room_for_leads(files_), slots_, levels_, level_bytes_);
+}
+
+std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
+  const shared::Locked lock(head().lock, transport_);
+  Head& all = head();
+  if (all.step >= step) return all.lead;
+  all.is_backward = all.has_started && lead < all.lead;
+  all.has_started = true;
+  all.step = step;
+  all.lead = lead;
+  plan();
+  for (Index number = 0; number < slots_; ++number) {
+    if (slot(number).position == unwanted) continue;
+    for (Index level = 0; level < levels_; ++level) {
+      State failed = State::failed;
+      task(number, level).state.compare_exchange_strong(failed, State::wanted);
+    }
+  }
+  return lead;
+}
+
+void Ring::seek(std::int64_t step, std::int64_t lead) {
+  const shared::Locked lock(head().lock, transport_);
+  if (head().step >= step) return;
+  head().is_backward = false;
+  head().has_started = false;  // the next step lies where this one says, not behind an earlier one
+  head().lead = lead;
+  plan();
+}
+
+Result<std::vector<std::int64_t>> Ring::around(std::int64_t lead) {
+  const shared::Locked lock(head().lock, transport_);
+  return files_.around(leads(), lead);
+}
+
+bool Ring::lacks_steps() {
+  const shared::Locked lock(head().lock, transport_);
+  return std::ssize(files_.wanted(leads(), head().lead, head().is_backward)) < files_.slots();
+}
+
+bool Ring::may_look() {
+  const std::int64_t now = transport_.now();
+  const shared::Locked lock(head().lock, transport_);
+  Head& all = head();
+  if (now < all.next_look) return false;
+  all.pause = std::clamp(2 * all.pause, first_pause, longest_pause);
+  all.next_look = now + all.pause;
+  return true;
+}
+
+void Ring::add_steps(std::span<const std::int64_t> more) {
+  const shared::Locked lock(head().lock, transport_);
+  std::vector<std::int64_t> all;
+  std::ranges::set_union(leads(), more, std::back_inserter(all));
+  if (std::ssize(all) == head().leads) return;
+  const Index room = room_for_leads(files_);
+  if (std::ssize(all) > room) all.erase(all.begin(), all.end() - room);
+  head().leads = std::ssize(all);
+  std::ranges::copy(all, leads().begin());
+  head().pause = 0;
+  plan();
+  bell().ring();
+}
+
+bool Ring::is_busy(Index number) const {
+  for (Index level = 0; level < levels_; ++level)
+    if (task(number, level).state.load(std::memory_order_relaxed) == State::loading) return true;
+  return false;
+}
+
+void Ring::take_for(Slot& taken, Index number, std::int64_t lead) {
+  taken.lead = lead;
+  taken.is_used = true;
+  for (Index level = 0; level < levels_; ++level) task(number, level).state = State::wanted;
+}
+
+/// Gives the steps that are wanted slots. A slot into which somebody decodes stays until that is done, and
+/// the step that needs it waits. The caller has the lock.
+void Ring::plan() {
+  const std::vector<std::int64_t> wanted = files_.wanted(leads(), head().lead, head().is_backward);
+  for (Index number = 0; number < slots_; ++number) {
+    Slot& each = slot(number);
+    const auto found = std::ranges::find(wanted, each.lead);
+    each.position =
+        each.is_used && found != wanted.end() ? static_cast<std::int32_t>(found - wanted.begin()) : unwanted;
+  }
+  for (std::size_t position = 0; position < wanted.size(); ++position) {
+    bool has_slot = false;
+    std::optional<Index> free;
+    for (Index number = 0; number < slots_; ++number) {
+      if (slot(number).position == static_cast<std::int32_t>(position)) has_slot = true;
+      if (!free && slot(number).position == unwanted && !is_busy(number)) free = number;
+    }
+    if (has_slot) continue;
+    if (!free) return;
+    take_for(slot(*free), *free, wanted[position]);
+    slot(*free).position = static_cast<std::int32_t>(position);
+  }
+}
+
+Ring::Claim Ring::claimed(Index number, Index level) {
+  task(number, level).state = State::loading;
+  std::byte* const values = memory_ + places_.values + (number * levels_ + level) * round_up(level_bytes_);
+  return {number, level, slot(number).lead, {values, static_cast<std::size_t>(level_bytes_)}};
+}
+
+std::optional<Ring::Claim> Ring::claim(Index ahead) {
+  const shared::Locked lock(head().lock, transport_);
+  plan();  // a slot that was busy may be free by now
+  std::optional<Index> best;
+  for (Index number = 0; number < slots_; ++number) {
+    const std::int32_t position = slot(number).position;
+    if (position == unwanted || position > ahead) continue;
+    if (best && slot(*best).position <= position) continue;
+    for (Index level = 0; level < levels_; ++level) {
+      if (task(number, level).state.load(std::memory_order_relaxed) != State::wanted) continue;
+      best = number;
+      break;
+    }
+  }
+  if (!best) return {};
+  Index level = 0;
+  while (task(*best, level).state.load(std::memory_order_relaxed) != State::wanted) ++level;
+  return claimed(*best, level);
+}
+
+std::optional<Ring::Claim> Ring::claim(Index number, Index level) {
+  const shared::Locked lock(head().lock, transport_);
+  if (task(number, level).state.load(std::memory_order_relaxed) != State::wanted) return {};
+  return claimed(number, level);
+}
+
+void Ring::finish(const Claim& claim, const Status& status) {
+  Task& done = task(claim.slot, claim.level);
+  if (!status.is_ok()) {
+    done.code = status.code();
+    done.error_number = status.error_number();
+    const std::size_t length = std::min(status.text().size(), text_bytes - 1);
+    std::memcpy(done.text, status.text().data(), length);
+    done.text[length] = '\0';
+  }
+  done.state.store(status.is_ok() ? State::ready : State::failed, std::memory_order_release);
+  bell().ring();
+}
+
+std::optional<Index> Ring::find(std::int64_t lead) {
+  const shared::Locked lock(head().lock, transport_);
+  plan();
+  for (Index number = 0; number < slots_; ++number)
+    if (slot(number).position != unwanted && slot(number).lead == lead) return number;
+  return {};
+}
+
+Ring::State Ring::state(Index slot, Index level) const {
+  return task(slot, level).state.load(std::memory_order_acquire);
+}
+
+Status Ring::error(Index slot, Index level) const {
+  const Task& failed = task(slot, level);
+  return {failed.code, failed.text, failed.error_number};
+}
+
+const std::byte* Ring::values(Index slot, Index level) const {
+  return memory_ + places_.values + (slot * levels_ + level) * round_up(level_bytes_);
+}
+
+}  // namespace tailrace::input

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "sources/cf_axes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "cf/unpacking.hpp"
+
+namespace tailrace::sources {
+
+namespace {
+
+/// Returns the words of an attribute that names variables: "lat lon", "ap: lev_ap ps: sp".
+std::vector<std::string> words_in(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) {
+    if (word.back() != ':') words.push_back(std::move(word));
+  }
+  return words;
+}
+
+}  // namespace
+
+CfAxes::CfAxes(const cf::FoundContents& contents, const cf::ReadNumbers& read)
+    : contents_(contents),
+      read_(read),
+      roles_(contents.dimensions.size(), Role::unknown),
+      coordinates_(contents.dimensions.size(), -1),
+      auxiliary_(contents.variables.size(), false) {
+  mark_roles();
+  mark_auxiliary();
+  mark_plane();
+}
+
+bool CfAxes::has_time_units(std::size_t variable) const {
+  return at(variable).type != cf::Number::none && cf::are_time_units(at(variable).text("units"));
+}
+
+bool CfAxes::is_reference(std::size_t variable) const {
+  return has_time_units(variable) && at(variable).text("standard_name") == "forecast_reference_time";
+}
+
+bool CfAxes::is_member(std::size_t variable) const {
+  constexpr std::array names{"realization", "member", "ensemble", "ensemble_member", "number"};
+  return at(variable).type != cf::Number::none &&
+         (at(variable).text("standard_name") == "realization" ||
+          std::ranges::count(names, lower_case(at(variable).name)) > 0);
+}
+
+Role CfAxes::role_of(std::size_t coordinate) const {
+  if (has_time_units(coordinate)) return is_reference(coordinate) ? Role::unknown : Role::time;
+  if (cf::is_horizontal(at(coordinate))) return Role::horizontal;
+  if (cf::is_vertical(at(coordinate))) return Role::level;
+  return is_member(coordinate) ? Role::member : Role::unknown;
+}
+
+/// The variable of a dimension's name counts first. Some writers give a dimension its numbers in a variable
+/// of another name.
+void CfAxes::mark_roles() {
+  for (const bool named : {true, false}) {
+    for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+      const cf::FoundVariable& each = at(i);
+      if (each.type == cf::Number::none || each.dimensions.size() != 1) continue;
+      const auto dimension = static_cast<std::size_t>(each.dimensions.front());
+      if ((each.name == contents_.dimensions[dimension].name) != named) continue;
+      const Role role = role_of(i);
+      const bool tells = role == Role::time || role == Role::level;
+      if (coordinates_[dimension] >= 0 || (!named && !tells)) continue;
+      if (!named && roles_[dimension] != Role::unknown) continue;
+      coordinates_[dimension] = static_cast<int>(i);
+      roles_[dimension] = role;
+    }
+  }
+}
+
+void CfAxes::mark_auxiliary() {
+  for (const int each : coordinates_) {
+    if (each >= 0) auxiliary_[static_cast<std::size_t>(each)] = true;
+  }
+  for (const cf::FoundVariable& variable : contents_.variables) {
+    for (const std::string_view attribute : {"bounds", "climatology", "coordinates", "grid_mapping"}) {
+      const bool is_bounds = attribute == "bounds" || attribute == "climatology";
+      for (const std::string& name : words_in(variable.text(attribute))) {
+        const int named = contents_.find(name);
+        if (named < 0) continue;
+        auxiliary_[static_cast<std::size_t>(named)] = true;
+        const std::vector<int>& dimensions = at(static_cast<std::size_t>(named)).dimensions;
+        if (!is_bounds || dimensions.empty()) continue;
+        Role& last = roles_[static_cast<std::size_t>(dimensions.back())];
+        if (last == Role::unknown) last = Role::corner;
+      }
+    }
+  }
+}
+
+/// Latitudes and longitudes of single points tell which dimensions are the plane's.
+void CfAxes::mark_plane() {
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+    if (!cf::is_horizontal(at(i))) continue;
+    auxiliary_[i] = true;
+    for (const int dimension : at(i).dimensions) {
+      Role& role = roles_[static_cast<std::size_t>(dimension)];
+      if (role == Role::unknown) role = Role::horizontal;
+    }
+  }
+}
+
+int CfAxes::time_dimension() const {
+  const auto found = std::ranges::find(roles_, Role::time);
+  return found == roles_.end() ? -1 : static_cast<int>(found - roles_.begin());
+}
+
+std::vector<std::size_t> CfAxes::scalars_of(const cf::FoundVariable& field) const {
+  const auto is_scalar = [&](std::size_t variable) {
+    return at(variable).type != cf::Number::none &&
+           std::ranges::all_of(at(variable).dimensions, [&](int dimension) {
+             return contents_.dimensions[static_cast<std::size_t>(dimension)].length == 1;
+           });
+  };
+  std::vector<std::size_t> scalars;
+  for (const std::string& name : words_in(field.text("coordinates"))) {
+    const int named = contents_.find(name);
+    if (named >= 0 && is_scalar(static_cast<std::size_t>(named)))
+      scalars.push_back(static_cast<std::size_t>(named));
+  }
+  // Few writers name a single time with each field.
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+    if (has_time_units(i) && at(i).dimensions.empty() && std::ranges::count(scalars, i) == 0)
+      scalars.push_back(i);
+  }
+  return scalars;
+}
+
+Result<std::vector<double>> CfAxes::numbers(std::size_t variable) const {
+  Result<std::vector<double>> read = read_(variable);
+  TR_TRY(read.status().in(cat("variable '", at(variable).name, "'")));
+  const Result<cf::Unpacking> how = cf::unpacking_of(at(variable), false);
+  TR_TRY(how.status());
+  if (how->is_scaled) {
+    for (double& each : *read) each = each * how->scale + how->offset;
+  }
+  return read;
+}
+
+Result<std::vector<std::int64_t>> CfAxes::times(std::size_t variable, bool ends) {
+  const std::string context = cat("variable '", at(variable).name, "'");
+  const Result<cf::TimeUnits> units =
+      cf::parse_time_units(at(variable).text("units"), at(variable).text("calendar"));
+  TR_TRY(units.status().in(context));
+  if (calendar_ && *calendar_ != units->calendar)
+    return Status(Code::format, cat(context, ": the calendar is ", tailrace::name_of(units->calendar),
+                                    ", and that of another time axis of the file is ",
+                                    tailrace::name_of(*calendar_), "; expected one calendar in a file"));
+  calendar_ = units->calendar;
+  Result<std::vector<double>> read = numbers(variable);
+  TR_TRY(read.status());
+  const int bounds = ends ? contents_.find(at(variable).text("bounds")) : -1;
+  if (bounds >= 0) {
+    const Result<std::vector<double>> pairs = numbers(static_cast<std::size_t>(bounds));
+    TR_TRY(pairs.status());
+    if (pairs->size() != 2 * read->size())
+      return Status(Code::corrupt, cat("variable '", at(static_cast<std::size_t>(bounds)).name,
+                                       "': expected ", 2 * read->size(), " bounds of ",
+                                       counted(read->size(), "time"), ", got ", pairs->size()));
+    for (std::size_t i = 0; i < read->size(); ++i) (*read)[i] = (*pairs)[2 * i + 1];
+  }
+  std::vector<std::int64_t> seconds;
+  for (const double each : *read) {
+    const Result<std::int64_t> one = cf::seconds_at(*units, each);
+    TR_TRY(one.status().in(context));
+    seconds.push_back(*one);
+  }
+  return seconds;
+}
+
+}  // namespace tailrace::sources

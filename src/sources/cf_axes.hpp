@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cf/found.hpp"
+#include "cf/times.hpp"
+#include "cf/vertical.hpp"
+
+namespace tailrace::sources {
+
+/// What a dimension of a file with CF metadata counts.
+enum class Role { unknown, time, level, member, horizontal, corner /* bounds of cells and intervals */ };
+
+/// The dimensions and coordinates of a file of any writer, by the CF conventions and by what else is usual
+/// (docs/input-formats.md).
+class CfAxes {
+ public:
+  CfAxes(const cf::FoundContents& contents, const cf::ReadNumbers& read);
+
+  [[nodiscard]] Role role(int dimension) const { return roles_[static_cast<std::size_t>(dimension)]; }
+  /// Returns the variable whose numbers are those of the dimension, or -1.
+  [[nodiscard]] int coordinate(int dimension) const {
+    return coordinates_[static_cast<std::size_t>(dimension)];
+  }
+  /// Returns true if the variable is there for others: coordinates, bounds, descriptions of grids.
+  [[nodiscard]] bool is_auxiliary(std::size_t variable) const { return auxiliary_[variable]; }
+  /// Returns the first dimension of times, or -1.
+  [[nodiscard]] int time_dimension() const;
+
+  /// Returns the variables without dimensions that belong to a field: those that it names as coordinates.
+  [[nodiscard]] std::vector<std::size_t> scalars_of(const cf::FoundVariable& field) const;
+  /// Returns all numbers of a variable, with its scale and offset.
+  Result<std::vector<double>> numbers(std::size_t variable) const;
+  /// Returns the numbers of a time coordinate in seconds since 1970; with `ends` the ends of its intervals,
+  /// if it has bounds. The times of a file have one calendar; another one is Code::format.
+  Result<std::vector<std::int64_t>> times(std::size_t variable, bool ends);
+  [[nodiscard]] bool has_time_units(std::size_t variable) const;
+  [[nodiscard]] bool is_reference(std::size_t variable) const;
+  [[nodiscard]] bool is_member(std::size_t variable) const;
+  [[nodiscard]] std::optional<Calendar> calendar() const { return calendar_; }
+
+ private:
+  void mark_auxiliary();
+  void mark_roles();
+  void mark_plane();
+  [[nodiscard]] Role role_of(std::size_t coordinate) const;
+  [[nodiscard]] const cf::FoundVariable& at(std::size_t variable) const {
+    return contents_.variables[variable];
+  }
+
+  const cf::FoundContents& contents_;
+  const cf::ReadNumbers& read_;
+  std::vector<Role> roles_;
+  std::vector<int> coordinates_;
+  std::vector<bool> auxiliary_;
+  std::optional<Calendar> calendar_;
+};
+
+}  // namespace tailrace::sources

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "sources/cf_inventory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+#include "sources/cf_axes.hpp"
+
+namespace tailrace::sources {
+
+namespace {
+
+using Numbers = std::vector<double>;
+using Times = std::vector<std::int64_t>;
+
+/// Finds fields and their records, variable by variable.
+class CfReader {
+ public:
+  CfReader(const cf::FoundContents& contents, const cf::ReadNumbers& read, bool has_default_fill)
+      : contents_(contents), read_(read), has_default_fill_(has_default_fill), axes_(contents, read) {}
+  Result<CfInventory> take();
+
+ private:
+  /// What the records of one field share, and along what they differ.
+  struct Span {
+    Times valid;
+    Index steps = 1;  // of the field; `valid` may have more for a field that is the same at all times
+    std::int64_t reference = any_time;
+    std::string level_type;
+    Numbers levels{0};
+    std::vector<int> members{-1};
+  };
+
+  Status add(std::size_t variable);
+  Result<bool> assign(const cf::FoundVariable& variable, CfField& field) const;
+  void choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable, CfField& field) const;
+  Result<Span> span_of(const cf::FoundVariable& variable, const CfField& field);
+  Status add_scalars(const cf::FoundVariable& variable, const CfField& field, Span& span);
+  Status add_levels(const cf::FoundVariable& variable, const CfField& field, Span& span);
+  Status add_members(std::size_t variable, Span& span) const;
+  Status add_records(const std::string& name, const CfField& field, const Span& span);
+  Result<int> grid_of(const cf::FoundVariable& variable, const CfField& field);
+  Result<const Times*> times(std::size_t variable, bool ends);
+  [[nodiscard]] Index length(int dimension) const {
+    return contents_.dimensions[static_cast<std::size_t>(dimension)].length;
+  }
+  [[nodiscard]] const cf::FoundVariable& at(std::size_t variable) const {
+    return contents_.variables[variable];
+  }
+
+  const cf::FoundContents& contents_;
+  const cf::ReadNumbers& read_;
+  bool has_default_fill_;
+  CfAxes axes_;
+  CfInventory found_;
+  std::map<std::pair<std::size_t, bool>, Times> times_;
+  std::map<std::pair<std::vector<int>, std::string>, int> grids_;  // by dimensions and mapping
+};
+
+/// Returns true if the field stands for an interval of time, not for a moment.
+bool is_statistic(const cf::FoundVariable& field) {
+  const std::string methods = field.text("cell_methods");
+  const std::size_t time = methods.find("time:");
+  return time != std::string::npos && methods.compare(time, 11, "time: point") != 0;
+}
+
+/// Sorts the dimensions of a variable by what they count. Returns false if it is no field: it has no points.
+Result<bool> CfReader::assign(const cf::FoundVariable& variable, CfField& field) const {
+  std::vector<int> rest;
+  for (int i = 0; i < static_cast<int>(variable.dimensions.size()); ++i) {
+    const int dimension = variable.dimensions[static_cast<std::size_t>(i)];
+    int* taken = nullptr;
+    switch (axes_.role(dimension)) {
+      case Role::corner:
+        return false;
+      case Role::time:
+        taken = &field.time;
+        break;
+      case Role::level:
+        taken = &field.level;
+        break;
+      case Role::member:
+        taken = &field.member;
+        break;
+      case Role::unknown:
+      case Role::horizontal:
+        rest.push_back(i);
+        continue;
+    }
+    if (*taken >= 0)
+      return Status(
+          Code::format,
+          cat("variable '", variable.name, "': expected one dimension of ",
+              taken == &field.time    ? "times"
+              : taken == &field.level ? "levels"
+                                      : "members",
+              ", got ", contents_.dimensions[static_cast<std::size_t>(dimension)].name, " beside ",
+              contents_
+                  .dimensions[static_cast<std::size_t>(variable.dimensions[static_cast<std::size_t>(*taken)])]
+                  .name));
+    *taken = i;
+  }
+  choose_levels(rest, variable, field);
+  field.plane = std::move(rest);
+  return !field.plane.empty();
+}
+
+/// A dimension without coordinate before those of the plane counts levels. Without coordinates at all, the
+/// plane has the last two dimensions.
+void CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable,
+                             CfField& field) const {
+  const auto role = [&](int position) {
+    return axes_.role(variable.dimensions[static_cast<std::size_t>(position)]);
+  };
+  const auto is_plane = [&](int position) { return role(position) == Role::horizontal; };
+  const bool knows_plane = std::ranges::any_of(rest, is_plane);
+  const auto may_go = [&](int position) { return !is_plane(position) && (knows_plane || rest.size() > 2); };
+  // Dimensions of one element say nothing.
+  for (std::size_t i = 0; i < rest.size();) {
+    const bool drop = may_go(rest[i]) && length(variable.dimensions[static_cast<std::size_t>(rest[i])]) == 1;
+    if (drop)
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    else
+      ++i;
+  }
+  if (field.level >= 0) return;
+  const auto unknown = std::ranges::find_if(rest, may_go);
+  if (unknown == rest.end()) return;
+  field.level = *unknown;
+  rest.erase(unknown);
+}
+
+Result<const Times*> CfReader::times(std::size_t variable, bool ends) {
+  const std::pair key(variable, ends && contents_.find(at(variable).text("bounds")) >= 0);
+  const auto known = times_.find(key);
+  if (known != times_.end()) return &known->second;
+  Result<Times> read = axes_.times(variable, ends);
+  TR_TRY(read.status());
+  return &times_.emplace(key, std::move(*read)).first->second;
+}
+
+Status CfReader::add_members(std::size_t variable, Span& span) const {
+  const Result<Numbers> numbers = axes_.numbers(variable);
+  TR_TRY(numbers.status());
+  span.members.clear();
+  for (const double each : *numbers) {
+    if (!(std::abs(each) < 1e9) || each != std::floor(each))
+      return {Code::format,
+              cat("variable '", at(variable).name, "': expected whole numbers of members, got ", each)};
+    span.members.push_back(static_cast<int>(each));
+  }
+  return {};
+}
+
+/// Single times, levels and members have no dimension.
+Status CfReader::add_scalars(const cf::FoundVariable& variable, const CfField& field, Span& span) {
+  for (const std::size_t each : axes_.scalars_of(variable)) {
+    if (axes_.has_time_units(each)) {
+      const bool is_reference = axes_.is_reference(each);
+      if (!is_reference && (field.time >= 0 || !span.valid.empty())) continue;
+      const Result<const Times*> read = times(each, !is_reference && is_statistic(variable));
+      TR_TRY(read.status());
+      if ((*read)->size() != 1) continue;
+      if (is_reference)
+        span.reference = (*read)->front();
+      else
+        span.valid = **read;
+    } else if (axes_.is_member(each)) {
+      if (field.member < 0) TR_TRY(add_members(each, span));
+    } else if (cf::is_vertical(at(each)) && field.level < 0) {
+      Result<Numbers> numbers = axes_.numbers(each);
+      TR_TRY(numbers.status());
+      if (numbers->size() != 1) continue;
+      cf::FoundLevels levels = cf::levels_of(at(each), std::move(*numbers));
+      span.level_type = std::move(levels.type);
+      span.levels = std::move(levels.values);
+    }
+  }
+  return {};
+}
+
+Status CfReader::add_levels(const cf::FoundVariable& variable, const CfField& field, Span& span) {
+  if (field.level < 0) return {};
+  const int dimension = variable.dimensions[static_cast<std::size_t>(field.level)];
+  const int coordinate = axes_.coordinate(dimension);
+  span.levels.clear();
+  if (coordinate < 0) {
+    for (Index i = 1; i <= std::min(length(dimension), most_records); ++i)
+      span.levels.push_back(static_cast<double>(i));
+    return {};
+  }
+  Result<Numbers> numbers = axes_.numbers(static_cast<std::size_t>(coordinate));
+  TR_TRY(numbers.status());
+  cf::FoundLevels levels = cf::levels_of(at(static_cast<std::size_t>(coordinate)), std::move(*numbers));
+  span.level_type = std::move(levels.type);
+  span.levels = std::move(levels.values);
+  return {};
+}
+
+Result<CfReader::Span> CfReader::span_of(const cf::FoundVariable& variable, const CfField& field) {
+  Span span;
+  TR_TRY(add_scalars(variable, field, span));
+  TR_TRY(add_levels(variable, field, span));
+  const int file_times = axes_.time_dimension();
+  if (field.time >= 0 || (span.valid.empty() && file_times >= 0)) {
+    // A field that is the same at all times has a record for each of them.
+    const int dimension =
+        field.time >= 0 ? variable.dimensions[static_cast<std::size_t>(field.time)] : file_times;
+    const auto coordinate = static_cast<std::size_t>(axes_.coordinate(dimension));
+    const Result<const Times*> read = times(coordinate, field.time >= 0 && is_statistic(variable));
+    TR_TRY(read.status());
+    span.valid = **read;
+    if (field.time >= 0) span.steps = length(dimension);
+  } else if (span.valid.empty()) {
+    span.valid = {any_time};
+  }
+  if (field.member >= 0) {
+    const int dimension = variable.dimensions[static_cast<std::size_t>(field.member)];
+    TR_TRY(add_members(static_cast<std::size_t>(axes_.coordinate(dimension)), span));
+  }
+  return span;
+}
+
+/// The dimensions of a plane, and how it lies on the globe, tell grids apart.
+Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& field) {
+  std::vector<int> dimensions;
+  for (const int each : field.plane)
+    dimensions.push_back(variable.dimensions[static_cast<std::size_t>(each)]);
+  const auto [known, is_new] =
+      grids_.emplace(std::pair(dimensions, variable.text("grid_mapping")), static_cast<int>(grids_.size()));
+  if (!is_new) return known->second;
+  Grid& grid = found_.inventory.grids.emplace_back();
+  for (const int each : dimensions) grid.shape.push_back(length(each));
+  if (dimensions.size() != 2) return known->second;
+  const int y = axes_.coordinate(dimensions[0]), x = axes_.coordinate(dimensions[1]);
+  if (y < 0 || x < 0) return known->second;
+  Result<codec::Keys> keys =
+      keys_of_plane(contents_, variable, static_cast<std::size_t>(y), static_cast<std::size_t>(x), read_);
+  TR_TRY(keys.status());
+  grid.keys = std::move(*keys);
+  return known->second;
+}
+
+Status CfReader::add_records(const std::string& name, const CfField& field, const Span& span) {
+  Index count = 0;
+  std::vector<Record>& records = found_.inventory.records;
+  if (__builtin_mul_overflow(std::ssize(span.valid), std::ssize(span.levels), &count) ||
+      __builtin_mul_overflow(count, std::ssize(span.members), &count) ||
+      count > most_records - std::ssize(records))
+    return {Code::corrupt,
+            cat("variable '", name, "': with it the file has more than ", most_records, " records")};
+  const auto number = static_cast<std::int64_t>(found_.fields.size());
+  for (std::size_t step = 0; step < span.valid.size(); ++step) {
+    for (std::size_t member = 0; member < span.members.size(); ++member) {
+      for (std::size_t level = 0; level < span.levels.size(); ++level) {
+        Record each;
+        each.field = name;
+        each.level_type = span.level_type;
+        each.level = span.levels[level];
+        each.valid = span.valid[step];
+        each.reference = span.reference == any_time ? each.valid : span.reference;
+        each.member = span.members[member];
+        each.grid = field.grid;
+        each.place = {number, field.time < 0 ? 0 : static_cast<std::int64_t>(step),
+                      static_cast<std::int64_t>(level), static_cast<std::int64_t>(member)};
+        records.push_back(std::move(each));
+      }
+    }
+  }
+  return {};
+}
+
+Status CfReader::add(std::size_t number) {
+  const cf::FoundVariable& variable = at(number);
+  if (variable.type == cf::Number::none || axes_.is_auxiliary(number)) return {};
+  CfField field;
+  field.variable = number;
+  const Result<bool> is_field = assign(variable, field);
+  TR_TRY(is_field.status());
+  if (!*is_field) return {};
+  Result<cf::Unpacking> unpacking = cf::unpacking_of(variable, has_default_fill_);
+  TR_TRY(unpacking.status());
+  field.unpacking = std::move(*unpacking);
+  const Result<Span> span = span_of(variable, field);
+  TR_TRY(span.status());
+  const auto check_length = [&](int position, std::size_t got, std::string_view of) -> Status {
+    if (position < 0) return {};
+    const Index expected = length(variable.dimensions[static_cast<std::size_t>(position)]);
+    if (expected == static_cast<Index>(got)) return {};
+    return {Code::corrupt,
+            cat("variable '", variable.name, "': expected ", counted(expected, of), ", got ", got)};
+  };
+  TR_TRY(check_length(field.time, span->valid.size(), "time"));
+  TR_TRY(check_length(field.level, span->levels.size(), "level"));
+  TR_TRY(check_length(field.member, span->members.size(), "member"));
+  const Result<int> grid = grid_of(variable, field);
+  TR_TRY(grid.status());
+  field.grid = *grid;
+  TR_TRY(add_records(variable.name, field, *span));
+  found_.fields.push_back(std::move(field));
+  return {};
+}
+
+Result<CfInventory> CfReader::take() {
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) TR_TRY(add(i));
+  found_.inventory.calendar = axes_.calendar().value_or(Calendar::proleptic_gregorian);
+  return std::move(found_);
+}
+
+/// Coordinates in the millionths of degrees that GRIB has.
+double rounded(double degrees) { return std::round(degrees * 1e6) / 1e6; }
+
+/// Returns true if the numbers are evenly spaced but for the last bits of float32.
+bool are_even(const Numbers& numbers) {
+  const double step = (numbers.back() - numbers.front()) / static_cast<double>(numbers.size() - 1);
+  const double slack = 4e-7 * std::max(std::abs(numbers.front()), std::abs(numbers.back())) + 1e-9;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (!(std::abs(numbers[i] - numbers.front() - static_cast<double>(i) * step) <= slack)) return false;
+  }
+  return step != 0;
+}
+
+/// Adds where the south pole of a rotated grid lies. Returns false if the file does not tell.
+bool add_rotation(const cf::FoundContents& contents, const cf::FoundVariable& field, codec::Keys& keys) {
+  const int mapping = contents.find(field.text("grid_mapping"));
+  if (mapping < 0) return false;
+  const cf::FoundVariable& pole = contents.variables[static_cast<std::size_t>(mapping)];
+  const auto number = [&](std::string_view name) {
+    const cf::FoundAttribute* const found = pole.find(name);
+    const Numbers numbers = found == nullptr ? Numbers() : found->numbers();
+    return numbers.size() == 1 ? std::optional(numbers.front()) : std::nullopt;
+  };
+  const auto latitude = number("grid_north_pole_latitude"), longitude = number("grid_north_pole_longitude");
+  if (pole.text("grid_mapping_name") != "rotated_latitude_longitude" || !latitude || !longitude) return false;
+  // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
+  keys.emplace_back("latitudeOfSouthernPoleInDegrees", cat(rounded(-*latitude)));
+  keys.emplace_back("longitudeOfSouthernPoleInDegrees", cat(rounded(std::remainder(*longitude - 180, 360))));
+  return true;
+}
+
+}  // namespace
+
+std::vector<Index> CfField::begin(const Place& place, std::size_t dimensions) const {
+  std::vector<Index> at(dimensions, 0);
+  const auto set = [&](int position, std::int64_t value) {
+    if (position >= 0) at[static_cast<std::size_t>(position)] = value;
+  };
+  set(time, place[1]);
+  set(level, place[2]);
+  set(member, place[3]);
+  return at;
+}
+
+Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::FoundVariable& field,
+                                  std::size_t y, std::size_t x, const cf::ReadNumbers& read) {
+  const cf::FoundVariable &rows = contents.variables[y], &columns = contents.variables[x];
+  const bool is_rotated = rows.text("standard_name") == "grid_latitude";
+  const auto is = [](const cf::FoundVariable& axis, std::string_view name, std::string_view units) {
+    return axis.text("standard_name") == name ||
+           (axis.text("standard_name").empty() && lower_case(axis.text("units")).starts_with(units));
+  };
+  if (!is_rotated && !(is(rows, "latitude", "degrees_n") && is(columns, "longitude", "degrees_e")))
+    return codec::Keys();
+  Result<Numbers> latitudes = read(y), longitudes = read(x);
+  TR_TRY(latitudes.status().in(rows.name));
+  TR_TRY(longitudes.status().in(columns.name));
+  codec::Keys keys;
+  if (latitudes->size() < 2 || longitudes->size() < 2) return keys;
+  if (is_rotated && !add_rotation(contents, field, keys)) return keys;
+  const bool even = are_even(*longitudes) && are_even(*latitudes);
+  if (even) keys.insert(keys.begin(), {"gridType", is_rotated ? "rotated_ll" : "regular_ll"});
+  const auto add = [&](std::string_view key, double value) { keys.emplace_back(key, cat(rounded(value))); };
+  keys.emplace_back("Ni", cat(longitudes->size()));
+  keys.emplace_back("Nj", cat(latitudes->size()));
+  add("latitudeOfFirstGridPointInDegrees", latitudes->front());
+  add("latitudeOfLastGridPointInDegrees", latitudes->back());
+  add("longitudeOfFirstGridPointInDegrees", longitudes->front());
+  add("longitudeOfLastGridPointInDegrees", longitudes->back());
+  if (!even) return keys;
+  const auto step = [](const Numbers& of) {
+    return std::abs(of.back() - of.front()) / static_cast<double>(of.size() - 1);
+  };
+  add("iDirectionIncrementInDegrees", step(*longitudes));
+  add("jDirectionIncrementInDegrees", step(*latitudes));
+  return keys;
+}
+
+Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,
+                                   bool has_default_fill) {
+  return CfReader(contents, read, has_default_fill).take();
+}
+
+}  // namespace tailrace::sources

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "cf/found.hpp"
+#include "cf/unpacking.hpp"
+#include "sources/source.hpp"
+
+namespace tailrace::sources {
+
+/// A variable whose records are the fields of a file, and what its dimensions are. Positions are among the
+/// dimensions of the variable; -1: there is none.
+struct CfField {
+  std::size_t variable = 0;
+  int time = -1, level = -1, member = -1;
+  std::vector<int> plane;  // the dimensions of a record, slowest first
+  int grid = 0;            // in Inventory::grids
+  cf::Unpacking unpacking;
+
+  /// Returns the position of a record along each dimension of its variable.
+  [[nodiscard]] std::vector<Index> begin(const Place& place, std::size_t dimensions) const;
+};
+
+/// The inventory of a file with CF metadata. A Place has the number of the field here, and the record's
+/// positions along the dimensions of time, level and member.
+struct CfInventory {
+  Inventory inventory;
+  std::vector<CfField> fields;
+};
+
+/// The most records of a file.
+inline constexpr Index most_records = Index{1} << 24;
+
+/// Finds the records of a file. `has_default_fill`: elements that were never written hold the fill value of
+/// the NetCDF library. Code::format if the conventions leave open when or where a field is, or tell it in a
+/// way that is not read; Code::corrupt if the file contradicts itself.
+Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,
+                                   bool has_default_fill);
+/// Returns the keys of a grid whose slower dimension has the coordinate `y`, and the faster one `x`: those of
+/// GRIB for a grid of latitudes and longitudes, plain or rotated, and none for others.
+Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::FoundVariable& field,
+                                  std::size_t y, std::size_t x, const cf::ReadNumbers& read);
+
+}  // namespace tailrace::sources

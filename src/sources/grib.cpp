@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "sources/grib.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "base/text.hpp"
+
+#ifdef TAILRACE_HAVE_GRIB
+#include "layout/shape.hpp"
+#include "sources/grib_header.hpp"
+#include "sources/grib_sections.hpp"
+#include "sources/grib_values.hpp"
+#endif
+
+namespace tailrace::sources {
+
+bool fits_grib(const Opening& opening) {
+  // Lines of a bulletin may stand before the first message.
+  return std::string_view(reinterpret_cast<const char*>(opening.head.data()), opening.head.size())
+             .find("GRIB") != std::string_view::npos;
+}
+
+#ifdef TAILRACE_HAVE_GRIB
+
+namespace {
+
+/// Records are told from one message after another.
+class GribScan {
+ public:
+  explicit GribScan(const Opening& opening) : opening_(opening), fetch_(fetch_from(*opening.file)) {}
+
+  Result<Inventory> all() {
+    Bytes at = 0;
+    while (true) {
+      const Result<Bytes> next = next_message(fetch_, at, opening_.size);
+      TR_TRY(next.status());
+      if (*next >= opening_.size) break;
+      std::vector<GribField> fields;
+      const Result<Bytes> length = read_message(fetch_, *next, opening_.size, fields);
+      TR_TRY(length.status());
+      for (const GribField& field : fields) TR_TRY(add(field));
+      at = *next + *length;
+      if (opening_.progress) opening_.progress(at, opening_.size);
+    }
+    return taken();
+  }
+
+  /// Takes from the index what it tells. One header of each field tells its grid.
+  Result<Inventory> indexed() {
+    const streams::IndexContents& index = *opening_.index;
+    const std::int64_t base = to_seconds(index.header.base, index.header.calendar);
+    inventory_.calendar = index.header.calendar;
+    std::map<std::int32_t, int> grids;  // by field
+    for (const streams::IndexStep& step : index.steps) {
+      for (const streams::IndexRecord& each : step.records) {
+        const streams::IndexField& field = index.header.fields[static_cast<std::size_t>(each.field)];
+        if (!grids.contains(each.field)) {
+          const Result<int> grid = grid_of(each.offset, field);
+          TR_TRY(grid.status());
+          grids[each.field] = *grid;
+        }
+        inventory_.records.push_back({.field = field.name,
+                                      .level_type = field.level_type,
+                                      .level = field.levels[static_cast<std::size_t>(each.level)],
+                                      .valid = base + step.lead,
+                                      .reference = base,
+                                      .member = index.header.member.value_or(-1),
+                                      .grid = grids[each.field],
+                                      .place = {each.offset, each.length, 0, 0}});
+      }
+    }
+    return taken();
+  }
+
+ private:
+  Status at(const GribField& field, const Status& status) const {
+    return status.in(cat("GRIB message at byte ", field.message));
+  }
+
+  static std::span<const std::byte> grid_section(const GribField& field, const ByteVector& message) {
+    if (field.edition == 1)
+      return std::span(message).subspan(8 + static_cast<std::size_t>(field.sections[1].length),
+                                        static_cast<std::size_t>(field.sections[2].length));
+    std::size_t begin = 16;
+    for (int number = 1; number < 3; ++number)
+      begin += static_cast<std::size_t>(field.sections[static_cast<std::size_t>(number)].length);
+    return std::span(message).subspan(begin, static_cast<std::size_t>(field.sections[3].length));
+  }
+
+  Status add(const GribField& field) {
+    const Result<ByteVector> message = header_message(fetch_, field);
+    TR_TRY(message.status());
+    Result<Record> record = headers_.describe(*message, grid_section(field, *message));
+    TR_TRY(at(field, record.status()));
+    record->place = {field.message, field.length, field.number, 0};
+    inventory_.records.push_back(std::move(*record));
+    return {};
+  }
+
+  Result<int> grid_of(Bytes offset, const streams::IndexField& indexed) {
+    std::vector<GribField> fields;
+    TR_TRY(read_message(fetch_, offset, opening_.size, fields).status());
+    const GribField& field = fields.front();
+    const Result<ByteVector> message = header_message(fetch_, field);
+    TR_TRY(message.status());
+    const Result<int> told = headers_.grid_of(*message, grid_section(field, *message));
+    TR_TRY(at(field, told.status()));
+    Grid grid = headers_.grids[static_cast<std::size_t>(*told)];
+    if (grid.shape == indexed.shape) return *told;
+    if (layout::product(grid.shape) != layout::product(indexed.shape))
+      return Status(Code::corrupt, cat("GRIB message at byte ", offset, ": expected the grid of '",
+                                       indexed.name, "', ", layout::extents(indexed.shape),
+                                       ", as the index says, got ", layout::extents(grid.shape)));
+    // The program had the same points in other dimensions.
+    grid.shape = indexed.shape;
+    for (std::size_t i = 0; i < headers_.grids.size(); ++i) {
+      if (headers_.grids[i].shape == grid.shape && headers_.grids[i].keys == grid.keys)
+        return static_cast<int>(i);
+    }
+    headers_.grids.push_back(std::move(grid));
+    return static_cast<int>(headers_.grids.size()) - 1;
+  }
+
+  Inventory taken() {
+    inventory_.format = "GRIB";
+    inventory_.grids = std::move(headers_.grids);
+    return std::move(inventory_);
+  }
+
+  const Opening& opening_;
+  const Fetch fetch_;
+  GribHeaders headers_;
+  Inventory inventory_;
+};
+
+class GribSource final : public Source {
+ public:
+  GribSource(const Opening& opening, Inventory inventory)
+      : path_(opening.path), file_(opening.file), size_(opening.size) {
+    for (const Record& record : inventory.records) longest_ = std::max(longest_, record.place[1]);
+    inventory_ = std::move(inventory);
+  }
+
+  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+                     std::byte* values, Scratch& scratch) const override {
+    const auto [offset, length, number, unused] = place;
+    Result<Index> missing = guarded([&]() -> Result<Index> {
+      if (offset < 0 || length < 0 || offset > size_ - length)
+        return Status(Code::corrupt, cat("GRIB message at byte ", offset, ": expected ",
+                                         counted(length, "byte"), ", got a file of ", size_));
+      scratch.bytes.resize(static_cast<std::size_t>(length + spare_bytes));
+      const auto message = std::span(scratch.bytes).first(static_cast<std::size_t>(length));
+      const Result<Bytes> got = file_->read(message, offset);
+      TR_TRY(got.status());
+      if (*got != length)
+        return Status(Code::corrupt,
+                      cat("GRIB message at byte ", offset, ": expected ", counted(length, "byte"), ", got ",
+                          *got, " up to the end of the file; it was cut"));
+      std::vector<GribField> fields;
+      TR_TRY(read_message(fetch_from(message, offset), offset, offset + length, fields).status());
+      if (number < 0 || number >= static_cast<std::int64_t>(fields.size()) || fields[0].length != length)
+        return Status(Code::corrupt,
+                      cat("GRIB message at byte ", offset, ": expected field ", number + 1, " in ",
+                          counted(length, "byte"), ", got ", counted(fields.size(), "field"), " in ",
+                          fields[0].length, "; the file has changed since its inventory was made"));
+      const Result<Index> decoded = decode_grib(message, fields[static_cast<std::size_t>(number)], grid, cut,
+                                                type, values, scratch.decoded);
+      TR_TRY(decoded.status().in(cat("GRIB message at byte ", offset)));
+      return decoded;
+    });
+    TR_TRY(missing.status().in(path_));
+    return missing;
+  }
+
+  [[nodiscard]] Bytes scratch_bound(const Grid& grid) const override {
+    return longest_ + spare_bytes + decoding_bytes(grid);
+  }
+
+ private:
+  const std::string path_;
+  const std::shared_ptr<storage::File> file_;
+  const Bytes size_;
+  Bytes longest_ = 0;
+};
+
+}  // namespace
+
+Result<Inventory> scan_grib(const Opening& opening) {
+  GribScan scan(opening);
+  Result<Inventory> inventory = opening.index == nullptr ? scan.all() : scan.indexed();
+  TR_TRY(inventory.status().in(opening.path));
+  return inventory;
+}
+
+Result<std::shared_ptr<const Source>> make_grib(const Opening& opening, Inventory inventory) {
+  return std::shared_ptr<const Source>(std::make_shared<const GribSource>(opening, std::move(inventory)));
+}
+
+#endif
+
+}  // namespace tailrace::sources

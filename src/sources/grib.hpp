@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "sources/front_end.hpp"
+
+// GRIB1 and GRIB2 of any writer. The place of a record: offset and length of its message, and the number of
+// the field in the message, from 0 on.
+namespace tailrace::sources {
+
+bool fits_grib(const Opening& opening);
+Result<Inventory> scan_grib(const Opening& opening);
+Result<std::shared_ptr<const Source>> make_grib(const Opening& opening, Inventory inventory);
+
+}  // namespace tailrace::sources

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "sources/grib_header.hpp"
+
+#include <algorithm>
+
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+#include "grib2/handle.hpp"
+#include "grib2/sample.hpp"
+#include "layout/shape.hpp"
+
+namespace tailrace::sources {
+
+namespace {
+
+using grib2::Handle;
+
+/// Returns a number that the message tells and that is not "missing".
+std::optional<long> present(const Handle& handle, const std::string& key) {
+  if (!handle.has(key) || handle.is_missing(key)) return std::nullopt;
+  return handle.integer(key);
+}
+
+Status lacks(std::string_view what) {
+  return {Code::corrupt,
+          cat("ecCodes does not tell its ", what, "; codes_info prints which ecCodes this is")};
+}
+
+/// A parameter without a name gets its numbers: discipline.category.number, or number.table in GRIB1.
+std::string name_of(const Handle& handle) {
+  const std::string name = handle.text("shortName").value_or("unknown");
+  if (name != "unknown" && !name.empty() && name != "~") return name;
+  const auto number = [&](const char* key) { return present(handle, key).value_or(255); };
+  if (handle.integer("edition").value_or(2) == 1)
+    return cat(number("indicatorOfParameter"), ".", number("table2Version"));
+  return cat(number("discipline"), ".", number("parameterCategory"), ".", number("parameterNumber"));
+}
+
+Status set_times(Handle& handle, Record& record) {
+  const auto date = handle.integer("dataDate"), hour = handle.integer("hour"),
+             minute = handle.integer("minute");
+  if (!date || !hour || !minute) return lacks("base time");
+  const long second = handle.has("second") ? handle.integer("second").value_or(0) : 0;
+  const DateTime base{
+      *date / 10000,           static_cast<int>(*date / 100 % 100), static_cast<int>(*date % 100),
+      static_cast<int>(*hour), static_cast<int>(*minute),           static_cast<int>(second)};
+  if (!is_valid(base, Calendar::proleptic_gregorian))
+    return {Code::corrupt, cat("its base time, ", format_time(base), ", does not exist")};
+  record.reference = to_seconds(base, Calendar::proleptic_gregorian);
+  record.valid = record.reference;
+  // ecCodes answers in hours, rounded, unless it is told the unit.
+  if (handle.set("stepUnits", std::string("s")) == 0) {
+    if (const auto end = handle.integer("endStep")) {
+      record.valid = record.reference + *end;
+      return {};
+    }
+  }
+  // Months and years are no number of seconds.
+  const auto day = handle.integer("validityDate"), time = handle.integer("validityTime");
+  if (!day || !time) return lacks("step");
+  record.valid = to_seconds({*day / 10000, static_cast<int>(*day / 100 % 100), static_cast<int>(*day % 100),
+                             static_cast<int>(*time / 100), static_cast<int>(*time % 100), 0},
+                            Calendar::proleptic_gregorian);
+  return {};
+}
+
+void set_level(const Handle& handle, Record& record) {
+  record.level_type = handle.text("typeOfLevel").value_or("unknown");
+  record.level = handle.number("level").value_or(0);
+  if (record.level_type == "unknown") record.level_type.clear();
+  if (record.level_type != "isobaricInPa") return;
+  record.level_type = "isobaricInhPa";
+  record.level /= 100;
+}
+
+int member_of(const Handle& handle) {
+  // Centres that keep these numbers in a section of their own write zeros where there is no ensemble.
+  const auto members = present(handle, "numberOfForecastsInEnsemble");
+  if (members && *members == 0) return -1;
+  return static_cast<int>(present(handle, "perturbationNumber").value_or(-1));
+}
+
+Result<std::vector<Index>> shape_of(const Handle& handle, const std::string& type) {
+  if (type == "sh") {
+    const auto most = present(handle, "J");
+    if (!most || *most < 0 || *most > 65535) return lacks("truncation");
+    return std::vector<Index>{(*most + 1) * (*most + 2)};
+  }
+  const Index points = handle.integer("numberOfDataPoints").value_or(0);
+  const auto ni = present(handle, "Ni"), nj = present(handle, "Nj");
+  const bool is_reduced = handle.has("PLPresent") && handle.integer("PLPresent").value_or(0) != 0;
+  if (is_reduced || !ni || !nj) {
+    if (points <= 0) return lacks("number of points");
+    return std::vector<Index>{points};
+  }
+  std::vector<Index> shape{*nj, *ni};
+  if (handle.integer("jPointsAreConsecutive").value_or(0) != 0) std::ranges::reverse(shape);
+  if (*ni < 1 || *nj < 1 || !layout::check_shape(shape).is_ok() || (points > 0 && *ni * *nj != points))
+    return Status(Code::corrupt,
+                  cat("its grid has ", *ni, " x ", *nj, " points, and says that these are ", points));
+  return shape;
+}
+
+}  // namespace
+
+Result<int> GribHeaders::grid_of(std::span<const std::byte> message,
+                                 std::span<const std::byte> grid_section) {
+  const std::uint64_t mark = checksum(grid_section, std::to_integer<std::uint64_t>(message[7]));
+  if (const auto found = known_.find(mark); found != known_.end()) return found->second;
+  Grid grid;
+  {
+    const auto lock = grib2::lock_definitions();
+    const Result<Handle> handle = Handle::from_message(message);
+    TR_TRY(handle.status());
+    const std::optional<std::string> type = handle->text("gridType");
+    if (!type) return lacks("type of grid");
+    Result<std::vector<Index>> shape = shape_of(*handle, *type);
+    TR_TRY(shape.status());
+    grid.shape = std::move(*shape);
+  }
+  Result<codec::Keys> keys = grib2::grid_keys({{message.begin(), message.end()}, {}});
+  TR_TRY(keys.status());
+  grid.keys = std::move(*keys);
+  grids.push_back(std::move(grid));
+  return known_[mark] = static_cast<int>(grids.size()) - 1;
+}
+
+Result<Record> GribHeaders::describe(std::span<const std::byte> message,
+                                     std::span<const std::byte> grid_section) {
+  Record record;
+  const Result<int> grid = grid_of(message, grid_section);
+  TR_TRY(grid.status());
+  record.grid = *grid;
+  const auto lock = grib2::lock_definitions();
+  Result<Handle> handle = Handle::from_message(message);
+  TR_TRY(handle.status());
+  record.field = name_of(*handle);
+  set_level(*handle, record);
+  record.member = member_of(*handle);
+  TR_TRY(set_times(*handle, record));
+  return record;
+}
+
+}  // namespace tailrace::sources

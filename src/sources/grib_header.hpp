@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+#include "sources/source.hpp"
+
+namespace tailrace::sources {
+
+/// Tells by ecCodes what the fields of a file are. One thread at a time.
+class GribHeaders {
+ public:
+  /// Describes the field of a header_message. `grid_section` is the part of it that describes the grid. The
+  /// place of the record is left to the caller. Code::corrupt if ecCodes does not understand it.
+  Result<Record> describe(std::span<const std::byte> message, std::span<const std::byte> grid_section);
+  /// Returns the number, in `grids`, of the grid of a header_message.
+  Result<int> grid_of(std::span<const std::byte> message, std::span<const std::byte> grid_section);
+  /// The grids so far, each once.
+  std::vector<Grid> grids;
+
+ private:
+  std::map<std::uint64_t, int> known_;  // by the checksum of the section
+};
+
+}  // namespace tailrace::sources

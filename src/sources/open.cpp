@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/text.hpp"
+#include "sources/classic.hpp"
+#include "sources/front_end.hpp"
+#include "sources/grib.hpp"
+#include "sources/kept.hpp"
+#include "sources/own_records.hpp"
+#include "streams/index.hpp"
+
+namespace tailrace::sources {
+
+namespace {
+
+#ifdef TAILRACE_HAVE_GRIB
+constexpr FrontEnd grib_front_end{"GRIB", "", fits_grib, scan_grib, make_grib};
+#else
+constexpr FrontEnd grib_front_end{
+    "GRIB", "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON",
+    fits_grib};
+#endif
+
+constexpr FrontEnd raw_front_end{"raw", "", fits_raw, scan_raw, make_raw};
+constexpr FrontEnd classic_front_end{"NetCDF (classic)", "", fits_classic, scan_classic, make_classic};
+
+// The first that fits reads the file. Raw values may begin as any other format does.
+constexpr std::array all_front_ends{raw_front_end, grib_front_end, classic_front_end};
+
+/// "GRIB..." -> "47 52 49 42".
+std::string octets(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte each : bytes.first(std::min<std::size_t>(bytes.size(), 8))) {
+    const auto value = std::to_integer<unsigned>(each);
+    text += cat(text.empty() ? "" : " ", digits[value >> 4], digits[value & 15]);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+Status check_index(const Opening& opening, const std::string& path) {
+  const streams::IndexContents& index = *opening.index;
+  if (index.tail == streams::IndexTail::damaged)
+    return {Code::corrupt, cat(path, ": ", index.tail_text, "; `tailrace repair` says what can be saved")};
+  if (opening.file == nullptr || index.data_end() <= opening.size) return {};
+  return {Code::corrupt, cat(opening.path, ": has ", counted(opening.size, "byte"),
+                             ", but its index says that ", index.data_end(),
+                             " are committed; it was cut by something else, and `tailrace repair` says "
+                             "what can be saved")};
+}
+
+Status find_index_of(Opening& opening) {
+  const Result<std::string> path = streams::find_index(*opening.target, opening.path);
+  TR_TRY(path.status());
+  const Result<bool> exists = opening.target->exists(*path);
+  TR_TRY(exists.status());
+  if (!*exists) return {};
+  Result<streams::IndexContents> contents = streams::load_index(*opening.target, *path);
+  TR_TRY(contents.status());
+  opening.index = std::make_shared<const streams::IndexContents>(std::move(*contents));
+  return check_index(opening, *path);
+}
+
+Result<Inventory> inventory_of(const FrontEnd& front_end, const Opening& opening, const std::string& cache) {
+  if (opening.index != nullptr || opening.file == nullptr) return front_end.scan(opening);
+  return kept_or_scanned(front_end, opening, cache);
+}
+
+}  // namespace
+
+std::span<const FrontEnd> front_ends() { return all_front_ends; }
+
+Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const std::string& path) {
+  Opening opening;
+  opening.target = target;
+  opening.path = path;
+  if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok())
+    opening.identity = *identity;
+  Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  opening.file = std::move(*file);
+  const Result<Bytes> size = opening.file->size();
+  TR_TRY(size.status());
+  opening.size = *size;
+  opening.head.resize(head_bytes);
+  const Result<Bytes> got = opening.file->read(opening.head, 0);
+  if (!got.is_ok() && got.status().error_number() != EISDIR) return got.status();
+  opening.head.resize(static_cast<std::size_t>(got.is_ok() ? *got : 0));
+  if (!got.is_ok()) {
+    opening.file = nullptr;
+    opening.size = 0;
+  }
+  TR_TRY(find_index_of(opening));
+  return opening;
+}
+
+Result<const FrontEnd*> front_end_of(const Opening& opening) {
+  const auto found = std::ranges::find_if(all_front_ends, [&](const FrontEnd& f) { return f.fits(opening); });
+  if (found != all_front_ends.end() && found->scan != nullptr) return &*found;
+  if (found != all_front_ends.end())
+    return Status(Code::unsupported, cat(opening.path, ": is ", found->name, ": ", found->why));
+  std::string known;
+  for (const FrontEnd& each : all_front_ends) known += cat(known.empty() ? "" : ", ", each.name);
+  return Status(Code::format,
+                cat(opening.path, ": is in no format that is read (", known, "): it ",
+                    opening.file == nullptr ? "is a directory" : cat("begins with ", octets(opening.head)),
+                    opening.index == nullptr
+                        ? cat(", and no index lies beside it (", streams::index_path(opening.path), ")")
+                        : ""));
+}
+
+Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target,
+                                           const std::string& path, const std::string& cache) {
+  return guarded([&]() -> Result<std::shared_ptr<const Source>> {
+    const Result<Opening> opening = look_at(target, path);
+    TR_TRY(opening.status());
+    const Result<const FrontEnd*> front_end = front_end_of(*opening);
+    TR_TRY(front_end.status());
+    Result<Inventory> inventory = inventory_of(**front_end, *opening, cache);
+    TR_TRY(inventory.status());
+    return (*front_end)->make(*opening, std::move(*inventory));
+  });
+}
+
+}  // namespace tailrace::sources

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace tailrace::storage {
+
+/// What tells that a file is the one that it was, with the bytes that it had.
+struct Identity {
+  Bytes size = 0;
+  std::int64_t modified = 0;  // nanoseconds since 1970, when bytes were last written
+  std::int64_t changed = 0;   // likewise, when anything of the file was; nobody can set it
+  std::uint64_t inode = 0;
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+/// Local. Asks the system about what has this name; stat(2). Code::io if nothing has. Names of targets that
+/// are no file system have no identity.
+Result<Identity> identity_of(const std::string& path);
+
+/// Returns true if the next change of the file will show in its identity: the clock of file times has moved
+/// on since the last one. It moves every few milliseconds.
+bool shows_changes(const Identity& identity);
+
+/// Local. Returns the path that names the same file from anywhere, without links; realpath(3).
+Result<std::string> whole_path(const std::string& path);
+
+}  // namespace tailrace::storage

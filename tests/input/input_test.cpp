@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Streams that are read: the ranks get what was put, whatever layouts, allocations, orders of levels, types,
+// leads and numbers of ranks, threads and servers there are. Errors are the same on every rank.
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "mpi/scene.hpp"
+#include "support/captured_stderr.hpp"
+
+using namespace tailrace::mpi_test;
+using namespace tailrace::scene;
+
+namespace {
+
+constexpr std::int64_t hour = 3600;
+constexpr std::int64_t last_hour = 12;
+constexpr double accuracy = 0.001;
+constexpr double hole = -5000;
+const char* const put_levels = "levels=pressure:1000,850,500 accuracy=0.001 ";
+const char* const base = "base=2026-03-01T00:00Z ";
+
+bool expect(int code) {
+  return CHECK_EQ(code == TR_OK ? std::string("no error") : std::string(tr_error()), std::string("no error"));
+}
+
+/// Runs `body` on the first `ranks` ranks of the world, served by `servers` more.
+void on_ranks(int ranks, int servers, const std::string& settings,
+              const std::function<void(MPI_Comm)>& body) {
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(state().comm, rank() < ranks + servers ? 0 : MPI_UNDEFINED, rank(), &part);
+  if (part != MPI_COMM_NULL) {
+    MPI_Comm compute = MPI_COMM_NULL;
+    const std::string options = "servers=" + std::to_string(servers) + " staging=8MiB " + settings;
+    expect(tr_init(part, &compute, options.c_str()));
+    if (compute != MPI_COMM_NULL) body(compute);
+    expect(tr_finalize());
+    MPI_Comm_free(&part);
+  }
+  quiet_barrier();
+}
+
+/// In the field r some elements have no value.
+bool is_hole(int field, tr_index element) { return field == 2 && element % 7 == 3; }
+
+const std::vector<std::string> names = {"t", "u", "r"};
+
+/// Puts the fields every three hours: a file for each step, and one with all steps.
+void put_all(MPI_Comm compute, const std::string& directory) {
+  std::vector<std::unique_ptr<Array>> arrays;
+  for (std::size_t field = 0; field < names.size(); ++field) {
+    arrays.push_back(std::make_unique<Array>("block", compute, TR_F64));
+    expect(tr_layout_georeference(arrays.back()->layout(), grid_keys));
+  }
+  for (const char* const pattern : {"/bd+{lead:03h}.grib2", "/all.grib2"}) {
+    tr_stream* out = nullptr;
+    expect(tr_stream_create((directory + pattern).c_str(), base, &out));
+    for (std::size_t field = 0; field < names.size(); ++field)
+      expect(tr_stream_define(out, names[field].c_str(), arrays[field]->layout(), TR_F64,
+                              (put_levels + std::string(field == 2 ? "missing=-5000" : "")).c_str()));
+    for (std::int64_t at = 0; at <= last_hour; at += 3) {
+      tr_stream_begin(out, at * hour);
+      for (int field = 0; field < 3; ++field) {
+        Array& array = *arrays[static_cast<std::size_t>(field)];
+        array.fill(field, at * hour);
+        for (tr_index own = 0; own < array.owned(); ++own)
+          for (tr_index level = 0; level < levels; ++level)
+            if (is_hole(field, array.element(own))) array.set(own, level, hole);
+        tr_stream_put(out, names[static_cast<std::size_t>(field)].c_str(), array.data());
+      }
+      expect(tr_stream_end(out));
+    }
+    expect(tr_stream_close(&out));
+  }
+}
+
+/// Collective over the world. Returns the directory of the files that all cases read.
+const std::string& input() {
+  static const std::string directory = [] {
+    std::string made = fresh_directory("input");
+    on_ranks(1, 0, "", [&](MPI_Comm compute) { put_all(compute, made); });
+    return made;
+  }();
+  return directory;
+}
+
+/// The levels of `order` are numbers of levels as they were put.
+void check_values(const Array& array, int field, double at, const std::vector<tr_index>& order,
+                  const std::string& where) {
+  double worst = 0;
+  for (tr_index own = 0; own < array.owned(); ++own) {
+    for (std::size_t l = 0; l < order.size(); ++l) {
+      const tr_index element = array.element(own);
+      const auto lead = static_cast<std::int64_t>(at * hour);
+      // Between two steps of the files values are on a line.
+      const auto before = lead / (3 * hour) * (3 * hour);
+      const double weight = static_cast<double>(lead - before) / (3.0 * hour);
+      double wanted = value(field, before, order[l], element);
+      if (weight > 0)
+        wanted = (1 - weight) * wanted + weight * value(field, before + 3 * hour, order[l], element);
+      if (is_hole(field, element)) wanted = hole;
+      const double off = std::fabs(array.get(own, static_cast<tr_index>(l)) - wanted);
+      worst = std::isnan(off) ? INFINITY : std::max(worst, off);
+    }
+  }
+  if (!CHECK(worst <= accuracy)) std::fprintf(stderr, "  %s: off by %g\n", where.c_str(), worst);
+}
+
+/// What is read, and how.
+struct Reading {
+  std::string pattern = "/bd+{lead:03h}.grib2";
+  std::string options;
+  std::string kind = "block";
+  int type = TR_F32;
+  std::vector<double> hours = {0, 3, 6, 9, 12};
+};
+
+void read_and_check(MPI_Comm compute, const Reading& reading) {
+  Array array(reading.kind, compute, reading.type);
+  CHECK_EQ(array.error(), std::string());
+  expect(tr_layout_georeference(array.layout(), grid_keys));
+  tr_stream* in = nullptr;
+  if (!expect(tr_stream_open((input() + reading.pattern).c_str(), (base + reading.options).c_str(), &in)))
+    return;
+  const std::string order = "levels=pressure:500,1000,850 missing=-5000 ";
+  for (const std::string& name : names)
+    expect(
+        tr_stream_define(in, name.c_str(), array.layout(), reading.type, (order + array.options()).c_str()));
+  for (const double at : reading.hours) {
+    tr_stream_begin(in, static_cast<std::int64_t>(at * hour));
+    for (int field = 2; field >= 0; --field) {
+      array.fill(7, 99);
+      tr_stream_get(in, names[static_cast<std::size_t>(field)].c_str(), array.data());
+      if (field == 0) continue;
+      check_values(array, field, at, {2, 0, 1}, reading.kind + " at " + std::to_string(at));
+    }
+    if (expect(tr_stream_end(in)))
+      check_values(array, 0, at, {2, 0, 1}, reading.kind + " at " + std::to_string(at));
+  }
+  expect(tr_stream_close(&in));
+}
+
+MPI_TEST(input, every_layout_and_allocation_gets_what_was_put) {
+  input();
+  on_ranks(size(), 0, "io_threads=2", [&](MPI_Comm compute) {
+    for (const std::string& kind : kinds) read_and_check(compute, {.kind = kind});
+    read_and_check(compute, {.options = "prefetch=0", .kind = "halo", .type = TR_F64});
+  });
+}
+
+MPI_TEST(input, all_ranks_threads_and_servers_get_the_same) {
+  input();
+  for (int ranks = 1; ranks <= size(); ++ranks) {
+    const std::string threads = ranks % 2 == 0 ? "io_threads=0" : "io_threads=1";
+    on_ranks(ranks, ranks < size() && ranks % 3 == 0 ? 1 : 0, threads, [&](MPI_Comm compute) {
+      read_and_check(compute, {.pattern = "/all.grib2", .kind = "weighted"});
+      // Leads go back, and over steps of the files.
+      read_and_check(compute, {.options = "prefetch=3", .kind = "halo", .hours = {12, 9, 6, 0, 9, 3, 3}});
+      read_and_check(compute, {.options = "between=linear prefetch=1",
+                               .kind = "cyclic",
+                               .type = TR_F64,
+                               .hours = {0, 1, 1.5, 3, 5.25, 12, 11, 7}});
+    });
+  }
+}
+
+/// A stream of one field, whose errors are looked at.
+class Small {
+ public:
+  Small(MPI_Comm compute, const std::string& pattern, const std::string& options,
+        const std::string& kind = "block")
+      : compute_(compute), array_(kind, compute, TR_F32) {
+    expect(tr_layout_georeference(array_.layout(), grid_keys));
+    expect(tr_stream_open(pattern.c_str(), (base + options).c_str(), &stream_));
+  }
+  ~Small() {
+    if (stream_ != nullptr) expect(tr_stream_close(&stream_));
+  }
+  Small(const Small&) = delete;
+  Small& operator=(const Small&) = delete;
+
+  [[nodiscard]] tr_stream* stream() { return stream_; }
+  [[nodiscard]] Array& array() { return array_; }
+  int define(const std::string& options, const char* name = "t") {
+    return tr_stream_define(stream_, name, array_.layout(), TR_F32,
+                            (options + " " + array_.options()).c_str());
+  }
+  int step(std::int64_t lead, const char* name = "t") {
+    tr_stream_begin(stream_, lead);
+    tr_stream_get(stream_, name, array_.data());
+    return tr_stream_end(stream_);
+  }
+  /// The call has failed with this code on every rank, and its text names all of `parts`.
+  void fails(int code, int wanted, const std::vector<std::string>& parts) {
+    const std::string text = tr_error();
+    CHECK_EQ(code, wanted);
+    CHECK(same_text(compute_, text));
+    for (const std::string& part : parts)
+      if (!CHECK(text.find(part) != std::string::npos))
+        std::fprintf(stderr, "  \"%s\" is not in: %s\n", part.c_str(), text.c_str());
+  }
+  void works(std::int64_t lead) {
+    if (expect(step(lead)))
+      check_values(array_, 0, static_cast<double>(lead) / hour, {0, 1, 2}, "after an error");
+  }
+
+ private:
+  MPI_Comm compute_;
+  Array array_;
+  tr_stream* stream_ = nullptr;
+};
+
+const char* const own_levels = "levels=pressure:1000,850,500";
+
+MPI_TEST(input, opening_and_defining_fail_on_every_rank_alike) {
+  const std::string here = input() + "/bd+{lead:03h}.grib2";
+  on_ranks(3, 0, "memory=64MiB", [&](MPI_Comm compute) {
+    const int me = rank_of(compute);
+    tr_stream* in = nullptr;
+    Small small(compute, here, "");
+    const auto open = [&](const std::string& pattern, const std::string& options) {
+      return tr_stream_open(pattern.c_str(), options.c_str(), &in);
+    };
+    small.fails(open(input() + "/none+{lead:03h}.grib2", base), TR_ERR_IO,
+                {"none+{lead:03h}.grib2", "no file"});
+    small.fails(open(here, "prefech=3"), TR_ERR_SETTINGS, {"prefech", "prefetch"});
+    small.fails(open(here, "timeout=3s"), TR_ERR_SETTINGS, {"follow=on"});
+    small.fails(open(here, me == 1 ? "prefetch=3" : "prefetch=4"), TR_ERR_ORDER,
+                {"prefetch=3", "prefetch=4"});
+    CHECK(in == nullptr);
+    small.fails(small.define("levels=hybrid"), TR_ERR_SETTINGS, {"hybrid"});
+    small.fails(small.define("levls=surface"), TR_ERR_SETTINGS, {"levls", "levels"});
+    small.fails(small.define(me == 2 ? own_levels : "levels=pressure:1000"), TR_ERR_ORDER,
+                {"pressure:1000,850"});
+    small.fails(tr_stream_define(small.stream(), "t", small.array().layout(), TR_I32, own_levels),
+                TR_ERR_ARGUMENT, {"TR_F32"});
+    small.fails(small.define("levels=pressure:1-50000"), TR_ERR_MEMORY, {"prefetch=", "TAILRACE_MEMORY"});
+    // What only output has is accepted.
+    expect(small.define(std::string(own_levels) +
+                        " accuracy=0.01 vertical=none.txt statistic=accum compress=zstd"));
+    small.fails(small.define(own_levels), TR_ERR_STATE, {"defined already"});
+    small.works(0);
+    small.fails(small.define(own_levels, "u"), TR_ERR_STATE, {"before the first step"});
+  });
+}
+
+MPI_TEST(input, a_step_fails_on_every_rank_alike_and_the_next_one_works) {
+  const std::string here = input() + "/bd+{lead:03h}.grib2";
+  for (const std::string threads : {"io_threads=0", "io_threads=1"}) {
+    on_ranks(3, 0, threads, [&](MPI_Comm compute) {
+      const int me = rank_of(compute);
+      Small small(compute, here, "");
+      expect(small.define(own_levels));
+      expect(small.define(std::string(own_levels) + " name=tt", "missing_field"));
+      expect(small.define("levels=pressure:1000,700,500", "u"));
+      expect(small.define(own_levels, "r"));
+      small.fails(small.step(0, "missing_field"), TR_ERR_ARGUMENT,
+                  {"no field 'tt'", "nearest is 't'", "name="});
+      small.works(0);
+      small.fails(small.step(0, "u"), TR_ERR_ARGUMENT, {"level 700", "1000", "850"});
+      small.fails(small.step(3 * hour, "r"), TR_ERR_DATA, {"missing=VALUE", "bd+003"});
+      small.fails(small.step(hour), TR_ERR_ARGUMENT, {"5 steps", "10800", "between=linear"});
+      small.fails(small.step(99 * hour), TR_ERR_ARGUMENT, {"5 steps", "43200"});
+      small.fails(small.step(3 * hour, "tt"), TR_ERR_ARGUMENT, {"nearest is 't'"});
+      small.fails(small.step(me == 1 ? 3 * hour : 6 * hour), TR_ERR_ORDER, {});
+      small.fails(tr_stream_end(small.stream()), TR_ERR_STATE, {"without tr_stream_begin"});
+      tr_stream_get(small.stream(), "t", small.array().data());
+      small.fails(small.step(0), TR_ERR_STATE, {"outside of a step"});
+      CHECK_EQ(tr_stream_put(small.stream(), "t", small.array().data()), TR_ERR_STATE);
+      small.fails(small.step(0), TR_ERR_STATE, {"tr_stream_get"});
+      CHECK_EQ(tr_stream_wait(small.stream(), TR_DURABLE), TR_ERR_STATE);
+      small.fails(small.step(0), TR_ERR_STATE, {"tr_stream_wait"});
+      small.fails(tr_stream_seek(small.stream(), hour), TR_ERR_ARGUMENT, {"no step"});
+      expect(tr_stream_seek(small.stream(), 12 * hour));
+      small.works(12 * hour);
+      // Twice is fine, and so is not at all.
+      tr_stream_begin(small.stream(), 9 * hour);
+      tr_stream_get(small.stream(), "t", small.array().data());
+      tr_stream_get(small.stream(), "t", small.array().data());
+      expect(tr_stream_end(small.stream()));
+      tr_stream_begin(small.stream(), 0);
+      expect(tr_stream_end(small.stream()));
+      small.works(6 * hour);
+    });
+  }
+}
+
+MPI_TEST(input, a_stream_that_is_written_refuses_to_be_read) {
+  const std::string directory = fresh_directory("written");
+  on_ranks(2, 0, "", [&](MPI_Comm compute) {
+    Array array("block", compute, TR_F32);
+    tr_stream* out = nullptr;
+    expect(tr_stream_create((directory + "/a.raw").c_str(), "base=2026-03-01 format=raw", &out));
+    expect(tr_stream_define(out, "t", array.layout(), TR_F32, own_levels));
+    array.fill(0, 0);
+    tr_stream_begin(out, 0);
+    tr_stream_put(out, "t", array.data());
+    CHECK_EQ(tr_stream_get(out, "t", array.data()), TR_ERR_STATE);
+    CHECK_EQ(tr_stream_end(out), TR_ERR_STATE);
+    CHECK(std::string(tr_error()).find("is written") != std::string::npos);
+    expect(tr_stream_close(&out));
+  });
+}
+
+/// On rank 0 of the world: copies the file of a step, the first `bytes` of it alone.
+void copy_part(const std::string& from, const std::string& to, std::size_t bytes) {
+  const auto all = contents(from);
+  std::ofstream file(to, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(all.data()),
+             static_cast<std::streamsize>(std::min(bytes, all.size())));
+}
+
+MPI_TEST(input, other_grids_and_damaged_files_are_found) {
+  const std::string directory = fresh_directory("damaged");
+  if (rank() == 0) {
+    copy_part(input() + "/bd+000.grib2", directory + "/a+000.grib2", 100'000);
+    copy_part(input() + "/bd+003.grib2", directory + "/a+003.grib2", 300);
+    copy_part(input() + "/bd+006.grib2", directory + "/a+006.grib2", 0);
+    copy_part(input() + "/bd+009.grib2", directory + "/a+009.grib2", 100'000);
+    std::fstream file(directory + "/a+009.grib2", std::ios::in | std::ios::out | std::ios::binary);
+    for (int i = 0; i < 9; ++i) file.seekp(20 + i), file.put('\x7f');
+  }
+  input();
+  quiet_barrier();
+  on_ranks(3, 0, "io_threads=1", [&](MPI_Comm compute) {
+    Small small(compute, directory + "/a+{lead:03h}.grib2", "");
+    expect(small.define(own_levels));
+    tr_layout* other = nullptr;
+    const tr_index shape[] = {nx, ny};
+    expect(tr_layout_block(2, shape, nullptr, &other));
+    expect(tr_stream_define(small.stream(), "u", other, TR_F32, own_levels));
+    std::vector<float> array(3 * ny * nx);
+    small.works(0);
+    tr_stream_begin(small.stream(), 0);
+    tr_stream_get(small.stream(), "u", array.data());
+    small.fails(tr_stream_end(small.stream()), TR_ERR_LAYOUT, {"13 x 11", "11 x 13"});
+    for (const std::int64_t at : {3, 6, 9}) {
+      const int code = small.step(at * hour);
+      CHECK(code == TR_ERR_CORRUPT || code == TR_ERR_FORMAT);
+      small.fails(code, code, {"a+00" + std::to_string(at)});
+    }
+    expect(tr_layout_free(&other));
+    small.works(0);
+  });
+}
+
+MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
+  const std::string directory = fresh_directory("follow");
+  input();
+  if (rank() == 0) copy_part(input() + "/bd+000.grib2", directory + "/f+000.grib2", 100'000);
+  quiet_barrier();
+  const std::string pattern = directory + "/f+{lead:03h}.grib2";
+  for (const std::string threads : {"io_threads=0", "io_threads=1"}) {
+    on_ranks(3, 0, threads, [&](MPI_Comm compute) {
+      Small small(compute, pattern, "follow=on timeout=20s between=linear");
+      Small impatient(compute, pattern, "follow=on timeout=0s");
+      expect(small.define(own_levels));
+      expect(impatient.define(own_levels));
+      impatient.fails(impatient.step(99 * hour), TR_ERR_TIMEOUT, {"timeout="});
+      // Another thread of the first rank is the program that writes.
+      std::thread writer;
+      if (rank_of(compute) == 0 && threads == "io_threads=0") {
+        writer = std::thread([&] {
+          for (const char* const lead : {"003", "006"}) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            copy_part(input() + "/bd+" + lead + ".grib2", directory + "/f+" + lead + ".grib2", 100'000);
+            std::ofstream(directory + "/f+" + lead + ".grib2.ready").flush();
+          }
+        });
+      }
+      small.works(0);
+      small.works(3 * hour);
+      small.works(3 * hour);
+      expect(small.step(5 * hour));
+      check_values(small.array(), 0, 5, {0, 1, 2}, "between a step and a later one");
+      if (writer.joinable()) writer.join();
+    });
+    if (rank() == 0) std::ofstream(directory + "/f+000.grib2.ready").flush();
+    quiet_barrier();
+  }
+}
+
+}  // namespace
+
+MPI_TEST_MAIN

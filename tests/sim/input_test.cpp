@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Input streams on the library's own session, in simulated time: ranks of several nodes read made-up files,
+// whose records take random times, and reads fail at will.
+#include "input/input_stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "layout/rows.hpp"
+#include "layout/shape.hpp"
+#include "scenario.hpp"
+#include "shared_program.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+using input::InputStream;
+
+constexpr std::int64_t hour = 3600;
+const std::vector<Index> shape = {9, 7};
+constexpr Index levels = 3;
+
+double value(const std::string& field, std::int64_t lead, Index level, Index element) {
+  const double number = static_cast<double>(element) + 100.0 * static_cast<double>(level) +
+                        1000.0 * static_cast<double>(lead / hour);
+  return field == "t" ? number : -number;
+}
+
+/// The files of a world, and what happens to them.
+struct Plan {
+  std::vector<std::int64_t> leads;
+  int ranks_per_node = 1;
+  int failing_rank = -1;  // on which the read with the number `failing_read` fails (from 1 on)
+  int failing_read = 0;
+  bool has_fired = false;
+  std::map<int, int> reads_of_rank;
+  std::map<std::string, int> reads;  // by node, file and record
+};
+
+class MadeUp final : public sources::Source {
+ public:
+  MadeUp(Plan& plan, SessionRank& rank, Scheduler& dice, std::int64_t lead)
+      : plan_(plan), rank_(rank), dice_(dice), lead_(lead) {
+    inventory_.grids.push_back({shape, {}});
+    for (const char* const field : {"t", "u"}) {
+      for (Index level = 0; level < levels; ++level) {
+        sources::Record record;
+        record.field = field;
+        record.level_type = "hybrid";
+        record.level = static_cast<double>(level + 1);
+        record.valid = record.reference = lead;
+        record.place = {level, field[0]};
+        inventory_.records.push_back(record);
+      }
+    }
+  }
+  Result<Index> read(const sources::Place& place, const sources::Grid& grid, const layout::Box& cut,
+                     ElementType type, std::byte* values, sources::Scratch& scratch) const override {
+    ++plan_.reads[cat("node ", rank_.rank() / plan_.ranks_per_node, " lead ", lead_, " record ", place[0],
+                      " ", place[1])];
+    rank_.compute(dice_.random(1, 3'000'000));
+    if (rank_.rank() == plan_.failing_rank && ++plan_.reads_of_rank[rank_.rank()] == plan_.failing_read) {
+      plan_.has_fired = true;
+      return io_error("read", cat("in_", lead_), EIO);
+    }
+    scratch.bytes.resize(100);
+    std::vector<Index> extents(2), at(2);
+    for (std::size_t d = 0; d < 2; ++d) extents[d] = cut.upper[d] - cut.lower[d];
+    do {
+      const Index element = (cut.lower[0] + at[0]) * grid.shape[1] + cut.lower[1] + at[1];
+      const double number = value(std::string(1, static_cast<char>(place[1])), lead_, place[0], element);
+      if (type == ElementType::f32) {
+        const auto narrow = static_cast<float>(number);
+        std::memcpy(values, &narrow, sizeof narrow);
+      } else {
+        std::memcpy(values, &number, sizeof number);
+      }
+      values += size_of(type);
+    } while (layout::advance(at, extents));
+    return Index{0};
+  }
+  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+
+ private:
+  Plan& plan_;
+  SessionRank& rank_;
+  Scheduler& dice_;
+  std::int64_t lead_;
+};
+
+std::string path_of(std::int64_t lead) {
+  const std::string digits = cat(lead / hour);
+  return cat("in_", std::string(3 - digits.size(), '0'), digits);
+}
+
+/// One rank's way through the steps: every rank makes the same calls.
+struct Program {
+  Plan& plan;
+  Hearing& hearing;
+  std::uint64_t seed;
+  bool is_linear = false;
+  bool goes_forward = false;  // through all steps
+
+  void run(SessionRank& rank) {
+    Scheduler dice(seed * 1'000'003 + static_cast<std::uint64_t>(rank.rank()));
+    Scheduler common(seed * 7919);
+    const int me = rank.rank();
+    const auto group = rank.group(all_ranks(rank.ranks()));
+    if (!hearing.collective(me, "group", group.status())) return;
+    const auto opener = [&](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
+      return std::shared_ptr<const sources::Source>(
+          std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
+    };
+    auto stream = InputStream::open(
+        *group, "in_{lead:03h}",
+        cat("base=1970-01-01 prefetch=", common.random(0, 3), is_linear ? " between=linear" : ""), opener);
+    if (!hearing.collective(me, "open", stream.status())) return;
+    const streams::PlacedLayout placed{*layout::Layout::block(shape, rank.ranks()), 1, {2, 1}, {}, {}, false};
+    if (!hearing.collective(me, "define", (*stream)->define("t", &placed, 5, "levels=hybrid:3,1,2"))) return;
+    if (!hearing.collective(me, "define", (*stream)->define("v", &placed, 6, "levels=hybrid:2 name=u")))
+      return;
+    for (const std::int64_t lead : goes_forward ? plan.leads : std::vector<std::int64_t>())
+      do_step(rank, **stream, placed, lead, dice);
+    for (int step = 0; step < (goes_forward ? 0 : 6); ++step) {
+      std::int64_t lead = plan.leads[static_cast<std::size_t>(common.random(0, std::ssize(plan.leads) - 1))];
+      if (is_linear && common.once_in(2)) lead = common.random(plan.leads.front(), plan.leads.back());
+      if (common.once_in(4)) hearing.collective(me, "seek", (*stream)->seek(lead));
+      do_step(rank, **stream, placed, lead, dice);
+    }
+    hearing.collective(me, "close", (*stream)->close());
+  }
+
+  void do_step(SessionRank& rank, InputStream& stream, const streams::PlacedLayout& placed, std::int64_t lead,
+               Scheduler& dice) {
+    const layout::Box box = placed.layout.box(rank.rank());
+    const Index rows = box.upper[0] - box.lower[0] + 4, columns = box.upper[1] - box.lower[1] + 2;
+    std::vector<float> t(static_cast<std::size_t>(3 * rows * columns), -1);
+    std::vector<double> v(static_cast<std::size_t>(rows * columns), -1);
+    stream.begin(lead);
+    if (dice.once_in(3)) rank.compute(dice.random(1, 20'000'000));
+    stream.get("v", v.data(), nullptr);
+    stream.get("t", t.data(), nullptr);
+    if (!hearing.collective(rank.rank(), cat("end at ", lead), stream.end())) return;
+    const std::int64_t order[] = {2, 0, 1};
+    const bool is_empty = box.upper[0] <= box.lower[0] || box.upper[1] <= box.lower[1];
+    for (Index y = 0; y < rows && !is_empty; ++y) {
+      for (Index x = 0; x < columns; ++x) {
+        const Index gy = box.lower[0] + y - 2, gx = box.lower[1] + x - 1;
+        const bool inside = gy >= 0 && gy < shape[0] && gx >= 0 && gx < shape[1];
+        const auto place = static_cast<std::size_t>(y * columns + x);
+        check(v[place], inside, "u", lead, 1, gy * shape[1] + gx);
+        for (std::size_t l = 0; l < 3; ++l)
+          check(static_cast<double>(t[l * static_cast<std::size_t>(rows * columns) + place]), inside, "t",
+                lead, order[l], gy * shape[1] + gx);
+      }
+    }
+  }
+
+  void check(double got, bool inside, const std::string& field, std::int64_t lead, Index level,
+             Index element) {
+    double wanted = -1;
+    if (inside) {
+      const auto behind = std::ranges::lower_bound(plan.leads, lead);
+      wanted = value(field, *behind, level, element);
+      if (*behind != lead) {
+        const std::int64_t before = *std::prev(behind);
+        const double weight = static_cast<double>(lead - before) / static_cast<double>(*behind - before);
+        wanted = (1 - weight) * value(field, before, level, element) + weight * wanted;
+      }
+    }
+    if (std::abs(got - wanted) > 0.01)
+      hearing.wrong(
+          cat(field, " at ", lead, ", level ", level, ", element ", element, ": ", got, ", not ", wanted));
+  }
+};
+
+Job job_of(Plan& plan, Scheduler& dice, std::uint64_t seed) {
+  Job job;
+  const int ranks = static_cast<int>(dice.random(1, 12));
+  plan.ranks_per_node = static_cast<int>(dice.random(1, 5));
+  job.nodes = nodes_of(ranks, plan.ranks_per_node);
+  job.seed = seed;
+  std::int64_t lead = 0;
+  for (Index count = dice.random(2, 8); count > 0; --count, lead += dice.random(1, 6) * hour) {
+    plan.leads.push_back(lead);
+    EXPECT_TRUE(job.storage->open(path_of(lead), storage::OpenMode::create).is_ok());
+  }
+  return job;
+}
+
+Texts run_world(const Job& job, Plan& plan, Hearing& hearing, bool is_linear, bool goes_forward = false) {
+  SessionWorld world(job);
+  Program program{plan, hearing, job.seed, is_linear, goes_forward};
+  Texts stuck = world.run([&](SessionRank& rank) { program.run(rank); });
+  for (const Status& each : world.failures()) stuck.push_back(each.text());
+  return stuck;
+}
+
+TEST(sim_input, each_record_is_read_once_on_a_node) {
+  for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
+    Scheduler dice(seed * 104'729);
+    Plan plan;
+    const Job job = job_of(plan, dice, seed);
+    Hearing hearing(static_cast<int>(job.nodes.size()) * plan.ranks_per_node);
+    EXPECT_EQ(run_world(job, plan, hearing, false, true), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.wrong(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
+    for (const auto& [record, reads] : plan.reads) EXPECT_EQ(reads, 1) << record << ", seed " << seed;
+    EXPECT_FALSE(plan.reads.empty());
+    if (HasFailure()) return;
+  }
+}
+
+TEST(sim_input, each_rank_gets_its_part_with_halo_whatever_the_order_of_leads) {
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
+    Scheduler dice(seed * 104'729);
+    Plan plan;
+    const Job job = job_of(plan, dice, seed);
+    Hearing hearing(static_cast<int>(job.nodes.size()) * plan.ranks_per_node);
+    EXPECT_EQ(run_world(job, plan, hearing, seed % 2 == 0), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.wrong(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.disagreements(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
+    if (HasFailure()) return;
+  }
+}
+
+TEST(sim_input, a_read_that_fails_is_the_same_error_on_every_rank_and_nobody_waits_for_ever) {
+  int fired = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
+    Scheduler dice(seed * 104'729);
+    Plan plan;
+    const Job job = job_of(plan, dice, seed);
+    plan.failing_rank = 0;
+    plan.failing_read = static_cast<int>(dice.random(1, 20));
+    Hearing hearing(static_cast<int>(job.nodes.size()) * plan.ranks_per_node);
+    EXPECT_EQ(run_world(job, plan, hearing, seed % 2 == 0), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.wrong(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.disagreements(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.failures(), plan.has_fired ? 1 : 0) << "seed " << seed;
+    fired += plan.has_fired;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(fired, 0);
+}
+
+}  // namespace
+}  // namespace tailrace::sim

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "messages.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::sources {
+namespace {
+
+using test::file_of;
+using test::message;
+using test::small_points;
+using test::wave;
+using test::with;
+
+std::int64_t seconds(const std::string& time) {
+  return to_seconds(*parse_time(time, Calendar::proleptic_gregorian), Calendar::proleptic_gregorian);
+}
+
+Result<std::shared_ptr<const Source>> open_parts(const std::vector<ByteVector>& parts) {
+  return open(file_of("a.grib", parts), "a.grib", "");
+}
+
+/// Returns the one record of a file with one message.
+Record record_of(int edition, const codec::Keys& more) {
+  const auto source = open_parts({message(edition, with(more), wave(small_points))});
+  EXPECT_TRUE(source.is_ok()) << source.status().text();
+  return source.is_ok() ? (*source)->inventory().records.at(0) : Record();
+}
+
+TEST(grib_inventory, tells_names_levels_times_and_members) {
+  const codec::Keys time{{"dataDate", "20260301"}, {"dataTime", "0600"}};
+  const auto at = [&](codec::Keys more) {
+    more.insert(more.begin(), time.begin(), time.end());
+    return more;
+  };
+  for (const int edition : {1, 2}) {
+    SCOPED_TRACE(edition);
+    const Record t = record_of(
+        edition, at({{"shortName", "t"}, {"typeOfLevel", "isobaricInhPa"}, {"level", "850"}, {"step", "9"}}));
+    EXPECT_EQ(t.field, "t");
+    EXPECT_EQ(t.level_type, "isobaricInhPa");
+    EXPECT_EQ(t.level, 850);
+    EXPECT_EQ(t.reference, seconds("2026-03-01T06:00Z"));
+    EXPECT_EQ(t.valid, seconds("2026-03-01T15:00Z"));
+    EXPECT_EQ(t.member, -1);
+    const Record wind = record_of(
+        edition,
+        at({{"typeOfLevel", "heightAboveGround"}, {"level", "10"}, {"shortName", "10u"}, {"step", "0"}}));
+    EXPECT_EQ(wind.field, "10u");
+    EXPECT_EQ(wind.level_type, "heightAboveGround");
+    EXPECT_EQ(wind.level, 10);
+    EXPECT_EQ(wind.valid, wind.reference);
+    const codec::Keys accumulated{edition == 1
+                                      ? codec::Keys::value_type{"stepType", "accum"}
+                                      : codec::Keys::value_type{"productDefinitionTemplateNumber", "8"},
+                                  {"shortName", "tp"},
+                                  {"stepRange", "6-12"}};
+    const Record rain = record_of(edition, at(accumulated));
+    EXPECT_EQ(rain.field, "tp");
+    EXPECT_EQ(rain.valid, seconds("2026-03-01T18:00Z"));
+    const Record hybrid =
+        record_of(edition, at({{"shortName", "q"}, {"typeOfLevel", "hybrid"}, {"level", "61"}}));
+    EXPECT_EQ(hybrid.level_type, "hybrid");
+    EXPECT_EQ(hybrid.level, 61);
+  }
+  const Record low = record_of(2, at({{"shortName", "t"}, {"typeOfLevel", "isobaricInPa"}, {"level", "50"}}));
+  EXPECT_EQ(low.level_type, "isobaricInhPa");
+  EXPECT_EQ(low.level, 0.5);
+  const Record minutes =
+      record_of(2, at({{"indicatorOfUnitOfTimeRange", "0"}, {"forecastTime", "90"}, {"shortName", "t"}}));
+  EXPECT_EQ(minutes.valid - minutes.reference, 90 * 60);
+  const Record member = record_of(2, at({{"productDefinitionTemplateNumber", "1"},
+                                         {"shortName", "t"},
+                                         {"numberOfForecastsInEnsemble", "20"},
+                                         {"perturbationNumber", "7"}}));
+  EXPECT_EQ(member.member, 7);
+  const Record own =
+      record_of(2, at({{"discipline", "0"}, {"parameterCategory", "191"}, {"parameterNumber", "77"}}));
+  EXPECT_EQ(own.field, "0.191.77");
+}
+
+TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
+  const ByteVector first = message(1, with({{"shortName", "t"}}), wave(small_points));
+  const ByteVector second = message(2, with({{"shortName", "q"}}), wave(small_points));
+  const ByteVector third = message(2, {{"shortName", "t"}}, wave(496));  // another grid
+  const ByteVector zeros(5000), text(80, std::byte{'x'});
+  const auto source = open_parts({text, first, zeros, second, text, third, zeros});
+  EXPECT_FALSE(source.is_ok());  // a bulletin's line is shorter than what is looked at first
+  const auto found =
+      open_parts({{text.begin(), text.begin() + 30}, first, zeros, second, text, third, zeros});
+  ASSERT_TRUE(found.is_ok()) << found.status().text();
+  const Inventory& inventory = (*found)->inventory();
+  ASSERT_EQ(inventory.records.size(), 3U);
+  EXPECT_EQ(inventory.format, "GRIB");
+  EXPECT_EQ(inventory.records[0].place, (Place{30, static_cast<Bytes>(first.size()), 0, 0}));
+  EXPECT_EQ(inventory.records[1].field, "q");
+  EXPECT_EQ(inventory.records[2].place[0],
+            30 + static_cast<Bytes>(first.size() + zeros.size() + second.size() + text.size()));
+  ASSERT_EQ(inventory.grids.size(), 3U);  // the editions write their grids differently
+  EXPECT_NE(inventory.records[1].grid, inventory.records[2].grid);
+  for (const Record& record : inventory.records) {
+    const auto values = test::read_all<double>(**found, record);
+    EXPECT_TRUE(values.missing.is_ok()) << values.missing.status().text();
+  }
+}
+
+TEST(grib_inventory, refuses_other_files) {
+  const auto text = open_parts({ByteVector(100, std::byte{'x'})});
+  EXPECT_EQ(text.status().code(), Code::format);
+  EXPECT_NE(text.status().text().find("78 78 78"), std::string::npos) << text.status().text();
+  const auto none = open(storage::memory_target(), "none.grib", "");
+  EXPECT_EQ(none.status().code(), Code::io);
+  EXPECT_NE(none.status().text().find("none.grib"), std::string::npos) << none.status().text();
+  EXPECT_EQ(open_parts({}).status().code(), Code::format);
+}
+
+}  // namespace
+}  // namespace tailrace::sources

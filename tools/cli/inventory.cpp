@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "inventory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "base/settings.hpp"
+#include "base/shape_text.hpp"
+#include "base/text.hpp"
+#include "commands.hpp"
+#include "compat/environment.hpp"
+#include "sources/kept.hpp"
+
+#if TAILRACE_HAVE_JSON
+#include <nlohmann/json.hpp>
+#endif
+
+namespace tailrace::cli {
+namespace {
+
+using sources::FrontEnd;
+using sources::Inventory;
+using sources::Opening;
+using sources::Record;
+
+/// The records of a field on one type of level and one grid.
+struct Shown {
+  std::set<double> levels;
+  std::set<int> members;
+  std::int64_t records = 0;
+};
+
+std::string time_text(std::int64_t seconds, Calendar calendar) {
+  return format_time(from_seconds(seconds, calendar));
+}
+
+/// "850", "1..1000 (37)"
+std::string levels_text(const std::set<double>& levels) {
+  if (levels.size() == 1) return cat(*levels.begin());
+  return cat(*levels.begin(), "..", *levels.rbegin(), " (", levels.size(), ")");
+}
+
+std::string members_text(const std::set<int>& members) {
+  if (members.size() == 1) return *members.begin() < 0 ? "" : cat("  member ", *members.begin());
+  return cat("  ", counted(members.size(), "member"));
+}
+
+std::string steps_text(const Inventory& inventory) {
+  std::set<std::int64_t> times;
+  for (const Record& record : inventory.records) times.insert(record.valid);
+  if (times.empty()) return "no step";
+  std::string text = cat(counted(times.size(), "step"), ", ", time_text(*times.begin(), inventory.calendar));
+  if (times.size() > 1) text += cat(" to ", time_text(*times.rbegin(), inventory.calendar));
+  return text;
+}
+
+void print_text(const std::string& path, const Inventory& inventory, bool records) {
+  std::map<std::tuple<std::string, std::string, int>, Shown> fields;
+  for (const Record& record : inventory.records) {
+    Shown& shown = fields[{record.field, record.level_type, record.grid}];
+    shown.levels.insert(record.level);
+    shown.members.insert(record.member);
+    ++shown.records;
+  }
+  std::string out = cat(path, ": ", inventory.format, ", ", counted(inventory.records.size(), "record"), "\n",
+                        steps_text(inventory), " (", name_of(inventory.calendar), ")\n");
+  for (const auto& [key, shown] : fields) {
+    const auto& [field, level_type, grid] = key;
+    const std::vector<Index>& shape = inventory.grids[static_cast<std::size_t>(grid)].shape;
+    out += cat(field, "  ", level_type.empty() ? "?" : level_type, " ", levels_text(shown.levels), "  ",
+               extents(shape), members_text(shown.members), "  ", counted(shown.records, "record"), "\n");
+  }
+  for (const Record& record : inventory.records) {
+    if (!records) break;
+    out += cat("  ", record.field, "  ", record.level_type, " ", record.level, "  ",
+               time_text(record.valid, inventory.calendar), "  at ", record.place[0], " ", record.place[1],
+               " ", record.place[2], " ", record.place[3], "\n");
+  }
+  std::fputs(out.c_str(), stdout);
+}
+
+#if TAILRACE_HAVE_JSON
+
+int print_json(const std::string& path, const Inventory& inventory) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"file", path},
+            {"format", inventory.format},
+            {"calendar", name_of(inventory.calendar)},
+            {"grids", Json::array()},
+            {"records", Json::array()}};
+  for (const sources::Grid& grid : inventory.grids) {
+    Json keys = Json::object();
+    for (const auto& [key, value] : grid.keys) keys[key] = value;
+    json["grids"].push_back({{"shape", grid.shape}, {"keys", keys}});
+  }
+  for (const Record& record : inventory.records) {
+    json["records"].push_back({{"field", record.field},
+                               {"level_type", record.level_type},
+                               {"level", record.level},
+                               {"valid", time_text(record.valid, inventory.calendar)},
+                               {"reference", time_text(record.reference, inventory.calendar)},
+                               {"member", record.member < 0 ? Json() : Json(record.member)},
+                               {"grid", record.grid},
+                               {"place", record.place}});
+  }
+  std::puts(json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+  return Exit::done;
+}
+
+#else
+
+int print_json(const std::string&, const Inventory&) {
+  return report("index",
+                {Code::unsupported, "--json needs JSON, and this tailrace was built without nlohmann-json"});
+}
+
+#endif
+
+/// A file of no known format is no mistake in the command line.
+int report_file(const Status& status) {
+  const int exit = report("index", status);
+  return status.code() == Code::format ? Exit::failed : exit;
+}
+
+/// Returns the directory of the setting TAILRACE_CACHE.
+Result<std::string> cache_of_environment() {
+  const Result<Settings> settings = Settings::read("", compat::environment());
+  TR_TRY(settings.status());
+  return sources::cache_directory(settings->cache);
+}
+
+/// Prints on a terminal, every second, how far a scan has come.
+sources::Progress progress_on_terminal(const std::string& file) {
+  if (::isatty(STDERR_FILENO) == 0) return {};
+  const auto begin = std::chrono::steady_clock::now();
+  return [file, last = begin](Bytes done, Bytes of) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::seconds(1)) return;
+    last = now;
+    const std::string line = cat("\r", file, ": ", size_text(done), " of ", size_text(of));
+    std::fputs(line.c_str(), stderr);
+    std::fputs(done == of ? "\n" : "", stderr);
+  };
+}
+
+/// Opens a file. One that has just changed is opened again once further changes would show.
+Result<Opening> look_at_settled(const std::shared_ptr<storage::Target>& target, const std::string& file) {
+  Result<Opening> opening = sources::look_at(target, file);
+  if (!opening.is_ok() || !opening->identity || storage::shows_changes(*opening->identity)) return opening;
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  return sources::look_at(target, file);
+}
+
+Status build_one(const std::shared_ptr<storage::Target>& target, const std::string& file,
+                 const std::string& cache) {
+  Result<Opening> opening = look_at_settled(target, file);
+  TR_TRY(opening.status());
+  if (opening->index != nullptr) {
+    std::printf("%s: has the index of the stream that wrote it, and needs no inventory\n", file.c_str());
+    return {};
+  }
+  opening->progress = progress_on_terminal(file);
+  const Result<const FrontEnd*> front_end = sources::front_end_of(*opening);
+  TR_TRY(front_end.status());
+  const Result<Inventory> inventory = (*front_end)->scan(*opening);
+  TR_TRY(inventory.status());
+  const Result<std::string> place =
+      cache.empty() ? Result<std::string>(sources::beside(file)) : sources::place_in(cache, file);
+  TR_TRY(place.status());
+  TR_TRY(cache.empty() ? sources::keep(*opening, *inventory, *place)
+                       : sources::keep_in(cache, *opening, *inventory));
+  print_text(file, *inventory, false);
+  std::printf("kept as %s\n", place->c_str());
+  return {};
+}
+
+}  // namespace
+
+int print_inventory(const std::shared_ptr<storage::Target>& target, const std::string& file,
+                    const InventoryRequest& request) {
+  const Result<std::string> cache = cache_of_environment();
+  if (!cache.is_ok()) return report("index", cache.status());
+  const auto source = sources::open(target, file, *cache);
+  if (!source.is_ok()) return report_file(source.status());
+  if (request.json) return print_json(file, (*source)->inventory());
+  print_text(file, (*source)->inventory(), request.records);
+  return Exit::done;
+}
+
+int build_inventories(const std::shared_ptr<storage::Target>& target, const std::vector<std::string>& files,
+                      bool beside) {
+  const Result<std::string> cache = beside ? Result<std::string>("") : cache_of_environment();
+  if (!cache.is_ok()) return report("index", cache.status());
+  if (cache->empty() && !beside)
+    return report("index", {Code::settings,
+                            "TAILRACE_CACHE=none keeps no inventories; give a directory there, or "
+                            "--beside"});
+  int exit = Exit::done;
+  for (const std::string& file : files) {
+    const Status status = build_one(target, file, *cache);
+    if (!status.is_ok()) exit = report_file(status);
+  }
+  return exit;
+}
+
+}  // namespace tailrace::cli

@@ -216,7 +216,7 @@ class Layout {
   int ndims_ = 0;
 };
 
-/// Time-ordered fields in a standard format.
+/// Time-ordered fields in a standard format, written or read.
 class Stream {
  public:
   Stream() = default;
@@ -227,6 +227,8 @@ class Stream {
   }
 
   static Result<Stream> create(const std::string& pattern, const Options& options);
+  /// Opens files for reading: define, begin, get, end, seek, close.
+  static Result<Stream> open(const std::string& pattern, const Options& options = {});
   [[nodiscard]] Status define(const std::string& field, const Layout& layout, Type type,
                               const Options& options = {}) {
     return Status(tr_stream_define(handle_, field.c_str(), layout.c_handle(), static_cast<int>(type),
@@ -246,6 +248,14 @@ class Stream {
   /// contiguous.
   template <typename T>
   Kept put(const std::string& field, const T* data, const Indices& extents, const Indices& strides = {});
+  /// Fills an array allocated as layout and definition say.
+  Kept get(const std::string& field, void* data) { return Kept(tr_stream_get(handle_, field.c_str(), data)); }
+  /// Fills an array of this type and shape, as the put above reads one.
+  template <typename T>
+  Kept get(const std::string& field, T* data, const Indices& extents, const Indices& strides = {});
+  [[nodiscard]] Status seek(std::int64_t lead_seconds) {
+    return Status(tr_stream_seek(handle_, lead_seconds));
+  }
   [[nodiscard]] Status end() { return Status(tr_stream_end(handle_)); }
   [[nodiscard]] Status wait(Event event) { return Status(tr_stream_wait(handle_, static_cast<int>(event))); }
   [[nodiscard]] Status close() { return Status(tr_stream_close(&handle_)); }

@@ -9,12 +9,12 @@
 ! Shapes, indices and arrays are as Fortran has them: first index fastest, indices from 1. Each subroutine
 ! is documented in tailrace.h under the same verb. `ierr` is optional everywhere:
 !   collective calls (the same verdict on every rank)   absent: compute rank 0 prints the text, all stop
-!   begin, put and item, inside a bracket               absent: nothing; the error is kept for `end`
+!   begin, put, get and item, inside a bracket          absent: nothing; the error is kept for `end`
 !   other local calls                                   absent: this rank prints the text and stops
 !
 ! An array given to `put` is read before put returns, sections with strides included: it may be an expression,
-! and a variable may change at once, with and without servers. A variable given to a checkpoint's `item` is read or
-! filled in `end`.
+! and a variable may change at once, with and without servers. An array given to `get` is filled when get
+! returns. A variable given to a checkpoint's `item` is read or filled in `end`.
 
 ! Joins two names. gfortran preprocesses in traditional mode, which has no ## operator.
 #if defined(__GFORTRAN__)
@@ -115,10 +115,14 @@ module tailrace
     type(c_ptr) :: handle = c_null_ptr
   contains
     procedure :: create => stream_create
+    procedure :: open => stream_open
     procedure :: define => stream_define
     procedure, private :: begin_i4, begin_i8
     generic :: begin => begin_i4, begin_i8
+    procedure, private :: stream_seek_i4, stream_seek_i8
+    generic :: seek => stream_seek_i4, stream_seek_i8
     procedure :: put_address => stream_put_address
+    procedure :: get_address => stream_get_address
     procedure :: end => stream_end
     procedure :: wait => stream_wait
     procedure :: close => stream_close
@@ -145,6 +149,12 @@ module tailrace
 #undef TR_TAG
 #define TR_TAG c128
 #include "parts/put_bindings.inc"
+#undef TR_TAG
+#define TR_TAG f32
+#include "parts/get_bindings.inc"
+#undef TR_TAG
+#define TR_TAG f64
+#include "parts/get_bindings.inc"
 #undef TR_TAG
   end type
 
@@ -363,6 +373,27 @@ contains
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
   end subroutine
 
+  !> Files that are read: tr_stream_open. `define` takes the same arguments as for output; accuracy, coefficients
+  !> and others that only writing needs have no effect.
+  subroutine stream_open(self, pattern, base, calendar, member, prefetch, between, follow, timeout, options, ierr)
+    class(tr_stream), intent(inout) :: self
+    character(*), intent(in) :: pattern
+    character(*), intent(in), optional :: base, calendar, between, follow, timeout, options
+    class(*), intent(in), optional :: member, prefetch
+    integer, intent(out), optional :: ierr
+    character(:), allocatable :: all
+    all = ''
+    call add(all, 'base', base)
+    call add(all, 'calendar', calendar)
+    call add_number(all, 'member', member)
+    call add_number(all, 'prefetch', prefetch)
+    call add(all, 'between', between)
+    call add(all, 'follow', follow)
+    call add(all, 'timeout', timeout)
+    call append(all, options)
+    call settle(c_open(to_c(pattern), to_c(all), self%handle), ierr)
+  end subroutine
+
   !> `level_dim` is the dimension of the array that counts the levels, from 1 (absent: the last). `type`:
   !> absent means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means
   !> 0.01).
@@ -444,27 +475,55 @@ contains
     call keep(c_put(self%handle, to_c(name), base), ierr)
   end subroutine
 
-  ! Hands an array to the library: extents and strides are turned into C order here. A stride that no element
-  ! uses (extent 0 or 1) gets the value of a contiguous array, so that the library still sees a regular one.
-  subroutine put_described(stream, name, type, element_bytes, base, extents, strides, ierr)
-    type(c_ptr), intent(in) :: stream, base
+  !> Local. As get, for an array known only by its address, allocated as layout and definition say.
+  subroutine stream_get_address(self, name, base, ierr)
+    class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
-    integer, intent(in) :: type
-    integer(int64), intent(in) :: element_bytes, extents(:)
-    integer(int64), intent(inout) :: strides(:)
+    type(c_ptr), intent(in) :: base
     integer, intent(out), optional :: ierr
-    integer :: d, n
-    integer(int64) :: natural, c_extents(size(extents)), c_strides(size(extents))
-    n = size(extents)
+    call keep(c_get(self%handle, to_c(name), base), ierr)
+  end subroutine
+
+  ! Turns extents and strides into C order. A stride that no element uses (extent 0 or 1) gets the value of a
+  ! contiguous array, so that the library still sees a regular one.
+  subroutine turn(element_bytes, extents, strides)
+    integer(int64), intent(in) :: element_bytes
+    integer(int64), intent(inout) :: extents(:), strides(:)
+    integer :: d
+    integer(int64) :: natural
     natural = element_bytes
     do d = 1, size(extents)
       if (extents(d) <= 1 .or. any(extents == 0)) strides(d) = natural
       natural = strides(d) * max(extents(d), 1_int64)
     end do
-    c_extents = extents(n:1:-1)
-    c_strides = strides(n:1:-1)
-    call keep(c_put_array(stream, to_c(name), base, int(type, c_int), int(n, c_int), &
-                          c_extents, c_strides), ierr)
+    extents = extents(size(extents):1:-1)
+    strides = strides(size(strides):1:-1)
+  end subroutine
+
+  ! Hands an array to the library.
+  subroutine put_described(stream, name, type, element_bytes, base, extents, strides, ierr)
+    type(c_ptr), intent(in) :: stream, base
+    character(*), intent(in) :: name
+    integer, intent(in) :: type
+    integer(int64), intent(in) :: element_bytes
+    integer(int64), intent(inout) :: extents(:), strides(:)
+    integer, intent(out), optional :: ierr
+    call turn(element_bytes, extents, strides)
+    call keep(c_put_array(stream, to_c(name), base, int(type, c_int), int(size(extents), c_int), &
+                          extents, strides), ierr)
+  end subroutine
+
+  ! Has the library fill an array.
+  subroutine get_described(stream, name, type, element_bytes, base, extents, strides, ierr)
+    type(c_ptr), intent(in) :: stream, base
+    character(*), intent(in) :: name
+    integer, intent(in) :: type
+    integer(int64), intent(in) :: element_bytes
+    integer(int64), intent(inout) :: extents(:), strides(:)
+    integer, intent(out), optional :: ierr
+    call turn(element_bytes, extents, strides)
+    call keep(c_get_array(stream, to_c(name), base, int(type, c_int), int(size(extents), c_int), &
+                          extents, strides), ierr)
   end subroutine
 
   integer(int64) function address(pointer)
@@ -512,6 +571,17 @@ contains
 #define TR_CODE TR_C128
 #define TR_BYTES 16_int64
 #include "parts/put_kind.inc"
+
+#define TR_TAG f32
+#define TR_TYPE real(real32)
+#define TR_CODE TR_F32
+#define TR_BYTES 4_int64
+#include "parts/get_kind.inc"
+#define TR_TAG f64
+#define TR_TYPE real(real64)
+#define TR_CODE TR_F64
+#define TR_BYTES 8_int64
+#include "parts/get_kind.inc"
 
   ! Files.
 

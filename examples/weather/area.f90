@@ -1,39 +1,49 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 ! The model's piece of the globe: the North Atlantic and Europe on a rotated latitude-longitude grid. The
-! rotated equator runs through the middle of the area, so that the cells are nearly square.
+! rotated equator runs through the middle of the area, so that the cells are nearly square. The nested area is
+! Europe: a part of the same rotated grid, half as wide and half as high.
 module area
   use, intrinsic :: iso_fortran_env, only: real64
   implicit none
   private
   public :: dp, pi, gravity, earth_radius, earth_rotation
   public :: area_setup, print_grid, grid_keys, rotated_longitude, rotated_latitude, true_position, east_in_grid
-  public :: width_degrees, height_degrees, middle_latitude, middle_longitude, dx_degrees, dy_degrees
+  public :: middle_latitude, middle_longitude, dx_degrees, dy_degrees
 
   integer, parameter :: dp = real64
   real(dp), parameter :: pi = 3.141592653589793_dp
   real(dp), parameter :: gravity = 9.80665_dp, earth_radius = 6371229.0_dp, earth_rotation = 7.292e-5_dp
-  real(dp), parameter :: width_degrees = 93.6_dp, height_degrees = 75.6_dp
+  real(dp), parameter :: full_width = 93.6_dp, full_height = 75.6_dp                 ! degrees
+  real(dp), parameter :: nested_width = 0.5_dp * full_width, nested_height = 0.5_dp * full_height
+  real(dp), parameter :: nested_west = -8.0_dp, nested_south = -22.0_dp              ! rotated degrees
   real(dp), parameter :: middle_latitude = 50.0_dp, middle_longitude = -18.0_dp
   real(dp), parameter :: radian = pi / 180.0_dp
   real(dp) :: dx_degrees = 1.0_dp, dy_degrees = 1.0_dp
+  integer :: columns = 0, rows = 0
+  real(dp) :: west_edge = 0.0_dp, south_edge = 0.0_dp                                ! rotated degrees
 
 contains
 
-  subroutine area_setup(nx, ny)
+  subroutine area_setup(nx, ny, nested)
     integer, intent(in) :: nx, ny
-    dx_degrees = width_degrees / nx
-    dy_degrees = height_degrees / ny
+    logical, intent(in) :: nested
+    dx_degrees = merge(nested_width, full_width, nested) / nx
+    dy_degrees = merge(nested_height, full_height, nested) / ny
+    west_edge = merge(nested_west, -0.5_dp * full_width, nested)
+    south_edge = merge(nested_south, -0.5_dp * full_height, nested)
+    columns = nx
+    rows = ny
   end subroutine
 
   ! Radians at global column x and row y; x = i is the centre of column i, x = i + 0.5 its eastern face.
   elemental real(dp) function rotated_longitude(x)
     real(dp), intent(in) :: x
-    rotated_longitude = radian * (-0.5_dp * width_degrees + (x - 0.5_dp) * dx_degrees)
+    rotated_longitude = radian * (west_edge + (x - 0.5_dp) * dx_degrees)
   end function
 
   elemental real(dp) function rotated_latitude(y)
     real(dp), intent(in) :: y
-    rotated_latitude = radian * (-0.5_dp * height_degrees + (y - 0.5_dp) * dy_degrees)
+    rotated_latitude = radian * (south_edge + (y - 0.5_dp) * dy_degrees)
   end function
 
   ! Geographic longitude and latitude, in radians, of the point with rotated coordinates rlon, rlat.
@@ -72,10 +82,10 @@ contains
   function grid_keys() result(keys)
     character(:), allocatable :: keys
     keys = 'gridType=rotated_ll, jScansPositively=1, uvRelativeToGrid=1, ' // &
-      'latitudeOfFirstGridPointInDegrees=' // degrees(-0.5_dp * (height_degrees - dy_degrees)) // &
-      ', latitudeOfLastGridPointInDegrees=' // degrees(0.5_dp * (height_degrees - dy_degrees)) // &
-      ', longitudeOfFirstGridPointInDegrees=' // degrees(-0.5_dp * (width_degrees - dx_degrees)) // &
-      ', longitudeOfLastGridPointInDegrees=' // degrees(0.5_dp * (width_degrees - dx_degrees)) // &
+      'latitudeOfFirstGridPointInDegrees=' // degrees(rotated_latitude(1.0_dp) / radian) // &
+      ', latitudeOfLastGridPointInDegrees=' // degrees(rotated_latitude(real(rows, dp)) / radian) // &
+      ', longitudeOfFirstGridPointInDegrees=' // degrees(rotated_longitude(1.0_dp) / radian) // &
+      ', longitudeOfLastGridPointInDegrees=' // degrees(rotated_longitude(real(columns, dp)) / radian) // &
       ', latitudeOfSouthernPoleInDegrees=' // degrees(middle_latitude - 90.0_dp) // &
       ', longitudeOfSouthernPoleInDegrees=' // degrees(middle_longitude)
   end function
@@ -89,9 +99,10 @@ contains
   end function
 
   ! The grid as a description for cdo, to standard output.
-  subroutine print_grid(nx, ny)
+  subroutine print_grid(nx, ny, nested)
     integer, intent(in) :: nx, ny
-    call area_setup(nx, ny)
+    logical, intent(in) :: nested
+    call area_setup(nx, ny, nested)
     print '(a)', 'gridtype = projection'
     print '(a,i0)', 'xsize = ', nx
     print '(a,i0)', 'ysize = ', ny

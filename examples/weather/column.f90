@@ -7,11 +7,11 @@ module column
   use, intrinsic :: iso_fortran_env, only: real32
   use area,     only: dp, gravity, rotated_longitude, rotated_latitude, east_in_grid
   use domain,   only: nx, ny, ilo, ihi, jlo, jhi, halo
-  use dynamics, only: state, rim, ground, vorticity, divergence, cell_width, cell_height, jet_depth
+  use dynamics, only: state, rim, ground, vorticity, divergence, cell_width, cell_height, calm_height
   implicit none
   private
-  public :: column_setup, gather_rain, diagnose_surface, diagnose_levels
-  public :: t, u, v, surface_pressure, precipitation, height_500, half_a, half_b, rain
+  public :: column_setup, gather_rain, diagnose_surface, diagnose_levels, diagnose_winds
+  public :: t, u, v, surface_pressure, precipitation, height_500, u_500, v_500, half_a, half_b, rain
 
   real(dp), parameter :: lapse = 0.0065_dp, gas = 287.05_dp, kappa = gas * lapse / gravity
   real(dp), parameter :: level_500 = 50000.0_dp, standard = 101300.0_dp        ! Pa
@@ -21,6 +21,7 @@ module column
   real(real32), allocatable :: surface_pressure(:,:)            ! Pa
   real(real32), allocatable :: precipitation(:,:)               ! kg/m2 since the start
   real(real32), allocatable :: height_500(:,:)                  ! m
+  real(real32), allocatable :: u_500(:,:), v_500(:,:)           ! m/s, of the shallow-water layer
   real(dp), allocatable, target :: rain(:,:)
   real(dp), allocatable :: north_x(:,:), north_y(:,:), sea_level_pressure(:,:), warmth(:,:)
   integer :: levels = 0
@@ -46,9 +47,11 @@ contains
     u = 0.0_real32
     v = 0.0_real32
     allocate(surface_pressure(ilo-halo:ihi+halo, jlo-halo:jhi+halo), source=0.0_real32)
-    allocate(precipitation, height_500, mold=surface_pressure)
+    allocate(precipitation, height_500, u_500, v_500, mold=surface_pressure)
     precipitation = 0.0_real32
     height_500 = 0.0_real32
+    u_500 = 0.0_real32
+    v_500 = 0.0_real32
     allocate(rain(ilo:ihi, jlo:jhi), source=0.0_dp)
     allocate(north_x, north_y, sea_level_pressure, warmth, mold=rain)
     do j = jlo, jhi
@@ -76,7 +79,7 @@ contains
     do j = jlo, jhi
       do i = ilo, ihi
         height = state%h(i,j) + ground(i,j)
-        calm = jet_depth(i, j)
+        calm = calm_height(i,j)
         sea_level_pressure(i,j) = standard + 6.5_dp * (height - calm) + 1.2_dp * (calm - 5500.0_dp)
         call wind_at(i, j, wind_x, wind_y)
         warmth(i,j) = gravity * height / (gas * log(sea_level_pressure(i,j) / level_500)) + 0.5_dp * lapse * height &
@@ -115,6 +118,19 @@ contains
         surface_pressure(i,j) = real(pressure_at_ground(i, j), real32)
         precipitation(i,j) = real(rain(i,j), real32)
         height_500(i,j) = real(state%h(i,j) + ground(i,j), real32)
+      end do
+    end do
+  end subroutine
+
+  ! The wind that carries the 500 hPa surface along, at the centres of cells.
+  subroutine diagnose_winds()
+    integer :: i, j
+    real(dp) :: wind_x, wind_y
+    do j = jlo, jhi
+      do i = ilo, ihi
+        call wind_at(i, j, wind_x, wind_y)
+        u_500(i,j) = real(wind_x, real32)
+        v_500(i,j) = real(wind_y, real32)
       end do
     end do
   end subroutine

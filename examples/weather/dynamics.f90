@@ -1,7 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 ! The shallow-water equations on a C-grid: Sadourny's scheme that conserves potential enstrophy, three-stage
 ! Runge-Kutta steps (Wicker and Skamarock), a fourth-order diffusion against grid-scale noise, and a
-! relaxation towards the jet in the outermost cells (Davies). The height field stands for that of the 500 hPa surface.
+! relaxation in the outermost cells (Davies): towards the jet, or in a nested forecast towards that of the area
+! around it. The height field stands for that of the 500 hPa surface.
 !
 ! Each value is computed by one expression from values at fixed neighbours, and nothing is summed over
 ! ranks: the result is the same bits for any number of ranks.
@@ -12,7 +13,7 @@ module dynamics
   implicit none
   private
   public :: dynamics_setup, advance, time_step, state, ground, rim, cell_width, cell_height
-  public :: vorticity, divergence, jet_depth
+  public :: vorticity, divergence, calm_height, hold_boundary
 
   real(dp), parameter :: damping_steps = 25.0_dp     ! e-folding of the shortest wave, in steps
   integer, parameter  :: rim = 10                    ! cells of relaxation
@@ -21,6 +22,7 @@ module dynamics
   type(state_type), target :: state
   type(state_type) :: stage, boundary, slow
   real(dp), allocatable :: ground(:,:)               ! m
+  real(dp), allocatable :: calm_height(:,:)          ! m, of the jet alone: the height that a calm day would show
   real(dp), allocatable :: coriolis(:,:)             ! at the north-eastern corner of a cell
   real(dp), allocatable :: cell_width(:), face_width(:)  ! m, of cells and of their northern faces, by row
   real(dp) :: cell_height = 0.0_dp
@@ -38,7 +40,7 @@ contains
     call stage%allocate()
     call boundary%allocate()
     call slow%allocate()
-    allocate(pull, coriolis, flux_x, flux_y, potential_vorticity, energy, mold=state%h)
+    allocate(calm_height, pull, coriolis, flux_x, flux_y, potential_vorticity, energy, mold=state%h)
     flux_x = 0.0_dp
     flux_y = 0.0_dp
     potential_vorticity = 0.0_dp
@@ -82,13 +84,30 @@ contains
       end do
     end do
     stage = state
+    calm_height(:,:) = boundary%h + ground
   end subroutine
 
-  ! The depth that the jet alone has at a cell, ground included: the height that a calm day would show.
-  real(dp) function jet_depth(i, j)
-    integer, intent(in) :: i, j
-    jet_depth = boundary%h(i,j) + ground(i,j)
-  end function
+  ! Sets what the rims are pulled to, from heights and winds at the centres of cells, halo included. Halo points
+  ! outside of the grid become the boundary themselves.
+  subroutine hold_boundary(height, wind_x, wind_y)
+    real(dp), intent(in), dimension(ilo-halo:, jlo-halo:) :: height, wind_x, wind_y
+    integer :: i, j
+    do j = jlo - halo, jhi + halo
+      do i = ilo - halo, ihi + halo
+        boundary%h(i,j) = height(i,j) - ground(i,j)
+        ! The outermost faces have a centre on one side alone. Nothing that this rank computes depends on them.
+        boundary%u(i,j) = 0.5_dp * (wind_x(i,j) + wind_x(min(i + 1, ihi + halo),j))
+        boundary%v(i,j) = 0.5_dp * (wind_y(i,j) + wind_y(i,min(j + 1, jhi + halo)))
+        if (i >= 1 .and. i <= nx .and. j >= 1 .and. j <= ny) cycle
+        state%h(i,j) = boundary%h(i,j)
+        state%u(i,j) = boundary%u(i,j)
+        state%v(i,j) = boundary%v(i,j)
+        stage%h(i,j) = boundary%h(i,j)
+        stage%u(i,j) = boundary%u(i,j)
+        stage%v(i,j) = boundary%v(i,j)
+      end do
+    end do
+  end subroutine
 
   ! The longest step that divides the physics interval and keeps the fastest gravity wave, with a tenth to spare
   ! for what the flow adds, inside of the scheme's limit of sqrt(3) on a C-grid.

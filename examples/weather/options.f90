@@ -14,6 +14,9 @@ module options
     logical :: output = .true., help = .false., print_grid = .false.
     integer :: checkpoint_every = 0
     logical :: restart = .false.
+    logical :: nested = .false., in_memory = .false.
+    integer :: boundaries_every = -1, prefetch = 2    ! -1: not said
+    character(:), allocatable :: boundaries, follow, hook
   end type
 
 contains
@@ -27,6 +30,9 @@ contains
     chosen%out = '.'
     chosen%terrain = 'terrain.grib2'
     chosen%timings = ''
+    chosen%boundaries = ''
+    chosen%follow = ''
+    chosen%hook = ''
     problem = ''
     n = 1
     do while (n <= command_argument_count() .and. problem == '')
@@ -53,6 +59,20 @@ contains
           call value_of(n, name, number=chosen%checkpoint_every, problem=problem)
         case ('--restart')
           chosen%restart = .true.
+        case ('--nested')
+          chosen%nested = .true.
+        case ('--boundaries-every')
+          call value_of(n, name, number=chosen%boundaries_every, problem=problem)
+        case ('--hook')
+          call value_of(n, name, text=chosen%hook, problem=problem)
+        case ('--boundaries')
+          call value_of(n, name, text=chosen%boundaries, problem=problem)
+        case ('--boundaries-in-memory')
+          chosen%in_memory = .true.
+        case ('--prefetch')
+          call value_of(n, name, number=chosen%prefetch, problem=problem)
+        case ('--follow')
+          call value_of(n, name, text=chosen%follow, problem=problem)
         case ('--out')
           call value_of(n, name, text=chosen%out, problem=problem)
         case ('--terrain')
@@ -72,7 +92,22 @@ contains
           problem = 'unknown option "'//name//'"; see --help'
       end select
     end do
+    if (problem == '') call check_nesting(chosen, problem)
     if (problem == '') call check(chosen, problem)
+  end subroutine
+
+  ! Fills in what was not said, too.
+  subroutine check_nesting(chosen, problem)
+    type(options_type), intent(inout) :: chosen
+    character(:), allocatable, intent(inout) :: problem
+    logical :: reads
+    reads = chosen%boundaries /= '' .or. chosen%in_memory .or. chosen%follow /= '' .or. chosen%prefetch /= 2
+    if (reads .and. .not. chosen%nested) problem = '--boundaries, --boundaries-in-memory, --prefetch and --follow need --nested'
+    if (chosen%nested .and. chosen%hook /= '') problem = '--hook: a nested forecast writes no boundary files'
+    if (chosen%hook /= '' .and. chosen%boundaries_every <= 0) problem = '--hook needs --boundaries-every'
+    if (chosen%nested .and. chosen%boundaries_every == 0) problem = '--boundaries-every: at least 1 in a nested forecast'
+    if (chosen%boundaries == '') chosen%boundaries = chosen%out//'/bd_{base:%Y%m%d%H}+{lead:03h}.grib2'
+    if (chosen%boundaries_every == -1) chosen%boundaries_every = merge(3, 0, chosen%nested)
   end subroutine
 
   subroutine check(chosen, problem)
@@ -81,8 +116,8 @@ contains
     if (min(chosen%nx, chosen%ny) < 24) problem = '--size: at least 24x24 points, for the rims at the boundary'
     if (chosen%levels < 1) problem = '--levels: at least 1'
     if (chosen%hours < 1) problem = '--hours: at least 1'
-    if (min(chosen%output_every, chosen%surface_every, chosen%checkpoint_every) < 0) &
-      problem = '--output-every, --surface-every and --checkpoint-every: hours, 0 for never'
+    if (min(chosen%output_every, chosen%surface_every, chosen%checkpoint_every, chosen%boundaries_every) < 0) &
+      problem = '--output-every, --surface-every, --checkpoint-every and --boundaries-every: hours, 0 for never'
   end subroutine
 
   function argument(n) result(text)
@@ -160,7 +195,7 @@ contains
 
   subroutine print_help()
     integer :: n
-    character(*), parameter :: lines(50) = [character(110) :: &
+    character(*), parameter :: lines(65) = [character(116) :: &
       'weather: a shallow-water forecast for the North Atlantic and Europe over real orography, written to', &
       'GRIB2 or NetCDF files or Zarr stores through Tailrace.', &
       '', &
@@ -173,11 +208,18 @@ contains
       '  --surface-every H    hours between outputs of surface fields, in one file; 0: never (1)', &
       '  --checkpoint-every H hours between checkpoints, DIR/restart.0 and .1; 0: never    (0)', &
       '  --restart            go on from the newest checkpoint in DIR; from the start if there is none', &
+      '  --boundaries-every H hours between boundary files, outer_2026030100+000.grib2, ...; 0: none (0; nested: 3)', &
+      '  --hook COMMAND       run by the shell with each finished boundary file as $1      (none)', &
+      '  --nested             a forecast for Europe alone, half as wide and high, held to boundary files at its rims', &
+      '  --boundaries PATTERN the files that it reads        (DIR/bd_{base:%Y%m%d%H}+{lead:03h}.grib2)', &
+      '  --prefetch N         files that are read ahead                                    (2)', &
+      '  --follow DURATION    wait so long for each file that is not there yet, as 10m     (not at all)', &
+      '  --boundaries-in-memory  read all of them at the start', &
       '  --format FORMAT      grib2; cdf5: classic NetCDF with 64-bit sizes; netcdf4; zarr (grib2)', &
       '  --out DIR            where the files go; it must exist                            (.)', &
       '  --terrain FILE       GRIB2 message with the height of the ground on the model''s grid (terrain.grib2)', &
       '  --timings FILE       seconds per step and in output calls, as JSON                (not written)', &
-      '  --no-output          forecast only', &
+      '  --no-output          no files but those of --boundaries-every and --checkpoint-every', &
       '  --progress HOW       auto, bar, lines or none', &
       '  --quiet              the same as --progress none', &
       '  --print-grid         print the grid as a description for cdo, and end', &
@@ -203,6 +245,14 @@ contains
       '  # a forecast that may be killed, and gone on with on another number of ranks: the same files', &
       '  mpirun -n 4 weather --size 156x126 --hours 24 --checkpoint-every 3', &
       '  mpirun -n 3 weather --size 156x126 --hours 24 --checkpoint-every 3 --restart', &
+      '  # a nested forecast: boundaries from a run for the whole area, interpolated by cdo (nested.py does all of it)', &
+      '  mpirun -n 4 weather --size 156x126 --hours 24 --boundaries-every 3', &
+      '  weather --nested --size 156x126 --print-grid > nested.txt', &
+      '  cdo -f grb2 -setname,orog -remapbil,nested.txt -topo nested_terrain.grib2', &
+      '  for lead in 000 003 006 009 012 015 018 021 024; do', &
+      '    cdo -b 24 remapbil,nested.txt outer_2026030100+$lead.grib2 bd_2026030100+$lead.grib2; done', &
+      '  mkdir nested && mv bd_* nested', &
+      '  mpirun -n 4 weather --nested --size 156x126 --hours 24 --terrain nested_terrain.grib2 --out nested', &
       '  # the size of a regional model in operation', &
       '  weather --size 468x378 --print-grid > grid.txt', &
       '  cdo -f grb2 -setname,orog -remapbil,grid.txt -topo terrain.grib2', &

@@ -1,5 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! Everything that the model has to do with files. Nothing in here knows whether there are I/O servers.
+! All files that the model writes, and its checkpoints. Nothing in here knows whether there are I/O servers.
+! boundaries.f90 reads.
 module output
   use mpi_f08, only: MPI_Wtime
   use tailrace
@@ -10,13 +11,13 @@ module output
   implicit none
   private
   public :: output_layout, output_open, output_all, output_surface, output_close, output_seconds
-  public :: checkpoint_open, checkpoint_save
+  public :: output_open_boundaries, output_boundaries, checkpoint_open, checkpoint_save, base, grid
 
   character(*), parameter :: base = '2026-03-01T00:00Z'
   type(tr_layout) :: grid
-  type(tr_stream) :: full, surface
+  type(tr_stream) :: full, surface, outer
   type(tr_checkpoint) :: restart
-  logical :: writing = .false., saving = .false., lost = .false.
+  logical :: writing = .false., bounding = .false., saving = .false., lost = .false.
   real(dp) :: output_seconds = 0.0_dp      ! in calls of this module, since the start
 
 contains
@@ -26,6 +27,7 @@ contains
     integer, intent(in)  :: shape(2)
     integer, intent(out) :: lower(2), upper(2)
     call grid%block(shape, halo=[halo, halo])
+    call grid%georeference(keys=grid_keys())
     lower = grid%lower()
     upper = grid%upper()
   end subroutine
@@ -38,7 +40,6 @@ contains
     real(dp) :: since
     since = MPI_Wtime()
     writing = .true.
-    call grid%georeference(keys=grid_keys())
     if (ending == '.grib2') then
       packing = 'ccsds'
       ! No centre runs this model, so none is named: these are research products of its first version.
@@ -56,6 +57,22 @@ contains
     call surface%define('sp', grid, tr_surface(), accuracy=1.0)
     call surface%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
     call surface%define('gh', grid, tr_pressure(500), accuracy=0.1)
+    output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
+  ! Collective. The 500 hPa surface and its wind, to which a nested forecast holds its rims, in a file for each
+  ! lead. `hook`, if there is one, is run with each finished file.
+  subroutine output_open_boundaries(directory, hook)
+    character(*), intent(in) :: directory, hook
+    character(:), allocatable :: command               ! stays unallocated, absent, without a hook
+    real(dp) :: since
+    since = MPI_Wtime()
+    bounding = .true.
+    if (hook /= '') command = hook
+    call outer%create(directory//'/outer_{base:%Y%m%d%H}+{lead:03h}.grib2', base=base, packing='ccsds', hook=command)
+    call outer%define('gh', grid, tr_pressure(500), accuracy=0.001)
+    call outer%define('u',  grid, tr_pressure(500), accuracy=0.0001)
+    call outer%define('v',  grid, tr_pressure(500), accuracy=0.0001)
     output_seconds = output_seconds + (MPI_Wtime() - since)
   end subroutine
 
@@ -133,6 +150,21 @@ contains
     output_seconds = output_seconds + (MPI_Wtime() - since)
   end subroutine
 
+  subroutine output_boundaries(lead)
+    integer, intent(in) :: lead
+    integer  :: ierr
+    real(dp) :: since
+    if (.not. bounding) return
+    since = MPI_Wtime()
+    call outer%begin(lead=lead)
+    call outer%put('gh', height_500)
+    call outer%put('u', u_500)
+    call outer%put('v', v_500)
+    call outer%end(ierr)
+    call note(ierr)
+    output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
   ! A forecast whose output fails goes on: some of it may still reach the storage. `ierr` is the same on every rank.
   subroutine note(ierr)
     integer, intent(in) :: ierr
@@ -153,6 +185,11 @@ contains
       if (ierr /= 0) call tr_log(tr_error())
       lost = lost .or. ierr /= 0
       call surface%close(ierr)
+      if (ierr /= 0) call tr_log(tr_error())
+      lost = lost .or. ierr /= 0
+    end if
+    if (bounding) then
+      call outer%close(ierr)
       if (ierr /= 0) call tr_log(tr_error())
       lost = lost .or. ierr /= 0
     end if

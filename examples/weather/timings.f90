@@ -28,17 +28,18 @@ contains
   end subroutine
 
   ! Collective. `total` is the time from the first step until the files are closed, `closing` the part of it
-  ! to close them, `forecast` the time up to the last step. `written`: output was not switched off.
-  subroutine timings_write(file, time_step, levels, written, forecast, closing, total)
+  ! to close them, `forecast` the time up to the last step, `boundary` the time in calls that read boundaries, from
+  ! before the first step on. `written`: output was not switched off.
+  subroutine timings_write(file, time_step, levels, written, boundary, forecast, closing, total)
     character(*), intent(in) :: file
     integer, intent(in)  :: time_step, levels
     logical, intent(in)  :: written
-    real(dp), intent(in) :: forecast, closing, total
-    real(dp) :: mine(4), worst(4)
+    real(dp), intent(in) :: boundary, forecast, closing, total
+    real(dp) :: mine(5), worst(5)
     integer  :: unit, status, n
     n = last
-    mine = [forecast, closing, total, sum(blocked_seconds)]
-    call MPI_Reduce(mine, worst, 4, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
+    mine = [forecast, closing, total, sum(blocked_seconds), boundary]
+    call MPI_Reduce(mine, worst, 5, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
     if (rank == 0) then
       call MPI_Reduce(MPI_IN_PLACE, step_seconds, n, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
       call MPI_Reduce(MPI_IN_PLACE, blocked_seconds, n, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
@@ -55,8 +56,8 @@ contains
     write(unit, '(a)') '{'
     write(unit, '(4(a,i0),a)') '"ranks": ', ranks, ', "nx": ', nx, ', "ny": ', ny, ', "levels": ', levels, ','
     write(unit, '(3a,i0,a)') '"output": ', trim(merge('true ', 'false', written)), ', "time_step": ', time_step, ','
-    write(unit, '(4(a,es13.6),a)') '"forecast_seconds": ', worst(1), ', "closing_seconds": ', worst(2), &
-      ', "total_seconds": ', worst(3), ', "blocked_seconds": ', worst(4), ','
+    write(unit, '(5(a,es13.6),a)') '"forecast_seconds": ', worst(1), ', "closing_seconds": ', worst(2), &
+      ', "total_seconds": ', worst(3), ', "blocked_seconds": ', worst(4), ', "boundary_seconds": ', worst(5), ','
     call write_list(unit, 'step_seconds', step_seconds(:n), ',')
     call write_list(unit, 'step_blocked_seconds', blocked_seconds(:n), '')
     write(unit, '(a)') '}'

@@ -1,7 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 ! A forecast for the North Atlantic and Europe with a shallow-water model over real orography. It stands for the
 ! regional models that Tailrace is made for: a decomposed grid, halos, many levels, and files every few hours.
-! Output through Tailrace is in output.f90; the rest of the model knows nothing of it.
+! Output through Tailrace is in output.f90, and boundary files are read in boundaries.f90; the rest of the model
+! knows nothing of it.
 program weather
   use, intrinsic :: iso_c_binding, only: c_int
   use, intrinsic :: iso_fortran_env, only: error_unit, output_unit
@@ -14,6 +15,7 @@ program weather
   use column
   use output
   use options
+  use boundaries
   use progress
   use timings
   implicit none
@@ -54,7 +56,7 @@ contains
     else if (chosen%help) then
       call print_help()
     else
-      call print_grid(chosen%nx, chosen%ny)
+      call print_grid(chosen%nx, chosen%ny, chosen%nested)
     end if
   end subroutine
 
@@ -71,9 +73,11 @@ contains
     begun = MPI_Wtime()
     if (rank == 0) call progress_start(chosen%progress)
     stopping = .false.
+    if (lead == 0) call write_boundaries(lead)
     do step = lead / time_step + 1, steps
       since = MPI_Wtime()
       blocked = output_seconds
+      if (chosen%nested .and. mod(lead, 600) == 0) call boundaries_at(lead)
       call advance()
       lead = step * time_step
       if (mod(lead, 600) == 0) call physics_and_output(lead)
@@ -85,11 +89,12 @@ contains
     end do
     if (stopping .and. rank == 0) call progress_stop(lead)
     since = MPI_Wtime()
+    call boundaries_close()
     call output_close(failed)
     closing = MPI_Wtime() - since
     if (failed) status = 1
     if (chosen%timings /= '') call timings_write(chosen%timings, time_step, chosen%levels, chosen%output, &
-                                                 since - begun, closing, since - begun + closing)
+                                                 boundary_seconds, since - begun, closing, since - begun + closing)
   end subroutine
 
   ! Collective.
@@ -97,7 +102,7 @@ contains
     integer, intent(out) :: lead                      ! from which the forecast goes on
     integer :: lower(2), upper(2)
     logical :: ok
-    call area_setup(chosen%nx, chosen%ny)
+    call area_setup(chosen%nx, chosen%ny, chosen%nested)
     call output_layout([chosen%nx, chosen%ny], lower, upper)
     call domain_setup(model, [chosen%nx, chosen%ny], lower, upper, ok)
     if (.not. ok) then
@@ -115,6 +120,11 @@ contains
     lead = 0
     if (chosen%restart .or. chosen%checkpoint_every > 0) call checkpoint_open(chosen%out, chosen%restart, lead)
     if (lead > 0 .and. rank == 0) print '(a,f0.2,a)', 'weather: goes on from hour ', lead / 3600.0_dp, ' of the forecast'
+    if (chosen%nested) then
+      call boundaries_open(chosen)
+    else if (chosen%boundaries_every > 0) then
+      call output_open_boundaries(chosen%out, chosen%hook)
+    end if
     if (chosen%output) call output_open(chosen%out, trim(chosen%ending), chosen%levels)
     if (rank == 0 .and. chosen%progress /= 'none') print '(a,i0,a,i0,a,i0,a,i0,a,i0,a,i0,a)', &
       '  ', nx, ' x ', ny, ' x ', chosen%levels, ' points on ', ranks, ' ranks, ', chosen%hours, &
@@ -138,6 +148,16 @@ contains
     if (all_fields) call diagnose_levels()
     if (surface_fields) call output_surface(lead)
     if (all_fields) call output_all(lead)
+    call write_boundaries(lead)
+  end subroutine
+
+  ! The halo of the state must be up to date.
+  subroutine write_boundaries(lead)
+    integer, intent(in) :: lead
+    if (chosen%nested .or. .not. due(lead, chosen%boundaries_every)) return
+    call diagnose_surface()
+    call diagnose_winds()
+    call output_boundaries(lead)
   end subroutine
 
   logical function due(lead, every)

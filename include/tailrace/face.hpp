@@ -152,12 +152,30 @@ inline Result<Stream> Stream::create(const std::string& pattern, const Options& 
   return stream;
 }
 
+inline Result<Stream> Stream::open(const std::string& pattern, const Options& options) {
+  Stream stream;
+  const int code = tr_stream_open(pattern.c_str(), options.text().c_str(), &stream.handle_);
+  if (code != TR_OK) return Status(code);
+  return stream;
+}
+
 template <typename T>
 Kept Stream::put(const std::string& field, const T* data, const Indices& extents, const Indices& strides) {
   // If there are more or fewer strides than extents, they cannot be read: -1 dimensions, which the library
   // refuses.
   const bool matched = strides.empty() || strides.size() == extents.size();
   const int code = tr_stream_put_array(handle_, field.c_str(), data, static_cast<int>(type_of<T>()),
+                                       matched ? static_cast<int>(extents.size()) : -1, extents.data(),
+                                       strides.empty() ? nullptr : strides.data());
+  return Kept(code, matched ? "" : "strides and extents have different numbers of entries");
+}
+
+template <typename T>
+Kept Stream::get(const std::string& field, T* data, const Indices& extents, const Indices& strides) {
+  static_assert(type_of<T>() == Type::f32 || type_of<T>() == Type::f64,
+                "get fills arrays of float or double");
+  const bool matched = strides.empty() || strides.size() == extents.size();
+  const int code = tr_stream_get_array(handle_, field.c_str(), data, static_cast<int>(type_of<T>()),
                                        matched ? static_cast<int>(extents.size()) : -1, extents.data(),
                                        strides.empty() ? nullptr : strides.data());
   return Kept(code, matched ? "" : "strides and extents have different numbers of entries");

@@ -168,8 +168,10 @@ constexpr std::array<SettingInfo, 24> kTable{{
     {"watchdog", "60s", "duration or off", "",
      "after which the ranks that a collective still waits for are printed",
      set_limit<&Settings::watchdog_seconds>},
-    {"throttle", "", "rate[,latency]", "",
-     "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`; for tests and benchmarks",
+    {"throttle", "", "rate[,latency][,reads]", "",
+     "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`: writes and syncs, with `,reads` behind it "
+     "reads, too; "
+     "for tests and benchmarks",
      set_text<&Settings::throttle>},
     {"fault", "", "fault plan", "",
      "fails storage calls on purpose, for tests: `rank=2 nth=3 fault=enospc calls=write,sync for=good` "

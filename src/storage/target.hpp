@@ -157,11 +157,13 @@ std::vector<std::string_view> target_names();
 struct Throttle {
   double bytes_per_second = 0;  // 0: no limit
   double latency_seconds = 0;   // added to each write and sync
+  bool reads = false;           // reads are slowed as writes are
 };
-/// Slows writes and syncs of `below` to a stated rate by sleeping (all files of the target share the rate, as
-/// on one disk).
+/// Slows writes and syncs of `below`, and reads if asked, to a stated rate by sleeping (all files of the
+/// target share the rate, as on one disk).
 std::shared_ptr<Target> throttled_target(std::shared_ptr<Target> below, Throttle throttle);
-/// "50MB/s", "50MB/s,2ms" -> Throttle. Units B, kB, MB, GB (powers of 1000), KiB, MiB, GiB; us, ms, s.
+/// "50MB/s", "50MB/s,2ms", "50MB/s,reads", "50MB/s,2ms,reads" -> Throttle. Units B, kB, MB, GB (powers of
+/// 1000), KiB, MiB, GiB; us, ms, s.
 Result<Throttle> parse_throttle(std::string_view text);
 
 }  // namespace tailrace::storage

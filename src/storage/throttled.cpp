@@ -34,6 +34,7 @@ void sleep_until(Nanoseconds time) {
 class Disk {
  public:
   explicit Disk(Throttle throttle) : throttle_(throttle) {}
+  [[nodiscard]] bool serves_reads() const { return throttle_.reads; }
 
   /// Books `bytes` and returns the time when they will have been served. Does not wait.
   Nanoseconds book(Bytes bytes) {
@@ -83,7 +84,13 @@ class ThrottledFile final : public File {
   }
   void begin_write_back() override { below_->begin_write_back(); }
   Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
-  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override {
+    if (!disk_->serves_reads()) return below_->read(data, offset);
+    const Nanoseconds served = disk_->book(static_cast<Bytes>(data.size()));
+    const Result<Bytes> count = below_->read(data, offset);
+    if (count.is_ok()) disk_->wait_until(served);
+    return count;
+  }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
@@ -138,7 +145,11 @@ std::shared_ptr<Target> throttled_target(std::shared_ptr<Target> below, Throttle
 }
 
 Result<Throttle> parse_throttle(std::string_view text) {
+  constexpr std::string_view reads = ",reads";
+  const std::string_view whole = text;
   Throttle throttle;
+  throttle.reads = text.ends_with(reads);
+  if (throttle.reads) text.remove_suffix(reads.size());
   const std::size_t comma = text.find(',');
   // A rate of 0 would sleep for ever. To have no throttle, leave the setting out.
   if (parse_quantity(text.substr(0, comma), rate_units, throttle.bytes_per_second) &&
@@ -147,10 +158,12 @@ Result<Throttle> parse_throttle(std::string_view text) {
        parse_quantity(text.substr(comma + 1), time_units, throttle.latency_seconds))) {
     return throttle;
   }
-  return Status(Code::settings,
-                cat("\"", text,
-                    "\" is no throttle: expected a rate and perhaps a latency, as in \"50MB/s\" or "
-                    "\"50MB/s,2ms\" (B, kB, MB, GB, KiB, MiB, GiB per s; us, ms, s)"));
+  return Status(
+      Code::settings,
+      cat("\"", whole,
+          "\" is no throttle: expected a rate and perhaps a latency, as in \"50MB/s\" or "
+          "\"50MB/s,2ms\" (B, kB, MB, GB, KiB, MiB, GiB per s; us, ms, s), and \",reads\" behind them "
+          "to slow reads, too"));
 }
 
 }  // namespace tailrace::storage

@@ -88,6 +88,37 @@ TEST(CppFace, AStreamPassesItsArraysWithTypeExtentsAndStrides) {
   EXPECT_EQ(stream->c_handle(), nullptr);
 }
 
+TEST(CppFace, AStreamThatIsReadFillsArrays) {
+  auto stream = tr::Stream::open("bd_{lead:03h}", tr::Options("prefetch=2").set("base", "2026-03-01T00:00Z"));
+  ASSERT_TRUE(stream.is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_stream_open [bd_{lead:03h}] [prefetch=2 base=2026-03-01T00:00Z]");
+  float values[8] = {};
+  stream->get("t", values, {2, 4});
+  EXPECT_STREQ(recorder_line(), "tr_stream_get_array [t] type=5 extents=2,4 strides=none");
+  EXPECT_EQ(std::vector<float>(values, values + 8), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+  double wide[8] = {};
+  stream->get("t", wide + 1, {2, 2}, {32, 16});
+  EXPECT_EQ(std::vector<double>(wide, wide + 8), (std::vector<double>{0, 1, 0, 2, 0, 3, 0, 4}));
+  const tr::Kept odd = stream->get("t", wide, {2, 2}, {16});
+  EXPECT_EQ(odd.code(), tr::Code::argument);
+  EXPECT_NE(odd.text().find("strides and extents have different numbers of entries"), std::string::npos);
+  char whole[8] = {};
+  stream->get("t", whole);
+  EXPECT_STREQ(recorder_line(), "tr_stream_get [t]");
+  EXPECT_STREQ(whole, "8 bytes");
+  EXPECT_TRUE(stream->seek(-5000000000).is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_stream_seek lead=-5000000000");
+  EXPECT_TRUE(stream->end().is_ok());
+  EXPECT_TRUE(stream->close().is_ok());
+  refuse("tr_stream_open");
+  EXPECT_EQ(tr::Stream::open("x").status().text(), "tr_stream_open: refused by the recorder");
+  refuse("tr_stream_get");
+  EXPECT_EQ(stream->get("t", values, {2, 4}).code(), tr::Code::io);
+  refuse("tr_stream_seek");
+  EXPECT_EQ(stream->seek(0).code(), tr::Code::io);
+  refuse_nothing();
+}
+
 TEST(CppFace, ErrorsCarryCodeAndText) {
   auto stream = tr::Stream::create("x", {});
   ASSERT_TRUE(stream.is_ok());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// A raw stream written through the C++ face holds the global field, whatever the number of ranks.
+// A raw stream written through the C++ face holds the global field, whatever the number of ranks, and one
+// that is read gives each rank its part of it and the halo.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -57,6 +58,44 @@ bool holds_the_field_twice(const std::string& name) {
   return bytes == std::vector<char>(first, first + expected.size() * sizeof(double));
 }
 
+tr::Status read(const std::string& name, bool& is_right) {
+  is_right = true;
+  auto grid = tr::Layout::block({kRows, kColumns}, {kHalo, kHalo});
+  if (!grid.is_ok()) return grid.status();
+  const auto with = grid->bounds();
+  if (!with.is_ok()) return with.status();
+  const tr::Index rows = with->upper[0] - with->lower[0];
+  const tr::Index columns = with->upper[1] - with->lower[1];
+  auto stream = tr::Stream::open(name, tr::Options("prefetch=1").set("base", "2026-03-01T00:00Z"));
+  if (!stream.is_ok()) return stream.status();
+  if (tr::Status s = stream->define<float>("t", *grid); !s.is_ok()) return s;
+  for (const std::int64_t lead : {0, 3600, 0}) {
+    std::vector<float> field(static_cast<std::size_t>(rows * columns), -1);
+    if (tr::Status s = lead == 0 ? stream->seek(lead) : tr::Status(); !s.is_ok()) return s;
+    stream->begin(lead);
+    if (lead == 0) {
+      stream->get("t", field.data(), {rows, columns});
+    } else {
+      stream->get("t", field.data());
+    }
+    if (tr::Status s = stream->end(); !s.is_ok()) return s;
+    for (tr::Index i = with->lower[0]; i < with->upper[0]; ++i) {
+      for (tr::Index j = with->lower[1]; j < with->upper[1]; ++j) {
+        const bool inside = i >= 0 && i < kRows && j >= 0 && j < kColumns;
+        const float got =
+            field[static_cast<std::size_t>((i - with->lower[0]) * columns + j - with->lower[1])];
+        is_right = is_right && got == (inside ? static_cast<float>(value(i, j)) : -1);
+      }
+    }
+  }
+  std::vector<float> field(static_cast<std::size_t>(rows * columns));
+  stream->begin(1800);
+  stream->get("t", field.data());
+  if (stream->end().is_ok()) return {TR_ERR_STATE, "a lead that the file does not have was read"};
+  if (tr::Status s = grid->free(); !s.is_ok()) return s;
+  return stream->close();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -73,6 +112,10 @@ int main(int argc, char** argv) {
     if (tr::Status s = write(name); !s.is_ok()) why = s.text();
     if (tr::should_stop()) why = "nothing asks to stop, and should_stop() does";
     if (why.empty() && rank == 0 && !holds_the_field_twice(name)) why = name + " differs from the field";
+    bool is_right = false;
+    if (tr::Status s = why.empty() ? read(name, is_right) : tr::Status(); !s.is_ok()) why = s.text();
+    if (why.empty() && !is_right) why = name + ": a rank got other values than were written";
+    MPI_Barrier(compute);
     if (rank == 0) {
       std::remove(name.c_str());
       std::remove((name + ".trx").c_str());

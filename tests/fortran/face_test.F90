@@ -217,6 +217,42 @@ contains
     call expect('tr_stream_wait event=2')
   end subroutine
 
+  ! The library fills the caller's own memory, sections too: element by element in array element order.
+  subroutine reading_fills_arrays()
+    type(tr_layout) :: grid
+    real(real32) :: line(4)
+    real(real64) :: field(0:9, 0:7, 3)
+    real(real32), target :: whole(2)
+    integer :: ierr, i
+    call stream%open('bd_{lead:03h}', base='2026-03-01T00:00Z', prefetch=2)
+    call expect('tr_stream_open [bd_{lead:03h}] [base=2026-03-01T00:00Z prefetch=2]')
+    call stream%open('x', calendar='360_day', member=3, prefetch=4_int64, between='linear', follow='on', timeout='10m', &
+                     options='format=raw', ierr=ierr)
+    call expect('tr_stream_open [x] [calendar=360_day member=3 prefetch=4 between=linear follow=on timeout=10m format=raw]')
+    call grid%block([20, 30])
+    call stream%define('t', grid, tr_hybrid(40), type=TR_F32)
+    call expect('tr_stream_define [t] type=5 [levels=hybrid:1-40]')
+    line = 0
+    call stream%get('f', line)
+    call expect('tr_stream_get_array [f] type=5 extents=4 strides=4')
+    call check(all(line == [1.0_real32, 2.0_real32, 3.0_real32, 4.0_real32]), 'a whole array')
+    call stream%get('f', line(4:1:-3), ierr)
+    call check(all(line == [2.0_real32, 2.0_real32, 3.0_real32, 1.0_real32]), 'every third element, backwards')
+    field = 0
+    call stream%get('f', field(2:7:2, 1:6, 1:1))
+    call expect('tr_stream_get_array [f] type=6 extents=1,6,3 strides=480,80,16')
+    call check(all(field(2:6:2, 1:6, 1) == reshape([(real(i, real64), i=1, 18)], [3, 6])), 'the elements of a section')
+    call check(count(field > 0) == 18, 'and no others')
+    call stream%get('f', field(:, 3:2, :))
+    call expect('tr_stream_get_array [f] type=6 extents=3,0,10 strides=80,80,8')
+    call stream%get_address('f', c_loc(whole))
+    call expect('tr_stream_get [f]')
+    call stream%seek(lead=-3600)
+    call expect('tr_stream_seek lead=-3600')
+    call stream%seek(5000000000_int64, ierr)
+    call expect('tr_stream_seek lead=5000000000')
+  end subroutine
+
   subroutine definitions_are_written()
     type(tr_layout) :: grid
     character(4) :: real_type
@@ -373,6 +409,7 @@ program face_test
   case ('bounds_fit');               call bounds_fit()
   case ('mismatches_are_errors');    call mismatches_are_errors()
   case ('options_are_written');      call options_are_written()
+  case ('reading_fills_arrays');     call reading_fills_arrays()
   case ('definitions_are_written');  call definitions_are_written()
   case ('levels_are_written');       call levels_are_written()
   case ('numbers_keep_their_value'); call numbers_keep_their_value()

@@ -3,6 +3,7 @@
 ! holds the bytes of the global array in array element order, record by record.
 module stream_cases
   use mpi_f08
+  use, intrinsic :: iso_c_binding, only: c_ptr, c_loc
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use checks
   use tailrace
@@ -365,6 +366,115 @@ contains
     call check_file(case, transfer(level(1), byte))
   end subroutine
 
+  ! A stream gives back what another one has written: with the halo where it lies inside of the grid, levels in the
+  ! order asked for, another kind, steps in any order, and any section of an array.
+  subroutine written_is_read()
+    type(tr_layout) :: grid
+    type(tr_stream) :: out, in
+    real(real32), allocatable :: field(:,:,:), section(:,:,:)
+    real(real64), allocatable :: got(:,:,:)
+    integer :: lo(2), hi(2), own_lo(2), own_hi(2), i, j, k, step, ierr
+    call grid%block([nx, ny], halo=[2, 1])
+    lo = grid%lower()
+    hi = grid%upper()
+    own_lo = grid%own_lower()
+    own_hi = grid%own_upper()
+    allocate (field(lo(1):hi(1), lo(2):hi(2), nlev), section(2*own_lo(1):2*own_hi(1)+1, own_lo(2):own_hi(2), 2))
+    allocate (got(lo(1):hi(1), lo(2):hi(2), 2))
+    call open_stream(out, 'read')
+    call out%define('h', grid, tr_hybrid(nlev), type=TR_F32)
+    do step = 0, 2
+      do k = 1, nlev
+        do j = lo(2), hi(2)
+          do i = lo(1), hi(1)
+            field(i, j, k) = 1000*step + value(i, j, k)
+          end do
+        end do
+      end do
+      call out%begin(lead=3600*step)
+      call out%put('h', field)
+      call out%end()
+    end do
+    call out%close()
+
+    call in%open(file_of('read'), base=base, prefetch=1, between='linear')
+    call in%define('h', grid, tr_hybrid(nlev, levels=[3, 1]), type=TR_F64)
+    got = -1
+    call in%begin(lead=3600)
+    call in%get('h', got)
+    call in%end()
+    call check_box('with halo', got, 1000)
+    got = -1
+    call in%begin(lead=5400)
+    call in%get_address('h', c_loc_of(got))
+    call in%end()
+    call check_box('between two steps', got, 1500)
+    call in%begin(lead=9000)
+    call in%get('h', got)
+    call in%end(ierr)
+    call agreed(ierr, '9000')
+    got = -1
+    call in%seek(lead=0_int64)
+    call in%begin(lead=0)
+    call in%get('h', got)
+    call in%end()
+    call check_box('from the begin again', got, 0)
+    call in%close()
+
+    call in%open(file_of('read'))
+    call in%define('h', grid, tr_hybrid(nlev, levels=[3, 1]), type=TR_F32)
+    section = -1
+    call in%begin(lead=7200)
+    call in%get('h', section(2*own_lo(1):2*own_hi(1):2, own_hi(2):own_lo(2):-1, :))
+    call in%end()
+    do j = own_lo(2), own_hi(2)
+      do i = own_lo(1), own_hi(1)
+        call check(nint(section(2*i, own_lo(2) + own_hi(2) - j, 1)) == 2000 + value(i, j, 3), 'a section, level 3')
+        call check(nint(section(2*i, own_lo(2) + own_hi(2) - j, 2)) == 2000 + value(i, j, 1), 'a section, level 1')
+        call check(all(nint(section(2*i + 1, j, :)) == -1), 'what lies between the elements of a section')
+      end do
+    end do
+    call in%close()
+    call remove_file('read')
+
+  contains
+
+    ! Outside of the grid nothing is stored.
+    subroutine check_box(what, got, expected)
+      character(*), intent(in) :: what
+      real(real64), intent(in) :: got(lo(1):, lo(2):, :)
+      integer, intent(in) :: expected
+      do j = lo(2), hi(2)
+        do i = lo(1), hi(1)
+          if (i < 1 .or. i > nx .or. j < 1 .or. j > ny) then
+            call check(all(nint(got(i, j, :)) == -1), what//': outside of the grid')
+          else
+            call check(nint(got(i, j, 1)) == expected + value(i, j, 3), what//': level 3')
+            call check(nint(got(i, j, 2)) == expected + value(i, j, 1), what//': level 1')
+          end if
+        end do
+      end do
+    end subroutine
+
+  end subroutine
+
+  type(c_ptr) function c_loc_of(array)
+    real(real64), intent(in), target, contiguous :: array(:,:,:)
+    c_loc_of = c_loc(array)
+  end function
+
+  subroutine remove_file(case)
+    character(*), intent(in) :: case
+    integer :: unit, status
+    call MPI_Barrier(model)
+    if (rank /= 0) return
+    open (newunit=unit, file=file_of(case), status='old', iostat=status)
+    call check(status == 0, case//': the file is there')
+    if (status == 0) close (unit, status='delete')
+    open (newunit=unit, file=file_of(case)//'.trx', status='old', iostat=status)
+    if (status == 0) close (unit, status='delete')
+  end subroutine
+
   ! An array of another kind or shape is an error that names both, with one verdict on all ranks; the step is
   ! dropped and the stream goes on.
   subroutine wrong_arrays_are_refused()
@@ -438,6 +548,7 @@ program stream_test
     call layouts_are_told_in_fortrans_order()
     call nproma_blocks_are_unpacked()
     call layouts_do_not_matter()
+    call written_is_read()
     call wrong_arrays_are_refused()
   end if
   call tr_finalize()

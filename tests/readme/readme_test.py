@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Takes the programs and commands out of README.md, docs/checkpoints.md, docs/shared-files.md and docs/streams.md and runs them as
-a reader would, against an installed tree; then tries what the tables of docs/streams.md say.
+"""Takes the programs and commands out of README.md, docs/checkpoints.md, docs/shared-files.md, docs/streams.md and docs/input.md and
+runs them as a reader would, against an installed tree; then tries what the tables of the last two say.
 
 A fenced block whose first line is "```LANGUAGE NAME" is a file to write, or commands to run if LANGUAGE is sh.
 """
@@ -12,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import input_guide
 import streams_guide
 
 SOURCE, BUILD = Path(os.environ["TEST_SOURCE"]), Path(os.environ["TEST_BUILD"])
@@ -85,6 +86,16 @@ def check_streams(here, env):
     streams_guide.check(SOURCE, here, env, os.environ["TEST_MPIRUN"].split(), os.environ["TEST_COMMAND"])
 
 
+def check_input(here, env):
+    """The programs of docs/input.md read what those of docs/streams.md have written, and between."""
+    printed = run_blocks(blocks((SOURCE / "docs/input.md").read_text()), here, env).splitlines()
+    for hour in range(6, 13):
+        times = printed.count(f"hour {hour}: {260 + hour}.0 K at 500 hPa")
+        if times != 3:
+            sys.exit(f"FAILED: the programs of docs/input.md have found the temperature of hour {hour} {times} of 3 times")
+    input_guide.check(SOURCE, here, env, os.environ["TEST_MPIRUN"].split())
+
+
 def check_shared_files(here, env):
     """The programs of docs/shared-files.md write and read the same file."""
     printed = run_blocks(blocks((SOURCE / "docs/shared-files.md").read_text()), here, env)
@@ -110,6 +121,9 @@ def main():
     if '2t:standard_name = "air_temperature"' not in printed:
         sys.exit("FAILED: README.md's NetCDF file does not say that 2t is a temperature")
 
+    if "220 K at the north pole" not in printed.splitlines():
+        sys.exit("FAILED: README.md's read_back.c has not read what write_c.c has written")
+
     want = ["2t", "heightAboveGround", "2", "6", "20260301", "360", "181", 220.0, 268.59]
     for language, name in PROGRAMS.items():
         got = decoded(here / name)
@@ -121,6 +135,7 @@ def main():
     env.update(PKG_CONFIG_PATH=str(here / "home/tailrace/lib/pkgconfig"), PATH=f"{here / 'home/tailrace/bin'}:{env['PATH']}")
     check_checkpoints(here, env)
     check_streams(here, env)
+    check_input(here, env)
     check_shared_files(here, env)
     shutil.rmtree(here)
     print("README.md's programs compile, run, and write the same file; those of docs/checkpoints.md go on where they were; what "

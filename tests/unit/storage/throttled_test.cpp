@@ -103,6 +103,22 @@ TEST(throttle, latency_is_added_to_writes_and_syncs_and_to_nothing_else) {
             0.02);
 }
 
+TEST(throttle, reads_are_slowed_if_asked_and_share_the_rate_with_writes) {
+  expect_seconds(0.32, [&] {
+    Throttle throttle{10e6, 0.02};
+    throttle.reads = true;
+    const auto target = throttled_target(memory_target(), throttle);
+    const auto file = target->open("a", OpenMode::create);
+    ByteVector data(1'000'000);
+    ASSERT_TRUE((*file)->write(data, 0).is_ok());
+    for (int i = 0; i < 2; ++i) {
+      const auto count = (*file)->read(std::span(data).first(800'000), i);
+      ASSERT_TRUE(count.is_ok());
+      EXPECT_EQ(*count, 800'000);
+    }
+  });
+}
+
 TEST(throttle, threads_wait_for_latency_side_by_side) {
   const auto target = throttled_target(memory_target(), {0, 0.1});
   expect_seconds(0.1, [&] {
@@ -160,13 +176,36 @@ TEST(throttle_text, rates_and_latencies_are_read) {
     ASSERT_TRUE(throttle.is_ok()) << throttle.status().text();
     EXPECT_DOUBLE_EQ(throttle->bytes_per_second, rate) << text;
     EXPECT_DOUBLE_EQ(throttle->latency_seconds, latency) << text;
+    EXPECT_FALSE(throttle->reads) << text;
+    const auto both = parse_throttle(std::string(text) + ",reads");
+    ASSERT_TRUE(both.is_ok()) << both.status().text();
+    EXPECT_DOUBLE_EQ(both->latency_seconds, latency) << text;
+    EXPECT_TRUE(both->reads) << text;
   }
 }
 
 TEST(throttle_text, anything_else_is_refused_with_an_example) {
-  for (const char* text :
-       {"", "50", "50MB", "MB/s", "50mb/s", "-1MB/s", "0MB/s", "nanMB/s", "infMB/s", "50MB/s,", "50MB/s,2",
-        "50MB/s,-2ms", "50MB/s,2ms,3", "50MB/s 2ms", ",2ms", "1e999MB/s"}) {
+  for (const char* text : {"",
+                           "50",
+                           "50MB",
+                           "MB/s",
+                           "50mb/s",
+                           "-1MB/s",
+                           "0MB/s",
+                           "nanMB/s",
+                           "infMB/s",
+                           "50MB/s,",
+                           "50MB/s,2",
+                           "50MB/s,-2ms",
+                           "50MB/s,2ms,3",
+                           "50MB/s 2ms",
+                           "reads",
+                           ",reads",
+                           "50MB/s,write",
+                           "50MB/s,reads,2ms",
+                           "50MB/s,2ms,reads,reads",
+                           ",2ms",
+                           "1e999MB/s"}) {
     const auto throttle = parse_throttle(text);
     ASSERT_FALSE(throttle.is_ok()) << text;
     EXPECT_EQ(throttle.status().code(), Code::settings);

@@ -52,7 +52,7 @@ class Cube(BackendArray):
         out_shape = [len(each) for each, one in ((leads, key[0]), (levels, key[1])) if not isinstance(one, (int, np.integer))]
         if not parts:
             return np.empty((*out_shape, *cut(absent(self.variable.field)).shape), self.dtype)
-        return np.stack(parts).reshape(*out_shape, *parts[0].shape).astype(self.dtype, copy=False)
+        return np.stack(parts).reshape((*out_shape, *parts[0].shape)).astype(self.dtype, copy=False)
 
     def _record(self, lead: int, level: int) -> np.ndarray:
         place = self.places[lead, level]

@@ -85,6 +85,7 @@ class _Builder:
         variables = {}
         for name, shown in wanted.items():
             cube = self.cubes[name]
+            shown = shown if shown not in ("lead", "time", "base", "realization") else f"{shown}_{cube.variable.level_type}"
             file, step, number, record = cube.first()
             described = file.source.described(number, step, record)
             variables[shown] = self._variable(cube, described, names, coordinates)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the cases share: the files that package_test.py has had written, and the values that they must have."""
+"""What the cases share: the files that package.py has had written, and the values that they must have."""
 import os
 import sys
 from pathlib import Path

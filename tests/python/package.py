@@ -102,7 +102,7 @@ if "--write" in sys.argv:
 variables = {key: value for key, value in environment().items() if key != "PYTHONPATH"}
 variables.update(TEST_DATA=directory, TEST_MODEL=MODEL, TEST_LAUNCHER=os.environ["TEST_MPIRUN"], TEST_COMMAND=COMMAND, MPLBACKEND="Agg",
                  PYTHONDONTWRITEBYTECODE="1")
-cases = subprocess.run([PYTHON, "-P" if sys.version_info >= (3, 11) else "-s", "-m", "pytest", "-q", "-x", "--durations=8", "-p", "no:cacheprovider",
+cases = subprocess.run([PYTHON, "-P" if sys.version_info >= (3, 11) else "-s", "-m", "pytest", "-q", "-x", "--durations=8", "-p", "no:cacheprovider", "-o", "python_files=test_*.py",
                         "--rootdir", str(SOURCE / "tests/python"), str(SOURCE / "tests/python")], env=variables, timeout=500)
 check(cases.returncode == 0, f"pytest ended with {cases.returncode}")
 finish()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Bytes of files: bounded reading, and checksums."""
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from .errors import FormatError
+
+# The types of elements in indexes and checkpoints, by their numbers there, little-endian.
+ELEMENT_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<i8", 5: "<f4", 6: "<f8", 7: "<c8", 8: "<c16", 9: "<u1"}
+MOST_ELEMENTS = 1 << 62
+
+
+def xxh3_64(data: bytes | memoryview, seed: int = 0) -> int:
+    """XXH3-64 of xxHash 0.8."""
+    return int(xxhash.xxh3_64_intdigest(data, seed))
+
+
+class Fields:
+    """Takes numbers and texts off bytes, one after another. Bytes that end too early are a FormatError with `what`."""
+
+    def __init__(self, data: bytes, what: str) -> None:
+        self.data, self.at, self.what = data, 0, what
+
+    @property
+    def left(self) -> int:
+        return len(self.data) - self.at
+
+    def raw(self, length: int) -> bytes:
+        if length < 0 or length > self.left:
+            raise FormatError(f"{self.what}: {length} bytes are told of at byte {self.at}, and {self.left} are left")
+        self.at += length
+        return self.data[self.at - length:self.at]
+
+    def many(self, code: str) -> tuple[Any, ...]:
+        """Numbers in the codes of `struct`, little-endian."""
+        return struct.unpack("<" + code, self.raw(struct.calcsize("<" + code)))
+
+    def u32(self) -> int:
+        return int(self.many("I")[0])
+
+    def i32(self) -> int:
+        return int(self.many("i")[0])
+
+    def i64(self) -> int:
+        return int(self.many("q")[0])
+
+    def count(self, length_of_one: int, wide: bool = False) -> int:
+        """A number of things of which each takes at least so many bytes: more than the bytes can hold is an error."""
+        number = self.i64() if wide else self.u32()
+        if number < 0 or number > self.left // max(length_of_one, 1):
+            raise FormatError(f"{self.what}: {number} entries are told of at byte {self.at}, and {self.left} bytes are left")
+        return number
+
+    def array(self, dtype: str, number: int) -> np.ndarray:
+        return np.frombuffer(self.raw(number * np.dtype(dtype).itemsize), dtype)
+
+    def end(self) -> None:
+        if self.left:
+            raise FormatError(f"{self.what}: {self.left} bytes are behind its last part")
+
+
+def text_of(data: bytes, what: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{what}: a text is no UTF-8") from error
+
+
+def elements_of(shape: Sequence[int], what: str) -> int:
+    """The number of elements of a shape. Negative extents and more than 2^62 elements are errors."""
+    elements = 1
+    for extent in shape:
+        elements *= extent
+        if extent < 0 or elements > MOST_ELEMENTS:
+            raise FormatError(f"{what}: an extent of {extent}")
+    return elements
+
+
+def pread_whole(descriptor: int, length: int, offset: int) -> bytes:
+    """The bytes from the offset on, fewer at the end of the file. One system call reads less than 2 GiB."""
+    parts: list[bytes] = []
+    while length > 0:
+        part = os.pread(descriptor, min(length, 1 << 30), offset)
+        if not part:
+            break
+        parts.append(part)
+        length -= len(part)
+        offset += len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def read_range(path: str, offset: int, length: int) -> bytes:
+    """`length` bytes of a file from `offset` on. A FormatError if the file is shorter."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        if offset < 0 or length < 0 or offset + length > size:
+            raise FormatError(f"{path}: has {size} bytes, and bytes {offset} to {offset + length} are needed: it was cut short")
+        data = pread_whole(descriptor, length, offset)
+    finally:
+        os.close(descriptor)
+    if len(data) != length:
+        raise FormatError(f"{path}: ended at byte {offset + len(data)} while it was read, and bytes up to {offset + length} are needed")
+    return data

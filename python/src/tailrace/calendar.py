@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Times in the three calendars of streams, leads, and durations."""
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Union
+
+from .errors import SettingsError
+
+CALENDARS = ("proleptic_gregorian", "360_day", "noleap")  # by their numbers in an index
+_ALIASES = {"gregorian": 0, "standard": 0, "proleptic_gregorian": 0, "360_day": 1, "noleap": 2, "365_day": 2}
+_MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
+MOST_YEARS = 10**9
+MOST_SECONDS = MOST_YEARS * 366 * 86400
+
+Duration = Union[int, float, str, datetime.timedelta]
+
+
+def calendar_number(name: str) -> int:
+    """The number of a calendar by its name in CF."""
+    if name not in _ALIASES:
+        raise SettingsError(f'calendar "{name}" does not exist; there are {", ".join(CALENDARS)}')
+    return _ALIASES[name]
+
+
+def _is_leap(year: int) -> bool:
+    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+
+
+def _days_in_month(year: int, month: int, calendar: int) -> int:
+    if calendar == 1:
+        return 30
+    return _MONTH_DAYS[month - 1] + (1 if month == 2 and calendar == 0 and _is_leap(year) else 0)
+
+
+@dataclass(frozen=True, order=True)
+class Moment:
+    """A time in any of the calendars and any year. Formats as a datetime does, with %Y %y %m %d %H %M %S %j."""
+
+    year: int
+    month: int = 1
+    day: int = 1
+    hour: int = 0
+    minute: int = 0
+    second: int = 0
+    calendar: int = 0
+
+    @property
+    def day_of_year(self) -> int:
+        first = Moment(self.year, 1, 1, calendar=self.calendar).seconds
+        return (Moment(self.year, self.month, self.day, calendar=self.calendar).seconds - first) // 86400 + 1
+
+    @property
+    def is_valid(self) -> bool:
+        return (abs(self.year) <= MOST_YEARS and 1 <= self.month <= 12 and 1 <= self.day <= _days_in_month(self.year, self.month, self.calendar)
+                and 0 <= self.hour < 24 and 0 <= self.minute < 60 and 0 <= self.second < 60)
+
+    @property
+    def seconds(self) -> int:
+        """Seconds since 1970-01-01T00:00 of the calendar."""
+        if self.calendar == 0:
+            # Years begin in March here, so that the leap day is the last of its year (H. Hinnant, "chrono-compatible
+            # low-level date algorithms").
+            year = self.year - (1 if self.month <= 2 else 0)
+            era, of_era = divmod(year, 400)
+            of_year = (153 * (self.month - 3 if self.month > 2 else self.month + 9) + 2) // 5 + self.day - 1
+            days = era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
+        else:
+            days = (self.year - 1970) * (360 if self.calendar == 1 else 365) + self.day - 1
+            days += sum(_days_in_month(self.year, month, self.calendar) for month in range(1, self.month))
+        return ((days * 24 + self.hour) * 60 + self.minute) * 60 + self.second
+
+    @staticmethod
+    def of(seconds: int, calendar: int) -> Moment:
+        """The time so many seconds after 1970-01-01T00:00 of the calendar."""
+        days, rest = divmod(seconds, 86400)
+        clock = (rest // 3600, rest // 60 % 60, rest % 60)
+        if calendar == 0:
+            days += 719468
+            era, of_era = divmod(days, 146097)
+            year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
+            of_year = of_era - (365 * year + year // 4 - year // 100)
+            shifted = (5 * of_year + 2) // 153
+            month = shifted + 3 if shifted < 10 else shifted - 9
+            return Moment(year + era * 400 + (1 if month <= 2 else 0), month, of_year - (153 * shifted + 2) // 5 + 1, *clock, calendar)
+        years, rest = divmod(days, 360 if calendar == 1 else 365)
+        month = 1
+        while rest >= _days_in_month(1970 + years, month, calendar):
+            rest -= _days_in_month(1970 + years, month, calendar)
+            month += 1
+        return Moment(1970 + years, month, rest + 1, *clock, calendar)
+
+    def letter(self, letter: str) -> str:
+        """What a letter of a time format stands for."""
+        value, width = {"Y": (self.year, 4), "y": (self.year % 100, 2), "m": (self.month, 2), "d": (self.day, 2), "H": (self.hour, 2),
+                        "M": (self.minute, 2), "S": (self.second, 2), "j": (self.day_of_year, 3)}[letter]
+        return f"-{-value:0{width}d}" if value < 0 else f"{value:0{width}d}"
+
+    def strftime(self, form: str) -> str:
+        return re.sub("%(.)", lambda each: "%" if each[1] == "%" else self.letter(each[1]) if each[1] in "YymdHMSj" else each[0], form)
+
+    def __format__(self, form: str) -> str:
+        return self.strftime(form) if form else str(self)
+
+    def __str__(self) -> str:
+        return self.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def public(moment: Moment) -> datetime.datetime | Moment:
+    """A datetime in UTC where Python has the time, otherwise the Moment itself."""
+    if moment.calendar != 0 or not 1 <= moment.year <= 9999:
+        return moment
+    return datetime.datetime(moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, tzinfo=datetime.timezone.utc)
+
+
+_TIME = re.compile(r"([+-]?\d{4,9})-(\d\d)-(\d\d)(?:[Tt ](\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?\s*[Zz]?")
+_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:[Tt ]?(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?\s*[Zz]?")
+
+
+def parse_time(text: str | datetime.datetime | datetime.date | Moment, calendar: int = 0) -> Moment:
+    """A time as "2026-03-01T00:00Z", "2026-03-01 06" or "20260301T06", or a datetime (UTC unless it has a zone)."""
+    if isinstance(text, Moment):
+        return text
+    if isinstance(text, datetime.datetime):
+        when = text.astimezone(datetime.timezone.utc) if text.tzinfo else text
+        moment = Moment(when.year, when.month, when.day, when.hour, when.minute, when.second, calendar)
+    elif isinstance(text, datetime.date):
+        moment = Moment(text.year, text.month, text.day, calendar=calendar)
+    else:
+        found = _TIME.fullmatch(text.strip()) or _COMPACT.fullmatch(text.strip())
+        if not found:
+            raise SettingsError(f'"{text}" is no time; give one as 2026-03-01T00:00Z, 2026-03-01 06 or 20260301T06')
+        year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
+        moment = Moment(year, month, day, hour, minute, second, calendar)
+    if not moment.is_valid:
+        raise SettingsError(f'"{text}" does not exist in the calendar {CALENDARS[calendar]}')
+    return moment
+
+
+class Lead(datetime.timedelta):
+    """The time from the base time to a step: a timedelta that prints as 45h, 1h30m or 0h."""
+
+    @staticmethod
+    def of(seconds: int) -> Lead:
+        return Lead(seconds=seconds)
+
+    def __str__(self) -> str:
+        return duration_text(round(self.total_seconds()))
+
+    def __repr__(self) -> str:
+        return f"Lead({self})"
+
+
+def duration_text(seconds: int) -> str:
+    """Seconds as 45h, 1h30m, 90s; hours are not made days, as file names do not."""
+    if seconds == 0:
+        return "0h"
+    parts, rest = [], abs(seconds)
+    for unit, length in (("h", 3600), ("m", 60), ("s", 1)):
+        number, rest = divmod(rest, length)
+        if number:
+            parts.append(f"{number}{unit}")
+    return ("-" if seconds < 0 else "") + "".join(parts)
+
+
+def parse_duration(given: Duration) -> float:
+    """Seconds of "20min", "6h", "1h30m", "90s", "2d", "00:15", a timedelta, or a number of seconds."""
+    if isinstance(given, datetime.timedelta):
+        return given.total_seconds()
+    if isinstance(given, (int, float)):
+        return float(given)
+    text = given.strip()
+    if re.fullmatch(r"\d+:\d\d(:\d\d)?", text):
+        hours, minutes, *seconds = map(int, text.split(":"))
+        return hours * 3600 + minutes * 60 + (seconds[0] if seconds else 0)
+    if text == "0":
+        return 0
+    if not re.fullmatch(r"(\d+(min|[dhms]))+", text):
+        raise SettingsError(f'"{given}" is no duration; give one as 20min, 6h, 90s, 2d, 1h30m or 00:15')
+    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)(min|[dhms])", text))

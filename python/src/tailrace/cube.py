@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""One field over all leads of a run, of which values are read when they are asked for."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+from .data_file import DataFile
+from .run import Variable, absent
+from .threads import side_by_side
+
+if TYPE_CHECKING:
+    from .index import IndexStep
+
+
+class Cube(BackendArray):
+    """Lazy values (lead, level, y, x), without the level if there is one. `places` tells for each lead and level in which of `steps` the
+    record is, or -1 if it was not put."""
+
+    def __init__(self, variable: Variable, dtype: np.dtype, leads: int) -> None:
+        self.variable = variable
+        self.dtype = dtype
+        self.has_levels = len(variable.levels) > 1
+        self.shape = (leads, *variable.shape)
+        self.places = np.full((leads, len(variable.levels)), -1, np.int64)
+        self.steps: list[tuple[DataFile, IndexStep, int, int]] = []  # file, step, its number among those of the lead, number of the field
+
+    def add(self, row: int, file: DataFile, step: IndexStep, ordinal: int, number: int) -> None:
+        """Takes the records of field `number` in a step, which is at lead `row`. Of two at one lead the later one counts."""
+        self.places[row, step.records["level"][step.records["field"] == number]] = len(self.steps)
+        self.steps.append((file, step, ordinal, number))
+
+    def first(self) -> tuple[DataFile, IndexStep, int, np.void]:
+        """A record of the field, from which the file can be asked about it."""
+        file, step, _, number = self.steps[0]
+        return file, step, number, step.records[np.flatnonzero(step.records["field"] == number)[0]]
+
+    def __getitem__(self, key: Any) -> Any:
+        return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._outer)
+
+    def _outer(self, key: tuple[Any, ...]) -> np.ndarray:
+        if not self.has_levels:
+            key = (key[0], 0, *key[1:])
+        leads, levels = (np.atleast_1d(np.arange(length)[each]) for length, each in zip(self.places.shape, key))
+        cut = _cut(key[2:])
+        wanted = [(lead, level) for lead in leads for level in levels]
+        parts = side_by_side(lambda each: cut(self._record(*each)), wanted)
+        out_shape = [len(each) for each, one in ((leads, key[0]), (levels, key[1])) if not isinstance(one, (int, np.integer))]
+        if not parts:
+            return np.empty((*out_shape, *cut(absent(self.variable.field)).shape), self.dtype)
+        return np.stack(parts).reshape((*out_shape, *parts[0].shape)).astype(self.dtype, copy=False)
+
+    def _record(self, lead: int, level: int) -> np.ndarray:
+        place = self.places[lead, level]
+        if place < 0:
+            return absent(self.variable.field)
+        file, step, ordinal, number = self.steps[place]
+        return file.record(step.lead, ordinal, number, int(level))
+
+
+def _cut(keys: tuple[Any, ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """Takes the points of a record. From the last dimension on, so that the others keep their places."""
+    def cut(record: np.ndarray) -> np.ndarray:
+        for axis in range(len(keys) - 1, -1, -1):
+            record = record[(slice(None),) * axis + (keys[axis],)]
+        return record
+    return cut

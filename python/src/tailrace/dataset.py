@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A run as xarray has it: dimensions, coordinates and attributes of CF, around lazy values."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray
+from xarray.core import indexing
+
+from .calendar import CALENDARS, Moment
+from .cube import Cube
+from .errors import NotThereError
+from .head import Coordinate, Described, plain_dims
+from .names import LEVEL_TYPES, QUANTITIES, level_attributes
+from .run import Run, Variable
+
+
+def to_dataset(run: Run, level_type: str | None = None) -> xarray.Dataset:
+    """All fields of the run, or those on one type of level."""
+    builder = _Builder(run)
+    wanted = [name for name, cube in builder.cubes.items() if level_type in (None, cube.variable.level_type)]
+    if not wanted:
+        raise NotThereError(f"{run.pattern.text}: no step is committed" if level_type is None or not builder.cubes else
+                            f'{run.pattern.text}: no field on levels of the type "{level_type}"; there are '
+                            f'{", ".join(sorted({cube.variable.level_type for cube in builder.cubes.values()}))}')
+    return builder.dataset({name: name for name in wanted})
+
+
+def to_groups(run: Run) -> dict[str, xarray.Dataset]:
+    """A group for each type of level. In its group a field has its own name unless two have the same."""
+    builder = _Builder(run)
+    if not builder.cubes:
+        raise NotThereError(f"{run.pattern.text}: no step is committed")
+    groups: dict[str, dict[str, str]] = {}
+    for name, cube in builder.cubes.items():
+        names = groups.setdefault(cube.variable.level_type.replace("/", "_"), {})
+        own = cube.variable.field.name
+        names[name] = own if own not in names.values() else name
+    return {"/": xarray.Dataset(attrs=builder.attrs), **{f"/{group}": builder.dataset(names) for group, names in groups.items()}}
+
+
+class _Names:
+    """Names of coordinates, each for one content: a second content gets another name."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.taken, self.found = set(taken), {}  # type: set[str], dict[tuple[Any, ...], str]
+
+    def of(self, name: str, content: tuple[Any, ...]) -> str:
+        key = (name, content)
+        if key not in self.found:
+            free, number = name, 2
+            while free in self.taken:
+                free, number = f"{name}_{number}", number + 1
+            self.taken.add(free)
+            self.found[key] = free
+        return self.found[key]
+
+
+class _Builder:
+    """The cubes of a run, and Datasets of some of them."""
+
+    def __init__(self, run: Run) -> None:
+        records = list(run.records())
+        self.leads = sorted({step.lead for _, step, _ in records})
+        rows = {lead: row for row, lead in enumerate(self.leads)}
+        self.cubes: dict[str, Cube] = {}
+        for file, step, ordinal in records:
+            assert file.index is not None
+            variables = run.variables.of(file.index.header.fields)
+            for number in np.unique(step.records["field"]).tolist():
+                variable = variables[number]
+                if variable.name not in self.cubes:
+                    self.cubes[variable.name] = Cube(variable, _dtype(variable, file.index.header.format), len(self.leads))
+                self.cubes[variable.name].add(rows[step.lead], file, step, ordinal, number)
+        self.header = records[0][0].index.header if records and records[0][0].index else None
+        self.attrs: dict[str, Any] = {"Conventions": "CF-1.8"}
+        if self.header is not None:
+            self.attrs["tailrace_run"] = str(self.header.run)
+
+    def dataset(self, wanted: dict[str, str]) -> xarray.Dataset:
+        """A Dataset of these cubes, under the names that are given."""
+        coordinates = self._times()
+        names = _Names({*wanted.values(), *coordinates})
+        variables = {}
+        for name, shown in wanted.items():
+            cube = self.cubes[name]
+            shown = shown if shown not in ("lead", "time", "base", "realization") else f"{shown}_{cube.variable.level_type}"
+            file, step, number, record = cube.first()
+            described = file.source.described(number, step, record)
+            variables[shown] = self._variable(cube, described, names, coordinates)
+        return xarray.Dataset(variables, coordinates, self.attrs)
+
+    def _variable(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable]) -> xarray.Variable:
+        shape = cube.variable.field.shape
+        dims = described.dims if len(described.dims) == len(shape) else plain_dims(shape)
+        renamed = {dim: names.of(dim, _content(described.coordinates.get(dim), extent)) for dim, extent in zip(dims, shape)}
+        level = self._level(cube, described, names, coordinates, renamed)
+        for each, coordinate in described.coordinates.items():
+            shown = renamed.get(each) or names.of(each, _content(coordinate, 0))
+            if shown not in coordinates and each != described.level:
+                coordinates[shown] = xarray.Variable([renamed.get(dim, dim) for dim in coordinate.dims], coordinate.values(), dict(coordinate.attrs))
+        attrs = _attributes(cube.variable, described)
+        level_dims = (level,) if cube.has_levels and level else ()
+        variable = xarray.Variable(("lead", *level_dims, *(renamed[dim] for dim in dims)), indexing.LazilyIndexedArray(cube), attrs)
+        variable.encoding = {"preferred_chunks": {"lead": 1, **{dim: 1 for dim in level_dims}}}
+        if cube.dtype.kind in "iu" and described.fill is not None:
+            variable.encoding["_FillValue"] = described.fill
+        return variable
+
+    def _level(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], renamed: dict[str, str]) -> str | None:
+        """The coordinate of the levels, which is a scalar of one level. A single level without a value, as the surface, has none."""
+        field = cube.variable.field
+        known = LEVEL_TYPES.get(field.level_type)
+        if not cube.has_levels and known is None and field.levels[0] == 0:
+            return None
+        base = described.level or (known.dimension if known else field.level_type or "level")
+        name = names.of(base, (field.level_type, field.levels))
+        renamed[base] = name
+        if name not in coordinates:
+            own = described.coordinates.get(base)
+            attrs = dict(own.attrs) if own else level_attributes(field.level_type)
+            values = np.array(field.levels)
+            coordinates[name] = xarray.Variable((name,), values, attrs) if cube.has_levels else xarray.Variable((), values[0], attrs)
+        return name
+
+    def _times(self) -> dict[str, xarray.Variable]:
+        assert self.header is not None
+        base = self.header.base
+        units = f"seconds since {base.strftime('%Y-%m-%d %H:%M:%S')}"
+        times: dict[str, xarray.Variable] = {"lead": xarray.Variable(("lead",), np.array(self.leads, "timedelta64[s]"), {
+            "standard_name": "forecast_period", "long_name": "time since the base time", "axis": "T"})}
+        valid: dict[str, Any] = {"standard_name": "time", "long_name": "time"}
+        start: dict[str, Any] = {"standard_name": "forecast_reference_time", "long_name": "base time"}
+        if base.calendar == 0 and abs(base.year) < 10**6:
+            first = np.datetime64(base.seconds, "s")
+            times["time"] = xarray.Variable(("lead",), first + times["lead"].values, valid)
+            times["base"] = xarray.Variable((), first, start)
+        else:
+            told = {"units": units, "calendar": CALENDARS[base.calendar]}
+            times["time"] = xarray.Variable(("lead",), *_in_calendar(self.leads, base, valid, told))
+            values, attrs = _in_calendar([0], base, start, told)
+            times["base"] = xarray.Variable((), values[0], attrs)
+        if self.header.member is not None:
+            times["realization"] = xarray.Variable((), self.header.member, {"standard_name": "realization", "units": "1"})
+        return times
+
+
+def _in_calendar(leads: list[int], base: Moment, attrs: dict[str, Any], told: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
+    """Times in a calendar that numpy does not have: as cftime's, or, where that is not installed, seconds with CF's units."""
+    try:
+        import cftime
+    except ImportError:
+        return np.array(leads), {**attrs, **told}
+    moments = [Moment.of(base.seconds + lead, base.calendar) for lead in leads]
+    out = np.empty(len(leads), object)
+    out[:] = [cftime.datetime(each.year, each.month, each.day, each.hour, each.minute, each.second, calendar=told["calendar"]) for each in moments]
+    return out, attrs
+
+
+def _dtype(variable: Variable, format_: str) -> np.dtype:
+    if format_ == "grib2":
+        return np.dtype(np.float32 if variable.field.type == 5 else np.float64)
+    return variable.field.dtype.newbyteorder("=")
+
+
+def _content(coordinate: Coordinate | None, extent: int) -> tuple[Any, ...]:
+    """What tells two coordinates of one name apart."""
+    if coordinate is None:
+        return (extent,)
+    values = np.asarray(coordinate.values())
+    return (values.shape, values.tobytes(), repr(sorted(coordinate.attrs.items(), key=lambda each: each[0])))
+
+
+def _attributes(variable: Variable, described: Described) -> dict[str, Any]:
+    attrs = dict(described.attrs)
+    if not attrs or set(attrs) <= {"GRIB_gridType"}:
+        standard = QUANTITIES.get(variable.field.name)
+        attrs.update({"standard_name": standard[0], "units": standard[1]} if standard else {"long_name": variable.field.name})
+    return attrs

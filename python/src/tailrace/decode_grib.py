@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""GRIB2 messages: values by ecCodes, one message at a time, and what their headers say of field and grid.
+
+ecCodes is a library in C that trusts its input. So the sections are walked first, and the numbers of points that they tell are compared,
+before a message is given to it."""
+from __future__ import annotations
+
+import itertools
+import struct
+from typing import Any
+
+import numpy as np
+
+from .errors import FormatError, UnsupportedError
+from .head import Coordinate, Described, plain_dims
+from .names import QUANTITIES, cf_units
+
+# A message of so few bytes cannot have so many points, unless all are equal and the file lies.
+MOST_POINTS, MOST_POINTS_PER_BYTE = 1 << 27, 4096
+_MISSING = 9.96921e36  # stands for missing values while a message is decoded
+_decoded = itertools.count()
+
+
+def decoded_messages() -> int:
+    """How many messages this process has decoded so far. Looking at headers does not count."""
+    return int(_decoded.__reduce__()[1][0])
+
+
+def _eccodes() -> Any:
+    try:
+        import eccodes
+    except (ImportError, RuntimeError) as error:
+        raise UnsupportedError(f"GRIB2 needs ecCodes, which cannot be loaded ({error}): pip install eccodes") from error
+    return eccodes
+
+
+def check_message(message: bytes, points: int, what: str) -> None:
+    """A FormatError unless the sections of the message add up and tell of so many points."""
+    if len(message) < 20 or message[:4] != b"GRIB" or message[7] != 2:
+        raise FormatError(f"{what}: no message of GRIB2 begins where the index says")
+    if struct.unpack_from(">Q", message, 8)[0] != len(message) or message[-4:] != b"7777":
+        raise FormatError(f"{what}: the message does not have the {len(message)} bytes that the index says, or does not end there")
+    at, sections, told = 16, [], {}
+    while at < len(message) - 4:
+        if at + 5 > len(message) - 4:
+            raise FormatError(f"{what}: a section begins within the last bytes of the message")
+        length, number = struct.unpack_from(">IB", message, at)
+        if length < 5 or at + length > len(message) - 4:
+            raise FormatError(f"{what}: section {number} has {length} bytes, and {len(message) - 4 - at} are left")
+        if number in (3, 5) and length >= 11:
+            told[number] = struct.unpack_from(">I", message, at + (6 if number == 3 else 5))[0]
+        sections.append(number)
+        at += length
+    if [each for each in sections if each != 2] != [1, 3, 4, 5, 6, 7]:
+        raise FormatError(f"{what}: a message with the sections {sections} in place of 1 to 7, each once")
+    if told.get(3) != points or told.get(5, points + 1) > points:
+        raise FormatError(f"{what}: the message tells of {told.get(3)} points and {told.get(5)} values, and the index of {points} points")
+    if points > MOST_POINTS and points > MOST_POINTS_PER_BYTE * len(message):
+        raise FormatError(f"{what}: {points} points in a message of {len(message)} bytes")
+
+
+class Message:
+    """A checked message in ecCodes' hands, for as long as a `with` lasts."""
+
+    def __init__(self, message: bytes, points: int, what: str) -> None:
+        check_message(message, points, what)
+        self._library, self._what = _eccodes(), what
+        try:
+            self._handle = self._library.codes_new_from_message(message)
+        except self._library.CodesInternalError as error:
+            raise FormatError(f"{what}: ecCodes takes no such message: {error}") from error
+
+    def __enter__(self) -> Message:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.codes_release(self._handle)
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        try:
+            return self._library.codes_get(self._handle, key)
+        except self._library.CodesInternalError:
+            return otherwise
+
+    def array(self, key: str) -> np.ndarray:
+        try:
+            return np.asarray(self._library.codes_get_array(self._handle, key))
+        except self._library.CodesInternalError as error:
+            raise FormatError(f"{self._what}: {key}: {error}") from error
+
+    def values(self) -> np.ndarray:
+        """All points as float64, NaN where there is no value."""
+        next(_decoded)
+        try:
+            bitmap = bool(self._library.codes_get(self._handle, "bitmapPresent"))
+            if bitmap:
+                self._library.codes_set(self._handle, "missingValue", _MISSING)
+            values = np.asarray(self._library.codes_get_values(self._handle), dtype=np.float64)
+        except self._library.CodesInternalError as error:
+            raise FormatError(f"{self._what}: the values cannot be decoded: {error}") from error
+        if bitmap:
+            values[values == _MISSING] = np.nan
+        return values
+
+
+def decode(message: bytes, shape: tuple[int, ...], dtype: np.dtype, what: str) -> np.ndarray:
+    """The values of a message. Missing ones are NaN."""
+    points = int(np.prod(shape, dtype=object))
+    with Message(message, points, what) as opened:
+        values = opened.values()
+    if values.size != points:
+        raise FormatError(f"{what}: {values.size} values in place of {points}")
+    return values.reshape(shape).astype(dtype, copy=False)
+
+
+def section_3(message: bytes) -> bytes:
+    """The bytes that describe the grid: equal bytes mean equal grids."""
+    at = 16
+    while at + 5 <= len(message):
+        length, number = struct.unpack_from(">IB", message, at)
+        if number == 3 or length < 5:
+            return message[at:at + length]
+        at += length
+    return b""
+
+
+_METHODS = {"accum": "time: sum", "avg": "time: mean", "max": "time: maximum", "min": "time: minimum"}
+
+
+def describe(message: bytes, name: str, shape: tuple[int, ...], what: str, grids: dict[bytes, Described]) -> Described:
+    """Names, units and grid of a field, from the header of one of its messages. `grids` keeps the grids that were seen."""
+    with Message(message, int(np.prod(shape, dtype=object)), what) as opened:
+        key = section_3(message) + repr(shape).encode()
+        if key not in grids:
+            grids[key] = _grid(opened, shape)
+        grid = grids[key]
+        units = cf_units(opened.get("units", "1"))
+        attrs: dict[str, Any] = {}
+        if name in QUANTITIES and QUANTITIES[name][1] == units:
+            attrs["standard_name"] = QUANTITIES[name][0]
+        elif opened.get("cfName", "unknown") != "unknown":
+            attrs["standard_name"] = opened.get("cfName")
+        if "grid_mapping" in grid.attrs:
+            turned = {"eastward_wind": "x_wind", "northward_wind": "y_wind"}
+            if attrs.get("standard_name") in turned:
+                attrs["standard_name"] = turned[attrs["standard_name"]]
+        attrs["long_name"] = opened.get("name", name)
+        attrs["units"] = units
+        if opened.get("stepType") in _METHODS:
+            attrs["cell_methods"] = _METHODS[opened.get("stepType")]
+        attrs.update(grid.attrs, GRIB_shortName=opened.get("shortName", name), GRIB_paramId=opened.get("paramId", 0))
+    return Described(grid.dims, attrs, None, grid.coordinates)
+
+
+_ON_GLOBE = {"lat": {"standard_name": "latitude", "long_name": "latitude", "units": "degrees_north"},
+             "lon": {"standard_name": "longitude", "long_name": "longitude", "units": "degrees_east"}}
+
+
+def _constant(values: np.ndarray | int, dims: tuple[str, ...], attrs: dict[str, Any]) -> Coordinate:
+    array = np.asarray(values)
+    return Coordinate(dims, lambda: array, attrs)
+
+
+def _grid(opened: Message, shape: tuple[int, ...]) -> Described:
+    """Dimensions and coordinates of the points."""
+    kind = opened.get("gridType", "unknown")
+    if len(shape) != 2 or kind not in ("regular_ll", "regular_gg", "rotated_ll", "lambert", "polar_stereographic"):
+        return Described(plain_dims(shape), {"GRIB_gridType": kind})
+    latitudes, longitudes = opened.array("latitudes").reshape(shape), opened.array("longitudes").reshape(shape)
+    if kind in ("regular_ll", "regular_gg"):
+        return Described(("lat", "lon"), {"GRIB_gridType": kind}, None, {
+            "lat": _constant(latitudes[:, 0].copy(), ("lat",), {**_ON_GLOBE["lat"], "axis": "Y"}),
+            "lon": _constant(longitudes[0, :].copy(), ("lon",), {**_ON_GLOBE["lon"], "axis": "X"})})
+    longitudes = (longitudes + 180) % 360 - 180
+    if kind == "rotated_ll":
+        dims: tuple[str, ...] = ("rlat", "rlon")
+        mapping, coordinates = "rotated_pole", _rotated(opened, shape)
+    else:
+        dims, mapping, coordinates = _projected(opened, shape, kind)
+    coordinates["lat"] = _constant(latitudes, dims, _ON_GLOBE["lat"])
+    coordinates["lon"] = _constant(longitudes, dims, _ON_GLOBE["lon"])
+    return Described(dims, {"GRIB_gridType": kind, "grid_mapping": mapping}, None, coordinates)
+
+
+def _rotated(opened: Message, shape: tuple[int, ...]) -> dict[str, Coordinate]:
+    out: dict[str, Coordinate] = {}
+    for name, key, points, standard, axis in (("rlat", "latitude", shape[0], "grid_latitude", "Y"),
+                                              ("rlon", "longitude", shape[1], "grid_longitude", "X")):
+        first = opened.get(f"{key}OfFirstGridPointInDegrees", 0.0)
+        last = opened.get(f"{key}OfLastGridPointInDegrees", 0.0)
+        if key == "longitude" and not opened.get("iScansNegatively", 0) and last < first:
+            first -= 360
+        out[name] = _constant(np.linspace(first, last, points), (name,), {"standard_name": standard, "long_name": f"{key} in the rotated grid",
+                                                                           "units": "degrees", "axis": axis})
+    pole = opened.get("longitudeOfSouthernPoleInDegrees", 0.0) + 180
+    out["rotated_pole"] = _constant(0, (), {
+        "grid_mapping_name": "rotated_latitude_longitude", "grid_north_pole_latitude": -opened.get("latitudeOfSouthernPoleInDegrees", -90.0),
+        "grid_north_pole_longitude": (pole + 180) % 360 - 180})
+    return out
+
+
+def _projected(opened: Message, shape: tuple[int, ...], kind: str) -> tuple[tuple[str, ...], str, dict[str, Coordinate]]:
+    attrs: dict[str, Any]
+    if kind == "lambert":
+        first, second = opened.get("Latin1InDegrees", 0.0), opened.get("Latin2InDegrees", 0.0)
+        name = "lambert_conformal_conic"
+        attrs = {"standard_parallel": first if first == second else [first, second],
+                 "longitude_of_central_meridian": opened.get("LoVInDegrees", 0.0), "latitude_of_projection_origin": opened.get("LaDInDegrees", 0.0)}
+    else:
+        name, south = "polar_stereographic", bool(opened.get("projectionCentreFlag", 0) & 128)
+        parallel = abs(opened.get("LaDInDegrees", 0.0))
+        attrs = {"straight_vertical_longitude_from_pole": opened.get("orientationOfTheGridInDegrees", 0.0),
+                 "latitude_of_projection_origin": -90.0 if south else 90.0, "standard_parallel": -parallel if south else parallel}
+    if opened.get("radius") is not None:
+        attrs["earth_radius"] = opened.get("radius")
+    return ("y", "x"), name, {name: _constant(0, (), {"grid_mapping_name": name, **attrs})}

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The index beside a data file (docs/formats/index.md): which steps are committed, and where each record lies."""
+from __future__ import annotations
+
+import os
+import struct
+import uuid
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from .binary import ELEMENT_TYPES, Fields, elements_of, pread_whole, text_of, xxh3_64
+from .calendar import CALENDARS, MOST_SECONDS, Moment
+from .errors import FormatError, NotThereError, StateError, UnsupportedError
+
+MARK = b"TRLINDEX"
+RECORD = np.dtype([("field", "<i4"), ("level", "<i4"), ("offset", "<i8"), ("length", "<i8")])
+_FIXED, _CLOSED = 72, 40  # bytes of a step without its records, and of the closing record
+# No run has these. A file that tells of more is damaged, and is not read into memory.
+MOST_HEADER, MOST_RECORD, MOST_TAIL = 64 << 20, 256 << 20, 64 << 20
+MOST_TEXT = 1 << 20
+
+
+@dataclass(frozen=True)
+class IndexField:
+    """A field as its stream defined it. `shape` is that of one record, slowest dimension first."""
+
+    name: str
+    type: int
+    shape: tuple[int, ...]
+    level_type: str
+    levels: tuple[float, ...]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of an element in the program that wrote it, little-endian."""
+        return np.dtype(ELEMENT_TYPES[self.type])
+
+
+@dataclass(frozen=True)
+class IndexHeader:
+    """What holds for all steps of a file."""
+
+    run: uuid.UUID
+    data_begin: int
+    base: Moment
+    member: int | None
+    format: str
+    fields: tuple[IndexField, ...]
+    length: int
+    checksum: int
+
+
+@dataclass(frozen=True, eq=False)
+class IndexStep:
+    """One committed step. `records` is an array of RECORD. `position`, `length` and `checksum` are those of the step in the index."""
+
+    number: int
+    lead: int
+    begin: int
+    end: int
+    records: np.ndarray
+    position: int
+    length: int
+    checksum: int
+
+
+@dataclass(frozen=True)
+class Index:
+    """What an index says: the steps that are committed, and how its bytes end."""
+
+    path: str
+    header: IndexHeader
+    steps: tuple[IndexStep, ...]
+    closed: bool
+    tail: Literal["whole", "torn", "damaged"] = "whole"
+    tail_text: str = ""
+    stamp: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def data_end(self) -> int:
+        """Where the committed bytes of the data file end."""
+        return self.steps[-1].end if self.steps else self.header.data_begin
+
+
+def begins_as_index(path: str) -> bool:
+    """Whether a file is there and has the first bytes of an index."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(MARK)) == MARK
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return False
+
+
+def find_index(data_path: str) -> str:
+    """The path of a data file's index, under its name or the old one. NotThereError if there is none."""
+    path, old = data_path + ".trx", data_path + ".idx"
+    try:
+        old_is_index = begins_as_index(old)
+    except PermissionError:
+        if not os.path.exists(path):
+            raise
+        old_is_index = False
+    if not old_is_index:
+        if os.path.isfile(path):
+            return path
+        raise NotThereError(f"{data_path}: there is no index {path} beside it; only files that Tailrace has written have one")
+    if not os.path.exists(path):
+        return old
+    raise StateError(f"{data_path} has two indexes, {path} and {old}, which an older Tailrace writes: move away the one that does not belong "
+                     "to the data")
+
+
+def stamp_of(descriptor: int) -> tuple[int, ...]:
+    """What changes if the file at a path is another one, or was written to."""
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def load_index(path: str) -> Index:
+    """Reads an index. A FormatError if its header is damaged; damage behind it is told by `tail`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        stamp = stamp_of(descriptor)
+        return _Reading(path, descriptor, stamp[2], stamp).read()
+    finally:
+        os.close(descriptor)
+
+
+class _Reading:
+    """Takes a file of `size` bytes apart. Lengths are compared with it before anything is read into memory."""
+
+    def __init__(self, path: str, descriptor: int, size: int, stamp: tuple[int, ...] = ()) -> None:
+        self.path, self.descriptor, self.size, self.stamp = path, descriptor, size, stamp
+
+    def read(self) -> Index:
+        header = self.header()
+        # Indexes are small: one read takes all of nearly every one.
+        window_begin, window = 0, pread_whole(self.descriptor, min(self.size, 4 << 20), 0)
+        steps: list[IndexStep] = []
+        closed, at, previous, sequence = False, header.length, header.checksum, 0
+        while not closed:
+            if at + 64 > window_begin + len(window) or at + _length_at(window, at - window_begin) > window_begin + len(window):
+                if at + _CLOSED > self.size:
+                    break
+                prefix = pread_whole(self.descriptor, 64, at)
+                length = _length_at(prefix, 0)
+                if length > self.size - at or length > MOST_RECORD:
+                    break
+                window_begin, window = at, pread_whole(self.descriptor, min(self.size - at, max(length, 4 << 20)), at)
+            record = _whole_record(window, at - window_begin, header.checksum)
+            if record is None:
+                break
+            try:
+                end = steps[-1].end if steps else header.data_begin
+                step = _take(record, at, header, steps[-1] if steps else None, end, previous, sequence)
+            except FormatError as error:
+                return Index(self.path, header, tuple(steps), False, "damaged", f"record {sequence}: {error}", self.stamp)
+            if step is None:
+                closed = True
+            else:
+                steps.append(step)
+            previous, sequence = struct.unpack_from("<Q", record, len(record) - 8)[0], sequence + 1
+            at += len(record)
+        return self.judged(header, steps, closed, at)
+
+    def header(self) -> IndexHeader:
+        prefix = pread_whole(self.descriptor, 16, 0)
+        if prefix[:8] != MARK:
+            raise FormatError(f"{self.path}: its first bytes are not those of an index")
+        length = struct.unpack("<I", prefix[12:])[0] if len(prefix) == 16 else 0
+        if length < 60 or length > self.size or length > MOST_HEADER:
+            raise FormatError(f"{self.path}: the header has {length} bytes, the file {self.size}")
+        data = pread_whole(self.descriptor, length, 0)
+        if len(data) != length or xxh3_64(memoryview(data)[:-8]) != struct.unpack("<Q", data[-8:])[0]:
+            raise FormatError(f"{self.path}: the header's checksum is wrong: its bytes were changed after they were written")
+        version = struct.unpack_from("<I", data, 8)[0]
+        if version != 1:
+            raise UnsupportedError(f"{self.path}: an index of version {version}, and this package reads version 1")
+        return _header(data, self.path)
+
+    def judged(self, header: IndexHeader, steps: list[IndexStep], closed: bool, at: int) -> Index:
+        left = self.size - at
+        if left <= 0:
+            return Index(self.path, header, tuple(steps), closed, stamp=self.stamp)
+        damaged = closed or left > MOST_RECORD or _holds_record(pread_whole(self.descriptor, left, at), header.checksum)
+        text = (f"bytes {at} and on are damaged, and committed steps or a closed file's end were among them" if damaged else
+                f"the last {left} bytes are a record that was begun and not finished")
+        return Index(self.path, header, tuple(steps), closed, "damaged" if damaged else "torn", text, self.stamp)
+
+
+def _header(data: bytes, path: str) -> IndexHeader:
+    """Takes the parts of a header whose checksum is right."""
+    parts = Fields(data[:-8], path)
+    parts.raw(16)
+    run = uuid.UUID(bytes=parts.raw(16))
+    data_begin, base, calendar, member = parts.many("qqii")
+    if not 0 <= calendar < len(CALENDARS) or abs(base) > MOST_SECONDS or data_begin < 0:
+        raise FormatError(f"{path}: base time {base}, calendar {calendar} or data begin {data_begin} does not exist")
+    name = text_of(parts.raw(parts.count(1)), path)
+    fields = tuple(_field(parts, path) for _ in range(parts.count(28)))
+    parts.end()
+    if not name:
+        raise FormatError(f"{path}: the format has no name")
+    return IndexHeader(run, data_begin, Moment.of(base, calendar), member if member >= 0 else None, name, fields, len(data),
+                       struct.unpack("<Q", data[-8:])[0])
+
+
+def _field(parts: Fields, path: str) -> IndexField:
+    # A name need not be UTF-8 in raw files: other bytes stay tellable.
+    name = parts.raw(parts.count(1)).decode("utf-8", "surrogateescape")
+    kind = parts.i32()
+    shape = tuple(int(extent) for extent in parts.array("<i8", parts.count(8)))
+    level_type = parts.raw(parts.count(1)).decode("utf-8", "surrogateescape")
+    levels = tuple(float(level) for level in parts.array("<f8", parts.count(8)))
+    if not name or len(name) > MOST_TEXT or kind not in ELEMENT_TYPES or not shape or not levels:
+        raise FormatError(f'{path}: field "{name[:80]}" has no name, shape, level or known type')
+    elements_of(shape, f'{path}: field "{name}"')
+    return IndexField(name, kind, shape, level_type, levels)
+
+
+def _length_at(data: bytes, at: int) -> int:
+    """The length that a record tells, 0 if none begins there."""
+    if data[at:at + 4] not in (b"STEP", b"DONE") or at + 8 > len(data):
+        return 0
+    return int(struct.unpack_from("<I", data, at + 4)[0])
+
+
+def _whole_record(data: bytes, at: int, seed: int) -> bytes | None:
+    """The record that begins at `at` if its length and checksum are right."""
+    length = _length_at(data, at)
+    if length < _CLOSED or length > MOST_RECORD or at + length > len(data):
+        return None
+    record = data[at:at + length]
+    return record if xxh3_64(memoryview(record)[:-8], seed) == struct.unpack_from("<Q", record, length - 8)[0] else None
+
+
+def _holds_record(tail: bytes, seed: int) -> bool:
+    """Whether a whole record of this file begins anywhere in the tail. So much hashing that no torn record needs it counts as yes."""
+    budget, at = MOST_TAIL + 4 * len(tail), 0
+    while at + _CLOSED <= len(tail):
+        found = [each for each in (tail.find(b"STEP", at), tail.find(b"DONE", at)) if each >= 0]
+        if not found:
+            return False
+        at = min(found)
+        budget -= min(_length_at(tail, at), len(tail) - at)
+        if budget < 0 or _whole_record(tail, at, seed) is not None:
+            return True
+        at += 1
+    return False
+
+
+def _take(record: bytes, at: int, header: IndexHeader, before: IndexStep | None, end: int, previous: int, sequence: int) -> IndexStep | None:
+    """The step of a whole record, None for the closing one. A FormatError if it cannot stand here."""
+    if struct.unpack_from("<Qq", record, 8) != (previous, sequence):
+        raise FormatError("it is missing or was replaced: another one stands in its place")
+    if record[:4] == b"DONE":
+        if struct.unpack_from("<q", record, 24)[0] != end:
+            raise FormatError("the closing record disagrees with the last step")
+        return None
+    number, lead, begin, step_end, count = struct.unpack_from("<qqqqI", record, 24) if len(record) >= _FIXED else (0, 0, 0, 0, -1)
+    if len(record) != _FIXED + RECORD.itemsize * count:
+        raise FormatError(f"it has {len(record)} bytes and tells of {count} records")
+    records = np.frombuffer(record, RECORD, count, 64)
+    step = IndexStep(number, lead, begin, step_end, records, at, len(record), struct.unpack_from("<Q", record, len(record) - 8)[0])
+    _check(step, header, before, end)
+    return step
+
+
+def _check(step: IndexStep, header: IndexHeader, before: IndexStep | None, end: int) -> None:
+    where = f"step {step.number} (lead {step.lead} s)"
+    if step.number < 0 or (before and step.number <= before.number):
+        raise FormatError(f"{where} does not follow step {before.number if before else -1}")
+    if (before and step.lead < before.lead) or abs(step.lead) > MOST_SECONDS:
+        raise FormatError(f"{where} goes back in time, or beyond all times")
+    if step.begin != end or step.end < step.begin:
+        raise FormatError(f"{where} takes bytes {step.begin} to {step.end}, but the step before ended at {end}")
+    records = step.records
+    if not len(records):
+        return
+    numbers, levels, offsets, lengths = records["field"], records["level"], records["offset"], records["length"]
+    if numbers.min() < 0 or numbers.max() >= len(header.fields):
+        raise FormatError(f"{where} has a record of a field that the header does not name")
+    most = np.array([len(each.levels) for each in header.fields])
+    if levels.min() < 0 or (levels >= most[numbers]).any():
+        raise FormatError(f"{where} has a record of a level that its field does not have")
+    # In this order, because offset + length may not fit into 64 bits.
+    if lengths.min() < 0 or offsets.min() < step.begin or offsets.max() > step.end or (lengths > step.end - offsets).any():
+        raise FormatError(f"{where} has a record outside of its bytes {step.begin} to {step.end}")
+
+
+def holds_still(path: str, step: IndexStep) -> bool:
+    """Whether the index at the path still has this step: it was neither cut back nor replaced."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        data = os.pread(descriptor, 8, step.position + step.length - 8)
+    finally:
+        os.close(descriptor)
+    return len(data) == 8 and struct.unpack("<Q", data)[0] == step.checksum

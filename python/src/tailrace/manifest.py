@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The list of finished files, `manifest.jsonl` (docs/formats/manifest.md)."""
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import xxhash
+
+from .errors import FormatError
+
+LONGEST_LINE = 64 << 20
+
+
+@dataclass(frozen=True)
+class ManifestEntry:
+    """One finished file. `path` is relative to the manifest's directory, `leads` are in seconds."""
+
+    path: str
+    size: int
+    xxh3_128: str
+    run: uuid.UUID
+    base: str
+    leads: tuple[int, ...]
+    records: int
+
+
+def manifest(path: str | os.PathLike[str]) -> dict[str, ManifestEntry]:
+    """The finished files of a directory, or of the `manifest.jsonl` that is named, by their paths. Of lines about one path the last one
+    counts. A last line that a crash has torn is passed over; any other damage is a FormatError."""
+    path = os.fspath(path)
+    if os.path.isdir(path):
+        path = os.path.join(path, "manifest.jsonl")
+    lines: list[bytes] = []
+    with open(path, "rb") as file:
+        while line := file.readline(LONGEST_LINE + 1):
+            if len(line) > LONGEST_LINE:
+                raise FormatError(f"{path}: no line ends in {LONGEST_LINE >> 20} MiB: this is no manifest, or a damaged one")
+            lines.append(line)
+    entries: dict[str, ManifestEntry] = {}
+    parsed = [_parsed(line) for line in lines]
+    while parsed and parsed[-1] is _TORN:
+        parsed.pop()
+    for number, content in enumerate(parsed, 1):
+        entry = _entry(content, f"{path}, line {number}")
+        entries[entry.path] = entry
+    return entries
+
+
+_TORN = object()
+
+
+def _parsed(line: bytes) -> Any:
+    """The JSON of a line, or _TORN for what a crash may leave."""
+    try:
+        return json.loads(line) if line.endswith(b"\n") else _TORN
+    except (ValueError, RecursionError):
+        return _TORN
+
+
+def _entry(content: Any, where: str) -> ManifestEntry:
+    try:
+        texts = [content[name] for name in ("path", "xxh3_128", "base")]
+        numbers = [content["size"], content["records"], *content["leads"]]
+        if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
+            raise ValueError("a member has another type")
+        return ManifestEntry(texts[0], numbers[0], texts[1], uuid.UUID(content["run"]), texts[2], tuple(content["leads"]), numbers[1])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"{where}: this is no entry of a manifest ({error})") from error
+
+
+def digest(path: str) -> str:
+    """XXH3-128 of a file's bytes, as the manifest has it."""
+    state = xxhash.xxh3_128()
+    with open(path, "rb") as file:
+        while piece := file.read(4 << 20):
+            state.update(piece)
+    return state.hexdigest()

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Records of NetCDF-4 files (docs/formats/netcdf4.md), taken by our index: so the steps of a file that HDF5 cannot open yet are read, too.
+h5py tells names, units, coordinates and chunks of a finished file."""
+from __future__ import annotations
+
+import itertools
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .binary import elements_of, read_range
+from .errors import FormatError, UnsupportedError
+from .head import Coordinate, Described, plain_dims
+from .index import IndexField
+from .source import CfSource, cf_described
+
+_OWN = ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates")
+MOST_CHUNKS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    dims: tuple[str, ...]
+    attrs: dict[str, Any]
+    shape: tuple[int, ...]
+    has_steps: bool
+    chunk: tuple[int, ...] | None
+
+
+class Netcdf4Source(CfSource):
+    """Chunks through shuffle and deflate, or as they are."""
+
+    _variables: list[Variable] | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        return read_range(self.path, 0, 4) == b"\x89HDF"
+
+    def cf_described(self, number: int) -> Described:
+        if not self.is_finished:
+            return Described(plain_dims(self.header.fields[number].shape))
+        return cf_described(self.header.fields, number, self.variables(), self.coordinate)
+
+    def described(self, number: int, step: Any, record: np.void) -> Described:
+        # A file that is not finished yet says less than it will.
+        if number not in self._described and not self.is_finished:
+            return self._describe(number, step, record)
+        return super().described(number, step, record)
+
+    def variables(self) -> list[Variable]:
+        if self._variables is None:
+            with _opened(self.path) as file:
+                self._variables = [_variable(name, each) for name, each in file.items() if hasattr(each, "shape")]
+        return self._variables
+
+    def coordinate(self, variable: Variable) -> Coordinate:
+        def values() -> np.ndarray:
+            with _opened(self.path) as file:
+                return np.asarray(file[variable.name][()])
+        return Coordinate(variable.dims, values, {name: value for name, value in variable.attrs.items() if name != "_FillValue"})
+
+    def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
+        size = elements_of(field.shape, what) * field.dtype.itemsize
+        whole = _one_chunk(data, field.dtype, size)
+        if whole is not None:
+            return whole.reshape(field.shape)
+        if not self.is_finished:
+            raise UnsupportedError(f"{what}: the field is cut into chunks, whose shape readers know once the file is finished")
+        chunk = self._chunk_of(field)
+        if chunk is None or elements_of(chunk, what) * field.dtype.itemsize > size * 2 ** len(chunk):
+            raise FormatError(f"{what}: the record is none of {size} bytes, and the file tells no chunks for it")
+        return _joined(data, field, chunk, what)
+
+    def _chunk_of(self, field: IndexField) -> tuple[int, ...] | None:
+        for each in self.variables():
+            if each.chunk and each.has_steps and each.name.startswith(field.name) and each.shape[-len(field.shape):] == field.shape:
+                return each.chunk[-len(field.shape):]
+        return None
+
+
+def _opened(path: str) -> Any:
+    try:
+        import h5py
+    except ImportError as error:
+        raise UnsupportedError(f"{path}: h5py is needed to read what a NetCDF-4 file says of its fields: pip install 'tailrace[netcdf4]'") from error
+    try:
+        return h5py.File(path, "r", locking=False)
+    except OSError as error:
+        raise FormatError(f"{path}: HDF5 cannot open it: {error}") from error
+
+
+def _variable(name: str, dataset: Any) -> Variable:
+    dims = tuple(dim[0].name.lstrip("/") if len(dim) else "" for dim in dataset.dims)
+    if dataset.attrs.get("CLASS") == b"DIMENSION_SCALE" and dataset.ndim == 1:
+        dims = (name,)
+    attrs = {key: _attribute(value) for key, value in dataset.attrs.items() if key not in _OWN}
+    has_steps = bool(dims) and dims[0] == "time"
+    return Variable(name, dims, attrs, tuple(dataset.shape[1 if has_steps else 0:]), has_steps, dataset.chunks)
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, np.ndarray) and value.size == 1:
+        return value.reshape(-1)[0]
+    return value
+
+
+def _one_chunk(data: bytes, dtype: np.dtype, size: int) -> np.ndarray | None:
+    """The elements of a record that is one chunk, perhaps with the begin of its interval behind it. None if it is not."""
+    if len(data) in (size, size + 8) and not _is_deflated(data, size):
+        return np.frombuffer(data[:size], dtype).astype(dtype.newbyteorder("="))
+    inflated = _inflated(data, size)
+    if inflated is None or inflated[1] not in (0, 8):
+        return None
+    return _unshuffled(inflated[0], dtype)
+
+
+def _is_deflated(data: bytes, size: int) -> bool:
+    found = _inflated(data, size)
+    return found is not None and found[1] in (0, 8)
+
+
+def _inflated(data: bytes, size: int) -> tuple[bytes, int] | None:
+    """What deflate makes of the data, if that has this size, and how many bytes are left. Never makes more than one byte too much."""
+    inflate = zlib.decompressobj()
+    try:
+        out = inflate.decompress(data, size + 1)
+    except zlib.error:
+        return None
+    return (out, len(inflate.unused_data)) if inflate.eof and len(out) == size else None
+
+
+def _unshuffled(data: bytes, dtype: np.dtype) -> np.ndarray:
+    if dtype.itemsize == 1:
+        return np.frombuffer(data, dtype).copy()
+    grouped = np.frombuffer(data, np.uint8).reshape(dtype.itemsize, -1)
+    return np.ascontiguousarray(grouped.T).reshape(-1).view(dtype).astype(dtype.newbyteorder("="))
+
+
+def _joined(data: bytes, field: IndexField, chunk: tuple[int, ...], what: str) -> np.ndarray:
+    """Puts a record together whose chunks follow one another, with their lengths behind them."""
+    counts = [-(-extent // length) for extent, length in zip(field.shape, chunk)]
+    number = elements_of(counts, what)
+    size = elements_of(chunk, what) * field.dtype.itemsize
+    if not 1 < number <= MOST_CHUNKS:
+        raise FormatError(f"{what}: a record of {number} chunks")
+    for trailer in (0, 8):
+        lengths = np.frombuffer(data[max(len(data) - trailer - 4 * number, 0):len(data) - trailer], "<u4")
+        if len(lengths) == number and int(lengths.sum(dtype=np.int64)) == len(data) - trailer - 4 * number:
+            break
+    else:
+        raise FormatError(f"{what}: a record of {len(data)} bytes holds no {number} chunks")
+    out = np.empty(field.shape, field.dtype.newbyteorder("="))
+    at = 0
+    for place, length in zip(itertools.product(*(range(count) for count in counts)), lengths):
+        elements = _one_chunk(data[at:at + int(length)], field.dtype, size)
+        if elements is None:
+            raise FormatError(f"{what}: a chunk of {length} bytes does not hold {size} bytes")
+        at += int(length)
+        begins = [number_ * extent for number_, extent in zip(place, chunk)]
+        inside = tuple(slice(0, min(extent, total - begin)) for begin, extent, total in zip(begins, chunk, field.shape))
+        out[tuple(slice(begin, begin + part.stop) for begin, part in zip(begins, inside))] = elements.reshape(chunk)[inside]
+    return out

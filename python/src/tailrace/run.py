@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A run: the files of a stream, also while a model still writes them."""
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .calendar import Duration, Lead, Moment, calendar_number, duration_text, parse_duration, parse_time, public
+from .data_file import DataFile
+from .errors import FormatError, NotThereError, SettingsError
+from .index import IndexField, IndexStep
+from .manifest import digest, manifest
+from .pattern import Context, Pattern
+from .threads import side_by_side
+
+if TYPE_CHECKING:
+    import datetime
+
+    import xarray
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A field of a run: its name (with the type of level behind it if another field has the name), type of level and levels."""
+
+    name: str
+    field: IndexField
+
+    @property
+    def level_type(self) -> str:
+        return self.field.level_type
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        return self.field.levels
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of all levels in one step; a field with one level has no dimension for it."""
+        return ((len(self.levels),) if len(self.levels) > 1 else ()) + self.field.shape
+
+
+class Variables:
+    """The fields of all files, each once, with names of their own."""
+
+    def __init__(self) -> None:
+        self._by_field: dict[tuple[object, ...], Variable] = {}
+        self._of_header: dict[tuple[IndexField, ...], tuple[Variable, ...]] = {}
+        self.by_name: dict[str, Variable] = {}
+
+    def of(self, fields: tuple[IndexField, ...]) -> tuple[Variable, ...]:
+        """The variables of a file's fields, in their order."""
+        if fields not in self._of_header:
+            seen: dict[IndexField, int] = {}
+            found = []
+            for field in fields:
+                seen[field] = seen.get(field, 0) + 1
+                key = (field.name, field.level_type, field.levels, field.shape, seen[field])
+                if key not in self._by_field:
+                    self._by_field[key] = Variable(self._free_name(field), field)
+                    self.by_name[self._by_field[key].name] = self._by_field[key]
+                found.append(self._by_field[key])
+            self._of_header[fields] = tuple(found)
+        return self._of_header[fields]
+
+    def _free_name(self, field: IndexField) -> str:
+        name = field.name if field.name not in self.by_name else f"{field.name}_{field.level_type}"
+        number = 2
+        while name in self.by_name:
+            name, number = f"{field.name}_{field.level_type}_{number}", number + 1
+        return name
+
+
+class Step:
+    """All fields valid at one lead. `step["t"]` decodes the field's levels, in threads, into a numpy array of its own."""
+
+    def __init__(self, run: Run, file: DataFile, step: IndexStep, ordinal: int) -> None:
+        assert file.index is not None
+        self._run, self._file, self._ordinal = run, file, ordinal
+        self._header = file.index.header
+        self._lead_seconds = step.lead
+        numbers = run.variables.of(self._header.fields)
+        self._fields = {numbers[number].name: int(number) for number in np.unique(step.records["field"])}
+        self._records = step.records
+        #: The number of the step in its stream.
+        self.number = step.number
+
+    @property
+    def path(self) -> str:
+        """The file that holds the step."""
+        return self._file.path
+
+    @property
+    def lead(self) -> Lead:
+        """The time from the base time to the step, a timedelta that prints as 45h."""
+        return Lead.of(self._lead_seconds)
+
+    @property
+    def base(self) -> datetime.datetime | Moment:
+        """The base time: a datetime in UTC, or a Moment in another calendar."""
+        return public(self._header.base)
+
+    @property
+    def valid(self) -> datetime.datetime | Moment:
+        """The time for which the step is valid."""
+        return public(Moment.of(self._header.base.seconds + self._lead_seconds, self._header.base.calendar))
+
+    @property
+    def member(self) -> int | None:
+        """The number of the run in its ensemble."""
+        return self._header.member
+
+    @property
+    def names(self) -> list[str]:
+        """The fields that were put in the step."""
+        return list(self._fields)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __repr__(self) -> str:
+        return f"<tailrace.Step +{self.lead}, valid {self.valid:%Y-%m-%d %H:%M}, {', '.join(self._fields)}>"
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """All levels of a field: (level, y, x), or (y, x) if it has one. Levels that were not put are NaN."""
+        number, field = self._number(name)
+        put = set(self._records["level"][self._records["field"] == number].tolist())
+        levels = side_by_side(lambda level: self._record(number, level) if level in put else absent(field), range(len(field.levels)))
+        return levels[0] if len(levels) == 1 else np.stack(levels)
+
+    def read(self, name: str, level: float) -> np.ndarray:
+        """One level of a field, by its value (850 for 850 hPa). Decodes one message."""
+        number, field = self._number(name)
+        if level not in field.levels:
+            raise NotThereError(f'{self.path}: "{name}" has no level {level}; it has {", ".join(f"{each:g}" for each in field.levels)}')
+        return self._record(number, field.levels.index(level))
+
+    def _number(self, name: str) -> tuple[int, IndexField]:
+        if name not in self._fields:
+            raise NotThereError(f'{self.path}: "{name}" was not put at lead {self.lead}; there are {", ".join(self._fields)}')
+        return self._fields[name], self._header.fields[self._fields[name]]
+
+    def _record(self, number: int, level: int) -> np.ndarray:
+        return self._file.record(self._lead_seconds, self._ordinal, number, level)
+
+
+# What the NetCDF library takes for "no value" (netcdf.h, NC_FILL_*), for types that have no NaN.
+INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806}
+
+
+def absent(field: IndexField) -> np.ndarray:
+    """A level that was not put."""
+    dtype = field.dtype.newbyteorder("=")
+    return np.full(field.shape, INTEGER_FILL.get(dtype.str[1:], np.nan), dtype)
+
+
+class Run:
+    """The files that a pattern names. Iterating gives the committed steps in the order of their leads; `follow` waits for more."""
+
+    def __init__(self, pattern: str | os.PathLike[str], base: Any = None, member: int | None = None, calendar: str = "proleptic_gregorian",
+                 run: str | uuid.UUID | None = None, leads: Iterable[Duration] | None = None) -> None:
+        self.pattern = Pattern(os.fspath(pattern))
+        if base is None and self.pattern.uses_time:
+            raise SettingsError(f'file pattern "{self.pattern.text}" names times; give base="2026-03-01T00:00Z"')
+        if member is None and self.pattern.uses_member:
+            raise SettingsError(f'file pattern "{self.pattern.text}" asks for {{member}}; give member=')
+        moment = parse_time(base, calendar_number(calendar)) if base is not None else Moment(1970)
+        self.context = Context(moment, member)
+        self.uuid = uuid.UUID(str(run)) if run is not None else None
+        #: The leads, in seconds, that the run must have to be complete; None: those between the first and the last.
+        self.leads = None if leads is None else sorted({round(parse_duration(lead)) for lead in leads})
+        self.variables = Variables()
+        self._files: dict[str, DataFile] = {}
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Looks at the files again. Steps that were taken before stay as they are."""
+        found = self.pattern.find(self.context)
+        files = {path: self._files.get(path) or DataFile(path, lead) for lead, path in found}
+        for file in files.values():
+            file.refresh()
+        self._files = files
+
+    @property
+    def files(self) -> list[str]:
+        """The data files that are there, in the order of their leads."""
+        return [file.path for file in self._ours() if os.path.exists(file.path)]
+
+    @property
+    def base(self) -> datetime.datetime | Moment | None:
+        """The base time, None if none was given and nothing is committed yet."""
+        indexed = [file.index.header.base for file in self._ours() if file.index]
+        return public(indexed[0]) if indexed else public(self.context.base) if self.pattern.uses_time else None
+
+    @property
+    def fields(self) -> dict[str, Variable]:
+        """The fields of the run by their names."""
+        for file in self._ours():
+            if file.index:
+                self.variables.of(file.index.header.fields)
+        return dict(self.variables.by_name)
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps that were committed when the run was opened, or last refreshed or followed."""
+        steps = [step for file in self._ours() for step in self._steps_of(file, len(file.steps))]
+        return sorted(steps, key=lambda step: step.lead)
+
+    def __iter__(self) -> Iterator[Step]:
+        self.refresh()
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return sum(len(file.steps) for file in self._ours())
+
+    def step(self, lead: Duration) -> Step:
+        """The step at a lead, as "6h" or in seconds; of several the last."""
+        seconds = round(parse_duration(lead))
+        self.refresh()
+        for step in reversed(self.steps):
+            if step.lead.total_seconds() == seconds:
+                return step
+        raise NotThereError(f"{self.pattern.text}: no step at lead {duration_text(seconds)} is committed")
+
+    def __repr__(self) -> str:
+        return f"<tailrace.Run {self.pattern.text}: {len(self)} steps in {len(self._files)} files>"
+
+    # ---- following ---------------------------------------------------------------------------------------------
+
+    def follow(self, timeout: Duration | None = None) -> Iterator[Step]:
+        """Yields each step once it is durable, in the order of the leads, and waits for more: until the stream was closed and has all of
+        `leads`, if they were given, or until no step has come for `timeout` (as "20min"; None waits for ever).
+
+        The writer need not be asked, and may be killed, restarted and cut back meanwhile: a step that it writes once more is not yielded
+        again."""
+        limit = None if timeout is None else parse_duration(timeout)
+        seen: set[tuple[int, int]] = set()
+        since, pause = time.monotonic(), 0.01
+        while True:
+            was_open = self._is_open()
+            self.refresh()
+            came = False
+            for key, step in self._durable(seen):
+                seen.add(key)
+                came = True
+                yield step
+            if came:
+                since, pause = time.monotonic(), 0.01
+                continue
+            if not was_open and seen and self._all_closed() and not set(self.leads or ()) - {lead for lead, _ in seen}:
+                return
+            if limit is not None and time.monotonic() - since >= limit:
+                return
+            left = pause if limit is None else min(pause, max(0.0, since + limit - time.monotonic()))
+            time.sleep(left)
+            pause = min(2 * pause, 0.5)
+
+    def _durable(self, seen: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Step]]:
+        """The steps on storage that are not among those seen. A file that is still written holds those of later ones back, so that leads
+        rise."""
+        for file in self._ours():
+            index = file.index
+            if index is None:
+                continue
+            if index.tail == "damaged":
+                raise FormatError(f"{index.path}: {index.tail_text}")
+            ordinals = _ordinals(index.steps)
+            if any((step.lead, number) not in seen for step, number in zip(index.steps, ordinals)):
+                count = file.durable_steps()
+                for step, taken, number in zip(index.steps[:count], self._steps_of(file, count), ordinals):
+                    if (step.lead, number) not in seen:
+                        yield (step.lead, number), taken
+                if count < len(index.steps):
+                    return
+            if not index.closed:
+                return
+
+    def _ours(self) -> list[DataFile]:
+        """The files, without those of other runs if a run was named."""
+        files = list(self._files.values())
+        return files if self.uuid is None else [file for file in files if file.index is None or file.index.header.run == self.uuid]
+
+    def _steps_of(self, file: DataFile, count: int) -> list[Step]:
+        steps = file.steps[:count]
+        return [Step(self, file, step, number) for step, number in zip(steps, _ordinals(steps))]
+
+    def _is_open(self) -> bool:
+        return os.path.exists(self.pattern.stream_lock(self.context))
+
+    def _all_closed(self) -> bool:
+        return all(file.is_closed for file in self._ours())
+
+    # ---- completeness ------------------------------------------------------------------------------------------
+
+    @property
+    def complete(self) -> bool:
+        """Whether the stream was closed and nothing is missing."""
+        return not self.missing
+
+    @property
+    def missing(self) -> list[str]:
+        """What the run lacks, as "+045h: not written" (no file), "+048h: not committed" (a file, but no such step in its index), or a file
+        that is damaged or not finished. Without `leads=` a step is missing where the spacing of the leads tells so."""
+        self.refresh()
+        files, have = self._ours(), {step.lead for file in self._ours() for step in file.steps}
+        begun = {file.lead for file in files if not file.steps and self.pattern.depends_on_lead}
+        wanted = set(self.leads) if self.leads is not None else _with_gaps(have | begun)
+        out = [f"+{self._lead_text(lead)}: {self._why(lead)}" for lead in sorted((wanted | begun) - have)]
+        for file in files:
+            if file.index and file.index.tail == "damaged":
+                out.append(f"{file.path}: damaged: {file.index.tail_text}")
+            elif not file.is_closed and (file.steps or not self.pattern.depends_on_lead):
+                out.append(f"{file.path}: not finished" if file.index or os.path.exists(file.path) else f"{file.path}: not written")
+        if not out and self._is_open():
+            out.append(f"{self.pattern.stream_lock(self.context)}: the stream is still open, or was killed")
+        return out or ([] if have else [f"{self.pattern.text}: not written"])
+
+    def _lead_text(self, lead: int) -> str:
+        return self.pattern.lead_text(lead) or duration_text(lead)
+
+    def _why(self, lead: int) -> str:
+        path = self.pattern.expand(lead, self.context)
+        return "not committed" if os.path.exists(path) or os.path.exists(path + ".trx") else "not written"
+
+    def verify(self) -> list[str]:
+        """Compares the size and the XXH3-128 of each finished file with the manifest beside it, and returns the differences. Reads every
+        byte. Stores (Zarr) are left to `tailrace verify`."""
+        out = []
+        for file in self._ours():
+            directory, name = os.path.split(file.path)
+            entry = manifest(directory or ".").get(name)
+            if entry is None:
+                out.append(f"{file.path}: the manifest does not list it")
+            elif not os.path.isdir(file.path) and (os.stat(file.path).st_size != entry.size or digest(file.path) != entry.xxh3_128):
+                out.append(f"{file.path}: its bytes are not those of the manifest")
+        return out
+
+    # ---- xarray ------------------------------------------------------------------------------------------------
+
+    def to_xarray(self, chunks: Any = None, level_type: str | None = None) -> xarray.Dataset:
+        """All committed steps as one lazy Dataset (lead, level, y, x) with names and units of CF; each message is decoded when its values
+        are asked for. `chunks={}` makes dask arrays with a chunk for each message. `level_type` takes fields on one type of level."""
+        from .dataset import to_dataset
+        self.refresh()
+        data = to_dataset(self, level_type)
+        if chunks is None:
+            return data
+        return data.chunk(chunks or {dim: 1 for each in data.variables.values() for dim in each.encoding.get("preferred_chunks", ())})
+
+    def to_datatree(self) -> xarray.DataTree:
+        """The same with one group for each type of level, where fields of one name do not meet."""
+        import xarray
+
+        from .dataset import to_groups
+        self.refresh()
+        return xarray.DataTree.from_dict(to_groups(self))
+
+    def records(self) -> Iterator[tuple[DataFile, IndexStep, int]]:
+        """All committed steps with their files and numbers among those of one lead."""
+        for file in self._ours():
+            yield from ((file, step, number) for step, number in zip(file.steps, _ordinals(file.steps)))
+
+
+def _ordinals(steps: Iterable[IndexStep]) -> list[int]:
+    """The number of each step among those with its lead."""
+    seen: dict[int, int] = {}
+    out = []
+    for step in steps:
+        out.append(seen.get(step.lead, 0))
+        seen[step.lead] = out[-1] + 1
+    return out
+
+
+def _with_gaps(leads: set[int]) -> set[int]:
+    """The leads, and those that are missing among them: where the distance is a multiple of that before, and that one comes back or the
+    leads end. A run may change its spacing once and for all."""
+    ordered = sorted(leads)
+    distances = np.diff(ordered).tolist()
+    out, spacing = set(ordered), 0
+    for number, distance in enumerate(distances):
+        is_gap = spacing and distance > spacing and distance % spacing == 0 and (spacing in distances[number + 1:] or number + 1 == len(distances))
+        if is_gap and distance // spacing <= 100_000:
+            out.update(range(ordered[number], ordered[number + 1], spacing))
+        elif not is_gap:
+            spacing = distance
+    return out

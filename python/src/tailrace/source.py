@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The values of a data file, record by record, in each of the formats that streams write."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import classic, decode_grib
+from .binary import elements_of, read_range
+from .errors import FormatError, UnsupportedError
+from .head import Coordinate, Described, plain_dims
+from .index import IndexField, IndexHeader, IndexStep
+
+
+class CfVariable(Protocol):
+    """A variable of a format that keeps metadata of CF."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def dims(self) -> tuple[str, ...]: ...
+    @property
+    def attrs(self) -> dict[str, Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def has_steps(self) -> bool: ...
+
+
+class Source:
+    """A data file whose index has this header. Raw records, and the base of the other formats."""
+
+    def __init__(self, path: str, header: IndexHeader) -> None:
+        self.path, self.header = path, header
+        self._described: dict[int, Described] = {}
+
+    def values(self, row: int, step: IndexStep, record: np.void) -> np.ndarray:
+        """One record of the step, which is step `row` of the file: an array of its own with the shape of the field."""
+        field = self.header.fields[record["field"]]
+        values = self.decoded(read_range(self.path, int(record["offset"]), int(record["length"])), field, self.what(step, record))
+        fill = self.described(int(record["field"]), step, record).fill
+        if fill is not None and values.dtype.kind in "fc" and fill == fill:
+            values[values == np.asarray(fill, values.dtype)] = np.nan
+        return values
+
+    def what(self, step: IndexStep, record: np.void) -> str:
+        """How errors name a record."""
+        field = self.header.fields[record["field"]]
+        return f'{self.path}: "{field.name}", level {field.levels[record["level"]]:g}, lead {step.lead} s'
+
+    def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
+        return _plain(data, field.dtype, field.shape, what)
+
+    def described(self, number: int, step: IndexStep, record: np.void) -> Described:
+        """What the file says of a field, of which this is a record."""
+        if number not in self._described:
+            self._described[number] = self._describe(number, step, record)
+        return self._described[number]
+
+    def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
+        return Described(plain_dims(self.header.fields[number].shape))
+
+    def check_size(self, end: int) -> None:
+        """A FormatError if the file is shorter than its committed bytes."""
+        size = os.stat(self.path).st_size
+        if size < end:
+            raise FormatError(f"{self.path}: has {size} bytes, but its index says that {end} are committed")
+
+    def tells(self, row: int) -> bool:
+        """Whether other readers of the format find step `row`, too: some formats tell their number of steps by themselves."""
+        return True
+
+
+def _plain(data: bytes, dtype: np.dtype, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Elements with nothing around them, in this machine's byte order."""
+    if len(data) != elements_of(shape, what) * dtype.itemsize:
+        raise FormatError(f"{what}: a record of {len(data)} bytes in place of {elements_of(shape, what) * dtype.itemsize}")
+    return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+
+
+class GribSource(Source):
+    """Each record is a message."""
+
+    def __init__(self, path: str, header: IndexHeader) -> None:
+        super().__init__(path, header)
+        self.grids: dict[bytes, Described] = {}
+
+    def values(self, row: int, step: IndexStep, record: np.void) -> np.ndarray:
+        field, what = self.header.fields[record["field"]], self.what(step, record)
+        message = read_range(self.path, int(record["offset"]), int(record["length"]))
+        return decode_grib.decode(message, field.shape, np.dtype(np.float32 if field.type == 5 else np.float64), what)
+
+    def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
+        field = self.header.fields[number]
+        message = read_range(self.path, int(record["offset"]), int(record["length"]))
+        return decode_grib.describe(message, field.name, field.shape, self.what(step, record), self.grids)
+
+
+class CfSource(Source):
+    """A format that keeps the metadata of CF in the file."""
+
+    def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
+        return self.cf_described(number)
+
+    def cf_described(self, number: int) -> Described:
+        raise NotImplementedError
+
+
+def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable], coordinate: Callable[[Any], Coordinate]) -> Described:
+    """Finds the variable of a field among those of the file, and takes its metadata and coordinates."""
+    found = _assigned(fields, variables).get(number)
+    field = fields[number]
+    if found is None:
+        return Described(plain_dims(field.shape))
+    attrs = dict(found.attrs)
+    fill = attrs.pop("_FillValue", None)
+    has_levels = len(found.dims) == len(field.shape) + 2
+    dims = found.dims[2 if has_levels else 1:]
+    by_name = {each.name: each for each in variables if not each.has_steps}
+    if found.shape[1 if has_levels else 0:] != field.shape:
+        return Described(plain_dims(field.shape), attrs, fill)
+    listed = str(attrs.pop("coordinates", "")).split()
+    wanted = [*found.dims[1:], *listed, str(attrs.get("grid_mapping", ""))]
+    wanted += [str(by_name[name].attrs["bounds"]) for name in list(wanted) if name in by_name and "bounds" in by_name[name].attrs]
+    for name in list(wanted):
+        terms = str(by_name[name].attrs.get("formula_terms", "")).split() if name in by_name else []
+        wanted += [term for term in terms if not term.endswith(":")]
+    coordinates = {name: coordinate(by_name[name]) for name in dict.fromkeys(wanted) if name in by_name}
+    level = found.dims[1] if has_levels else next((each for each in listed if each in by_name and by_name[each].attrs.get("axis") == "Z"), None)
+    return Described(dims, attrs, fill, coordinates, level)
+
+
+def _assigned(fields: Sequence[IndexField], variables: Sequence[CfVariable]) -> dict[int, CfVariable]:
+    """The variables of fields. Both are in the order of the definitions; a name that was taken has the type of level behind it."""
+    left = [each for each in variables if each.has_steps and len(each.dims) > 1]
+    out: dict[int, CfVariable] = {}
+    for number, field in enumerate(fields):
+        fits = [each for each in left if len(each.dims) - 1 in (len(field.shape), len(field.shape) + 1) or each.name == field.name]
+        named = [each for each in fits if each.name == field.name]
+        longer = [each for each in fits if each.name.startswith(f"{field.name}_{field.level_type}")]
+        again = any(other.name == field.name for other in fields[:number])
+        chosen = (longer or named) if again else (named or longer)
+        if chosen:
+            out[number] = chosen[0]
+            left.remove(chosen[0])
+    return out
+
+
+class ClassicSource(CfSource):
+    """A record is one level of a variable, big-endian."""
+
+    _head: classic.ClassicHead | None = None
+
+    def head(self) -> classic.ClassicHead:
+        if self._head is None:
+            self._head = classic.ClassicHead(self.path, self.header.data_begin)
+        return self._head
+
+    def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
+        return _plain(data, field.dtype.newbyteorder(">"), field.shape, what)
+
+    def cf_described(self, number: int) -> Described:
+        return cf_described(self.header.fields, number, self.head().variables, self.head().coordinate)
+
+    def tells(self, row: int) -> bool:
+        return classic.told_steps(self.path, self.head().version) > row
+
+
+def source_of(path: str, header: IndexHeader) -> Source:
+    """The reader of a file's format. An UnsupportedError for a program's own format."""
+    if header.format == "grib2":
+        return GribSource(path, header)
+    if header.format == "raw":
+        return Source(path, header)
+    if header.format in ("cdf5", "cdf2", "cdf1"):
+        return ClassicSource(path, header)
+    if header.format == "netcdf4":
+        from .netcdf4 import Netcdf4Source
+        return Netcdf4Source(path, header)
+    if header.format == "zarr":
+        from .stores import ZarrSource
+        return ZarrSource(path, header)
+    raise UnsupportedError(f'{path}: the format "{header.format}" is a program\'s own, and only that program can read it')

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Builds wheel and sdist of the Python package, installs the wheel with its extras into a virtual environment that was empty, writes files of
+each format with real runs, and lets the cases beside this script (pytest) read them.
+
+The environment is BUILD/python-venv. It is made once, and again when python/pyproject.toml has changed: that needs PyPI. Without it the test is
+skipped. TAILRACE_TEST_PYTHON_INDEX names another index.
+"""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+INDEX = os.environ.pop("TAILRACE_TEST_PYTHON_INDEX", "")  # the library would take it for a misspelt setting
+from small_model import COMMAND, LIMIT, MODEL, MPIRUN, arguments, check, environment, finish, fresh, run  # noqa: E402
+
+SOURCE, BUILD = Path(os.environ["TEST_SOURCE"]), Path(os.environ["TEST_BUILD"])
+VENV = BUILD / "python-venv"
+PYTHON = str(VENV / "bin" / "python")
+TOOLS = ["build", "setuptools>=77", "pytest", "cftime", "matplotlib"]
+HAS = os.environ["TEST_HAS"].split(",")
+
+
+def skip(why):
+    print(f"skipped: {why}", flush=True)
+    sys.exit(77)
+
+
+def pip(*args, limit=400):
+    command = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--retries", "1", "--timeout", "20"]
+    return subprocess.run([*command, *(["--index-url", INDEX] if INDEX else []), *args], capture_output=True, text=True, timeout=limit)
+
+
+def built():
+    """The wheel and the sdist, made from a copy: nothing is left in the source tree."""
+    copy, out = Path("package").resolve(), Path("dist").resolve()
+    for each in (copy, out):
+        shutil.rmtree(each, ignore_errors=True)
+    shutil.copytree(SOURCE / "python", copy, ignore=shutil.ignore_patterns("*.egg-info", "build", "dist", "__pycache__"))
+    done = subprocess.run([PYTHON, "-m", "build", "--no-isolation", "--outdir", str(out), str(copy)], capture_output=True, text=True)
+    check(done.returncode == 0, f"python -m build: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    found = sorted(path.name.split("-")[0] + path.suffix for path in out.glob("*"))
+    if not check(found == ["tailrace.gz", "tailrace.whl"], f"python -m build made {found}"):
+        finish()
+    return next(out.glob("*.whl"))
+
+
+def environment_of_tests():
+    """Makes the virtual environment unless it is there, and installs the wheel: at first with all that its metadata ask for."""
+    stamp = VENV / "made-for"
+    wanted = hashlib.sha256((SOURCE / "python/pyproject.toml").read_bytes() + repr(TOOLS).encode()).hexdigest()
+    is_new = not stamp.exists() or stamp.read_text() != wanted
+    if is_new:
+        shutil.rmtree(VENV, ignore_errors=True)
+        made = subprocess.run([sys.executable, "-m", "venv", str(VENV)], capture_output=True, text=True)
+        if made.returncode != 0:
+            skip(f"python3 -m venv: {(made.stdout + made.stderr).strip().splitlines()[-1:]} (Debian's python3-venv)")
+        tools = pip(*TOOLS)
+        if tools.returncode != 0:
+            skip(f"PyPI was not reached: {tools.stderr.strip().splitlines()[-1:]}")
+    wheel = built()
+    installed = pip(f"{wheel}[all]") if is_new else pip("--no-deps", "--force-reinstall", str(wheel))
+    if is_new and "No matching distribution" not in installed.stderr and installed.returncode != 0:
+        shutil.rmtree(VENV)
+        skip(f"PyPI was not reached: {installed.stderr.strip().splitlines()[-1:]}")
+    if check(installed.returncode == 0, f"the wheel cannot be installed: {installed.stderr[-2000:]}"):
+        stamp.write_text(wanted)
+    else:
+        finish()
+
+
+def written(data):
+    """Six steps of two fields in each format that this build has, in a file each and in one; and checkpoints."""
+    formats = {"bin": "format=raw", "nc": "", **{ending: "" for ending, part in (("grib2", "GRIB"), ("nc4", "HDF5"), ("zarr", "ZARR")) if part in HAS}}
+    for ending, options in formats.items():
+        name = f"{data}/{ending}/fc_{{base:%Y%m%d%H}}+{{lead:03h}}.{ending}"
+        for path, ranks, servers in ((name, 2, 0), (f"{data}/{ending}/one.{ending}", 3, 1)):
+            code, _, err = run(ranks, arguments(path, options, 5), TAILRACE_SERVERS=str(servers))
+            check(code == 0, f"{path}: {code}, {err}")
+    if "nc4" in formats:
+        for name, fields in (("chunks", "chunks=4x5"), ("plain", "compress=none")):
+            code, _, err = run(1, arguments(f"{data}/nc4/{name}.nc4", "", 2), SMALL_MODEL_FIELDS=fields)
+            check(code == 0, f"{name}: {code}, {err}")
+    for coding in ("none", *(name for name in ("lz4", "zstd") if name.upper() in HAS)):
+        for mode in ("parallel", "local"):
+            save(f"{data}/{mode}-{coding}", f"mode={mode} compress={coding}" if coding != "none" else f"mode={mode}")
+
+
+def save(name, options):
+    """Three generations of a checkpoint. The program also writes a file NAME.out."""
+    done = subprocess.run([*MPIRUN, "-n", "3", sys.argv[2], name, options], env=environment(), capture_output=True, text=True, timeout=LIMIT)
+    check(done.returncode == 0, f"{name}: {done.returncode}, {done.stderr}")
+
+
+environment_of_tests()
+directory = os.path.abspath(fresh("data"))
+written(directory)
+if "--write" in sys.argv:
+    finish()
+variables = {key: value for key, value in environment().items() if key != "PYTHONPATH"}
+variables.update(TEST_DATA=directory, TEST_MODEL=MODEL, TEST_LAUNCHER=os.environ["TEST_MPIRUN"], TEST_COMMAND=COMMAND, MPLBACKEND="Agg",
+                 PYTHONDONTWRITEBYTECODE="1")
+cases = subprocess.run([PYTHON, "-P" if sys.version_info >= (3, 11) else "-s", "-m", "pytest", "-q", "-x", "--durations=8", "-p", "no:cacheprovider", "-o", "python_files=test_*.py",
+                        "--rootdir", str(SOURCE / "tests/python"), str(SOURCE / "tests/python")], env=variables, timeout=500)
+check(cases.returncode == 0, f"pytest ended with {cases.returncode}")
+finish()

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What docs/python.md and the example say and do, and tables that stand in two places."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import formats
+from tailrace.names import LEVEL_TYPES, QUANTITIES
+
+SOURCE = Path(os.environ["TEST_SOURCE"])
+
+
+@pytest.fixture
+def beside_files(data, tmp_path, monkeypatch):
+    """A directory with the files that the page names."""
+    if "grib2" not in formats():
+        pytest.skip("this build writes no GRIB")
+    for path in glob.glob(f"{data}/grib2/*"):
+        shutil.copy(path, tmp_path)
+    for path in glob.glob(f"{data}/parallel-none.?"):
+        shutil.copy(path, tmp_path / path.replace(f"{data}/parallel-none", "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_code_of_the_guide_runs(beside_files, capsys):
+    blocks = re.findall(r"^```python\n(.*?)^```$", (SOURCE / "docs/python.md").read_text(), re.M | re.S)
+    assert len(blocks) >= 7
+    names = {}
+    for number, block in enumerate(blocks):
+        exec(compile(block, f"docs/python.md, block {number + 1}", "exec"), names)
+    printed = capsys.readouterr().out
+    assert "01 Mar 03 UTC, +3h: 70.6 K" in printed and "air_temperature K 2026-03-01T03" in printed and "'dealt': (100,)" in printed
+
+
+def test_the_example_draws_each_step(beside_files):
+    command = [sys.executable, str(SOURCE / "python/examples/live_maps.py"), "fc_{base}+{lead:03h}.grib2", "t", "--base", "2026-03-01", "--timeout", "5s"]
+    done = subprocess.run([*command, "--level", "850"], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    maps = sorted(os.listdir("maps"))
+    assert maps == [f"t+{60 * hour:05d}min.png" for hour in range(6)]
+    assert all(Path("maps", each).read_bytes()[:4] == b"\x89PNG" for each in maps)
+
+
+def test_names_and_units_are_those_of_the_library():
+    text = (SOURCE / "src/cf/names.cpp").read_text()
+    quantities = re.findall(r'Quantity\{"([^"]*)", "([^"]*)", "([^"]*)"\}', text)
+    assert {name: (standard, units) for name, standard, units in quantities} == QUANTITIES
+    types = {name: rest for name, *rest in re.findall(r'LevelType\{"([^"]*)", "([^"]*)", "([^"]*)", "([^"]*)", "([^"]*)"\}', text)}
+    assert {name: [each.dimension, each.units, each.positive] for name, each in LEVEL_TYPES.items()} == \
+        {name: [dimension, units, positive] for name, (dimension, _, units, positive) in types.items()}

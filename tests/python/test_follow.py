@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Steps come as they are durable, while the writer is there, killed, restarted or cut back; never one that was not committed, and none twice."""
+import os
+import shlex
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import tailrace as tr
+from conftest import BASE, close, formats
+from made import RUN, Writer
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from killed_job import Job  # noqa: E402
+
+
+def job(directory, pattern, options, last, first=0, awaits=None, servers=0):
+    env = {**os.environ, "TAILRACE_SERVERS": str(servers)}
+    if awaits is not None:
+        env["SMALL_MODEL_AWAITS"] = f"{awaits}:{directory}/go"
+    return Job([*shlex.split(os.environ["TEST_LAUNCHER"]), "-n", str(2 + servers), os.environ["TEST_MODEL"], pattern, options, str(first), str(last),
+                "0"], env, str(directory))
+
+
+@pytest.mark.parametrize("ending,name", [(ending, name) for ending in ("grib2", "nc", "zarr", "bin") if ending in formats()
+                                         for name in ("fc+{lead:03h}", "one") if ending in ("grib2", "nc") or name == "one"])
+def test_a_writer_that_is_killed_and_begins_again(tmp_path, ending, name):
+    pattern, options = f"{tmp_path}/{name}.{ending}", "format=raw" if ending == "bin" else ""
+    run = tr.open(pattern)
+    assert len(run) == 0 and run.missing
+    first = job(tmp_path, pattern, options, 5, awaits=4)
+    steps = run.follow(timeout="100s")
+    got = []
+    try:
+        for hour in range(4):
+            step = next(steps)
+            got.append(step.lead)
+            assert all(close(step["t"][level], 0, hour, level, ending) for level in range(3))
+        assert len(tr.open(pattern)) == 4, "the step that is begun is not there"
+        assert not run.complete and any("not finished" in each for each in run.missing), run.missing
+    finally:
+        first.kill_all()
+    # All steps once more: the files are emptied, and begun anew.
+    second = job(tmp_path, pattern, options, 5, servers=1)
+    try:
+        for step in steps:
+            got.append(step.lead)
+            assert all(close(step["u"][level], 1, len(got) - 1, level, ending) for level in range(3))
+    finally:
+        assert second.ended_within(100)
+    assert [str(lead) for lead in got] == [f"{hour}h" for hour in range(6)]
+    assert run.complete, run.missing
+
+
+def later(*actions, pause=0.05):
+    """Does one thing after the other beside the case."""
+    def work():
+        for action in actions:
+            time.sleep(pause)
+            action()
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_cut_back_to_a_step_and_written_again(tmp_path):
+    writer = Writer(tmp_path / "fc.bin").step(0).step(3600).step(7200).save()
+    run = tr.open(tmp_path / "fc.bin")
+    held = run.step("2h")
+    thread = later(lambda: writer.cut(1).save(), lambda: writer.step(3600).save(), lambda: writer.step(7200).step(10800).save(),
+                   lambda: writer.done().save())
+    leads = [str(step.lead) for step in run.follow(timeout=20)]
+    thread.join()
+    assert leads == ["0h", "1h", "2h", "3h"] and run.complete
+    assert held["t"][1, 0, 0] == 3, "a step that was written again has its values"
+    writer.cut(1).save()
+    with pytest.raises(tr.StateError, match="cut back"):
+        held["t"]
+
+
+def test_a_step_of_another_run_in_its_place_is_read_from_its_new_place(tmp_path):
+    Writer(tmp_path / "fc.bin").step(0).step(3600).save()
+    step = tr.open(tmp_path / "fc.bin").step("1h")
+    Writer(tmp_path / "fc.bin", run=RUN[::-1]).step(0, levels=(0,)).step(3600, value=50).save()
+    assert step["t"][:, 0, 0].tolist() == [50, 51]
+
+
+def test_what_is_not_committed_is_not_visible(tmp_path):
+    path = tmp_path / "fc.bin"
+    writer = Writer(path).step(0).step(3600).save()
+    whole = writer.index
+    for length in range(len(writer.head), len(whole)):
+        (tmp_path / "fc.bin.trx").write_bytes(whole[:length])
+        assert len(tr.open(path)) == (1 if length >= writer.marks[1][0] else 0)
+        assert tr.open(path).missing == [f"{path}: not finished"]
+    (tmp_path / "fc.bin.trx").write_bytes(whole)
+    (tmp_path / "fc.bin").write_bytes(writer.data[:-1])
+    with pytest.raises(tr.FormatError, match="192 are committed"):
+        next(tr.open(path).follow(timeout=0))
+
+
+def test_a_step_of_a_classic_file_waits_until_the_file_tells_it(data, tmp_path):
+    for ending in ("", ".trx"):
+        (tmp_path / f"one.nc{ending}").write_bytes(open(f"{data}/nc/one.nc{ending}", "rb").read())
+    with open(tmp_path / "one.nc", "r+b") as file:
+        file.seek(4)
+        file.write((3).to_bytes(8, "big"))
+    run = tr.open(tmp_path / "one.nc")
+    assert [str(step.lead) for step in run.follow(timeout=0.1)] == ["0h", "1h", "2h"]
+
+
+def test_what_is_missing_is_named(tmp_path):
+    pattern = str(tmp_path / "fc+{lead:03h}.bin")
+    for hour in (*range(0, 43, 3), 51):
+        Writer(pattern.replace("{lead:03h}", f"{hour:03d}")).step(hour * 3600).done().save()
+    (tmp_path / "fc+048.bin").write_bytes(b"")
+    run = tr.open(pattern)
+    assert run.missing == ["+045h: not written", "+048h: not committed"] and not run.complete
+    assert [step.lead.total_seconds() / 3600 for step in run.follow(timeout=0)] == [*range(0, 43, 3), 51]
+    assert tr.open(pattern, leads=["0h", "6h"]).missing == ["+048h: not committed"]
+    assert tr.open(pattern, leads=[0, "51h", "54h"]).missing == ["+048h: not committed", "+054h: not written"]
+    for hour in (45, 48):
+        Writer(pattern.replace("{lead:03h}", f"{hour:03d}")).step(hour * 3600).done().save()
+    assert run.complete
+    assert tr.open(pattern, run="00010203-0405-0607-0809-0a0b0c0d0e0f").complete
+    assert tr.open(pattern, run="123e4567-e89b-42d3-a456-426614174000").missing == [f"{pattern}: not written"]
+    (tmp_path / "fc+{lead:03h}.bin.stream.lock").write_bytes(b"")
+    assert "still open" in run.missing[0]
+
+
+def test_a_run_may_change_its_spacing(tmp_path):
+    pattern = str(tmp_path / "fc+{lead:03h}.bin")
+    for hour in (0, 1, 2, 3, 6, 9, 12):
+        Writer(pattern.replace("{lead:03h}", f"{hour:03d}")).step(hour * 3600).done().save()
+    assert tr.open(pattern).complete
+
+
+def test_follow_ends_after_its_time_and_waits_for_leads(tmp_path):
+    begin = time.monotonic()
+    assert list(tr.open(tmp_path / "never.bin").follow(timeout="1s")) == [] and 1 <= time.monotonic() - begin < 20
+    writer = Writer(tmp_path / "fc.bin").step(0).done().save()
+    assert len(list(tr.open(tmp_path / "fc.bin").follow())) == 1, "a closed stream is not waited for"
+    thread = later(lambda: writer.cut(1).step(3600).done().save(), pause=0.3)
+    assert len(list(tr.open(tmp_path / "fc.bin", leads=[0, 3600]).follow(timeout=20))) == 2
+    thread.join()
+
+
+def test_steps_of_one_lead_and_levels_that_were_not_put(tmp_path):
+    Writer(tmp_path / "fc.bin").step(0, levels=(1,)).step(0, value=7).step(3600, levels=(0,)).done().save()
+    run = tr.open(tmp_path / "fc.bin")
+    assert [str(step.lead) for step in run.follow(timeout=5)] == ["0h", "0h", "1h"]
+    first, second, third = run.steps
+    assert np.isnan(first["t"][0]).all() and first["t"][1, 0, 0] == 1 and second["t"][1, 0, 0] == 8
+    dataset = run.to_xarray()
+    assert dataset["t"].shape == (2, 2, 2, 3) and dataset["t"][0, :, 0, 0].values.tolist() == [7, 8]
+    assert np.isnan(dataset["t"][1, 1].values).all() and not np.isnan(dataset["t"][1, 0].values).any()
+    with pytest.raises(tr.NotThereError):
+        third.read("t", 500)
+
+
+def test_two_indexes_and_foreign_ones(tmp_path):
+    writer = Writer(tmp_path / "fc.bin").step(0).done().save()
+    (tmp_path / "fc.bin.idx").write_text("1:0:d=2026030100:TMP:850 mb:anl:\n")
+    assert len(tr.open(tmp_path / "fc.bin")) == 1
+    (tmp_path / "fc.bin.idx").write_bytes(writer.index)
+    with pytest.raises(tr.StateError, match="two indexes"):
+        tr.open(tmp_path / "fc.bin")
+    os.remove(tmp_path / "fc.bin.trx")
+    assert len(tr.open(tmp_path / "fc.bin")) == 1

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Each format that a real run has written gives its values and metadata, lazily."""
+import datetime
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tailrace as tr
+import xarray
+from conftest import BASE, LEVELS, NX, NY, close, expected, formats
+
+
+def patterns(data, ending):
+    return f"{data}/{ending}/fc_{{base:%Y%m%d%H}}+{{lead:03h}}.{ending}", f"{data}/{ending}/one.{ending}"
+
+
+@pytest.mark.parametrize("ending", formats())
+def test_every_value_is_what_was_put(data, ending):
+    for pattern in patterns(data, ending):
+        run = tr.open(pattern, base=BASE)
+        assert run.complete and not run.missing and len(run) == 6 and list(run.fields) == ["t", "u"]
+        for hour, step in enumerate(run):
+            assert (str(step.lead), step.lead) == (f"{hour}h", datetime.timedelta(hours=hour))
+            assert step.valid == datetime.datetime(2026, 3, 1, hour, tzinfo=datetime.timezone.utc)
+            assert f"{step.valid:%d %b %H UTC}, +{step.lead}" == f"01 Mar {hour:02d} UTC, +{hour}h"
+            assert list(step) == ["t", "u"] and "t" in step and "v" not in step
+            for number, name in enumerate("tu"):
+                values = step[name]
+                assert values.shape == (3, NY, NX) and values.dtype == (np.float64, np.float32)[number]
+                assert all(close(values[level], number, hour, level, ending) for level in range(3))
+                values += 1  # it is the caller's own
+            assert close(step.read("u", 850), 1, hour, 1, ending)
+        with pytest.raises(tr.NotThereError, match="it has 1000, 850, 500"):
+            run.step("2h").read("t", 700)
+        with pytest.raises(tr.NotThereError, match="there are t, u"):
+            run.step("2h")["q"]
+
+
+@pytest.mark.parametrize("ending", formats())
+def test_datasets_have_names_and_units_of_cf(data, ending):
+    for pattern in patterns(data, ending):
+        dataset = tr.open(pattern, base=BASE).to_xarray()
+        t = dataset["t"]
+        assert t.dims[:2] == ("lead", "plev") and t.shape == (6, 3, NY, NX) and dataset["plev"].values.tolist() == list(LEVELS)
+        assert t.attrs["standard_name"] == "air_temperature" and t.attrs["units"] == "K"
+        assert dataset["u"].attrs["standard_name"] == "eastward_wind" and dataset["plev"].attrs["units"] == "hPa"
+        assert dataset["lead"].values.tolist() == [datetime.timedelta(hours=hour) for hour in range(6)]
+        assert str(dataset["time"].values[5]).startswith("2026-03-01T05:00") and str(dataset["base"].values).startswith("2026-03-01T00:00")
+        if ending != "bin":
+            assert dataset["lat"].values.tolist() == [50.0 - i for i in range(NY)] and dataset["lon"].values.tolist() == [5.0 + i for i in range(NX)]
+            assert dataset["lat"].attrs["units"] == "degrees_north"
+        assert close(t[4, 2].values, 0, 4, 2, ending)
+        assert close(t.isel(lead=slice(1, 6, 2)).isel(plev=[2, 0]).values[1, 0], 0, 3, 2, ending)
+        assert abs(float(t[3, 1, 5, 6]) - expected(0, 3, 1)[5, 6]) < 0.02
+        assert t[::-1, -1].shape == (6, NY, NX) and t[2:2].values.shape == (0, 3, NY, NX)
+
+
+@pytest.mark.parametrize("ending", formats())
+def test_xarray_finds_the_engine_by_the_index(data, ending):
+    path = f"{data}/{ending}/one.{ending}"
+    with xarray.open_dataset(path + ".trx") as dataset:
+        assert dataset["u"].shape == (6, 3, NY, NX)
+    with xarray.open_dataset(path, engine="tailrace", chunks={}, drop_variables="u") as dataset:
+        assert dataset["t"].chunks[:2] == ((1,) * 6, (1,) * 3) and list(dataset) == ["t"]
+        assert abs(float(dataset["t"].mean()) - np.mean([expected(0, hour, level) for hour in range(6) for level in range(3)])) < 0.01
+    tree = xarray.open_datatree(path, engine="tailrace")
+    assert list(tree.groups) == ["/", "/isobaricInhPa"] and close(tree["isobaricInhPa/t"][1, 1].values, 0, 1, 1, ending)
+    with pytest.raises(tr.NotThereError, match="no step is committed"):
+        xarray.open_dataset(path + ".gone", engine="tailrace")
+
+
+def test_one_level_decodes_one_message(data):
+    if "grib2" not in formats():
+        pytest.skip("this build writes no GRIB")
+    run = tr.open(patterns(data, "grib2")[0], base=BASE)
+    before = tr.decoded_messages()
+    dataset = run.to_xarray()
+    tree = run.to_datatree()
+    assert tr.decoded_messages() == before, "opening decodes nothing"
+    dataset["t"][3, 1].load()
+    assert tr.decoded_messages() == before + 1
+    tree["isobaricInhPa/u"].isel(lead=2).sel(plev=850, lat=45, method="nearest").load()
+    assert tr.decoded_messages() == before + 2
+    run.step("4h").read("t", 500)
+    assert tr.decoded_messages() == before + 3
+    dataset["t"][0].load()
+    assert tr.decoded_messages() == before + 6
+
+
+@pytest.mark.parametrize("name", ("chunks", "plain"))
+def test_chunked_and_plain_netcdf_4(data, name):
+    if "nc4" not in formats():
+        pytest.skip("this build writes no NetCDF-4")
+    run = tr.open(f"{data}/nc4/{name}.nc4")
+    for hour, step in enumerate(run):
+        assert all(close(step["t"][level], 0, hour, level) for level in range(3))
+    assert close(run.to_xarray()["u"][2, 2].values, 1, 2, 2)
+
+
+@pytest.mark.parametrize("ending", formats())
+def test_the_manifest_is_compared(data, ending, tmp_path):
+    run = tr.open(patterns(data, ending)[0], base=BASE)
+    assert run.verify() == []
+    entries = tr.manifest(f"{data}/{ending}")
+    assert entries[f"one.{ending}"].leads == tuple(hour * 3600 for hour in range(6)) and entries[f"one.{ending}"].records == 36
+    if ending == "zarr":
+        return
+    content = bytearray(open(f"{data}/{ending}/one.{ending}", "rb").read())
+    content[-5] ^= 1
+    for ending_ in ("", ".trx"):
+        (tmp_path / f"one.{ending}{ending_}").write_bytes(content if not ending_ else open(f"{data}/{ending}/one.{ending}.trx", "rb").read())
+    (tmp_path / "manifest.jsonl").write_bytes(open(f"{data}/{ending}/manifest.jsonl", "rb").read() + b'{"path":"to')
+    assert tr.open(tmp_path / f"one.{ending}").verify() == [f"{tmp_path}/one.{ending}: its bytes are not those of the manifest"]
+
+
+def test_the_package_is_the_installed_wheel():
+    assert "site-packages" in tr.__file__ and os.path.exists(tr.__file__.replace("__init__.py", "py.typed"))
+    done = subprocess.run([sys.executable, "-c", "import tailrace, sys; assert 'mpi4py' not in sys.modules and 'eccodes' not in sys.modules"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

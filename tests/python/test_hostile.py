@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Files that are cut short, changed, or lie with right checksums end in an error of this package, and take neither memory nor time.
+
+Memory is limited while these run: what asks for too much ends in a MemoryError, which no case expects."""
+import glob
+import os
+import random
+import resource
+import shutil
+import struct
+import time
+
+import pytest
+import tailrace as tr
+import xxhash
+from conftest import formats
+from made import Writer, field, header, text
+from tailrace.decode_grib import check_message
+
+SEEDS = 800 if "TEST_ALL" in os.environ else 60  # ./dev test --all
+FINE = (tr.FormatError, tr.NotThereError, tr.UnsupportedError, tr.StateError)
+
+
+@pytest.fixture(autouse=True)
+def little_memory():
+    """1.5 GiB more than what the process has, and 60 s."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + (3 << 29), before[1]))
+    begin = time.monotonic()
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+    assert time.monotonic() - begin < 60
+
+
+def mutated(data, chance):
+    """Bytes that differ in one of the ways in which files break."""
+    data = bytearray(data)
+    way = chance.randrange(6)
+    at = chance.randrange(len(data))
+    if way == 0:
+        return bytes(data[:at])
+    if way == 1:
+        data[at] ^= 1 << chance.randrange(8)
+    elif way == 2:
+        data[at:at + 8] = struct.pack("<q", chance.choice((-1, 2**63 - 1, -2**63, 2**31, 2**40, 0)))
+    elif way == 3:
+        data[at:at + 4] = struct.pack(chance.choice("<>") + "I", chance.choice((2**32 - 1, 2**31, 2**16, 0)))
+    elif way == 4:
+        data[at:at] = bytes(data[at:at + chance.randrange(1, 200)])
+    else:
+        length = chance.randrange(1, 200)
+        data[at:at + length] = bytes(length)
+    return bytes(data)
+
+
+def resealed(index):
+    """An index in which all checksums are right whatever else it says, as far as its lengths lead."""
+    if len(index) < 24:
+        return index
+    length = struct.unpack_from("<I", index, 12)[0]
+    if not 24 <= length <= len(index):
+        return index
+    head = index[:length - 8] + struct.pack("<Q", xxhash.xxh3_64_intdigest(index[:length - 8]))
+    seed = previous = struct.unpack("<Q", head[-8:])[0]
+    out, at, sequence = head, length, 0
+    while at + 40 <= len(index):
+        length = struct.unpack_from("<I", index, at + 4)[0]
+        if not 40 <= length <= len(index) - at:
+            break
+        body = index[at:at + 8] + struct.pack("<Qq", previous, sequence) + index[at + 24:at + length - 8]
+        previous, sequence = xxhash.xxh3_64_intdigest(body, seed), sequence + 1
+        out += body + struct.pack("<Q", previous)
+        at += length
+    return out + index[at:]
+
+
+def read_all(path):
+    """Everything that a reader may do. Errors of this package are fine, others are not."""
+    try:
+        run = tr.open(path)
+        assert isinstance(run.missing, list)
+        for step in run:
+            for name in step:
+                try:
+                    step[name]
+                except FINE:
+                    pass
+        dataset = run.to_xarray()
+        for name in dataset.data_vars:
+            if dataset[name].size < 10**7:
+                try:
+                    dataset[name].values
+                except FINE:
+                    pass
+    except FINE:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("ending", [ending for ending in formats() if ending != "zarr"])
+def test_changed_indexes(data, tmp_path, ending):
+    chance = random.Random(1)
+    path = tmp_path / f"one.{ending}"
+    shutil.copy(f"{data}/{ending}/one.{ending}", path)
+    index = open(f"{data}/{ending}/one.{ending}.trx", "rb").read()
+    for number in range(SEEDS):
+        changed = mutated(index, chance)
+        (tmp_path / f"one.{ending}.trx").write_bytes(changed if number % 3 == 0 else resealed(changed))
+        read_all(path)
+
+
+@pytest.mark.parametrize("ending", [ending for ending in formats() if ending in ("bin", "nc")])
+def test_changed_data(data, tmp_path, ending):
+    """GRIB and HDF5 are decoded by libraries in C, which have a case of their own."""
+    chance = random.Random(2)
+    path = tmp_path / f"one.{ending}"
+    shutil.copy(f"{data}/{ending}/one.{ending}.trx", f"{path}.trx")
+    content = open(f"{data}/{ending}/one.{ending}", "rb").read()
+    head = 4096 if ending == "nc" else len(content)
+    for _ in range(SEEDS):
+        path.write_bytes(mutated(content[:head], chance) + content[head:])
+        read_all(path)
+    for length in (0, 1, 100, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(FINE):
+            for step in tr.open(path):
+                step["u"]
+
+
+def test_changed_messages_do_not_reach_ecCodes(data, tmp_path):
+    if "grib2" not in formats():
+        pytest.skip("this build writes no GRIB")
+    index = tr.load_index(f"{data}/grib2/one.grib2.trx")
+    record = index.steps[0].records[0]
+    with open(f"{data}/grib2/one.grib2", "rb") as file:
+        file.seek(int(record["offset"]))
+        message = file.read(int(record["length"]))
+    check_message(message, 143, "it")
+    chance = random.Random(3)
+    for length in range(0, len(message), 7):
+        with pytest.raises(tr.FormatError):
+            check_message(message[:length], 143, "it")
+    sections, at = [], 16
+    while at < len(message) - 4:
+        sections.append(at)
+        at += struct.unpack_from(">I", message, at)[0]
+    for at in sections:
+        for lie in (0, 4, 5, 2**31, 2**32 - 1, len(message)):
+            with pytest.raises(tr.FormatError):
+                check_message(message[:at] + struct.pack(">I", lie) + message[at + 4:], 143, "it")
+    third, fifth = sections[2 if message[sections[1] + 4] == 2 else 1], next(at for at in sections if message[at + 4] == 5)
+    for at in (third + 6, fifth + 5):
+        with pytest.raises(tr.FormatError, match="points"):
+            check_message(message[:at] + struct.pack(">I", 2**31) + message[at + 4:], 143, "it")
+    with pytest.raises(tr.FormatError, match="2147483648 points"):
+        check_message(message[:third + 6] + struct.pack(">I", 2**31) + message[third + 10:fifth + 5] + struct.pack(">I", 0) + message[fifth + 9:], 2**31, "it")
+    # Within the data section ecCodes decodes other values, and no more.
+    path = tmp_path / "one.grib2"
+    shutil.copy(f"{data}/grib2/one.grib2.trx", f"{path}.trx")
+    content = bytearray(open(f"{data}/grib2/one.grib2", "rb").read())
+    for _ in range(40):
+        changed = bytearray(content)
+        changed[int(record["offset"]) + chance.randrange(sections[-1] + 5, len(message) - 4)] ^= 255
+        path.write_bytes(changed)
+        try:
+            assert next(iter(tr.open(path)))["t"].shape == (3, 11, 13)
+        except tr.FormatError:
+            pass
+
+
+def rejected(path, words, writer):
+    writer.save()
+    with pytest.raises(tr.FormatError, match=words):
+        tr.open(path)
+
+
+def test_lengths_and_counts_that_lie_with_right_checksums(tmp_path):
+    path = tmp_path / "fc.bin"
+    for head in (header(count=2**32 - 1), header([field(shape=(2**40, 2**40))]), header([field(shape=(-1, 3))]), header([field(levels=())]),
+                 header([field(kind=77)]), header(calendar=9), header(base=2**62), header(data_begin=-1), header([field("")]),
+                 header([text("t") + struct.pack("<iI", 6, 2**31)])):
+        rejected(path, "fc.bin.trx", Writer(path, head))
+    rejected(path, "the header has", Writer(path, header()[:12] + struct.pack("<I", 2**32 - 1) + header()[16:]))
+    big = Writer(path, header([field(shape=(2**31, 2**30))])).step(0, records=[(0, 0, 0, 0)]).done().save()
+    with pytest.raises(tr.FormatError, match="a record of 0 bytes"):
+        tr.open(path).steps[0].read("t", 850)
+    assert tr.open(path).to_xarray()["t"].shape == (1, 2, 2**31, 2**30) and big
+    for changed in ({"count": 2**32 - 1}, {"lead": 2**62}, {"begin": 48}, {"end": -1}, {"number": -1}, {"records": [(1, 0, 0, 48)]},
+                    {"records": [(0, 2, 0, 48)]}, {"records": [(0, -1, 0, 48)]}, {"records": [(0, 0, 1, 2**63 - 1)]}, {"records": [(0, 0, 0, 49)]}):
+        Writer(path).step(0).step(**{"lead": 3600, **changed}).step(7200).save()
+        run = tr.open(path)
+        assert len(run) == 1 and "damaged" in run.missing[0], (changed, run.missing)
+        with pytest.raises(tr.FormatError):
+            list(run.follow(timeout=0))
+
+
+def test_sparse_and_endless_files(tmp_path):
+    path = tmp_path / "fc.bin"
+    writer = Writer(path).step(0).save()
+    os.truncate(f"{path}.trx", 1 << 40)
+    assert len(tr.open(path)) == 1 and "damaged" in tr.open(path).missing[0]
+    with open(f"{path}.trx", "r+b") as file:
+        file.truncate(len(writer.index))
+        file.seek(len(writer.index))
+        file.write(b"STEP\xff\xff\xff\x00" * 200_000)
+    assert "fc.bin" in tr.open(path).missing[0]
+    with open(f"{path}.trx", "wb") as file:
+        file.write(b"TRLINDEX" + struct.pack("<II", 1, 2**32 - 1))
+        file.truncate(1 << 40)
+    with pytest.raises(tr.FormatError):
+        tr.open(path)
+    for name in ("manifest.jsonl", "p.0"):
+        with open(tmp_path / name, "wb") as file:
+            file.truncate(1 << 40)
+    with pytest.raises(tr.FormatError, match="no line ends"):
+        tr.manifest(tmp_path)
+    with pytest.raises(tr.NotThereError):
+        tr.checkpoint(tmp_path / "p")
+
+
+def test_changed_manifests(data, tmp_path):
+    chance = random.Random(4)
+    content = open(f"{data}/bin/manifest.jsonl", "rb").read()
+    for _ in range(SEEDS):
+        (tmp_path / "manifest.jsonl").write_bytes(mutated(content, chance))
+        try:
+            tr.manifest(tmp_path)
+        except tr.FormatError:
+            pass
+    for line in (b"[" * 100_000, b'{"path": 3}', b'{"path":"a","size":true}', b"[]", b'"a"', b"null"):
+        (tmp_path / "manifest.jsonl").write_bytes(line + b"\n" + content)
+        with pytest.raises(tr.FormatError, match="line 1|object"):
+            tr.manifest(tmp_path)
+
+
+def test_changed_stores(data, tmp_path):
+    if "zarr" not in formats():
+        pytest.skip("this build writes no Zarr")
+    chance = random.Random(5)
+    store = tmp_path / "one.zarr"
+    shutil.copytree(f"{data}/zarr/one.zarr", store)
+    shutil.copy(f"{data}/zarr/one.zarr.trx", f"{store}.trx")
+    for name, times in (("zarr.json", SEEDS // 6), ("t/c.1.0.0.0", SEEDS // 8), ("u/c.0.0.0.0", SEEDS // 8)):
+        content = (store / name).read_bytes()
+        for _ in range(times):
+            (store / name).write_bytes(mutated(content, chance))
+            read_all(store)
+        (store / name).write_bytes(content)
+    assert read_all(store)
+
+
+def repaired(content, chance):
+    """A copy of a checkpoint whose directory or table was changed, with right checksums."""
+    offset, length = struct.unpack_from("<qq", content, 48)
+    if chance.randrange(2):
+        directory = mutated(content[offset:offset + length], chance)
+        content = content[:offset] + directory
+        head = content[:48] + struct.pack("<qqQ", offset, len(directory), xxhash.xxh3_64_intdigest(directory)) + content[72:120]
+        return head + struct.pack("<Q", xxhash.xxh3_64_intdigest(head)) + content[128:]
+    foot = content.rfind(b"TRCKEND1")
+    at, size = struct.unpack_from("<qq", content, foot + 40)
+    begin = foot - at - size
+    table = mutated(content[begin + at:begin + at + size], chance)[:size].ljust(size, b"\0")
+    body = content[foot:foot + 56] + struct.pack("<Q", xxhash.xxh3_64_intdigest(table)) + content[foot + 64:foot + 88]
+    return content[:begin + at] + table + body + struct.pack("<Q", xxhash.xxh3_64_intdigest(body)) + content[foot + 96:]
+
+
+@pytest.mark.parametrize("name", ("parallel-none", "local-none", "parallel-zstd", "parallel-lz4"))
+def test_changed_checkpoints(data, tmp_path, name):
+    paths = glob.glob(f"{data}/{name}.*")
+    if not paths:
+        pytest.skip("this build has no such coding")
+    chance = random.Random(6)
+    paths = [path for path in paths if path[len(f"{data}/{name}"):].startswith(".1")]
+    for path in paths:
+        shutil.copy(path, tmp_path)
+    whole = 0
+    for number in range(SEEDS // 2):
+        path = paths[number % len(paths)]
+        content = open(path, "rb").read()
+        is_copy = path.endswith(".1")
+        changed = repaired(content, chance) if is_copy and number % 2 and "parallel" in name else mutated(content, chance)
+        to = tmp_path / os.path.basename(path)
+        to.write_bytes(changed)
+        try:
+            tr.checkpoint(tmp_path / name, verify=True)
+            whole += 1
+        except tr.NotThereError:
+            pass
+        to.write_bytes(content)
+    tr.checkpoint(tmp_path / name, verify=True)
+    assert whole < SEEDS // 2
+
+
+def test_nothing_is_what_it_seems(tmp_path):
+    """Directories, empty files and names without a meaning."""
+    os.makedirs(tmp_path / "fc.bin.trx")
+    with pytest.raises((tr.NotThereError, tr.FormatError)):
+        tr.open(tmp_path / "fc.bin").to_xarray()
+    (tmp_path / "e.bin.trx").write_bytes(b"")
+    with pytest.raises(tr.FormatError):
+        tr.open(tmp_path / "e.bin")
+    Writer(tmp_path / "own.bin", header(format_="recorder")).step(0).save()
+    with pytest.raises(tr.UnsupportedError, match="only that program"):
+        tr.open(tmp_path / "own.bin").steps[0]["t"]

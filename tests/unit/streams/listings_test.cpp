@@ -168,6 +168,21 @@ TEST(listings, have_the_objects_of_ecmwf) {
   EXPECT_FALSE(*target->exists(kText)) << "not asked for";
 }
 
+TEST(listings, have_the_keys_of_mars_that_the_stream_gives) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const std::string local = "setLocalDefinition=1, class=od, type=fc, stream=oper, expver=0001";
+  const Status written = write_run(
+      target,
+      {.options = cat("index=ecmwf keys='centre=98, ", local, "'"), .last = 1, .definitions = "local"});
+  ASSERT_TRUE(written.is_ok()) << written.text();
+  EXPECT_TRUE(
+      text_of(*target, kJson)
+          .starts_with(
+              R"({"domain": "g", "date": "20260301", "time": "0000", "expver": "0001", "class": "od", "type": "fc", )"
+              R"("stream": "oper", "step": "1", "levelist": "850", "levtype": "pl", "param": "t", "_offset": 0, )"))
+      << text_of(*target, kJson);
+}
+
 TEST(listings, tell_levels_members_and_what_is_not_in_a_table) {
   std::vector<codec::FieldDefinition> fields{grib_field("t", "hybrid", {1, 60}),
                                              grib_field("sp", "surface", {0}),

@@ -125,7 +125,12 @@ Status replace_end(Target& target, const std::string& path, Bytes at, std::strin
   const Result<Bytes> size = (*file)->size();
   TR_TRY(size.status());
   if (*size > at) TR_TRY((*file)->truncate(at));
-  if (!text.empty()) TR_TRY((*file)->write(std::as_bytes(std::span(text)), at));
+  const Status written = text.empty() ? Status() : (*file)->write(std::as_bytes(std::span(text)), at);
+  if (!written.is_ok()) {
+    // The part that a full disk has taken is room for the data.
+    static_cast<void>((*file)->truncate(at));
+    return written;
+  }
   TR_TRY((*file)->sync());
   return (*file)->close();
 }

@@ -228,8 +228,8 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
 
   if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without the field refused before"));
   TR_TRY(codec_->define(out.definition));
-  TR_TRY(
-      listings::check_field(*codec_, static_cast<int>(fields_.size()), request_.options.listings).in(name));
+  if (session_.rank() == 0)
+    TR_TRY(listings::check_field(*codec_, static_cast<int>(fields_.size()), request_.options.listings));
   out.definition.georeference = {};  // the codec has taken what it needs
   out.definition.georeference.coordinates = facts;
   if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));

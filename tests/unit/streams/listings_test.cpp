@@ -10,6 +10,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "formats/registry.hpp"
+#include "grib2/listings.hpp"
 #include "index_samples.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
@@ -168,6 +169,21 @@ TEST(listings, have_the_objects_of_ecmwf) {
   EXPECT_FALSE(*target->exists(kText)) << "not asked for";
 }
 
+TEST(listings, have_the_keys_of_mars_that_the_stream_gives) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const std::string local = "setLocalDefinition=1, class=od, type=fc, stream=oper, expver=0001";
+  const Status written = write_run(
+      target,
+      {.options = cat("index=ecmwf keys='centre=98, ", local, "'"), .last = 1, .definitions = "local"});
+  ASSERT_TRUE(written.is_ok()) << written.text();
+  EXPECT_TRUE(
+      text_of(*target, kJson)
+          .starts_with(
+              R"({"domain": "g", "date": "20260301", "time": "0000", "expver": "0001", "class": "od", "type": "fc", )"
+              R"("stream": "oper", "step": "1", "levelist": "850", "levtype": "pl", "param": "t", "_offset": 0, )"))
+      << text_of(*target, kJson);
+}
+
 TEST(listings, tell_levels_members_and_what_is_not_in_a_table) {
   std::vector<codec::FieldDefinition> fields{grib_field("t", "hybrid", {1, 60}),
                                              grib_field("sp", "surface", {0}),
@@ -194,6 +210,69 @@ TEST(listings, tell_levels_members_and_what_is_not_in_a_table) {
                        "PRES:surface:anl:ENS=+7", "UGRD:0.5 m above ground:anl:ENS=+7",
                        "var discipline=0 master_table=4 parmcat=19 parm=77:surface:anl:ENS=+7",
                        "var discipline=0 center=98 local_table=0 parmcat=192 parm=3:surface:anl:ENS=+7"}));
+}
+
+/// An octet of section 4, from 1, and what it and those behind it become.
+struct Octets {
+  std::size_t first;
+  std::vector<int> values;
+};
+
+/// Returns the line of an example of the usual field `number` with other octets in section 4, from the level
+/// on.
+std::string line_with(int number, const std::vector<Octets>& changes) {
+  const StreamRequest request = *parse_stream(kPath, "base=2026-03-01 centre=98");
+  const auto codec = std::move(*formats::make_codec(request.definition));
+  for (const codec::FieldDefinition& field : usual_fields()) EXPECT_TRUE(codec->define(field).is_ok());
+  ByteVector message = codec->example(number);
+  std::size_t at = 16;
+  while (message[at + 4] != std::byte{4}) at += std::to_integer<std::size_t>(message[at + 3]);
+  for (const Octets& each : changes) {
+    for (std::size_t i = 0; i < each.values.size(); ++i)
+      message[at + each.first - 1 + i] = static_cast<std::byte>(each.values[i]);
+  }
+  const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes from) -> Result<Bytes> {
+    const std::size_t size = std::min(to.size(), message.size() - static_cast<std::size_t>(from));
+    std::copy_n(message.begin() + from, size, to.begin());
+    return static_cast<Bytes>(size);
+  };
+  const Result<std::string> line = grib2::wgrib2_line(read, 1, 0);
+  return line.is_ok() ? line->substr(std::string("1:0:d=2026030100:TMP:").size()) : line.status().text();
+}
+
+TEST(listings, tell_layers_and_units_of_time_as_wgrib2_does) {
+  const auto first = [](int type, int scale, int value) {
+    return Octets{23, {type, scale, 0, value >> 16, value >> 8 & 255, value & 255}};
+  };
+  const auto second = [](int type, int scale, int value) {
+    return Octets{29, {type, scale, 0, value >> 16, value >> 8 & 255, value & 255}};
+  };
+  const auto time = [](int unit, int value) { return Octets{18, {unit, 0, 0, value >> 8, value & 255}}; };
+  const auto range = [](int unit, int value) { return Octets{49, {unit, 0, 0, value >> 8, value & 255}}; };
+  // Each was compared with wgrib2 3.4.0.
+  EXPECT_EQ(line_with(1, {first(106, 1, 0), second(106, 1, 1)}), "0-0.1 m below ground:anl:\n");
+  EXPECT_EQ(line_with(1, {first(100, 0, 100000), second(100, 0, 85000)}), "1000-850 mb:anl:\n");
+  EXPECT_EQ(line_with(1, {first(100, 0, 150)}), "1.5 mb:anl:\n");
+  EXPECT_EQ(line_with(1, {first(1, 0, 0), second(8, 0, 0)}), "atmos col:anl:\n");
+  EXPECT_EQ(line_with(1, {first(101, 0, 0)}), "mean sea level:anl:\n");
+  EXPECT_EQ(line_with(1, {first(104, 4, 9950)}), "0.995 sigma level:anl:\n");
+  EXPECT_EQ(line_with(1, {first(109, 9, 2000)}), "PV=2e-06 (Km^2/kg/s) surface:anl:\n");
+  EXPECT_EQ(line_with(1, {first(103, 0, 80), second(1, 0, 0)}), "80 m above ground - surface:anl:\n");
+  EXPECT_EQ(line_with(1, {first(200, 0, 3)}), "local level type 200 3:anl:\n");
+  EXPECT_EQ(line_with(1, {time(0, 90)}), "2 m above ground:90 min fcst:\n");
+  EXPECT_EQ(line_with(1, {time(1, 240)}), "2 m above ground:240 hour fcst:\n");
+  EXPECT_EQ(line_with(1, {time(11, 4)}), "2 m above ground:24 hour fcst:\n");
+  EXPECT_EQ(line_with(1, {time(13, 30)}), "2 m above ground:30 sec fcst:\n");
+  const auto rain = [](const std::vector<Octets>& changes) {
+    const std::string line = line_with(2, changes);
+    return line.substr(line.find("surface:"));
+  };
+  EXPECT_EQ(rain({range(1, 24)}), "surface:0-1 day acc fcst:\n");
+  EXPECT_EQ(rain({time(1, 6), range(1, 6)}), "surface:6-12 hour acc fcst:\n");
+  EXPECT_EQ(rain({time(1, 6), range(0, 30)}), "surface:6 hour-(6 hour+30 min) acc fcst:\n");
+  EXPECT_EQ(rain({time(0, 60), range(0, 30)}), "surface:60-90 min acc fcst:\n");
+  EXPECT_EQ(rain({range(1, 0)}), "surface:0-0 day acc fcst:\n");
+  EXPECT_EQ(rain({{47, {2}}, range(1, 3)}), "surface:0-3 hour max fcst:\n");
 }
 
 TEST(listings, have_no_line_for_what_was_not_put) {

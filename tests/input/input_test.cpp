@@ -423,6 +423,31 @@ MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
   }
 }
 
+MPI_TEST(input, a_stream_that_follows_sees_each_step_that_another_one_has_committed) {
+  const std::string directory = fresh_directory("live");
+  for (const std::string pattern : {"/live+{lead:03h}.grib2", "/live.grib2", "/live.raw"}) {
+    on_ranks(2, 0, "io_threads=1", [&](MPI_Comm compute) {
+      const std::string format = pattern == "/live.raw" ? "format=raw" : "";
+      Array put("block", compute, TR_F32);
+      expect(tr_layout_georeference(put.layout(), grid_keys));
+      tr_stream* out = nullptr;
+      expect(tr_stream_create((directory + pattern).c_str(), (base + format).c_str(), &out));
+      expect(tr_stream_define(out, "t", put.layout(), TR_F32, format.empty() ? put_levels : own_levels));
+      Small in(compute, directory + pattern, "follow=on timeout=20s");
+      expect(in.define(own_levels));
+      for (std::int64_t at = 0; at <= 9; at += 3) {
+        put.fill(0, at * hour);
+        tr_stream_begin(out, at * hour);
+        tr_stream_put(out, "t", put.data());
+        expect(tr_stream_end(out));
+        expect(tr_stream_wait(out, TR_DURABLE));
+        in.works(at * hour);
+      }
+      expect(tr_stream_close(&out));
+    });
+  }
+}
+
 MPI_TEST(input, a_failure_of_storage_is_the_same_error_on_every_rank_or_none) {
   input();
   int failures = 0;

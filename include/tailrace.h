@@ -286,7 +286,11 @@ TR_API int tr_stream_close(tr_stream** stream);
  * Options: base=TIME (without it the files' reference time; required if the pattern has times), calendar=,
  * member=N, prefetch=N (steps that are read ahead: 2), between=fail|linear (linear: a lead between two steps
  * of the files is interpolated between them), follow=on and timeout=DURATION (a step that is not there yet is
- * waited for). TR_ERR_SETTINGS for others. TR_ERR_IO if no file has such a name. */
+ * waited for in tr_stream_get, at most so long from tr_stream_begin on; without timeout= for ever; base= is
+ * required). follow: a step of a file that has Tailrace's index beside it is there once it is committed. A
+ * file without one is another program's: its steps are there once it can be read and its size has not changed
+ * for 2 seconds, or at once if FILE.ready lies beside it. Steps come in the order of their leads.
+ * TR_ERR_SETTINGS for other options. TR_ERR_IO if no file has such a name. */
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 
 /* tr_stream_define on a stream that is read: collective. `type` is TR_F32 or TR_F64, whatever the file has.

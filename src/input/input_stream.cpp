@@ -197,18 +197,22 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   TR_TRY(memory.status());
   field.memory = std::move(*memory);
   Packer told;
-  if (group_->node().rank() == 0) {
+  const Status mine = guarded([&]() -> Status {
+    if (group_->node().rank() != 0) return {};
     Ring::make(field.memory->part(0), files_, definition);
     hand_over(field);
     told.put(field.given.has_value());
-  }
+    return {};
+  });
   // Nobody may look before it is there.
-  const comm::Verdict verdict = group_->node().agree({{}, cat(call, ": the node's memory"), told.take()});
+  const comm::Verdict verdict = group_->node().agree({mine, cat(call, ": the node's memory"), told.take()});
   TR_TRY(verdict.status);
   field.is_served = Unpacker(verdict.contributions.front()).get<bool>();
-  field.loader =
-      std::make_unique<Loader>(field.memory->part(0), group_->line().board().transport(), opened_, counts_);
-  return {};
+  return guarded([&] {
+    field.loader =
+        std::make_unique<Loader>(field.memory->part(0), group_->line().board().transport(), opened_, counts_);
+    return Status();
+  });
 }
 
 /// Has a server of the node read what the ring wants, if there is one and it can.

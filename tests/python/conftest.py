@@ -18,7 +18,8 @@ def data():
 
 
 def formats():
-    return sorted(name for name in os.listdir(os.environ["TEST_DATA"]) if os.path.isfile(f"{os.environ['TEST_DATA']}/{name}/manifest.jsonl"))
+    """The endings of the formats that this build has."""
+    return sorted(name for name in os.listdir(os.environ["TEST_DATA"]) if os.path.exists(f"{os.environ['TEST_DATA']}/{name}/one.{name}"))
 
 
 def expected(field, hour, level):

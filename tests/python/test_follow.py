@@ -16,6 +16,10 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job  # noqa: E402
 
 
+# Cases that ./dev test --all adds.
+EXTRA = (("bin", "fc+{lead:03h}"), ("grib2", "one"), ("nc", "fc+{lead:03h}"), ("zarr", "fc+{lead:03h}")) if "TEST_ALL" in os.environ else ()
+
+
 def job(directory, pattern, options, last, first=0, awaits=None, servers=0):
     env = {**os.environ, "TAILRACE_SERVERS": str(servers)}
     if awaits is not None:
@@ -24,8 +28,7 @@ def job(directory, pattern, options, last, first=0, awaits=None, servers=0):
                 "0"], env, str(directory))
 
 
-@pytest.mark.parametrize("ending,name", [(ending, name) for ending in ("grib2", "nc", "zarr", "bin") if ending in formats()
-                                         for name in ("fc+{lead:03h}", "one") if ending in ("grib2", "nc") or name == "one"])
+@pytest.mark.parametrize("ending,name", [each for each in (("grib2", "fc+{lead:03h}"), ("nc", "one"), ("zarr", "one"), *EXTRA) if each[0] in formats()])
 def test_a_writer_that_is_killed_and_begins_again(tmp_path, ending, name):
     pattern, options = f"{tmp_path}/{name}.{ending}", "format=raw" if ending == "bin" else ""
     run = tr.open(pattern)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the cases share: the files that package.py has had written, and the values that they must have."""
+"""All cases share the files that package.py has had written, and the values that these must have."""
 import os
 import sys
 from pathlib import Path
@@ -23,7 +23,7 @@ def formats():
 
 
 def expected(field, hour, level):
-    """What small_model puts of a field (0: t, 1: u)."""
+    """The values that small_model puts of a field (0: t, 1: u)."""
     place = np.arange(NY * NX)
     values = 100.0 * np.sin(0.05 * place + 0.3 * level + 0.1 * hour) + place - 10.0 * level
     return values.reshape(NY, NX)

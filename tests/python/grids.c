@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Writes the same fields on several grids and types of levels, in each of the formats whose endings are given:
+// Writes the same fields on several grids and types of levels, in each of the formats whose endings are
+// given:
 //   grids DIRECTORY ENDING...
 // The Python package must tell the same places of the points from GRIB as the library writes into NetCDF.
 #include <stdio.h>
@@ -16,8 +17,10 @@ static const char* const grids[][2] = {
      "latitudeOfLastGridPointInDegrees=-15, longitudeOfLastGridPointInDegrees=4, "
      "latitudeOfSouthernPoleInDegrees=-30, longitudeOfSouthernPoleInDegrees=10, jScansPositively=1"},
     {"lambert",
-     "gridType=lambert, Nx=8, Ny=6, latitudeOfFirstGridPointInDegrees=40, longitudeOfFirstGridPointInDegrees=350, "
-     "LoVInDegrees=10, LaDInDegrees=50, Latin1InDegrees=50, Latin2InDegrees=50, DxInMetres=5000, DyInMetres=5000, "
+     "gridType=lambert, Nx=8, Ny=6, latitudeOfFirstGridPointInDegrees=40, "
+     "longitudeOfFirstGridPointInDegrees=350, "
+     "LoVInDegrees=10, LaDInDegrees=50, Latin1InDegrees=50, Latin2InDegrees=50, DxInMetres=5000, "
+     "DyInMetres=5000, "
      "jScansPositively=1"},
     {"polar",
      "gridType=polar_stereographic, Nx=8, Ny=6, latitudeOfFirstGridPointInDegrees=40, "

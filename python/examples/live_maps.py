@@ -24,7 +24,7 @@ def draw(step, grid, name, level, path):
         image = axes.pcolormesh(grid["lon"], grid["lat"], values, shading="nearest")
     else:
         image = axes.imshow(values)
-    figure.colorbar(image, label=f"{grid.attrs.get('long_name', name)} [{grid.attrs.get('units', '')}]")
+    figure.colorbar(image, label=f"{grid.attrs.get('standard_name', name)} [{grid.attrs.get('units', '')}]")
     axes.set_title(f"{name}{'' if level is None else f' at {level:g}'}, {step.valid:%d %b %Y %H:%M} UTC, +{step.lead}")
     unfinished = path.with_suffix(".new.png")
     figure.savefig(unfinished, dpi=100)

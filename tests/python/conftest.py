@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What the cases share: the files that package.py has had written, and the values that they must have."""
+"""All cases share the files that package.py has had written, and the values that these must have."""
 import os
 import sys
 from pathlib import Path
@@ -18,11 +18,12 @@ def data():
 
 
 def formats():
-    return sorted(name for name in os.listdir(os.environ["TEST_DATA"]) if os.path.isfile(f"{os.environ['TEST_DATA']}/{name}/manifest.jsonl"))
+    """The endings of the formats that this build has."""
+    return sorted(name for name in os.listdir(os.environ["TEST_DATA"]) if os.path.exists(f"{os.environ['TEST_DATA']}/{name}/one.{name}"))
 
 
 def expected(field, hour, level):
-    """What small_model puts of a field (0: t, 1: u)."""
+    """The values that small_model puts of a field (0: t, 1: u)."""
     place = np.arange(NY * NX)
     values = 100.0 * np.sin(0.05 * place + 0.3 * level + 0.1 * hour) + place - 10.0 * level
     return values.reshape(NY, NX)

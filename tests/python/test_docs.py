@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What docs/python.md and the example say and do, and tables that stand in two places."""
+"""The code of docs/python.md and the example run, and tables that stand in two places are equal."""
 import glob
 import os
 import re

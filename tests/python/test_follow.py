@@ -16,6 +16,10 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job  # noqa: E402
 
 
+# Cases that ./dev test --all adds.
+EXTRA = (("bin", "fc+{lead:03h}"), ("grib2", "one"), ("nc", "fc+{lead:03h}"), ("zarr", "fc+{lead:03h}")) if "TEST_ALL" in os.environ else ()
+
+
 def job(directory, pattern, options, last, first=0, awaits=None, servers=0):
     env = {**os.environ, "TAILRACE_SERVERS": str(servers)}
     if awaits is not None:
@@ -24,8 +28,7 @@ def job(directory, pattern, options, last, first=0, awaits=None, servers=0):
                 "0"], env, str(directory))
 
 
-@pytest.mark.parametrize("ending,name", [(ending, name) for ending in ("grib2", "nc", "zarr", "bin") if ending in formats()
-                                         for name in ("fc+{lead:03h}", "one") if ending in ("grib2", "nc") or name == "one"])
+@pytest.mark.parametrize("ending,name", [each for each in (("grib2", "fc+{lead:03h}"), ("nc", "one"), ("zarr", "one"), *EXTRA) if each[0] in formats()])
 def test_a_writer_that_is_killed_and_begins_again(tmp_path, ending, name):
     pattern, options = f"{tmp_path}/{name}.{ending}", "format=raw" if ending == "bin" else ""
     run = tr.open(pattern)
@@ -52,6 +55,36 @@ def test_a_writer_that_is_killed_and_begins_again(tmp_path, ending, name):
         assert second.ended_within(100)
     assert [str(lead) for lead in got] == [f"{hour}h" for hour in range(6)]
     assert run.complete, run.missing
+
+
+@pytest.mark.parametrize("ending,format_", [(ending, format_) for ending, format_ in (("grib2", "grib2"), ("nc", "cdf5")) if ending in formats()])
+def test_a_run_that_goes_on_from_its_checkpoint(tmp_path, ending, format_):
+    """It saves every third step, is killed behind some more, and writes those once more."""
+    pattern = f"{tmp_path}/fc_{{valid:%Y%m%d%H}}.{ending}"
+    command = [*shlex.split(os.environ["TEST_LAUNCHER"]), "-n", "2", os.environ["TEST_RESTART_MODEL"], pattern, f"format={format_}", "cp", "overwritten=journal async=off",
+               "20", "60", "w"]
+    run = tr.open(pattern, base=BASE)
+    first = Job(command, dict(os.environ), str(tmp_path))
+    got = {}
+    killed = second = None
+    try:
+        for step in run.follow(timeout="100s"):
+            assert step.lead not in got
+            got[step.lead] = step["t"]
+            if killed is None and len(got) == 8:
+                first.kill_all()
+                killed = len(tr.open(pattern, base=BASE))
+                second = Job(command, dict(os.environ), str(tmp_path))
+    finally:
+        first.kill_all()
+        ended = second is not None and second.ended_within(100)
+    assert ended, (first.lines[-20:], got)
+    # Steps are numbered from 1; the loaded one is behind the last that was saved, and before the last that was committed.
+    (loaded,) = second.matches(r"loaded \d+ (\d+)")
+    assert int(loaded[0]) <= killed and list(got) == sorted(got) and len(got) == len(run) >= 20
+    assert run.complete, run.missing
+    for step in tr.open(pattern, base=BASE):
+        assert np.array_equal(step["t"], got[step.lead])
 
 
 def later(*actions, pause=0.05):

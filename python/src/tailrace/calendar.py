@@ -94,7 +94,7 @@ class Moment:
         return Moment(1970 + years, month, rest + 1, *clock, calendar)
 
     def letter(self, letter: str) -> str:
-        """What a letter of a time format stands for."""
+        """The text for which a letter of a time format stands."""
         value, width = {"Y": (self.year, 4), "y": (self.year % 100, 2), "m": (self.month, 2), "d": (self.day, 2), "H": (self.hour, 2),
                         "M": (self.minute, 2), "S": (self.second, 2), "j": (self.day_of_year, 3)}[letter]
         return f"-{-value:0{width}d}" if value < 0 else f"{value:0{width}d}"

@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What one part has of an item: groups of runs (global, count, stride, rows), and blocks (checksum, stored bytes)."""
+    """The share of an item in one part: groups of runs (global, count, stride, rows), and blocks (checksum, stored bytes)."""
 
     part: int
     item: int

@@ -165,7 +165,7 @@ def _dtype(variable: Variable, format_: str) -> np.dtype:
 
 
 def _content(coordinate: Coordinate | None, extent: int) -> tuple[Any, ...]:
-    """What tells two coordinates of one name apart."""
+    """A key that differs for two coordinates of one name if they have other contents."""
     if coordinate is None:
         return (extent,)
     values = np.asarray(coordinate.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a data file says of its fields besides their values: names, units, grids."""
+"""The metadata that a data file has of its fields: names, units, grids."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -40,7 +40,7 @@ class IndexField:
 
 @dataclass(frozen=True)
 class IndexHeader:
-    """What holds for all steps of a file."""
+    """The part of an index that holds for all steps of its file."""
 
     run: uuid.UUID
     data_begin: int
@@ -68,7 +68,7 @@ class IndexStep:
 
 @dataclass(frozen=True)
 class Index:
-    """What an index says: the steps that are committed, and how its bytes end."""
+    """The contents of an index: the committed steps, and how its bytes end."""
 
     path: str
     header: IndexHeader
@@ -113,7 +113,7 @@ def find_index(data_path: str) -> str:
 
 
 def stamp_of(descriptor: int) -> tuple[int, ...]:
-    """What changes if the file at a path is another one, or was written to."""
+    """Numbers that change if the file at a path is replaced or written to."""
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 

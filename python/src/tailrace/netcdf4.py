@@ -125,7 +125,7 @@ def _is_deflated(data: bytes, size: int) -> bool:
 
 
 def _inflated(data: bytes, size: int) -> tuple[bytes, int] | None:
-    """What deflate makes of the data, if that has this size, and how many bytes are left. Never makes more than one byte too much."""
+    """The inflated data, if they have this size, and how many bytes are left behind them. At most one byte too much is inflated."""
     inflate = zlib.decompressobj()
     try:
         out = inflate.decompress(data, size + 1)

@@ -156,7 +156,7 @@ class Step:
         return self._file.record(self._lead_seconds, self._ordinal, number, level)
 
 
-# What the NetCDF library takes for "no value" (netcdf.h, NC_FILL_*), for types that have no NaN.
+# Integers have no NaN: the NetCDF library takes these for "no value" (netcdf.h, NC_FILL_*).
 INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806}
 
 
@@ -311,7 +311,7 @@ class Run:
 
     @property
     def missing(self) -> list[str]:
-        """What the run lacks, as "+045h: not written" (no file), "+048h: not committed" (a file, but no such step in its index), or a file
+        """The steps and files that the run lacks, as "+045h: not written" (no file), "+048h: not committed" (a file, but no such step in its index), or a file
         that is damaged or not finished. Without `leads=` a step is missing where the spacing of the leads tells so."""
         self.refresh()
         files, have = self._ours(), {step.lead for file in self._ours() for step in file.steps}

@@ -55,7 +55,7 @@ class Source:
         return _plain(data, field.dtype, field.shape, what)
 
     def described(self, number: int, step: IndexStep, record: np.void) -> Described:
-        """What the file says of a field, of which this is a record."""
+        """The metadata that the file has of a field. `record` is one of the field's records."""
         if number not in self._described:
             self._described[number] = self._describe(number, step, record)
         return self._described[number]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Grids and levels (grids.c): the package tells from GRIB the places that the library writes into NetCDF, NetCDF-4 and Zarr."""
+import os
+
+import numpy as np
+import pytest
+import tailrace as tr
+import xarray
+from conftest import formats
+
+GRIDS = ("rotated", "lambert", "polar", "northward", "unstructured")
+POINTS = np.arange(48).reshape(6, 8)
+
+
+@pytest.fixture(autouse=True)
+def need_grib():
+    if "grib2" not in formats():
+        pytest.skip("this build writes no GRIB")
+
+
+def dataset(data, name, ending):
+    return tr.open(f"{data}/grids/{name}.{ending}").to_xarray()
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_grib_tells_the_places_that_netcdf_has(data, name):
+    grib, cdf = dataset(data, name, "grib2"), dataset(data, name, "nc")
+    horizontal = {"rotated": ("rlat", "rlon"), "northward": ("lat", "lon"), "unstructured": ("cell",)}.get(name, ("y", "x"))
+    assert grib["u"].dims == cdf["u"].dims == ("lead", "lev", *horizontal)
+    for coordinate in ("lat", "lon", "rlat", "rlon"):
+        assert (coordinate in grib.coords) == (coordinate in cdf.coords), coordinate
+        if coordinate in grib.coords:
+            assert grib[coordinate].dims == cdf[coordinate].dims and grib[coordinate].attrs["units"] == cdf[coordinate].attrs["units"]
+            assert np.allclose(grib[coordinate], cdf[coordinate], atol=2e-5), coordinate
+    if "grid_mapping" in cdf["u"].attrs:
+        mapping = cdf["u"].attrs["grid_mapping"]
+        assert grib["u"].attrs["grid_mapping"] == mapping and grib["u"].attrs["standard_name"] == cdf["u"].attrs["standard_name"] == "x_wind"
+        for key, value in cdf[mapping].attrs.items():
+            if key not in ("false_easting", "false_northing"):
+                assert np.allclose(grib[mapping].attrs[key], value) if not isinstance(value, str) else grib[mapping].attrs[key] == value, key
+    assert grib["2t"].attrs["units"] == cdf["2t"].attrs["units"] == "K" and float(grib["height"]) == float(cdf["height"]) == 2
+    assert grib["tp"].attrs["cell_methods"] == cdf["tp"].attrs["cell_methods"] == "time: sum"
+    assert grib["tp"].attrs["units"] == cdf["tp"].attrs["units"] == "kg m-2" and int(grib["realization"]) == 3
+
+
+@pytest.mark.parametrize("ending", [ending for ending in formats() if ending != "bin"])
+@pytest.mark.parametrize("name", GRIDS)
+def test_values_missing_ones_and_fields_that_were_not_put(data, name, ending):
+    run = tr.open(f"{data}/grids/{name}.{ending}")
+    shape = (48,) if name == "unstructured" else (6, 8)
+    first, second = run.steps
+    assert list(first) == ["u", "sp", "2t"] and list(second) == ["u", "sp", "2t", "tp"] and first.member == 3
+    assert np.abs(second["u"] - (0.5 * np.arange(144) + 2).reshape(3, *shape)).max() < 0.011
+    missing = (POINTS % 5 == 0).reshape(shape)
+    sp = first["sp"]
+    assert (np.isnan(sp) == missing).all() and np.abs(sp - (100000 + POINTS.reshape(shape)))[~missing].max() < 1.01
+    data_set = run.to_xarray()
+    assert np.isnan(data_set["tp"][0].values).all() and np.abs(data_set["tp"][1].values - 2 * POINTS.reshape(shape)).max() < 0.011
+    assert (np.isnan(data_set["sp"][1].values) == missing).all() and data_set["2t"].dtype == np.float64
+    assert sorted(run.to_datatree().groups) == ["/", "/heightAboveGround", "/hybrid", "/surface"]
+
+
+@pytest.mark.parametrize("ending", [ending for ending in ("nc", "nc4", "zarr") if ending in formats()])
+def test_coefficients_of_hybrid_levels_are_there(data, ending):
+    opened = dataset(data, "rotated", ending)
+    assert opened["lev_ap"].values.tolist() == [50, 150, 100] and opened["lev_b"].attrs["units"] == "1"
+    assert "ap: lev_ap b: lev_b ps: sp" in opened["lev"].attrs["formula_terms"]
+
+
+def test_other_readers_of_netcdf_see_the_same(data):
+    """xarray decodes what the library has written by itself, where a package for it is there."""
+    if "nc4" not in formats():
+        pytest.skip("this build writes no NetCDF-4")
+    pytest.importorskip("h5netcdf")
+    ours = dataset(data, "rotated", "nc4")
+    with xarray.open_dataset(f"{data}/grids/rotated.nc4", engine="h5netcdf") as theirs:
+        for name in ("u", "sp", "2t"):
+            assert np.array_equal(ours[name].values, theirs[name].values, equal_nan=True)
+    assert os.path.exists(f"{data}/grids/rotated.nc4.trx")

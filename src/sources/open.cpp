@@ -65,6 +65,10 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok())
     opening.identity = *identity;
   Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read);
+  if (file.status().error_number() == EISDIR) {
+    TR_TRY(find_index_of(opening));
+    return opening;
+  }
   TR_TRY(file.status());
   opening.file = std::move(*file);
   const Result<Bytes> size = opening.file->size();

@@ -7,6 +7,7 @@
 #include "variables/classic.hpp"
 #include "variables/netcdf4.hpp"
 #include "variables/own_records.hpp"
+#include "variables/zarr.hpp"
 
 namespace tailrace::sources {
 
@@ -32,8 +33,19 @@ constexpr FrontEnd netcdf4_front_end{
     variables::fits_netcdf4};
 #endif
 
+#ifdef TAILRACE_HAVE_ZARR
+constexpr FrontEnd zarr_front_end{"Zarr", "", variables::fits_zarr, variables::scan_zarr,
+                                  variables::make_zarr};
+#else
+constexpr FrontEnd zarr_front_end{"Zarr",
+                                  "built without JSON or libdeflate; install nlohmann-json3-dev and "
+                                  "libdeflate-dev and configure again with -DTAILRACE_ZARR=ON",
+                                  variables::fits_zarr};
+#endif
+
 // The first that fits reads the file. Raw values may begin as any other format does.
-constexpr std::array all_front_ends{raw_front_end, grib_front_end, classic_front_end, netcdf4_front_end};
+constexpr std::array all_front_ends{raw_front_end, grib_front_end, classic_front_end, netcdf4_front_end,
+                                    zarr_front_end};
 
 }  // namespace
 

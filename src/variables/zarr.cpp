@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "variables/zarr.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.hpp"
+#include "variables/cf_inventory.hpp"
+#include "variables/chunked.hpp"
+#include "variables/own_records.hpp"
+#include "variables/strided.hpp"
+#include "zarr/reading.hpp"
+
+namespace tailrace::variables {
+
+namespace {
+
+constexpr Bytes most_metadata = Bytes{256} << 20;
+
+/// Opens an object. Null if there is none.
+Result<std::unique_ptr<storage::File>> open_object(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
+  const int error = file.status().error_number();
+  if (!file.is_ok() && (error == ENOENT || error == ENOTDIR)) return std::unique_ptr<storage::File>();
+  return file;
+}
+
+/// Reads a part of an object into `to`.
+Status read_part(storage::File& file, std::span<std::byte> to, Bytes offset) {
+  const Result<Bytes> got = file.read(to, offset);
+  TR_TRY(got.status());
+  if (*got == std::ssize(to)) return {};
+  return {Code::corrupt, cat("expected ", counted(to.size(), "byte"), " at byte ", offset, ", got ", *got)};
+}
+
+/// Reads metadata. Nothing if the object is not there.
+Result<std::optional<std::string>> read_text(storage::Target& target, const std::string& path) {
+  const Result<std::unique_ptr<storage::File>> file = open_object(target, path);
+  TR_TRY(file.status());
+  if (*file == nullptr) return std::optional<std::string>();
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  if (*size > most_metadata)
+    return Status(Code::corrupt, cat(path, ": expected metadata of at most ", size_text(most_metadata),
+                                     ", got ", size_text(*size)));
+  std::string text(static_cast<std::size_t>(*size), ' ');
+  TR_TRY(read_part(**file, std::as_writable_bytes(std::span(text)), 0).in(path));
+  return std::optional(std::move(text));
+}
+
+/// The arrays of a store.
+class ZarrStore {
+ public:
+  ZarrStore(std::shared_ptr<storage::Target> target, std::string path)
+      : target_(std::move(target)), path_(std::move(path)) {}
+
+  Status load();
+  [[nodiscard]] const cf::FoundContents& contents() const { return contents_; }
+  [[nodiscard]] const zarr::ReadArray& array(std::size_t variable) const { return arrays_[variable]; }
+  Result<Index> read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
+                     const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
+                     Scratch& scratch) const;
+  Result<std::vector<double>> numbers(std::size_t variable) const;
+  [[nodiscard]] Bytes scratch_bound() const;
+  /// Says that a dimension of times has at least so many steps: the index of a store counts before its
+  /// metadata.
+  void reach(int dimension, Index steps);
+
+ private:
+  Status load_3(const std::string& text);
+  Status load_2();
+  Status load_members();
+  Status add_2(const std::string& name, const std::string& directory);
+  Status add(Result<zarr::ReadNode> node, const std::string& directory);
+  int dimension_of(const std::string& name, Index length, const std::vector<int>& taken);
+  Result<const std::byte*> decode(std::size_t variable, std::span<const Index> begin, Scratch& scratch) const;
+  Status read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
+                    Scratch& scratch, bool& is_there) const;
+
+  std::shared_ptr<storage::Target> target_;
+  std::string path_;
+  cf::FoundContents contents_;
+  std::vector<zarr::ReadArray> arrays_;   // of the variables
+  std::vector<std::string> directories_;  // likewise
+};
+
+/// Dimensions of one name and length are one; nameless ones have their length alone.
+int ZarrStore::dimension_of(const std::string& name, Index length, const std::vector<int>& taken) {
+  const std::string known = name.empty() ? cat("nameless_", length) : name;
+  for (std::size_t i = 0; i < contents_.dimensions.size(); ++i) {
+    const cf::Dimension& each = contents_.dimensions[i];
+    if (each.name == known && each.length == length && std::ranges::count(taken, static_cast<int>(i)) == 0)
+      return static_cast<int>(i);
+  }
+  contents_.dimensions.push_back({known, length});
+  return static_cast<int>(contents_.dimensions.size()) - 1;
+}
+
+Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& directory) {
+  TR_TRY(node.status().in(path_));
+  if (!node->is_array) return {};
+  zarr::ReadArray& array = node->array;
+  cf::FoundVariable variable = array.variable;
+  for (std::size_t d = 0; d < array.shape.size(); ++d) {
+    const std::string name = d < array.dimension_names.size() ? array.dimension_names[d] : "";
+    variable.dimensions.push_back(dimension_of(name, array.shape[d], variable.dimensions));
+  }
+  contents_.variables.push_back(std::move(variable));
+  arrays_.push_back(std::move(array));
+  directories_.push_back(directory);
+  return {};
+}
+
+Status ZarrStore::load_3(const std::string& text) {
+  Result<zarr::ReadNode> root = zarr::parse_node(text, path_);
+  TR_TRY(root.status().in(path_));
+  if (root->is_array) {
+    root->array.variable.name = "array";
+    return add(std::move(root), path_);
+  }
+  contents_.attributes = root->attributes;
+  if (root->members.empty()) return load_members();
+  for (std::size_t i = 0; i < root->members.size(); ++i) {
+    const std::string& name = root->members[i];
+    if (name.starts_with("/") || name.find("..") != std::string::npos)
+      return {Code::corrupt, cat(path_, ": expected names of arrays inside of the store, got '", name, "'")};
+    TR_TRY(add(zarr::parse_node(root->texts[i], name), cat(path_, "/", name)));
+  }
+  return {};
+}
+
+/// Without metadata of all arrays in one place each directory is looked into.
+Status ZarrStore::load_members() {
+  const Result<std::vector<std::string>> names = target_->list(path_);
+  TR_TRY(names.status());
+  for (const std::string& name : *names) {
+    if (name.starts_with(".")) continue;
+    const std::string directory = cat(path_, "/", name);
+    const Result<std::optional<std::string>> text = read_text(*target_, directory + "/zarr.json");
+    TR_TRY(text.status());
+    if (*text)
+      TR_TRY(add(zarr::parse_node(**text, name), directory));
+    else
+      TR_TRY(add_2(name, directory));
+  }
+  return {};
+}
+
+Status ZarrStore::add_2(const std::string& name, const std::string& directory) {
+  const Result<std::optional<std::string>> text = read_text(*target_, directory + "/.zarray");
+  TR_TRY(text.status());
+  if (!*text) return {};
+  const Result<std::optional<std::string>> attributes = read_text(*target_, directory + "/.zattrs");
+  TR_TRY(attributes.status());
+  return add(zarr::parse_array_2(**text, attributes->value_or(""), name), directory);
+}
+
+Status ZarrStore::load_2() {
+  const Result<std::optional<std::string>> all = read_text(*target_, path_ + "/.zmetadata");
+  TR_TRY(all.status());
+  if (*all) {
+    const Result<zarr::ReadNode> root = zarr::parse_consolidated_2(**all);
+    TR_TRY(root.status().in(path_));
+    for (std::size_t i = 0; i < root->members.size(); ++i) {
+      const std::string& name = root->members[i];
+      if (name.starts_with("/") || name.find("..") != std::string::npos)
+        return {Code::corrupt,
+                cat(path_, ": expected names of arrays inside of the store, got '", name, "'")};
+      TR_TRY(
+          add(zarr::parse_array_2(root->texts[2 * i], root->texts[2 * i + 1], name), cat(path_, "/", name)));
+    }
+    return {};
+  }
+  TR_TRY(add_2("array", path_));
+  return arrays_.empty() ? load_members() : Status();
+}
+
+Status ZarrStore::load() {
+  const Result<std::optional<std::string>> text = read_text(*target_, path_ + "/zarr.json");
+  TR_TRY(text.status());
+  return *text ? load_3(**text) : load_2();
+}
+
+void ZarrStore::reach(int dimension, Index steps) {
+  Index& length = contents_.dimensions[static_cast<std::size_t>(dimension)].length;
+  length = std::max(length, steps);
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const std::vector<int>& of = contents_.variables[i].dimensions;
+    for (std::size_t d = 0; d < of.size(); ++d) {
+      if (of[d] == dimension) arrays_[i].shape[d] = length;
+    }
+  }
+}
+
+/// Reads the bytes of the innermost chunk from its object.
+Status ZarrStore::read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
+                             Scratch& scratch, bool& is_there) const {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  Bytes offset = 0, length = *size;
+  if (array.sharding) {
+    const Bytes index_bytes = zarr::shard_index_bytes(array);
+    if (*size < index_bytes)
+      return {Code::corrupt,
+              cat("expected a shard with an index of ", counted(index_bytes, "byte"), ", got ", *size)};
+    ByteVector bytes(static_cast<std::size_t>(index_bytes));
+    TR_TRY(read_part(file, bytes, array.sharding->index_is_at_end ? *size - index_bytes : 0));
+    const Result<zarr::ShardIndex> index = zarr::decode_shard_index(array, std::move(bytes), *size);
+    TR_TRY(index.status());
+    Index chunk = 0;
+    for (std::size_t d = 0; d < begin.size(); ++d) {
+      const Index inner = array.sharding->chunk[d];
+      chunk = chunk * (array.chunk[d] / inner) + begin[d] % array.chunk[d] / inner;
+    }
+    const auto place = index->at(chunk);
+    is_there = place.has_value();
+    if (!is_there) return {};
+    offset = place->first;
+    length = place->second;
+  }
+  const Bytes most = 2 * array.chunk_bytes() + (64 << 10);
+  if (length > most)
+    return {Code::corrupt,
+            cat("expected a chunk of at most ", most, " bytes, got one of ", length, " at byte ", offset)};
+  scratch.bytes.resize(static_cast<std::size_t>(length));
+  return read_part(file, scratch.bytes, offset);
+}
+
+Result<const std::byte*> ZarrStore::decode(std::size_t variable, std::span<const Index> begin,
+                                           Scratch& scratch) const {
+  const zarr::ReadArray& array = arrays_[variable];
+  std::vector<Index> number;
+  for (std::size_t d = 0; d < begin.size(); ++d) number.push_back(begin[d] / array.chunk[d]);
+  const std::string path = cat(directories_[variable], "/", array.object(number));
+  const Result<std::unique_ptr<storage::File>> file = open_object(*target_, path);
+  TR_TRY(file.status());
+  if (*file == nullptr) return nullptr;
+  bool is_there = true;
+  TR_TRY(read_chunk(**file, array, begin, scratch, is_there).in(path));
+  if (!is_there) return nullptr;
+  TR_TRY(zarr::decode_chunk(array.coding, array.inner_chunk(), std::ssize(array.fill), scratch.bytes,
+                            scratch.decoded)
+             .in(path));
+  return scratch.decoded.data();
+}
+
+Result<Index> ZarrStore::read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
+                              const cf::Unpacking& how, const layout::Box& cut, ElementType type,
+                              std::byte* values, Scratch& scratch) const {
+  const zarr::ReadArray& of = arrays_[variable];
+  TR_TRY(of.refused);
+  const ChunkedArray array = chunked_array(of.shape, of.inner_chunk(), of.fill);
+  return read_chunked(array, begin, plane, how, cut, type, values,
+                      [&](std::span<const Index> chunk) { return decode(variable, chunk, scratch); });
+}
+
+Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
+  const cf::FoundVariable& of = contents_.variables[variable];
+  if (of.type == cf::Number::none) return Status(Code::format, "expected numbers, got something else");
+  layout::Box all;
+  std::vector<int> plane;
+  Index count = 1;
+  for (std::size_t d = 0; d < of.dimensions.size(); ++d) {
+    all.lower.push_back(0);
+    all.upper.push_back(arrays_[variable].shape[d]);
+    plane.push_back(static_cast<int>(d));
+    if (__builtin_mul_overflow(count, all.upper.back(), &count) || count > most_coordinates)
+      return Status(Code::format,
+                    cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
+  }
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  cf::Unpacking as_they_are;
+  as_they_are.type = of.type;
+  Scratch scratch;
+  TR_TRY(read(variable, all.lower, plane, as_they_are, all, ElementType::f64,
+              reinterpret_cast<std::byte*>(numbers.data()), scratch)
+             .status());
+  return numbers;
+}
+
+Bytes ZarrStore::scratch_bound() const {
+  Bytes most = 0;
+  for (const zarr::ReadArray& each : arrays_) {
+    if (each.refused.is_ok() && each.variable.type != cf::Number::none)
+      most = std::max(most, 4 * each.chunk_bytes() + (128 << 10));
+  }
+  return most;
+}
+
+struct OpenedStore {
+  std::shared_ptr<ZarrStore> store;
+  CfInventory found;
+};
+
+/// The index tells which records of our own stores are there, with the arrays' positions of each.
+Status keep_committed(const Opening& opening, OpenedStore& opened) {
+  const streams::IndexContents& index = *opening.index;
+  std::vector<CfField>& fields = opened.found.fields;
+  if (fields.size() != index.header.fields.size())
+    return {Code::corrupt, cat(opening.path, ": expected the ", counted(index.header.fields.size(), "field"),
+                               " of its index, got ", fields.size())};
+  OwnRecords records;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(fields[i].grid)];
+    records.fields.push_back({index.header.fields[i].name, {}, grid, {}, {}, {}});
+    const cf::FoundVariable& variable = opened.store->contents().variables[fields[i].variable];
+    if (fields[i].time < 0)
+      return {Code::corrupt, cat(opening.path, ": variable '", variable.name, "' has no times")};
+    opened.store->reach(variable.dimensions[static_cast<std::size_t>(fields[i].time)],
+                        std::ssize(index.steps));
+  }
+  Result<Inventory> inventory = inventory_of_own(index, records, "Zarr");
+  TR_TRY(inventory.status().in(opening.path));
+  std::size_t record = 0;
+  for (std::size_t step = 0; step < index.steps.size(); ++step) {
+    for (const streams::IndexRecord& each : index.steps[step].records)
+      inventory->records[record++].place = {each.field, static_cast<std::int64_t>(step), each.level, 0};
+  }
+  opened.found.inventory = std::move(*inventory);
+  return {};
+}
+
+Result<OpenedStore> look_into_store(const Opening& opening) {
+  return guarded([&]() -> Result<OpenedStore> {
+    OpenedStore opened{std::make_shared<ZarrStore>(opening.target, opening.path), {}};
+    TR_TRY(opened.store->load());
+    const cf::ReadNumbers numbers = [&](std::size_t variable) { return opened.store->numbers(variable); };
+    Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, false);
+    TR_TRY(found.status().in(opening.path));
+    opened.found = std::move(*found);
+    opened.found.inventory.format = "Zarr";
+    for (CfField& each : opened.found.fields) {
+      const zarr::ReadArray& array = opened.store->array(each.variable);
+      if (array.fill_is_missing) each.unpacking.missing.push_back(array.fill);
+    }
+    if (opening.index != nullptr) TR_TRY(keep_committed(opening, opened));
+    return opened;
+  });
+}
+
+class ZarrSource final : public Source {
+ public:
+  ZarrSource(const Opening& opening, OpenedStore opened)
+      : path_(opening.path), store_(std::move(opened.store)), fields_(std::move(opened.found.fields)) {
+    inventory_ = std::move(opened.found.inventory);
+    bound_ = store_->scratch_bound();
+  }
+  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+                     std::byte* values, Scratch& scratch) const override {
+    return guarded([&]() -> Result<Index> {
+      TR_TRY(check_cf_place(store_->contents(), fields_, place, grid).in(path_));
+      TR_TRY(check_cut(grid.shape, cut, type).in(path_));
+      const CfField& field = fields_[static_cast<std::size_t>(place[0])];
+      const cf::FoundVariable& variable = store_->contents().variables[field.variable];
+      const std::vector<Index> begin = field.begin(place, variable.dimensions.size());
+      const Result<Index> missing =
+          store_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch);
+      TR_TRY(missing.status().in(cat(path_, ": array '", variable.name, "'")));
+      return missing;
+    });
+  }
+  [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return bound_; }
+
+ private:
+  std::string path_;
+  std::shared_ptr<ZarrStore> store_;
+  std::vector<CfField> fields_;
+  Bytes bound_ = 0;
+};
+
+}  // namespace
+
+Result<Inventory> scan_zarr(const Opening& opening) {
+  Result<OpenedStore> opened = look_into_store(opening);
+  TR_TRY(opened.status());
+  return std::move(opened->found.inventory);
+}
+
+Result<std::shared_ptr<const Source>> make_zarr(const Opening& opening, Inventory) {
+  Result<OpenedStore> opened = look_into_store(opening);
+  TR_TRY(opened.status());
+  return std::shared_ptr<const Source>(std::make_shared<ZarrSource>(opening, std::move(*opened)));
+}
+
+}  // namespace tailrace::variables

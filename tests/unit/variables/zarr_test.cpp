@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Zarr stores of our own streams, and stores that are put together here with each codec.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "../storage/scratch.hpp"
+#include "base/byte_order.hpp"
+#include "base/text.hpp"
+#include "compression/compressor.hpp"
+#include "own_file.hpp"
+#include "storage/faulty.hpp"
+#include "stores/stores.hpp"
+#include "zarr/crc32c.hpp"
+
+namespace tailrace::variables {
+namespace {
+
+using namespace test;
+using sources::open;
+using Values = std::vector<double>;
+
+Values counted_values(std::size_t count, double first = 0) {
+  Values values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(first + static_cast<double>(i));
+  return values;
+}
+
+std::shared_ptr<const Source> opened_store(const std::shared_ptr<storage::Target>& target,
+                                           const std::string& path) {
+  Result<std::shared_ptr<const Source>> source = open(target, path, "");
+  EXPECT_TRUE(source.is_ok()) << source.status().text();
+  return source.is_ok() ? *source : nullptr;
+}
+
+/// The objects of a store, as a test puts them into a directory.
+class Store {
+ public:
+  void put(const std::string& object, const ByteVector& bytes) {
+    const std::string path = cat(this->path(), "/", object);
+    EXPECT_TRUE(target_->make_directories(path.substr(0, path.rfind('/'))).is_ok());
+    write_bytes(*target_, path, bytes);
+  }
+  void put(const std::string& object, const std::string& text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    put(object, ByteVector(bytes.begin(), bytes.end()));
+  }
+  [[nodiscard]] std::string path() const { return scratch_ / "a.zarr"; }
+  [[nodiscard]] const std::shared_ptr<storage::Target>& target() const { return target_; }
+
+ private:
+  storage::ScratchDirectory scratch_;
+  std::shared_ptr<storage::Target> target_ = storage::posix_target();
+};
+
+/// Elements of int32 that begin with `first`, in this byte order.
+ByteVector integers(const std::vector<std::int32_t>& values, std::endian order = std::endian::little) {
+  ByteVector bytes(values.size() * 4);
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  copy_ordered(bytes.data(), bytes.data(), std::ssize(bytes), 4, order);
+  return bytes;
+}
+
+ByteVector compressed(compression::Method method, const ByteVector& bytes) {
+  ByteVector out;
+  compression::Compressor compressor;
+  EXPECT_TRUE(compressor.compress({method, 1}, bytes, 4, out).is_ok());
+  return out;
+}
+
+ByteVector with_sum(ByteVector bytes) {
+  const std::uint32_t sum = zarr::crc32c(bytes);
+  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<std::byte>(sum >> (8 * i)));
+  return bytes;
+}
+
+/// An array of 3 x 5 int32 in chunks of 2 x 3. Element (j, i) is 10 j + i.
+std::string metadata_3(const std::string& codecs, const std::string& chunk = "2,3",
+                       const std::string& more = "") {
+  return cat(
+      R"({"zarr_format":3,"node_type":"array","shape":[3,5],"data_type":"int32","chunk_grid":{"name":"regular",)",
+      R"("configuration":{"chunk_shape":[)", chunk, R"(]}},"chunk_key_encoding":{"name":"default"},)",
+      R"("fill_value":-7,"codecs":[)", codecs, R"(],"attributes":{"units":"K","_FillValue":-7},)",
+      R"("dimension_names":["y","x"])", more, "}");
+}
+
+std::vector<std::int32_t> chunk_values(Index j, Index i, bool transposed = false) {
+  std::vector<std::int32_t> values;
+  for (Index a = 0; a < (transposed ? 3 : 2); ++a) {
+    for (Index b = 0; b < (transposed ? 2 : 3); ++b) {
+      const Index y = 2 * j + (transposed ? b : a), x = 3 * i + (transposed ? a : b);
+      values.push_back(y < 3 && x < 5 ? static_cast<std::int32_t>(10 * y + x) : -7);
+    }
+  }
+  return values;
+}
+
+void expect_array(const Source& source, bool lacks_last = false) {
+  ASSERT_EQ(source.inventory().records.size(), 1U);
+  const Record& record = source.inventory().records.front();
+  EXPECT_EQ(record.field, "data");
+  EXPECT_EQ(record.valid, any_time);
+  Values expected;
+  for (int y = 0; y < 3; ++y) {
+    for (int x = 0; x < 5; ++x) expected.push_back(lacks_last && y == 2 && x >= 3 ? absent : 10 * y + x);
+  }
+  EXPECT_EQ(all_of(source, record).values, expected);
+  EXPECT_EQ(all_of(source, record).missing, lacks_last ? 2 : 0);
+  EXPECT_EQ(part_of<float>(source, record, {{1, 2}, {3, 4}}).values,
+            (Values{12, 13, 22, lacks_last ? absent : 23}));
+}
+
+struct Way {
+  std::string codecs;
+  std::function<ByteVector(Index j, Index i)> chunk;
+};
+
+std::vector<Way> ways() {
+  using compression::Method;
+  const std::string little = R"({"name":"bytes","configuration":{"endian":"little"}})";
+  const std::string big = R"({"name":"bytes","configuration":{"endian":"big"}})";
+  const auto plain = [](Index j, Index i) { return integers(chunk_values(j, i)); };
+  std::vector<Way> all{
+      {little, plain},
+      {big, [](Index j, Index i) { return integers(chunk_values(j, i), std::endian::big); }},
+      {little + R"(,{"name":"gzip","configuration":{"level":1}})",
+       [=](Index j, Index i) { return compressed(Method::gzip, plain(j, i)); }},
+      {little + R"(,{"name":"numcodecs.zlib","configuration":{"level":1}})",
+       [=](Index j, Index i) { return compressed(Method::deflate, plain(j, i)); }},
+      {little + R"(,{"name":"crc32c"})", [=](Index j, Index i) { return with_sum(plain(j, i)); }},
+      {R"({"name":"transpose","configuration":{"order":[1,0]}},)" + big,
+       [](Index j, Index i) { return integers(chunk_values(j, i, true), std::endian::big); }},
+      {little + R"(,{"name":"gzip","configuration":{"level":1}},{"name":"crc32c"})",
+       [=](Index j, Index i) { return with_sum(compressed(Method::gzip, plain(j, i))); }},
+      {little + R"(,{"name":"crc32c"},{"name":"gzip","configuration":{"level":1}})",
+       [=](Index j, Index i) { return compressed(Method::gzip, with_sum(plain(j, i))); }},
+  };
+  if (compression::check({Method::zstd, 1}, 24).is_ok())
+    all.push_back({little + R"(,{"name":"zstd","configuration":{"level":1,"checksum":false}})",
+                   [=](Index j, Index i) { return compressed(Method::zstd, plain(j, i)); }});
+  if (compression::check({Method::blosc_lz4, 1}, 24).is_ok())
+    all.push_back(
+        {little +
+             R"(,{"name":"blosc","configuration":{"typesize":4,"cname":"lz4","clevel":1,"shuffle":"shuffle","blocksize":0}})",
+         [=](Index j, Index i) { return compressed(Method::blosc_lz4, plain(j, i)); }});
+  return all;
+}
+
+TEST(ZarrStores, AreReadThroughEachCodec) {
+  for (const Way& way : ways()) {
+    SCOPED_TRACE(way.codecs);
+    Store store;
+    store.put("zarr.json", std::string(R"({"zarr_format":3,"node_type":"group","attributes":{}})"));
+    store.put("data/zarr.json", metadata_3(way.codecs));
+    for (Index j = 0; j < 2; ++j) {
+      for (Index i = 0; i < 2; ++i) store.put(cat("data/c/", j, "/", i), way.chunk(j, i));
+    }
+    const auto source = opened_store(store.target(), store.path());
+    ASSERT_NE(source, nullptr);
+    expect_array(*source);
+    // A chunk that was never written holds the fill value.
+    ASSERT_TRUE(store.target()->remove(store.path() + "/data/c/1/1").is_ok());
+    expect_array(*source, true);
+  }
+}
+
+ByteVector shard_of(const Way& way, bool index_at_end, bool lacks_last) {
+  ByteVector index, body;
+  const Bytes begin = index_at_end ? 0 : 4 * 16 + 4;
+  for (Index chunk = 0; chunk < 4; ++chunk) {
+    const bool lacks = lacks_last && chunk == 3;
+    const ByteVector bytes = lacks ? ByteVector() : way.chunk(chunk / 2, chunk % 2);
+    const std::uint64_t place[] = {
+        lacks ? ~std::uint64_t{0} : static_cast<std::uint64_t>(begin + std::ssize(body)),
+        lacks ? ~std::uint64_t{0} : bytes.size()};
+    const auto raw = std::as_bytes(std::span(place));
+    index.insert(index.end(), raw.begin(), raw.end());
+    body.insert(body.end(), bytes.begin(), bytes.end());
+  }
+  index = with_sum(std::move(index));
+  ByteVector shard = index_at_end ? body : index;
+  const ByteVector& last = index_at_end ? index : body;
+  shard.insert(shard.end(), last.begin(), last.end());
+  return shard;
+}
+
+std::string sharded(const std::string& codecs, bool index_at_end) {
+  return cat(
+      R"({"name":"sharding_indexed","configuration":{"chunk_shape":[2,3],"codecs":[)", codecs,
+      R"(],"index_codecs":[{"name":"bytes","configuration":{"endian":"little"}},{"name":"crc32c"}],"index_location":")",
+      index_at_end ? "end" : "start", R"("}})");
+}
+
+TEST(ZarrStores, HaveShards) {
+  for (const Way& way : ways()) {
+    for (const bool index_at_end : {true, false}) {
+      for (const bool lacks_last : {true, false}) {
+        Store store;
+        store.put(
+            "zarr.json",
+            cat(R"({"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":{"metadata":{"data":)",
+                metadata_3(sharded(way.codecs, index_at_end), "4,6"), "}}}"));
+        store.put("data/c/0/0", shard_of(way, index_at_end, lacks_last));
+        const auto source = opened_store(store.target(), store.path());
+        ASSERT_NE(source, nullptr);
+        expect_array(*source, lacks_last);
+      }
+    }
+  }
+}
+
+TEST(ZarrStores, OfVersion2AreReadInBothOrders) {
+  for (const bool columns_first : {false, true}) {
+    for (const bool consolidated : {false, true}) {
+      Store store;
+      const std::string array =
+          cat(R"({"zarr_format":2,"shape":[3,5],"chunks":[2,3],"dtype":")", columns_first ? ">i4" : "<i4",
+              R"(","compressor":{"id":"gzip","level":1},"fill_value":-7,"filters":null,"order":")",
+              columns_first ? "F" : "C", R"(","dimension_separator":")", columns_first ? "/" : ".", R"("})");
+      const std::string attributes = R"({"_ARRAY_DIMENSIONS":["y","x"]})";
+      store.put(".zgroup", std::string(R"({"zarr_format":2})"));
+      if (consolidated) {
+        store.put(
+            ".zmetadata",
+            cat(R"({"zarr_consolidated_format":1,"metadata":{".zgroup":{"zarr_format":2},"data/.zarray":)",
+                array, R"(,"data/.zattrs":)", attributes, "}}"));
+      } else {
+        store.put("data/.zarray", array);
+        store.put("data/.zattrs", attributes);
+      }
+      for (Index chunk = 0; chunk < 3; ++chunk)
+        store.put(cat("data/", chunk / 2, columns_first ? "/" : ".", chunk % 2),
+                  compressed(compression::Method::gzip,
+                             integers(chunk_values(chunk / 2, chunk % 2, columns_first),
+                                      columns_first ? std::endian::big : std::endian::little)));
+      const auto source = opened_store(store.target(), store.path());
+      ASSERT_NE(source, nullptr);
+      expect_array(*source, true);
+    }
+  }
+}
+
+TEST(ZarrStores, WithCodecsThatAreNotReadAreRefusedByTheCodecsName) {
+  Store store;
+  store.put("zarr.json", std::string(R"({"zarr_format":3,"node_type":"group","attributes":{}})"));
+  store.put("data/zarr.json", metadata_3(R"({"name":"bytes"},{"name":"numcodecs.lzma"})"));
+  const auto source = opened_store(store.target(), store.path());
+  ASSERT_NE(source, nullptr);
+  const Status status = all_of(*source, source->inventory().records.front()).status;
+  EXPECT_EQ(status.code(), Code::unsupported);
+  EXPECT_NE(status.text().find("array 'data': its chunks went through the codec 'numcodecs.lzma'"),
+            std::string::npos)
+      << status.text();
+}
+
+TEST(ZarrStores, HaveFillValuesAndAttributesThatJsonHasNoNumbersFor) {
+  Store store;
+  const auto array = [](const std::string& fill, const std::string& attributes) {
+    return cat(
+        R"({"zarr_format":3,"node_type":"array","shape":[2,2],"data_type":"float32","chunk_grid":{"name":"regular",)",
+        R"("configuration":{"chunk_shape":[2,2]}},"chunk_key_encoding":{"name":"v2","configuration":{"separator":"."}},"fill_value":)",
+        fill, R"(,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],"attributes":)", attributes,
+        "}");
+  };
+  store.put("zarr.json", std::string(R"({"zarr_format":3,"node_type":"group","attributes":{}})"));
+  store.put("a/zarr.json", array(R"("NaN")", "{}"));
+  store.put("b/zarr.json", array(R"("0x40490fdb")", "{}"));
+  store.put("c/zarr.json", array("2", R"({"_FillValue":"AAAAAAAAAEA="})"));
+  const auto source = opened_store(store.target(), store.path());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(all_of<float>(*source, records_of(*source, "a").at(0)).missing, 4);
+  EXPECT_EQ(all_of<float>(*source, records_of(*source, "b").at(0)).values, Values(4, 3.14159274101257324));
+  EXPECT_EQ(all_of<float>(*source, records_of(*source, "c").at(0)).missing, 4) << "2.0 in base64";
+}
+
+void expect_own_store(const Source& source, std::size_t steps) {
+  EXPECT_EQ(source.inventory().calendar, Calendar::no_leap);
+  const std::vector<Record> t = records_of(source, "t"), n = records_of(source, "n");
+  ASSERT_EQ(t.size(), 2 * steps);
+  EXPECT_EQ(t[1].level_type, "isobaricInhPa");
+  EXPECT_EQ(t[1].level, 850);
+  EXPECT_EQ(t[1].member, 4);
+  EXPECT_EQ(time_text(source, t[3].valid), "2026-03-01T07:00:00Z");
+  EXPECT_EQ(key_of(source, t[0], "gridType"), "regular_ll");
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    Values expected;
+    for (Index e = 0; e < 12; ++e) expected.push_back(own_value(i / 2, 0, static_cast<Index>(i % 2), e));
+    EXPECT_EQ(all_of<float>(source, t[i]).values, expected);
+    EXPECT_EQ(part_of<double>(source, t[i], {{1, 1}, {3, 3}}).values,
+              (Values{expected[5], expected[6], expected[9], expected[10]}));
+  }
+  EXPECT_EQ(n.at(0).level_type, "heightAboveGround");
+  EXPECT_EQ(part_of<double>(source, n.at(1), {{1}, {3}}).values,
+            (Values{own_value(1, 2, 0, 1), own_value(1, 2, 0, 2)}));
+  EXPECT_EQ(all_of(source, records_of(source, "m").at(1)).missing, 1);
+}
+
+TEST(OwnZarrStores, AreReadWithTheirIndexAndWithoutIt) {
+  for (const std::string compress : {"none", "gzip:1", "zstd:1", "blosc_lz4:1"}) {
+    for (const std::string chunks : {"", "2x3"}) {
+      for (const std::size_t committed : {std::size_t{3}, std::size_t{2}}) {
+        OwnStream own = own_stream("zarr");
+        own.committed = committed;
+        own.fields[0].keys = {{"compress", compress}};
+        own.fields[1].keys = own.fields[2].keys = {{"compress", "gzip:1"}};
+        if (!chunks.empty()) own.fields[0].keys.emplace_back("chunks", chunks);
+        const storage::ScratchDirectory scratch;
+        const std::shared_ptr<storage::Target> posix = storage::posix_target();
+        const std::string path = scratch / "own.zarr";
+        write_own(*stores::with_stores(posix), path, own);
+        const auto source = opened_store(posix, path);
+        ASSERT_NE(source, nullptr);
+        EXPECT_EQ(time_text(*source, records_of(*source, "t").at(0).reference), "2026-03-01T06:00:00Z");
+        expect_own_store(*source, committed);
+        ASSERT_TRUE(posix->remove(path + ".trx").is_ok());
+        const auto without = opened_store(posix, path);
+        ASSERT_NE(without, nullptr);
+        expect_own_store(*without, committed);
+      }
+    }
+  }
+}
+
+TEST(ZarrStores, FaultsOfStorageAreErrorsOfTheCall) {
+  const storage::ScratchDirectory scratch;
+  const std::shared_ptr<storage::Target> posix = storage::posix_target();
+  OwnStream own = own_stream("zarr");
+  for (codec::FieldDefinition& each : own.fields) each.keys = {{"compress", "gzip:1"}};
+  const std::string with = scratch / "own.zarr", without = scratch / "without.zarr";
+  write_own(*stores::with_stores(posix), with, own);
+  write_own(*stores::with_stores(posix), without, own);
+  ASSERT_TRUE(posix->remove(without + ".trx").is_ok());
+  for (const std::string& path : {with, without}) {
+    std::int64_t n = 1;
+    for (bool fired = true; fired && n < 1000; ++n) {
+      const storage::CallSet calls = storage::all_calls & ~storage::set_of(storage::Call::close);
+      const auto faulty = storage::faulty_target(posix, {.nth = n, .calls = calls});
+      const Result<std::shared_ptr<const Source>> source = open(faulty, path, "");
+      Status status = source.status();
+      if (status.is_ok()) status = all_of(**source, records_of(**source, "t").at(1)).status;
+      fired = faulty->fired();
+      // A look that only asks whether this is a store is asked again by those who read it.
+      if (status.is_ok() && fired) continue;
+      EXPECT_EQ(status.is_ok(), !fired) << path << " " << n << ": " << status.text();
+      if (fired) EXPECT_EQ(status.code(), Code::io) << status.text();
+      if (fired) EXPECT_NE(status.text().find(path), std::string::npos) << status.text();
+    }
+    EXPECT_GT(n, 10);
+    EXPECT_LT(n, 1000);
+  }
+}
+
+// Changed metadata and shards end in an error or in values, never in a crash or a large allocation.
+TEST(ZarrStores, ChangedBytesAreReadOrRefused) {
+  const std::string little = R"({"name":"bytes","configuration":{"endian":"little"}})";
+  const std::string metadata = metadata_3(sharded(little + R"(,{"name":"crc32c"})", true), "4,6");
+  const ByteVector shard =
+      shard_of({"", [](Index j, Index i) { return with_sum(integers(chunk_values(j, i))); }}, true, false);
+  std::mt19937_64 random(20260301);
+  Store store;
+  int whole = 0, refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::string text = metadata;
+    ByteVector bytes = shard;
+    constexpr std::string_view letters = "0123456789-{}[],:\"ex";
+    if (i % 2 == 0) {
+      for (std::uint64_t n = 1 + random() % 2; n > 0; --n)
+        text[random() % text.size()] = letters[random() % letters.size()];
+    } else {
+      // The sum of the index is made right again: what it tells is looked at, too.
+      ByteVector index(bytes.end() - 68, bytes.end() - 4);
+      index[random() % index.size()] = static_cast<std::byte>(random());
+      bytes.resize(bytes.size() - 68);
+      const ByteVector summed = with_sum(std::move(index));
+      bytes.insert(bytes.end(), summed.begin(), summed.end());
+    }
+    store.put(
+        "zarr.json",
+        cat(R"({"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":{"metadata":{"data":)",
+            text, "}}}"));
+    store.put("data/c/0/0", bytes);
+    const Result<std::shared_ptr<const Source>> source = open(store.target(), store.path(), "");
+    Status status = source.status();
+    if (source.is_ok()) {
+      ASSERT_LE((*source)->scratch_bound({}), Bytes{5} << 30);
+      for (const Record& record : (*source)->inventory().records) {
+        const Grid& grid = (*source)->inventory().grids.at(static_cast<std::size_t>(record.grid));
+        Bytes points = 1;
+        bool small = true;
+        for (const Index length : grid.shape)
+          small = small && !__builtin_mul_overflow(points, length, &points) && points < 100'000;
+        if (small) status = all_of(**source, record).status;
+      }
+    }
+    whole += status.is_ok() ? 1 : 0;
+    if (status.is_ok()) continue;
+    ++refused;
+    const Code code = status.code();
+    EXPECT_TRUE(code == Code::corrupt || code == Code::format || code == Code::unsupported) << status.text();
+    EXPECT_TRUE(status.text().starts_with(store.path())) << status.text();
+  }
+  EXPECT_GT(whole, 15);
+  EXPECT_GT(refused, 60);
+}
+
+}  // namespace
+}  // namespace tailrace::variables

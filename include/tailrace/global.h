@@ -11,7 +11,8 @@
  *
  * Page p belongs to rank p % ranks of the communicator. On one node every rank loads and stores elements
  * directly. Elements of other nodes travel as messages to the ranks that own their pages, many elements in
- * each. If the program has initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a
+ * each. If a node has an I/O server (TAILRACE_SERVERS), its first one answers for its owners at any time. If
+ * it has none, the program has initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a
  * service thread of each owner answers at any time. Otherwise owners answer in calls of this library: in
  * those that wait, in calls on global arrays with ranks on several nodes, and in tr_progress. A rank that
  * computes, or waits in a call of MPI such as MPI_Barrier, then answers nobody, and ranks of other nodes that

@@ -30,11 +30,12 @@
  * and first writes those that have changed to the file. A rank that reads forward finds the next pages in
  * memory: a thread brings them in.
  *
- * Several nodes: a rank asks the ranks of other nodes for their pages by messages. If the program has
- * initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a service thread of each rank
- * answers at any time. Otherwise ranks answer inside of any call of the library, tr_progress too, and not
- * while they wait in MPI. A rank in MPI_Barrier that waits for a reader then hangs the reader: let ranks wait
- * in tr_shared_sync. */
+ * Several nodes: a rank asks the ranks of other nodes for their pages by messages. If the node has an I/O
+ * server (TAILRACE_SERVERS), its first one answers at any time. If it has none, the program has initialised
+ * MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a service thread of each rank answers at
+ * any time. Otherwise ranks answer inside of any call of the library, tr_progress too, and not while they
+ * wait in MPI. A rank in MPI_Barrier that waits for a reader then hangs the reader: let ranks wait in
+ * tr_shared_sync. */
 #ifndef TAILRACE_SHARED_H
 #define TAILRACE_SHARED_H
 

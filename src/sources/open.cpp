@@ -77,8 +77,10 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   Opening opening;
   opening.target = target;
   opening.path = path;
-  if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok())
+  if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok()) {
     opening.identity = *identity;
+    opening.is_settled = storage::shows_changes(*identity);
+  }
   Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read);
   TR_TRY(file.status());
   opening.file = std::move(*file);

@@ -5,7 +5,9 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <ranges>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 
@@ -281,8 +283,10 @@ Result<Calendar> parse_calendar(std::string_view text) {
   }};
   const auto found = std::ranges::find(known, text, &std::pair<std::string_view, Calendar>::first);
   if (found != known.end()) return found->second;
-  return Status(Code::settings, cat("unknown calendar \"", text, "\"; did you mean \"",
-                                    nearest(text, known | std::views::keys),
+  // A list, because clang 14 does not compile the views of libstdc++ 12.
+  std::vector<std::string_view> names;
+  for (const auto& each : known) names.push_back(each.first);
+  return Status(Code::settings, cat("unknown calendar \"", text, "\"; did you mean \"", nearest(text, names),
                                     "\"? Known: proleptic_gregorian, 360_day, noleap"));
 }
 

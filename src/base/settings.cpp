@@ -5,7 +5,6 @@
 #include <array>
 #include <csignal>
 #include <limits>
-#include <ranges>
 
 #include "base/calendar.hpp"
 #include "base/options.hpp"
@@ -38,6 +37,14 @@ Result<TimeLimit> parse_time_limit(std::string_view text) {
 constexpr Signal kSignals[] = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},
                                {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"XCPU", SIGXCPU}};
 
+/// A list, because clang 14 does not compile the views of libstdc++ 12.
+template <typename Rows>
+std::vector<std::string_view> names_of(const Rows& rows) {
+  std::vector<std::string_view> names;
+  for (const auto& row : rows) names.push_back(row.name);
+  return names;
+}
+
 /// Parses "TERM,SIGUSR1", in any case, or "none".
 Result<std::vector<Signal>> parse_signals(std::string_view text) {
   std::vector<Signal> signals;
@@ -49,7 +56,7 @@ Result<std::vector<Signal>> parse_signals(std::string_view text) {
     if (found == std::end(kSignals)) {
       return Status(Code::settings,
                     cat("\"", word, "\" is no signal that can ask a program to stop; did you mean ",
-                        nearest(name, kSignals | std::views::transform(&Signal::name)),
+                        nearest(name, names_of(kSignals)),
                         "? Give some of TERM, INT, HUP, USR1, USR2 and XCPU, with commas, or none"));
     }
     if (std::ranges::find(signals, *found) == signals.end()) signals.push_back(*found);
@@ -233,9 +240,7 @@ const SettingInfo* find_row(std::string_view name) {
   return nullptr;
 }
 
-std::string nearest_name(std::string_view name) {
-  return nearest(name, kTable | std::views::transform(&SettingInfo::name));
-}
+std::string nearest_name(std::string_view name) { return nearest(name, names_of(kTable)); }
 
 Status apply(Settings& settings, const SettingInfo& row, std::string_view value, std::string_view origin) {
   const std::string where =

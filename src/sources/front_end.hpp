@@ -28,6 +28,8 @@ struct Opening {
   ByteVector head;  // the first bytes, at most `head_bytes`; none of a directory
   std::optional<storage::Identity>
       identity;  // of the file, before it was opened; none outside of a file system
+  /// A change of the file after that moment shows in its identity (storage::shows_changes).
+  bool is_settled = false;
   /// The index of one of our own streams beside the file; null = there is none. Only its steps may be told.
   std::shared_ptr<const streams::IndexContents> index;
   Progress progress;  // may be empty

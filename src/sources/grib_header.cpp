@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "grib2/handle.hpp"
 #include "grib2/sample.hpp"
+#include "grib2/sections.hpp"
 #include "layout/shape.hpp"
 
 namespace tailrace::sources {
@@ -101,6 +102,80 @@ Result<std::vector<Index>> shape_of(const Handle& handle, const std::string& typ
   return shape;
 }
 
+/// The time of a message that is valid at one moment, and the octets of its headers that do not say when.
+struct PlainTime {
+  std::int64_t reference = 0;
+  std::int64_t valid = 0;
+  std::string rest;
+};
+
+/// Returns 0 for units that are no number of seconds.
+std::int64_t seconds_of_unit(int unit) {
+  switch (unit) {
+    case 0:
+      return 60;
+    case 1:
+      return 3600;
+    case 2:
+      return 86400;
+    case 10:
+      return 3 * 3600;
+    case 11:
+      return 6 * 3600;
+    case 12:
+      return 12 * 3600;
+    default:
+      return 0;
+  }
+}
+
+std::optional<PlainTime> timed(const DateTime& base, int unit, std::int64_t step, std::string rest) {
+  if (!is_valid(base, Calendar::proleptic_gregorian) || seconds_of_unit(unit) == 0) return std::nullopt;
+  const std::int64_t reference = to_seconds(base, Calendar::proleptic_gregorian);
+  return PlainTime{reference, reference + step * seconds_of_unit(unit), std::move(rest)};
+}
+
+using grib2::get_number;
+
+std::optional<PlainTime> plain_time_1(std::span<const std::byte> message) {
+  const std::span<const std::byte> product =
+      message.subspan(8, static_cast<std::size_t>(get_number(&message[8], 3)));
+  const auto at = [&](std::size_t octet) { return static_cast<int>(get_number(&product[octet - 1], 1)); };
+  // 0: valid P1 after the reference time; 1: initialised analysis.
+  if (at(21) > 1) return std::nullopt;
+  const DateTime base{(at(25) - 1) * 100 + at(13), at(14), at(15), at(16), at(17), 0};
+  std::string rest(reinterpret_cast<const char*>(product.data()), product.size());
+  for (const std::size_t octet : {13, 14, 15, 16, 17, 18, 19, 20, 25}) rest[octet - 1] = 0;
+  return timed(base, at(18), at(19), "1" + rest);
+}
+
+/// Of templates 4.0 and 4.1: names and levels of others may depend on the length of an interval.
+std::optional<PlainTime> plain_time_2(std::span<const std::byte> message) {
+  constexpr std::size_t first = 16;
+  const std::size_t grid = grib2::section_begin(message, 3), product = grib2::section_begin(message, 4),
+                    end = grib2::section_begin(message, 5);
+  if (grid < first + 21 || product < grid || end < product + 34 || get_number(&message[product + 7], 2) > 1)
+    return std::nullopt;
+  const auto at = [&](std::size_t octet) {
+    return static_cast<int>(get_number(&message[first + octet - 1], 1));
+  };
+  const std::uint64_t step = get_number(&message[product + 18], 4);
+  if (step >> 31 != 0) return std::nullopt;
+  const DateTime base{
+      static_cast<std::int64_t>(get_number(&message[first + 12], 2)), at(15), at(16), at(17), at(18), at(19)};
+  std::string rest(reinterpret_cast<const char*>(message.data()), end);
+  rest.replace(8, 8, 8, 0);             // the length
+  rest.replace(first + 12, 7, 7, 0);    // the base time
+  rest.replace(product + 17, 5, 5, 0);  // the step
+  rest.erase(grid, product - grid);
+  return timed(base, static_cast<int>(get_number(&message[product + 17], 1)), static_cast<std::int64_t>(step),
+               rest);
+}
+
+std::optional<PlainTime> plain_time(std::span<const std::byte> message) {
+  return message[7] == std::byte{1} ? plain_time_1(message) : plain_time_2(message);
+}
+
 }  // namespace
 
 Result<int> GribHeaders::grid_of(std::span<const std::byte> message,
@@ -125,12 +200,8 @@ Result<int> GribHeaders::grid_of(std::span<const std::byte> message,
   return known_[mark] = static_cast<int>(grids.size()) - 1;
 }
 
-Result<Record> GribHeaders::describe(std::span<const std::byte> message,
-                                     std::span<const std::byte> grid_section) {
+Result<Record> GribHeaders::described_by_eccodes(std::span<const std::byte> message) {
   Record record;
-  const Result<int> grid = grid_of(message, grid_section);
-  TR_TRY(grid.status());
-  record.grid = *grid;
   const auto lock = grib2::lock_definitions();
   Result<Handle> handle = Handle::from_message(message);
   TR_TRY(handle.status());
@@ -138,6 +209,28 @@ Result<Record> GribHeaders::describe(std::span<const std::byte> message,
   set_level(*handle, record);
   record.member = member_of(*handle);
   TR_TRY(set_times(*handle, record));
+  return record;
+}
+
+Result<Record> GribHeaders::describe(std::span<const std::byte> message,
+                                     std::span<const std::byte> grid_section) {
+  const Result<int> grid = grid_of(message, grid_section);
+  TR_TRY(grid.status());
+  const std::optional<PlainTime> time = plain_time(message);
+  const auto known = time ? described_.find(time->rest) : described_.end();
+  if (known != described_.end()) {
+    Record record = known->second;
+    record.grid = *grid;
+    record.reference = time->reference;
+    record.valid = time->valid;
+    return record;
+  }
+  Result<Record> record = described_by_eccodes(message);
+  TR_TRY(record.status());
+  record->grid = *grid;
+  // Only where both agree about this message, the octets alone tell of the next ones.
+  if (time && time->reference == record->reference && time->valid == record->valid)
+    described_[time->rest] = *record;
   return record;
 }
 

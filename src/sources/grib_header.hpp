@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -24,7 +25,10 @@ class GribHeaders {
   std::vector<Grid> grids;
 
  private:
-  std::map<std::uint64_t, int> known_;  // by the checksum of the section
+  Result<Record> described_by_eccodes(std::span<const std::byte> message);
+
+  std::map<std::uint64_t, int> known_;       // by the checksum of the section
+  std::map<std::string, Record> described_;  // by the octets of headers that do not say when
 };
 
 }  // namespace tailrace::sources

@@ -116,7 +116,7 @@ std::optional<Inventory> kept_inventory(const FrontEnd& front_end, const Opening
 Status keep(const Opening& opening, const Inventory& inventory, const std::string& place) {
   const Result<std::string> whole = storage::whole_path(opening.path);
   TR_TRY(whole.status());
-  if (!opening.identity || !is_still(opening) || !storage::shows_changes(*opening.identity))
+  if (!opening.is_settled || !is_still(opening))
     return {Code::state, cat(opening.path, " has just changed: its inventory is not kept")};
   return write_whole(*opening.target, place, encode_inventory({*whole, *opening.identity, inventory}));
 }

@@ -62,8 +62,10 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   Opening opening;
   opening.target = target;
   opening.path = path;
-  if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok())
+  if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok()) {
     opening.identity = *identity;
+    opening.is_settled = storage::shows_changes(*identity);
+  }
   Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read);
   if (file.status().error_number() == EISDIR) {
     TR_TRY(find_index_of(opening));

@@ -154,7 +154,7 @@ sources::Progress progress_on_terminal(const std::string& file) {
 /// Opens a file. One that has just changed is opened again once further changes would show.
 Result<Opening> look_at_settled(const std::shared_ptr<storage::Target>& target, const std::string& file) {
   Result<Opening> opening = sources::look_at(target, file);
-  if (!opening.is_ok() || !opening->identity || storage::shows_changes(*opening->identity)) return opening;
+  if (!opening.is_ok() || !opening->identity || opening->is_settled) return opening;
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   return sources::look_at(target, file);
 }

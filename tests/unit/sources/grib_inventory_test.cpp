@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "messages.hpp"
+#include "samples.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::sources {
@@ -103,6 +104,45 @@ TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
   for (const Record& record : inventory.records) {
     const auto values = test::read_all<double>(**found, record);
     EXPECT_TRUE(values.missing.is_ok()) << values.missing.status().text();
+  }
+}
+
+/// Returns the record that a message has alone in a file, where nothing is known from messages before it.
+Record alone(const ByteVector& message) {
+  Record record = (*open_parts({message}))->inventory().records.at(0);
+  record.place = {};
+  record.grid = 0;
+  return record;
+}
+
+TEST(grib_inventory, tells_the_same_of_a_message_alone_and_behind_others) {
+  std::vector<ByteVector> messages;
+  for (const int edition : {1, 2}) {
+    for (const char* const name : {"t", "q"}) {
+      for (const char* const level : {"500", "850"}) {
+        for (const char* const date : {"19991231", "20240229", "20260301"}) {
+          for (const auto& [unit, step] :
+               codec::Keys{{"1", "0"}, {"1", "27"}, {"0", "90"}, {"2", "3"}, {"11", "4"}}) {
+            codec::Keys keys{
+                {"dataDate", date}, {"dataTime", "1800"}, {"typeOfLevel", "isobaricInhPa"}, {"level", level}};
+            keys.emplace_back("shortName", name);
+            keys.emplace_back("indicatorOfUnitOfTimeRange", unit);
+            keys.emplace_back(edition == 1 ? "P1" : "forecastTime", step);
+            messages.push_back(message(edition, with(keys), wave(small_points)));
+          }
+        }
+      }
+    }
+  }
+  const auto source = open_parts(messages);
+  ASSERT_TRUE(source.is_ok()) << source.status().text();
+  const std::vector<Record>& records = (*source)->inventory().records;
+  ASSERT_EQ(records.size(), messages.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    Record record = records[i];
+    record.place = {};
+    record.grid = 0;
+    EXPECT_TRUE(test::same_record(record, alone(messages[i]))) << i;
   }
 }
 

@@ -85,10 +85,11 @@ TEST_F(kept, inventories_are_found_again_and_fit_only_the_file_that_they_were_ma
 
 TEST_F(kept, nothing_of_a_file_that_has_just_changed_or_changes_meanwhile) {
   put(file_with("t", 500));
-  opened();
-  EXPECT_TRUE(files_in_cache().empty());
   settle();
-  const Result<Opening> opening = look_at(target_, path_);
+  Result<Opening> opening = look_at(target_, path_);
+  opening->is_settled = false;
+  EXPECT_EQ(keep_in(cache_, *opening, test::sample_inventory()).code(), Code::state);
+  opening->is_settled = true;
   put(file_with("t", 250));
   settle();
   EXPECT_EQ(keep_in(cache_, *opening, test::sample_inventory()).code(), Code::state);
@@ -157,6 +158,18 @@ TEST_F(kept, a_failure_to_read_the_file_is_the_error_of_open) {
     EXPECT_NE(source.status().text().find("a.grib"), std::string::npos) << source.status().text();
   }
   EXPECT_GE(failed, 4);
+}
+
+TEST_F(kept, a_file_is_settled_some_time_after_its_last_change) {
+  storage::Identity identity{
+      .changed = std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count() +
+                 3'600'000'000'000};
+  EXPECT_FALSE(storage::shows_changes(identity));
+  identity.changed -= 7'200'000'000'000;
+  EXPECT_TRUE(storage::shows_changes(identity));
+  put(file_with("t", 500));
+  settle();
+  EXPECT_TRUE(look_at(target_, path_)->is_settled);
 }
 
 TEST_F(kept, the_oldest_go_when_there_are_too_many) {

@@ -49,10 +49,17 @@ void decode_any(const Codes& codes, Index first, Index count, Value* to) {
 
 }  // namespace
 
+Status contradiction(std::string_view what, std::int64_t expected, std::int64_t got) {
+  return {Code::corrupt, cat(what, ": expected ", expected, ", got ", got)};
+}
+
 template <typename Value>
 void decode_codes(const Codes& codes, Index first, Index count, Value* to) {
   const int bits = codes.bits;
-  if (bits == 0) {
+  if (codes.values != nullptr) {
+    std::transform(codes.values + first, codes.values + first + count, to,
+                   [](double value) { return static_cast<Value>(value); });
+  } else if (bits == 0) {
     std::fill_n(to, count, static_cast<Value>(codes.reference));
   } else if (codes.is_native) {
     if (bits <= 8) return decode_numbers<std::uint8_t, false>(codes, first, count, to);
@@ -70,6 +77,8 @@ template void decode_codes(const Codes&, Index, Index, float*);
 template void decode_codes(const Codes&, Index, Index, double*);
 
 #ifdef TAILRACE_HAVE_AEC
+
+bool has_libaec() { return true; }
 
 Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::byte> compressed, Index count,
                         Codes& codes, ByteVector& memory) {
@@ -98,8 +107,10 @@ Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::
 
 #else
 
+bool has_libaec() { return false; }
+
 Status decompress_codes(const CcsdsParameters&, std::span<const std::byte>, Index, Codes&, ByteVector&) {
-  return {Code::unsupported, "built without libaec"};  // without it no parameters are usual
+  return {Code::unsupported, "built without libaec"};
 }
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
@@ -13,11 +15,15 @@ namespace tailrace::sources {
 using grib2::ccsds_parameters;
 using grib2::CcsdsParameters;
 
+/// "octets of section 5: expected 21, got 7"
+Status contradiction(std::string_view what, std::int64_t expected, std::int64_t got);
+
 /// No wider code is decoded here.
 inline constexpr int most_code_bits = 32;
 
 /// value = (code * unit + reference) * factor
 struct Codes {
+  const double* values = nullptr;     // if they are decoded already
   const std::byte* octets = nullptr;  // 8 octets behind the last code may be read
   int bits = 0;                       // of a code; 0: all values are the reference
   bool is_native = false;             // numbers of 1, 2 or 4 octets in this machine's order; otherwise GRIB's
@@ -30,6 +36,8 @@ struct Codes {
 template <typename Value>
 void decode_codes(const Codes& codes, Index first, Index count, Value* to);
 
+/// Returns false if this build leaves CCSDS to ecCodes.
+bool has_libaec();
 /// Decompresses CCSDS codes into `memory`, and makes `codes` tell of them. Code::corrupt if fewer come out.
 Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::byte> compressed, Index count,
                         Codes& codes, ByteVector& memory);

@@ -270,18 +270,19 @@ Result<Bytes> next_message(const Fetch& fetch, Bytes offset, Bytes size) {
   while (at < size) {
     const Result<std::span<const std::byte>> bytes = fetch(at, std::min(window, size - at));
     TR_TRY(bytes.status());
-    if (bytes->empty()) return size;
+    // A file that was cut after its size was told ends here.
+    if (bytes->size() < mark.size() && at + static_cast<Bytes>(bytes->size()) < size) return size;
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
     const std::size_t found = text.find(mark);
-    const std::string_view gap = text.substr(0, found);
+    // The mark may begin in the last bytes: they are looked at once more.
+    const bool is_last = at + static_cast<Bytes>(text.size()) >= size;
+    const std::string_view gap = text.substr(0, found != text.npos || is_last ? found : text.size() - 3);
     others += static_cast<Bytes>(gap.size()) - std::ranges::count(gap, '\0');
     if (others > longest_gap)
       return Status(Code::corrupt, cat("behind byte ", offset, ": expected a GRIB message, got more than ",
                                        longest_gap, " other bytes; the file is damaged there"));
-    if (found != std::string_view::npos) return at + static_cast<Bytes>(found);
-    // The mark may begin in the last bytes.
-    const auto taken = static_cast<Bytes>(text.size());
-    at += at + taken >= size ? taken : taken - 3;
+    at += static_cast<Bytes>(gap.size());
+    if (found != text.npos) return at;
   }
   return size;
 }

@@ -8,24 +8,25 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "base/text.hpp"
 #include "grib2/handle.hpp"
 #include "layout/shape.hpp"
 #include "sources/grib_codes.hpp"
+#include "sources/grib_groups.hpp"
 
 namespace tailrace::sources {
 
 namespace {
 
 using Octets = std::span<const std::byte>;
-
-Status wrong(std::string_view what, std::int64_t expected, std::int64_t got) {
-  return {Code::corrupt, cat(what, ": expected ", expected, ", got ", got)};
-}
 
 std::uint64_t number(Octets section, std::size_t at, int width) {
   std::uint64_t value = 0;
@@ -59,6 +60,7 @@ struct Packed {
   Codes codes;
   Index count = 0;  // of the codes
   Octets bitmap;    // empty: all points have values
+  Octets groups;    // section 5, if the values are decoded before they are stored
   std::optional<CcsdsParameters> ccsds;
 };
 
@@ -69,20 +71,21 @@ Octets section_of(Octets message, const GribField& field, int number) {
 
 Status set_bitmap(Octets bits, Index points, Packed& packed) {
   if (static_cast<Index>(bits.size()) * 8 < points)
-    return wrong("bits of its bitmap", points, static_cast<Index>(bits.size()) * 8);
+    return contradiction("bits of its bitmap", points, static_cast<Index>(bits.size()) * 8);
   packed.bitmap = bits;
   return {};
 }
 
 /// There is one code for each point that has a value, and the codes fit into their octets.
 Status check_count(const Packed& packed, Index points, Octets data) {
-  if (packed.codes.bits == 0) return {};  // some writers count no value where all are equal
+  if (packed.codes.bits == 0 && packed.groups.empty())
+    return {};  // some writers count no value where all are equal
   const Index expected = packed.bitmap.empty() ? points : count_bits(packed.bitmap, 0, points);
-  if (packed.count != expected) return wrong("packed values", expected, packed.count);
-  if (packed.ccsds) return {};
+  if (packed.count != expected) return contradiction("packed values", expected, packed.count);
+  if (packed.ccsds || !packed.groups.empty()) return {};
   const auto octets = static_cast<Bytes>(data.size());
   if (packed.count * packed.codes.bits > octets * 8)
-    return wrong("octets of packed values", (packed.count * packed.codes.bits + 7) / 8, octets);
+    return contradiction("octets of packed values", (packed.count * packed.codes.bits + 7) / 8, octets);
   return {};
 }
 
@@ -110,32 +113,64 @@ Result<std::optional<Packed>> packed_1(Octets message, const GribField& field, I
   return std::optional(packed);
 }
 
-Result<std::optional<Packed>> packed_2(Octets message, const GribField& field, Index points) {
-  constexpr std::uint64_t simple = 0, ccsds = 42;
-  const Octets representation = section_of(message, field, 5), bitmap = section_of(message, field, 6),
-               data = section_of(message, field, 7);
-  const std::uint64_t packing = number(representation, 9, 2);
-  if (packing != simple && packing != ccsds) return {std::nullopt};
-  const std::size_t least = packing == simple ? 21 : 25;
-  if (representation.size() < least)
-    return wrong("octets of section 5", static_cast<Index>(least), static_cast<Index>(representation.size()));
-  Packed packed;
-  Codes& codes = packed.codes;
+/// libaec divides by numbers that it does not check.
+Status check_ccsds(const CcsdsParameters& parameters) {
+  constexpr unsigned is_signed = 1;
+  const bool is_block =
+      parameters.block >= 8 && parameters.block <= 64 && std::has_single_bit(parameters.block);
+  if (is_block && parameters.interval >= 1 && parameters.interval <= 4096 &&
+      (parameters.flags & is_signed) == 0)
+    return {};
+  return {Code::corrupt,
+          cat("parameters of CCSDS packing: expected unsigned codes, blocks of 8, 16, 32 or 64 and "
+              "intervals of 1 to 4096 blocks, got flags ",
+              parameters.flags, ", blocks of ", parameters.block, " and intervals of ", parameters.interval)};
+}
+
+Status set_scale(Octets representation, Codes& codes) {
   codes.bits = static_cast<int>(number(representation, 19, 1));
-  const int decimal = signed_number(representation, 17);
-  if (codes.bits > most_code_bits || (codes.bits == 0 && decimal != 0)) return {std::nullopt};
-  codes.octets = data.data() + 5;
+  if (codes.bits > 64) return contradiction("bits of a packed value, at most", 64, codes.bits);
   codes.reference = std::bit_cast<float>(static_cast<std::uint32_t>(number(representation, 11, 4)));
   codes.unit = std::ldexp(1.0, signed_number(representation, 15));
-  codes.factor = power_of_10(-decimal);
+  codes.factor = power_of_10(-signed_number(representation, 17));
+  return {};
+}
+
+/// Returns false for a bitmap that the message does not hold.
+Result<bool> take_bitmap_2(Octets section, Index points, Packed& packed) {
+  constexpr std::uint64_t own = 0, as_before = 254, none = 255;
+  const std::uint64_t indicator = number(section, 5, 1);
+  if (indicator == none) return true;
+  if (indicator != own && indicator != as_before) return false;
+  TR_TRY(set_bitmap(section.subspan(6), points, packed));
+  return true;
+}
+
+Result<std::optional<Packed>> packed_2(Octets message, const GribField& field, Index points) {
+  constexpr std::uint64_t simple = 0, ieee = 4, ccsds = 42;
+  const Octets representation = section_of(message, field, 5), data = section_of(message, field, 7);
+  const std::uint64_t packing = number(representation, 9, 2);
+  const bool has_groups = is_complex(representation);
+  if (packing != simple && packing != ccsds && packing != ieee && !has_groups) return {std::nullopt};
+  const std::size_t least = packing == ccsds ? 25 : packing == ieee ? 12 : 21;
+  if (representation.size() < least)
+    return contradiction("octets of section 5", static_cast<Index>(least),
+                         static_cast<Index>(representation.size()));
+  Packed packed;
+  Codes& codes = packed.codes;
+  codes.octets = data.data() + 5;
+  if (has_groups || packing == ieee) packed.groups = representation;
+  if (packing != ieee) TR_TRY(set_scale(representation, codes));
+  const bool is_scaled_constant = codes.bits == 0 && codes.factor != 1 && packed.groups.empty();
+  if (codes.bits > most_code_bits || is_scaled_constant) return {std::nullopt};
   if (packing == ccsds && codes.bits > 0) {
     packed.ccsds = ccsds_parameters({representation.begin(), representation.end()});
-    if (!packed.ccsds->usual()) return {std::nullopt};
+    TR_TRY(check_ccsds(*packed.ccsds));
+    if (!has_libaec()) return {std::nullopt};
   }
-  constexpr std::uint64_t own = 0, none = 255;
-  const std::uint64_t indicator = number(bitmap, 5, 1);
-  if (indicator != own && indicator != none && indicator != 254) return {std::nullopt};
-  if (indicator != none) TR_TRY(set_bitmap(bitmap.subspan(6), points, packed));
+  const Result<bool> has_bitmap = take_bitmap_2(section_of(message, field, 6), points, packed);
+  TR_TRY(has_bitmap.status());
+  if (!*has_bitmap) return {std::nullopt};
   packed.count = static_cast<Index>(number(representation, 5, 4));
   TR_TRY(check_count(packed, points, data.subspan(5)));
   return std::optional(packed);
@@ -192,19 +227,63 @@ Index store_some(const Packed& packed, const std::vector<Index>& shape, const la
   return missing;
 }
 
+/// Decodes all values of a packing in which they do not lie at places of their own.
+Status decode_all(Packed& packed, Octets data, ByteVector& memory) {
+  memory.resize(static_cast<std::size_t>(packed.count) * sizeof(double));
+  auto* const values = reinterpret_cast<double*>(memory.data());
+  packed.codes.values = values;
+  return is_complex(packed.groups) ? decode_groups(packed.groups, data, packed.count, packed.codes, values)
+                                   : decode_ieee(packed.groups, data, packed.count, values);
+}
+
 template <typename Value>
 Result<Index> store(Packed& packed, const Grid& grid, const layout::Box& cut, Octets data, ByteVector& memory,
                     Value* to) {
   if (packed.ccsds)
     TR_TRY(decompress_codes(*packed.ccsds, data.subspan(5), packed.count, packed.codes, memory));
-  if (!packed.bitmap.empty()) return store_some(packed, grid.shape, cut, to);
-  store_all(packed.codes, grid.shape, cut, to);
-  return Index{0};
+  if (!packed.groups.empty()) TR_TRY(decode_all(packed, data.subspan(5), memory));
+  Index missing = 0;
+  if (packed.bitmap.empty())
+    store_all(packed.codes, grid.shape, cut, to);
+  else
+    missing = store_some(packed, grid.shape, cut, to);
+  if (packed.groups.empty()) return missing;
+  // Values may be missing in groups, too.
+  Index count = 1;
+  for (std::size_t d = 0; d < grid.shape.size(); ++d)
+    count *= std::max<Index>(cut.upper[d] - cut.lower[d], 0);
+  return std::count_if(to, to + count, [](Value each) { return std::isnan(each); });
+}
+
+/// Where a failed assertion of ecCodes ends up; null: nobody waits for one.
+thread_local std::jmp_buf* assertion = nullptr;
+
+extern "C" void tailrace_eccodes_asserts(const char* message) {
+  if (assertion != nullptr) std::longjmp(*assertion, 1);
+  // As without us: the program has called ecCodes itself.
+  std::fprintf(stderr, "ecCodes assertion failed: `%s'\n", message);
+  std::abort();
+}
+
+/// Returns ecCodes' error. Where a message contradicts itself, ecCodes' decoders assert, which would end the
+/// program.
+int get_values(codes_handle* handle, double* values, std::size_t* count) {
+  static const bool is_set = (codes_set_codes_assertion_failed_proc(tailrace_eccodes_asserts), true);
+  (void)is_set;
+  std::jmp_buf here;
+  if (setjmp(here) != 0) {
+    assertion = nullptr;
+    return CODES_DECODING_ERROR;
+  }
+  assertion = &here;
+  const int error = codes_get_double_array(handle, "values", values, count);
+  assertion = nullptr;
+  return error;
 }
 
 /// ecCodes decodes the whole field. It checks less than it trusts: the numbers of points were compared
 /// before.
-Status decode_by_eccodes(Octets message, Index points, double missing, ByteVector& memory) {
+Status decode_by_eccodes(Octets message, Index points, double missing, double* values) {
   std::unique_ptr<codes_handle, int (*)(codes_handle*)> handle(nullptr, codes_handle_delete);
   std::size_t count = 0;
   {
@@ -213,16 +292,16 @@ Status decode_by_eccodes(Octets message, Index points, double missing, ByteVecto
     if (handle == nullptr) return {Code::corrupt, "ecCodes does not read it"};
     if (const int error = codes_get_size(handle.get(), "values", &count); error != CODES_SUCCESS)
       return {Code::corrupt, cat("ecCodes does not tell how many values it has: ", grib2::reason(error))};
-    if (static_cast<Index>(count) != points) return wrong("values", points, static_cast<Index>(count));
+    if (static_cast<Index>(count) != points)
+      return contradiction("values", points, static_cast<Index>(count));
     if (const int error = codes_set_double(handle.get(), "missingValue", missing); error != CODES_SUCCESS)
       return {Code::corrupt, cat("ecCodes does not mark its missing values: ", grib2::reason(error))};
   }
-  memory.resize(count * sizeof(double));
-  const int error =
-      codes_get_double_array(handle.get(), "values", reinterpret_cast<double*>(memory.data()), &count);
+  const int error = get_values(handle.get(), values, &count);
   if (error != CODES_SUCCESS)
     return {Code::corrupt, cat("ecCodes does not decode its values: ", grib2::reason(error))};
-  if (static_cast<Index>(count) != points) return wrong("decoded values", points, static_cast<Index>(count));
+  if (static_cast<Index>(count) != points)
+    return contradiction("decoded values", points, static_cast<Index>(count));
   return {};
 }
 
@@ -248,9 +327,9 @@ Status check_points(Octets message, const GribField& field, const Grid& grid, In
   const std::string* const type = codec::find_key(grid.keys, "gridType");
   if (type != nullptr && *type == "sh") return {};
   const auto got = static_cast<Index>(number(section_of(message, field, 3), 6, 4));
-  if (got != points) return wrong("points of its grid", points, got);
+  if (got != points) return contradiction("points of its grid", points, got);
   const auto values = static_cast<Index>(number(section_of(message, field, 5), 5, 4));
-  if (values > points) return wrong("packed values, at most", points, values);
+  if (values > points) return contradiction("packed values, at most", points, values);
   return {};
 }
 
@@ -264,6 +343,39 @@ Status check_cut(const Grid& grid, const layout::Box& cut) {
                                      layout::extents(grid.shape));
 }
 
+bool is_whole(const layout::Box& cut, const std::vector<Index>& shape) {
+  return cut.upper == shape && std::ranges::all_of(cut.lower, [](Index each) { return each == 0; });
+}
+
+/// Returns true if the message has no other field.
+bool is_alone(const GribField& field) {
+  const GribSection& last = field.sections[7];
+  return field.edition == 1 || (field.number == 0 && last.offset + last.length + 4 == field.length);
+}
+
+/// Leaves a packing that is not decoded here to ecCodes.
+template <typename Value>
+Result<Index> decode_other(Octets message, const GribField& field, const Grid& grid, const layout::Box& cut,
+                           Value* to, ByteVector& memory) {
+#ifdef TAILRACE_FUZZING
+  return Status(Code::unsupported, "ecCodes' decoders are not what is tested");
+#endif
+  constexpr double missing = -std::numeric_limits<double>::max();
+  const ByteVector single = is_alone(field) ? ByteVector() : single_message(message, field);
+  const Octets own = single.empty() ? message : Octets(single);
+  const Index points = layout::product(grid.shape);
+  if constexpr (std::is_same_v<Value, double>) {
+    if (is_whole(cut, grid.shape)) {
+      TR_TRY(decode_by_eccodes(own, points, missing, to));
+      return copy_part(to, missing, grid.shape, cut, to);
+    }
+  }
+  memory.resize(static_cast<std::size_t>(points) * sizeof(double));
+  auto* const all = reinterpret_cast<double*>(memory.data());
+  TR_TRY(decode_by_eccodes(own, points, missing, all));
+  return copy_part(all, missing, grid.shape, cut, to);
+}
+
 template <typename Value>
 Result<Index> decode_as(Octets message, const GribField& field, const Grid& grid, const layout::Box& cut,
                         Value* to, ByteVector& memory) {
@@ -273,11 +385,7 @@ Result<Index> decode_as(Octets message, const GribField& field, const Grid& grid
       field.edition == 1 ? packed_1(message, field, points) : packed_2(message, field, points);
   TR_TRY(packed.status());
   if (*packed) return store(**packed, grid, cut, section_of(message, field, 7), memory, to);
-  constexpr double missing = -std::numeric_limits<double>::max();
-  const ByteVector single =
-      field.number == 0 && field.edition == 1 ? ByteVector() : single_message(message, field);
-  TR_TRY(decode_by_eccodes(single.empty() ? message : Octets(single), points, missing, memory));
-  return copy_part(reinterpret_cast<const double*>(memory.data()), missing, grid.shape, cut, to);
+  return decode_other(message, field, grid, cut, to, memory);
 }
 
 }  // namespace

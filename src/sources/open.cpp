@@ -42,6 +42,12 @@ Status find_index_of(Opening& opening) {
   Result<streams::IndexContents> contents = streams::load_index(*opening.target, *path);
   TR_TRY(contents.status());
   opening.index = std::make_shared<const streams::IndexContents>(std::move(*contents));
+  if (opening.file != nullptr) {
+    // A stream may write on: its index tells a step only once the file has it.
+    const Result<Bytes> size = opening.file->size();
+    TR_TRY(size.status());
+    opening.size = *size;
+  }
   return check_index(opening, *path);
 }
 

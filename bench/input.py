@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What reading costs.
+
+  decode    all records of a GRIB2 file, read and decoded by as many threads as there are cores, and by one: our decoders against a bare
+            loop over ecCodes (pread, codes_handle_new_from_message, codes_get_double_array) on the same threads, in turn
+
+`./dev bench input` builds and calls this. Medians of at least five, the first turn dropped, with the lowest and the highest; the exit
+code is 1 if a bound was missed.
+"""
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from _bench import Bench, Figure, bench_parser, run_main, say  # noqa: E402
+
+GROUPS = ("decode",)
+PACKINGS = (("simple", 16), ("simple", 12), ("simple", 24), ("ccsds", 16), ("complex", 16))
+DECODE_BOUND = 0.9
+
+
+class InputBench(Bench):
+    def decode(self):
+        size, records = (500, 40) if self.args.quick else (2000, 20) if self.args.large else (1000, 40)
+        say(f"records of {size} x {size} points, {records} in the file, which is in the page cache")
+        cores = len(os.sched_getaffinity(0))
+        figures = []
+        for packing, bits in PACKINGS:
+            for threads in sorted({1, cores}):
+                run = self.launcher.run(1, "input_decode", ["--path", self.work / "decode.grib", "--size", size, "--records", records,
+                                                            "--packing", f"grid_{packing}", "--bits", bits, "--threads", threads], {})
+                name = f"decode.{packing}{bits}.threads{threads}"
+                for kind in ("f64", "f32"):
+                    ratios = [theirs / ours for theirs, ours in zip(run["eccodes"][1:], run[kind][1:])]
+                    figures.append(Figure(f"{name}.ours_over_eccodes.{kind}", ratios, "ratio", DECODE_BOUND, "higher"))
+                rates = [run["values"] * 8 / 1e6 / seconds for seconds in run["eccodes"][1:]]
+                figures.append(Figure(f"{name}.eccodes", rates, "MB/s", note="of float64, the peer"))
+        self.show("Reading and decoding a file, against a loop over ecCodes", figures)
+
+
+def main():
+    parser = bench_parser(__doc__, GROUPS, quick="500 x 500 points: some seconds", large="2000 x 2000 points")
+    return InputBench(parser.parse_args()).measure("input", GROUPS)
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -46,16 +46,24 @@ Status close_everything() {
   return first;
 }
 
+/// Local, on a server. It answers other nodes for the compute ranks of its own, and reads for them.
+Status begin_on_server() {
+  if (state().page_server != nullptr) return {};
+  state().input_server = std::make_unique<input::InputServer>(*state().session);
+  Result<std::unique_ptr<shared::PageServer>> made = shared::PageServer::create(*state().session);
+  TR_TRY(made.status());
+  state().page_server = std::move(*made);
+  return {};
+}
+
 /// Collective over all ranks. Holds the session and begins the services that compute ranks need in it: all or
 /// none, and the same on every rank. Servers take part before they serve, when they can still return an
 /// error.
 Status begin_services(std::unique_ptr<session::Session> session) {
   state().session = std::move(session);
-  if (state().session->is_server())
-    state().input_server = std::make_unique<input::InputServer>(*state().session);
   Status begun;
   for (Status (*const begin)() : {begin_files, begin_numbers}) {
-    const Status mine = state().session->is_server() ? Status() : guarded([&] { return begin(); });
+    const Status mine = guarded([&] { return state().session->is_server() ? begin_on_server() : begin(); });
     begun = state().session->same_everywhere(mine);
     if (!begun.is_ok()) break;
   }
@@ -65,6 +73,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
     if (!ended.is_ok()) log(LogLevel::error, ended.text());
   }
   state().input_server.reset();
+  state().page_server.reset();
   state().session.reset();
   state().bootstrap.reset();
   return begun;
@@ -99,6 +108,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
     std::unique_ptr<session::Session> server = std::move(state().session);
     server->serving().run();
     state().input_server.reset();
+    state().page_server.reset();
     server.reset();
     under_it->meet_at_the_end();
     state().served = true;

@@ -20,6 +20,7 @@
 #include "session/bootstrap.hpp"
 #include "session/session.hpp"
 #include "shared/global_array.hpp"
+#include "shared/page_server.hpp"
 #include "shared/shared_file.hpp"
 #include "streams/stream.hpp"
 #include "tailrace.h"
@@ -80,7 +81,8 @@ struct TextFile {
 struct State {
   std::unique_ptr<session::Bootstrap> bootstrap;  // the session's; made before it and gone after it
   std::unique_ptr<session::Session> session;
-  std::unique_ptr<input::InputServer> input_server;  // on a server, as long as it serves
+  std::unique_ptr<input::InputServer> input_server;  // these two on a server, as long as it serves
+  std::unique_ptr<shared::PageServer> page_server;
   // Each list has the open handles in the order of creation. The lists of all ranks are equal, except those
   // of files: groups of ranks open files by themselves.
   std::vector<tr_stream*> streams;

@@ -14,23 +14,11 @@ namespace tailrace::exchange {
 
 namespace {
 
-/// How long the service thread sleeps between two looks: an eighth of the time for which nobody has asked, so
-/// that a rank that asks again waits little longer for that. A look was measured to take 22 microseconds on
-/// two nodes under Open MPI: at the longest sleep that is 0.2 % of a core.
-class Pause {
- public:
-  std::chrono::microseconds after(bool moved) {
-    const auto now = std::chrono::steady_clock::now();
-    if (moved) since_ = now;
-    return std::clamp(std::chrono::duration_cast<std::chrono::microseconds>(now - since_) / 8, shortest,
-                      longest);
-  }
-
- private:
-  static constexpr std::chrono::microseconds shortest{50};
-  static constexpr std::chrono::microseconds longest{10'000};
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
-};
+/// How long nobody looks: an eighth of the time for which nobody has asked, so that a rank that asks again
+/// waits little longer for that. A look was measured to take 22 microseconds on two nodes under Open MPI: at
+/// the longest sleep that is 0.2 % of a core.
+constexpr std::chrono::nanoseconds shortest_sleep{50'000};
+constexpr std::chrono::nanoseconds longest_sleep{10'000'000};
 
 }  // namespace
 
@@ -51,20 +39,27 @@ RequestDesk::~RequestDesk() {
   });
 }
 
-void RequestDesk::open(const Address& address, Requests& requests, bool says_how) {
-  start_once(says_how);
+std::chrono::nanoseconds RequestDesk::next_look() const {
+  const std::chrono::nanoseconds quiet(board_.transport().now() - moved_at_);
+  return std::clamp(quiet / 8, shortest_sleep, longest_sleep);
+}
+
+void RequestDesk::open(const Address& address, Requests& requests) {
+  start_once();
   {
     const std::lock_guard lock(mutex_);
-    open_[address] = &requests;
+    open_.emplace(address, &requests);
+    moved_at_ = board_.transport().now();
   }
   set_idle(false);
 }
 
-void RequestDesk::close(const Address& address) {
+void RequestDesk::close(const Address& address, const Requests& requests) {
   bool was_last = false;
   {
     const std::lock_guard lock(mutex_);
-    open_.erase(address);
+    const auto [first, end] = open_.equal_range(address);
+    open_.erase(std::find_if(first, end, [&](const auto& each) { return each.second == &requests; }));
     was_last = open_.empty();
   }
   if (was_last) set_idle(true);
@@ -79,16 +74,10 @@ void RequestDesk::set_idle(bool is_idle) {
 }
 
 /// Each rank decides for itself: a rank that has no thread answers in calls.
-void RequestDesk::start_once(bool says_how) {
+void RequestDesk::start_once() {
   if (std::exchange(is_started_, true)) return;
   work_ = board_.add_work([this] { return pump(); });
-  const bool has_thread = may_have_threads_ && comm::mpi_is_running() && comm::threads_may_call_mpi();
-  if (says_how)
-    log(LogLevel::info,
-        cat("requests: other nodes are answered with progress=",
-            has_thread ? "threads (a service thread of each rank)"
-                       : "caller (in calls of this library; MPI_THREAD_MULTIPLE lets a thread do it)"));
-  if (!has_thread) return;
+  if (!may_have_threads_ || !comm::mpi_is_running() || !comm::threads_may_call_mpi()) return;
   Result<std::thread> started = start_thread([this] { run(); });
   if (started.is_ok())
     thread_ = std::move(*started);
@@ -96,6 +85,19 @@ void RequestDesk::start_once(bool says_how) {
     log(LogLevel::warn, cat(started.status().text(),
                             ": this rank has no service thread, and answers other nodes in calls of this "
                             "library alone"));
+}
+
+void RequestDesk::say_how(int nodes_with_server, int nodes) {
+  if (std::exchange(is_told_, true)) return;
+  const std::string ranks = has_thread() ? "threads (a service thread of each rank)"
+                                         : "caller (in calls of this library; MPI_THREAD_MULTIPLE lets a "
+                                           "thread do it)";
+  std::string how = ranks;
+  if (nodes_with_server > 0) how = "servers (the first server of each node)";
+  if (nodes_with_server > 0 && nodes_with_server < nodes)
+    how = cat("servers (on ", nodes_with_server, " of ", counted(nodes, "node"), "; on the others ", ranks,
+              ")");
+  log(LogLevel::info, cat("requests: other nodes are answered with progress=", how));
 }
 
 bool RequestDesk::pump() {
@@ -109,21 +111,28 @@ bool RequestDesk::move_on() {
   bool moved = false;
   while (std::optional<comm::Envelope> envelope = board_.transport().receive_request()) {
     moved = true;
-    const auto epoch = Unpacker(envelope->bytes).get<std::uint64_t>();
-    const auto requests = open_.find({envelope->line, epoch});
-    if (requests != open_.end()) requests->second->deliver(std::move(*envelope));
+    deliver(std::move(*envelope));
   }
   for (const auto& [address, requests] : open_) moved = requests->serve() || moved;
+  if (moved) moved_at_ = board_.transport().now();
   return moved;
 }
 
+void RequestDesk::deliver(comm::Envelope envelope) {
+  const auto epoch = Unpacker(envelope.bytes).get<std::uint64_t>();
+  const auto [first, end] = open_.equal_range({envelope.line, epoch});
+  for (auto each = first; each != end; ++each) {
+    if (each->second->is_for_this(envelope)) return each->second->deliver(std::move(envelope));
+  }
+}
+
 void RequestDesk::run() {
-  Pause pause;
   std::unique_lock lock(rest_);
   while (!is_ending_) {
     wake_.wait(lock, [this] { return is_ending_ || !is_idle_; });
     lock.unlock();
-    const auto next = pause.after(look());
+    if (look()) moved_at_ = board_.transport().now();
+    const auto next = next_look();
     lock.lock();
     wake_.wait_for(lock, next, [this] { return is_ending_; });
   }

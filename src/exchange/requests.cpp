@@ -9,22 +9,35 @@
 
 namespace tailrace::exchange {
 
-Requests::Requests(RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
+Requests::Requests(RequestDesk& desk, Place place, std::uint64_t epoch, executor::Threads& threads,
                    const std::string& what, Served served)
     : desk_(desk),
-      line_(line),
+      place_(std::move(place)),
       epoch_(epoch),
       threads_(threads),
       key_(threads.new_own_key()),
       asking_(cat("asking other nodes for ", what)),
-      waiting_(cat("other nodes that have ", what)),
+      what_(what),
       served_(std::move(served)) {
-  desk_.open(address(), *this, line.rank() == 0);
-  if (!desk_.has_thread()) waiting_ += ", which answer in calls of this library (tr_progress)";
+  desk_.open(address(), *this);
+  send_to(nullptr);
+}
+
+void Requests::send_to(std::shared_ptr<const Answering> answering) {
+  answering_ = std::move(answering);
+  waiting_ = cat("other nodes that have ", what_);
+  const bool do_servers = answering_ != nullptr && answering_->nodes_with_server == answering_->nodes;
+  if (!do_servers && !desk_.has_thread()) waiting_ += ", which answer in calls of this library (tr_progress)";
+}
+
+void Requests::say_how() {
+  if (place_.members->transport_rank(0) != desk_.board().transport().rank()) return;
+  desk_.say_how(answering_ != nullptr ? answering_->nodes_with_server : 0,
+                answering_ != nullptr ? answering_->nodes : 0);
 }
 
 Requests::~Requests() {
-  desk_.close(address());
+  desk_.close(address(), *this);
   threads_.drain(key_);
 }
 
@@ -37,10 +50,9 @@ Packer Requests::begin_message(Kind kind, std::uint64_t number) const {
   return message;
 }
 
-void Requests::send_message(int rank, Packer message) {
+void Requests::send_message(int receiver, Packer message) {
   message.put(served_.tell());
-  line_.board().transport().send(line_.members()->transport_rank(rank), line_.number(),
-                                 comm::Traffic::request, message.take());
+  desk_.board().transport().send(receiver, place_.line, comm::Traffic::request, message.take());
 }
 
 Requests::Outgoing& Requests::outgoing_to(int rank) {
@@ -63,12 +75,12 @@ std::uint64_t Requests::send(int rank, bool is_question) {
     bytes_on_way_ += bytes;
     if (is_question) questions_.insert(out.number);
   }
-  send_message(rank, std::move(out.message));
+  send_message(receiver_of(rank), std::move(out.message));
   return out.number;
 }
 
 void Requests::wait(const std::function<bool()>& done) {
-  line_.board().wait(
+  desk_.board().wait(
       [&] {
         const std::lock_guard lock(desk_.mutex());
         return done() || is_broken();
@@ -88,7 +100,7 @@ Result<ByteVector> Requests::answer_to(std::uint64_t question) {
   wait([&] { return answers_.count(question) != 0; });
   const std::lock_guard lock(desk_.mutex());
   questions_.erase(question);
-  if (answers_.count(question) == 0) return *line_.board().order().broken();
+  if (answers_.count(question) == 0) return *desk_.board().order().broken();
   Answer answer = std::move(answers_.extract(question).mapped());
   TR_TRY(answer.got);
   return std::move(answer.values);
@@ -109,6 +121,12 @@ Status Requests::take_failure() {
   return std::exchange(failure_, {});
 }
 
+bool Requests::is_for_this(const comm::Envelope& envelope) const {
+  Unpacker in(envelope.bytes);
+  in.get<std::uint64_t>();  // the epoch
+  return in.get<Kind>() == Kind::answer || place_.members->find(envelope.source) >= 0;
+}
+
 void Requests::deliver(comm::Envelope envelope) {
   const std::span<const std::byte> bytes = envelope.bytes;
   served_.hear(Unpacker(bytes.last(sizeof(Bytes))).get<Bytes>());
@@ -118,8 +136,7 @@ void Requests::deliver(comm::Envelope envelope) {
   const auto number = in.get<std::uint64_t>();
   if (kind == Kind::answer) return on_answer(number, in);
   const std::size_t begin = bytes.size() - sizeof(Bytes) - in.rest().size();
-  queues_[line_.members()->find(envelope.source)].requests.push_back(
-      {number, std::move(envelope.bytes), begin});
+  queues_[envelope.source].requests.push_back({number, std::move(envelope.bytes), begin});
 }
 
 void Requests::on_answer(std::uint64_t number, Unpacker& in) {
@@ -138,7 +155,7 @@ void Requests::on_answer(std::uint64_t number, Unpacker& in) {
 }
 
 bool Requests::serve() {
-  bool moved = false;
+  bool moved = served_.help();
   for (auto each = queues_.begin(); each != queues_.end();) {
     auto& [source, queue] = *each;
     while (!queue.requests.empty() && serve_first(source, queue)) moved = true;
@@ -151,23 +168,24 @@ bool Requests::is_waiting() const {
   return std::ranges::any_of(queues_, [](const auto& each) { return each.second.done != nullptr; });
 }
 
-/// Returns false if a thread has still to wait for storage.
+/// Returns false if a thread has still to wait for storage, or the request cannot be done for now.
 bool Requests::serve_first(int source, Queue& queue) {
-  const Request& request = queue.requests.front();
-  if (queue.done != nullptr) {
+  Request& request = queue.requests.front();
+  if (queue.done == nullptr && served_.is_quick(request.pieces())) {
+    if (!work_on(request, false, queue.answer)) return false;
+  } else {
+    if (queue.done == nullptr) {
+      queue.done = std::make_shared<std::atomic<bool>>(false);
+      threads_.submit(key_, [this, &queue, &request, done = queue.done] {
+        queue.is_over = work_on(request, true, queue.answer);
+        done->store(true);
+      });
+    }
     if (!queue.done->load()) return false;
     queue.done = nullptr;
-    reply(source, request.number, std::exchange(queue.answer, {}));
-  } else if (served_.is_quick(request.pieces())) {
-    reply(source, request.number, answer(request, false));
-  } else {
-    queue.done = std::make_shared<std::atomic<bool>>(false);
-    threads_.submit(key_, [this, &queue, &request, done = queue.done] {
-      queue.answer = answer(request, true);
-      done->store(true);
-    });
-    return false;
+    if (!queue.is_over) return false;  // the next pass tries again
   }
+  reply(source, request.number, std::exchange(queue.answer, {}));
   queue.requests.pop_front();
   return true;
 }
@@ -177,15 +195,18 @@ Unpacker Requests::Request::pieces() const {
   return Unpacker(bytes.first(bytes.size() - sizeof(Bytes)).subspan(begin));
 }
 
-Requests::Answer Requests::answer(const Request& request, bool waits) const {
-  Answer answer;
+/// Returns false if some of it is to be done later. What is done is not in the request any more.
+bool Requests::work_on(Request& request, bool waits, Answer& answer) const {
+  Unpacker pieces = request.pieces();
+  bool is_over = true;
   const Status out_of_memory = guarded([&] {
-    served_.serve(request.pieces(), waits, answer);
+    is_over = served_.serve(pieces, waits, answer);
     return Status();
   });
   answer.changed = first_cause(answer.changed, out_of_memory);
   answer.got = first_cause(answer.got, out_of_memory);
-  return answer;
+  request.begin = request.message.size() - sizeof(Bytes) - pieces.rest().size();
+  return is_over;
 }
 
 void Requests::reply(int source, std::uint64_t number, const Answer& answer) {

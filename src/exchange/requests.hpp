@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "comm/end_job.hpp"
 #include "comm/line.hpp"
@@ -41,19 +42,40 @@ class Requests {
     std::function<void(Bytes told)> hear = [](Bytes) {};
     /// Returns true if these pieces of work need not wait for storage, as it looks.
     std::function<bool(Unpacker pieces)> is_quick = [](Unpacker) { return true; };
-    /// Does all of these pieces. One that fails keeps no later one from being done. With `waits` it is called
-    /// by a thread that may wait for storage.
-    std::function<void(Unpacker pieces, bool waits, Answer& answer)> serve;
+    /// Does all of these pieces, and returns true. One that fails keeps no later one from being done. With
+    /// `waits` it is called by a thread that may wait for storage. Returns false if it cannot go on for now:
+    /// `pieces` are then those that are to be done later.
+    std::function<bool(Unpacker& pieces, bool waits, Answer& answer)> serve;
+    /// Called in each pass, by whoever serves. Returns true if it has done something for others.
+    std::function<bool()> help = [] { return false; };
+  };
+  /// The ranks among which requests go, and the line by which they are known.
+  struct Place {
+    comm::LineNumber line = 0;
+    std::shared_ptr<const comm::Members> members;
+  };
+  static Place place_of(const comm::Line& line) { return {line.number(), line.members()}; }
+  /// The ranks of the transport that answer: of each rank of the line the one that does its work.
+  struct Answering {
+    std::vector<int> by_rank;
+    int nodes = 0;
+    int nodes_with_server = 0;
   };
 
-  /// Local; the ranks of `line` agree afterwards, before anybody asks for anything. All arguments must
+  /// Local; the ranks of the line agree afterwards, before anybody asks for anything. The references must
   /// outlive it. `epoch` is the file's or array's number in its group. `what` is for texts: "pages of a
-  /// shared file".
-  Requests(RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
+  /// shared file". A server of a node has one, too, which answers and asks for nothing.
+  Requests(RequestDesk& desk, Place place, std::uint64_t epoch, executor::Threads& threads,
            const std::string& what, Served served);
   ~Requests();
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
+
+  /// Local. From now on requests go to these ranks. Without the call each rank of the line answers for
+  /// itself. Nobody has asked for anything yet, or all requests are settled.
+  void send_to(std::shared_ptr<const Answering> answering);
+  /// Local. Logs once who answers, on rank 0 of the line.
+  void say_how();
 
   // Local. Calls that wait do so for answers, and do the work of other ranks meanwhile.
   /// Adds a piece of work that changes something: `pack` packs it. Waits only while too many bytes are on
@@ -117,19 +139,26 @@ class Requests {
   struct Queue {
     std::deque<Request> requests;
     std::shared_ptr<std::atomic<bool>> done;  // of a thread that does the first one
-    Answer answer;
+    bool is_over = false;                     // as that thread leaves it
+    Answer answer;                            // so far
   };
 
-  [[nodiscard]] RequestDesk::Address address() const { return {line_.number(), epoch_}; }
+  [[nodiscard]] RequestDesk::Address address() const { return {place_.line, epoch_}; }
+  [[nodiscard]] int receiver_of(int rank) const {
+    return answering_ != nullptr ? answering_->by_rank[static_cast<std::size_t>(rank)]
+                                 : place_.members->transport_rank(rank);
+  }
+  /// Returns true if the message is for these requests: an answer, or work of a rank of the line.
+  [[nodiscard]] bool is_for_this(const comm::Envelope& envelope) const;
   [[nodiscard]] Packer begin_message(Kind kind, std::uint64_t number) const;
   Outgoing& outgoing_to(int rank);
   std::uint64_t send(int rank, bool is_question);
-  void send_message(int rank, Packer message);
+  void send_message(int receiver, Packer message);
   void send_all();
   void wait_for_room();
   void wait(const std::function<bool()>& done);
   /// Returns true if ranks turned out to be in different collective calls: some of them may answer no more.
-  [[nodiscard]] bool is_broken() const { return line_.board().order().broken().has_value(); }
+  [[nodiscard]] bool is_broken() const { return desk_.board().order().broken().has_value(); }
 
   // Under the desk's mutex.
   void deliver(comm::Envelope envelope);
@@ -139,17 +168,19 @@ class Requests {
   bool serve_first(int source, Queue& queue);
   /// Returns true if a thread does one of the requests.
   [[nodiscard]] bool is_waiting() const;
-  [[nodiscard]] Answer answer(const Request& request, bool waits) const;
+  [[nodiscard]] bool work_on(Request& request, bool waits, Answer& answer) const;
   void reply(int source, std::uint64_t number, const Answer& answer);
 
   RequestDesk& desk_;
-  comm::Line& line_;
+  const Place place_;
   const std::uint64_t epoch_;
   executor::Threads& threads_;
   const executor::Key key_;  // its own: other jobs may wait for the rank that asks
   const std::string asking_;
+  const std::string what_;
   std::string waiting_;
   const Served served_;
+  std::shared_ptr<const Answering> answering_;
   // The program's thread alone uses these.
   std::map<int, Outgoing> outgoing_;
   Bytes gathered_ = 0;  // in all of them
@@ -160,7 +191,7 @@ class Requests {
   std::set<std::uint64_t> questions_;
   std::map<std::uint64_t, Answer> answers_;  // to questions
   Status failure_;
-  std::map<int, Queue> queues_;  // of the ranks that have requests here
+  std::map<int, Queue> queues_;  // of the ranks of the transport that have requests here
 };
 
 }  // namespace tailrace::exchange

@@ -113,6 +113,11 @@ void MemoryTaker::on_take_back(int source, Unpacker& in) {
   if (taken != taken_.end()) taken->second.is_ending = true;
 }
 
+void MemoryTaker::drop_all() {
+  begins_.clear();
+  taken_.clear();
+}
+
 bool MemoryTaker::advance() {
   bool moved = false;
   for (auto each = taken_.begin(); each != taken_.end();) {

@@ -75,6 +75,8 @@ class MemoryTaker {
 
   /// Memory of this kind is taken from now on.
   void on(Handed kind, Begin begin) { begins_[kind] = std::move(begin); }
+  /// Drops all memory that is here, and takes none any more.
+  void drop_all();
   /// Moves on what is being handed over, or given back. Returns true if something moved.
   bool advance();
   /// Returns true if there is any memory of others here.

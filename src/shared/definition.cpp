@@ -88,4 +88,11 @@ Status read_options(const std::string& text, Definition& definition) {
   return {};
 }
 
+Status load_page(storage::File& file, std::span<std::byte> bytes, Bytes offset) {
+  const Result<Bytes> got = file.read(bytes, offset);
+  TR_TRY(got.status());
+  std::ranges::fill(bytes.subspan(static_cast<std::size_t>(*got)), std::byte{0});
+  return {};
+}
+
 }  // namespace tailrace::shared

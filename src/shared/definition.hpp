@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/status.hpp"
@@ -43,6 +45,16 @@ struct Definition {
   /// The end of a file's last page is a number of bytes, too.
   static constexpr Bytes most_size = std::numeric_limits<Bytes>::max() - most_page;
 };
+
+/// The file under the pages. Any thread may call it.
+struct Disk {
+  /// Fills `bytes` from `offset` on, with zeros behind the end of the file.
+  std::function<Status(std::span<std::byte> bytes, Bytes offset)> load;
+  std::function<Status(storage::Parts parts, Bytes offset)> store;
+};
+
+/// Fills `bytes` with those of the file from `offset` on, and with zeros behind its end.
+Status load_page(storage::File& file, std::span<std::byte> bytes, Bytes offset);
 
 /// Returns what a mode of fopen(3) asks for.
 Result<Access> read_mode(const std::string& mode);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "exchange/requests.hpp"
+#include "shared/node_elements.hpp"
 
 namespace tailrace::shared {
 
@@ -23,12 +24,18 @@ struct Named {
 using DoWork = std::function<Status(Work work, const Named& named, std::span<const std::byte> values,
                                     ByteVector& answer)>;
 
+/// Does work of another rank on the elements of this node. Returns Code::argument, and does nothing, if they
+/// are not all here.
+Status work_on(NodeElements& elements, Work work, const Named& named, std::span<const std::byte> values,
+               ByteVector& answer);
+
 /// Work on elements of other nodes, as requests to the ranks that own them.
 class FarElements {
  public:
   /// Local; see exchange::Requests.
-  FarElements(exchange::RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
-              DoWork do_work);
+  FarElements(exchange::RequestDesk& desk, exchange::Requests::Place place, std::uint64_t epoch,
+              executor::Threads& threads, DoWork do_work);
+  [[nodiscard]] exchange::Requests& requests() { return requests_; }
 
   // Local. Calls that wait do the work of other ranks meanwhile.
   /// Puts or adds; waits only while too many bytes are on their way.
@@ -45,7 +52,7 @@ class FarElements {
   [[nodiscard]] std::unique_lock<std::mutex> alone() { return requests_.alone(); }
 
  private:
-  void serve(Unpacker pieces, exchange::Requests::Answer& answer) const;
+  void serve(Unpacker& pieces, exchange::Requests::Answer& answer) const;
 
   const DoWork do_work_;
   exchange::Requests requests_;

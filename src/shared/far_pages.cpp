@@ -10,15 +10,16 @@ namespace tailrace::shared {
 
 using exchange::Requests;
 
-FarPages::FarPages(exchange::RequestDesk& desk, comm::Line& line, std::uint64_t epoch,
+FarPages::FarPages(exchange::RequestDesk& desk, Requests::Place place, std::uint64_t epoch,
                    executor::Threads& threads, Served served)
     : served_(std::move(served)),
-      requests_(desk, line, epoch, threads, "pages of a shared file",
+      requests_(desk, std::move(place), epoch, threads, "pages of a shared file",
                 {.tell = served_.size,
                  .hear = served_.raise_size,
                  .is_quick = [this](Unpacker pieces) { return are_here(pieces); },
-                 .serve = [this](Unpacker pieces, bool waits,
-                                 Requests::Answer& answer) { serve(pieces, waits, answer); }}) {}
+                 .serve = [this](Unpacker& pieces, bool waits,
+                                 Requests::Answer& answer) { return serve(pieces, waits, answer); },
+                 .help = served_.help}) {}
 
 // A piece of work: what it is, its offset, and the bytes to be written or the number of bytes to be read or
 // added.
@@ -71,17 +72,24 @@ bool FarPages::are_here(Unpacker pieces) const {
   return true;
 }
 
-void FarPages::serve(Unpacker pieces, bool waits, Requests::Answer& answer) const {
+bool FarPages::serve(Unpacker& pieces, bool waits, Requests::Answer& answer) const {
   while (!pieces.rest().empty()) {
+    const Unpacker before = pieces;
     const auto what = pieces.get<What>();
     const auto offset = pieces.get<Bytes>();
-    if (what == What::write) {
-      answer.changed = first_cause(answer.changed, served_.write(offset, pieces.get_bytes(), waits));
-    } else {
-      const auto bytes = pieces.get<Bytes>();
-      answer.got = first_cause(answer.got, serve_read(what, offset, bytes, waits, answer.values));
+    const std::size_t values = answer.values.size();
+    const Status done = what == What::write
+                            ? served_.write(offset, pieces.get_bytes(), waits)
+                            : serve_read(what, offset, pieces.get<Bytes>(), waits, answer.values);
+    if (!done.is_ok() && served_.is_to_wait(done)) {
+      answer.values.resize(values);
+      pieces = before;
+      return false;
     }
+    Status& outcome = what == What::write ? answer.changed : answer.got;
+    outcome = first_cause(outcome, done);
   }
+  return true;
 }
 
 /// Puts the bytes that it reads, or the size before the file grew, behind `values`.

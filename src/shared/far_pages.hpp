@@ -26,6 +26,10 @@ struct Served {
   /// Copy bytes to and from pages of the node. With `waits` a thread that may wait for storage calls them.
   std::function<Status(Bytes offset, std::span<std::byte> into, bool waits)> read;
   std::function<Status(Bytes offset, std::span<const std::byte> bytes, bool waits)> write;
+  /// Returns true if this failure means that the same is to be tried again later.
+  std::function<bool(const Status& failure)> is_to_wait = [](const Status&) { return false; };
+  /// Called now and then, by whoever serves. Returns true if it has done something for others.
+  std::function<bool()> help = [] { return false; };
 };
 
 /// Reads and writes of pages of other nodes, as requests to the ranks that serve them. Each message tells the
@@ -33,8 +37,9 @@ struct Served {
 class FarPages {
  public:
   /// Local; see exchange::Requests.
-  FarPages(exchange::RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
-           Served served);
+  FarPages(exchange::RequestDesk& desk, exchange::Requests::Place place, std::uint64_t epoch,
+           executor::Threads& threads, Served served);
+  [[nodiscard]] exchange::Requests& requests() { return requests_; }
 
   // Local. Those that wait do so for answers, and serve others meanwhile.
   /// Waits only while too many bytes are on their way.
@@ -54,7 +59,7 @@ class FarPages {
  private:
   enum class What : std::uint8_t { write, read, grow };
   [[nodiscard]] bool are_here(Unpacker pieces) const;
-  void serve(Unpacker pieces, bool waits, exchange::Requests::Answer& answer) const;
+  bool serve(Unpacker& pieces, bool waits, exchange::Requests::Answer& answer) const;
   Status serve_read(What what, Bytes offset, Bytes bytes, bool waits, ByteVector& values) const;
 
   const Served served_;

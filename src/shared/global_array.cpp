@@ -73,7 +73,7 @@ Result<std::unique_ptr<GlobalArray>> GlobalArray::create(const std::shared_ptr<f
   }
   TR_TRY(group->agree({mine.in(call).at({-1, -1, group->rank()}), call, {}}).status);
   mine = guarded([&] { return made->make(); });
-  TR_TRY(made->vote(call, mine.in(call)));
+  TR_TRY(made->vote_on_servers(call, mine.in(call)));
   made->elements_->map();
   return made;
 }
@@ -85,11 +85,17 @@ Status GlobalArray::make() {
   if (group_->node().size() == group_->size()) return {};
   share_of_.assign(static_cast<std::size_t>(group_->size()), no_share);
   far_ = std::make_unique<FarElements>(
-      group_->service().desk(), group_->line(), epoch_, group_->threads(),
+      group_->service().desk(), exchange::Requests::place_of(group_->line()), epoch_, group_->threads(),
       [this](Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer) {
-        return do_for_others(work, named, values, answer);
+        return work_on(*elements_, work, named, values, answer);
       });
+  servers_ = std::make_unique<files::NodeServers>(*group_, epoch_);
+  hand_elements();
   return {};
+}
+
+void GlobalArray::hand_elements() {
+  servers_->hand(node::Handed::elements, elements_->memory(), Packer().put(elements_->plan()));
 }
 
 /// Collective over the node.
@@ -110,39 +116,17 @@ Status GlobalArray::vote(const std::string& call, const Status& mine) {
       .status;
 }
 
-Status GlobalArray::do_for_others(Work work, const Named& named, std::span<const std::byte> values,
-                                  ByteVector& answer) {
-  const bool are_runs = named.form == Named::Form::runs;
-  Index count = are_runs ? 0 : std::ssize(named.numbers);
-  bool is_here = true;
-  for (std::size_t i = 0; i < named.numbers.size(); i += are_runs ? 2 : 1) {
-    const Index run = are_runs ? named.numbers[i + 1] : 1;
-    is_here = is_here && elements_->has(named.numbers[i], run);
-    if (are_runs) count += run;
-  }
-  const Bytes bytes = count * element_bytes();
-  if (!is_here || (work != Work::get && std::ssize(values) != bytes))
-    return {Code::argument, cat("another node asked for elements of ", name(), " that are not here")};
-  const std::size_t before = answer.size();
-  if (work == Work::get) answer.resize(before + static_cast<std::size_t>(bytes));
-  std::byte* into = answer.data() + before;
-  if (!are_runs) {
-    if (work == Work::get)
-      elements_->get({named.numbers}, into);
-    else
-      change_near(work, {named.numbers}, values.data());
-    return {};
-  }
-  const std::byte* from = values.data();
-  for (std::size_t i = 0; i < named.numbers.size(); i += 2) {
-    std::byte* const here = elements_->element(named.numbers[i]);
-    const auto length = static_cast<std::size_t>(named.numbers[i + 1] * element_bytes());
-    if (work == Work::get)
-      std::memcpy(std::exchange(into, into + length), here, length);
-    else
-      std::memcpy(here, std::exchange(from, from + length), length);
-  }
-  return {};
+/// All ranks of each node have their elements if the vote passes. From then on the nodes' servers answer, or
+/// the ranks themselves.
+Status GlobalArray::vote_on_servers(const std::string& call, const Status& mine) {
+  if (servers_ == nullptr) return vote(call, mine);
+  comm::Vote own{mine.at(mine.cause().rank < 0 ? Cause{-1, -1, group_->rank()} : mine.cause()),
+                 cat(call, " of global array ", epoch_),
+                 {}};
+  own.bid = servers_->bid();
+  const comm::Verdict verdict = group_->agree(std::move(own));
+  if (verdict.status.is_ok()) servers_->conclude(verdict.largest_bid, far_->requests());
+  return verdict.status;
 }
 
 Status GlobalArray::check(std::span<const Index> indices) const {
@@ -189,7 +173,7 @@ void GlobalArray::deal_out(std::span<const Index> indices) {
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const PageDeal::Place place = deal_.place(indices[i]);
     const bool is_near = deal_.are_near(place.owner, group_->rank());
-    Share& share = is_near ? near_ : shares_[share_of(place.owner)];
+    Share& share = is_near ? near_ : shares_[share_of(servers_->asked_for(place.owner))];
     share.where.push_back(place.near);
     share.positions.push_back(static_cast<std::uint32_t>(i));
   }
@@ -312,7 +296,7 @@ Status GlobalArray::for_each_run(Index begin, Index count, const Near& near, con
       near(place.near, run, at);
     } else {
       run = std::min(run, largest_far_run / element_bytes());
-      TR_TRY(far(FarRun{place.owner, place.near, run, at}));
+      TR_TRY(far(FarRun{servers_->asked_for(place.owner), place.near, run, at}));
     }
     done += run;
   }
@@ -426,9 +410,13 @@ Status GlobalArray::resize(Index count) {
   if (is_new) mine = guarded([&] { return make_elements(count, next); });
   if (mine.is_ok() && is_new) next->copy_own_pages(*elements_);
   TR_TRY(vote(cat(call, ", copying"), mine.in(call)));
+  // Nobody asks for elements until all have the new ones.
+  const bool is_handed = is_new && servers_ != nullptr && servers_->do_answer();
+  if (is_handed) servers_->take_back();
   replace_elements(std::move(next), count);
+  if (is_handed) hand_elements();
   // A rank that goes on asks others for elements: they must have the new ones.
-  return vote(cat(call, ", the new elements"), {});
+  return vote_on_servers(cat(call, ", the new elements"), {});
 }
 
 /// Takes the elements of `next`, unless it is nullptr: then those that are there are enough for `count`.
@@ -455,6 +443,7 @@ void GlobalArray::clear_behind() {
 
 Status GlobalArray::free() {
   const Status met = meet(cat("tr_global_free(", name(), ")"));
+  if (servers_ != nullptr) servers_->take_back();
   far_.reset();
   elements_.reset();
   return met;

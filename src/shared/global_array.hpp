@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "files/group.hpp"
+#include "files/node_servers.hpp"
 #include "shared/conflicts.hpp"
 #include "shared/far_elements.hpp"
 #include "shared/node_elements.hpp"
@@ -83,8 +84,9 @@ class GlobalArray {
   GlobalArray(std::shared_ptr<files::Group> group, const GlobalDefinition& what, std::uint64_t epoch);
   Status make();
   Status make_elements(Index count, std::unique_ptr<NodeElements>& elements);
-  Status do_for_others(Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer);
+  void hand_elements();
   [[nodiscard]] Status vote(const std::string& call, const Status& mine);
+  Status vote_on_servers(const std::string& call, const Status& mine);
   Status meet(const std::string& call);
   void replace_elements(std::unique_ptr<NodeElements> next, Index count);
   void clear_behind();
@@ -112,9 +114,10 @@ class GlobalArray {
   const std::uint64_t epoch_;
   const PageDeal deal_;
   std::unique_ptr<NodeElements> elements_;
-  std::unique_ptr<FarElements> far_;      // if there are several nodes
-  std::unique_ptr<Conflicts> conflicts_;  // if they are looked for
-  Share near_;                            // of the call that goes on
+  std::unique_ptr<FarElements> far_;             // if there are several nodes
+  std::unique_ptr<files::NodeServers> servers_;  // likewise
+  std::unique_ptr<Conflicts> conflicts_;         // if they are looked for
+  Share near_;                                   // of the call that goes on
   // The call that goes on has the first `asked_` of these, one for each rank that it asks.
   std::vector<Share> shares_;
   std::size_t asked_ = 0;

@@ -50,19 +50,30 @@ T sum(T one, T other) {
 
 }  // namespace
 
-NodeElements::NodeElements(comm::Line& node, const Plan& plan, node::Budget& budget)
-    : transport_(node.board().transport()),
+NodeElements::NodeElements(comm::Transport& transport, const Plan& plan, node::Budget& budget, int me,
+                           int ranks)
+    : transport_(transport),
       plan_(plan),
       page_shift_(shift_of(plan.page)),
       element_shift_(shift_of(size_of(plan.type))),
-      me_(node.rank()),
-      ranks_(node.size()),
+      me_(me),
+      ranks_(ranks),
       drawn_(budget, node::Use::pages) {}
 
 Result<std::unique_ptr<NodeElements>> NodeElements::create(comm::Line& node, const Plan& plan,
                                                            node::Budget& budget) {
-  std::unique_ptr<NodeElements> made(new NodeElements(node, plan, budget));
+  std::unique_ptr<NodeElements> made(
+      new NodeElements(node.board().transport(), plan, budget, node.rank(), node.size()));
   TR_TRY(made->make(node));
+  return made;
+}
+
+std::unique_ptr<NodeElements> NodeElements::attach(comm::Transport& transport, const Plan& plan,
+                                                   node::Budget& budget,
+                                                   std::unique_ptr<node::NodeMemory> memory) {
+  std::unique_ptr<NodeElements> made(new NodeElements(transport, plan, budget, -1, 0));
+  made->memory_ = std::move(memory);
+  made->base_ = made->memory_->part(0);
   return made;
 }
 

@@ -33,7 +33,14 @@ class NodeElements {
   static Result<std::unique_ptr<NodeElements>> create(comm::Line& node, const Plan& plan,
                                                       node::Budget& budget);
 
+  /// Local. Elements that ranks of this node have made, on a server of the node.
+  static std::unique_ptr<NodeElements> attach(comm::Transport& transport, const Plan& plan,
+                                              node::Budget& budget, std::unique_ptr<node::NodeMemory> memory);
+  [[nodiscard]] const node::NodeMemory& memory() const { return *memory_; }
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+
   // Local.
+  [[nodiscard]] ElementType type() const { return plan_.type; }
   [[nodiscard]] Index pages() const { return plan_.pages; }
   [[nodiscard]] bool has(Index number, Index count) const {
     const Index all = plan_.pages << page_shift_ >> element_shift_;
@@ -59,7 +66,7 @@ class NodeElements {
     SharedLock lock;
   };
 
-  NodeElements(comm::Line& node, const Plan& plan, node::Budget& budget);
+  NodeElements(comm::Transport& transport, const Plan& plan, node::Budget& budget, int me, int ranks);
   Status make(comm::Line& node);
   Status add_own_memory();
   [[nodiscard]] std::byte* page(Index number) const { return base_ + (number << page_shift_); }

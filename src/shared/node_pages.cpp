@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <utility>
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
-#include "shared/definition.hpp"
 
 namespace tailrace::shared {
 
@@ -28,6 +28,13 @@ constexpr Bytes largest_run = Bytes{16} << 20;
 constexpr Bytes ahead_run = Bytes{4} << 20;
 /// Nothing smaller than this is written ahead.
 constexpr Bytes least_ahead = Bytes{1} << 20;
+
+/// A rank stores at most this much at a time to make room for a server.
+constexpr Bytes most_for_others = Bytes{1} << 20;
+
+Status no_room() {
+  return {Code::memory, "no page of this node can make room for another one before it is stored", EAGAIN};
+}
 
 /// Returns how many pages that follow one another in the file are stored ahead together. Those of one node do
 /// so only if there are no others.
@@ -57,9 +64,30 @@ Result<std::unique_ptr<NodePages>> NodePages::create(comm::Line& node, const Pla
   return pages;
 }
 
-Status NodePages::make(comm::Line& node, bool huge_pages) {
-  me_ = node.rank();
-  ranks_ = node.size();
+Result<std::unique_ptr<NodePages>> NodePages::attach(comm::Transport& transport, const Plan& plan, int ranks,
+                                                     node::Budget& budget, Disk disk,
+                                                     std::unique_ptr<node::NodeMemory> memory) {
+  std::unique_ptr<NodePages> pages(new NodePages(transport, plan, budget, std::move(disk)));
+  pages->me_ = pages->ranks_ = ranks;  // its holds are behind those of the ranks
+  pages->stores_ = false;
+  pages->lay_out();
+  if (memory->size() < pages->head_bytes_ + static_cast<Bytes>(pages->frames_) * plan.page)
+    return Status(Code::argument, "the memory of a shared file was handed over with another one's plan");
+  pages->memory_ = std::move(memory);
+  pages->base_ = pages->memory_->part(0);
+  pages->touched_.assign(pages->frames_, 0);
+  return pages;
+}
+
+Bytes NodePages::end_serving() {
+  head().wants_room = false;
+  head().room_error = 0;
+  const Bytes drawn = drawn_.bytes();
+  drawn_.give_back();
+  return drawn;
+}
+
+void NodePages::lay_out() {
   page_shift_ = std::countr_zero(static_cast<std::uint64_t>(plan_.page));
   least_ = static_cast<FrameNumber>(frames_of_rank * ranks_);
   const Bytes most = std::min<Bytes>(plan_.memory >> page_shift_, nobody / 4);
@@ -67,6 +95,12 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   bucket_mask_ = std::bit_ceil(frames_) * 2 - 1;
   head_bytes_ = head_bytes();
   run_ = pages_stored_ahead(plan_);
+}
+
+Status NodePages::make(comm::Line& node, bool huge_pages) {
+  me_ = node.rank();
+  ranks_ = node.size();
+  lay_out();
   const Status ready = guarded([&] {
     touched_.assign(frames_, 0);
     return drawn_.take(frames_of_rank * plan_.page + (me_ == 0 ? head_bytes_ : 0));
@@ -80,7 +114,7 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   base_ = memory_->part(0);
   if (me_ == 0) {
     (new (base_) Head())->most = frames_;
-    for (int rank = 0; rank < ranks_; ++rank) {
+    for (int rank = 0; rank <= ranks_; ++rank) {
       for (const User user : users) new (&hold_of(rank, user)) Hold();
     }
     for (std::uint32_t number = 0; number <= bucket_mask_; ++number)
@@ -100,6 +134,8 @@ void NodePages::begin_again(Disk disk) {
   all.size = 0;
   all.stored = 0;
   all.stored_since = false;
+  all.wants_room = false;
+  all.room_error = 0;
   all.hand = 0;
   all.first_free = nobody;
   all.lost = 0;
@@ -124,11 +160,11 @@ void NodePages::begin_again(Disk disk) {
   free(true);
 }
 
-// The head, a hold for each user of each rank, the buckets and the frames follow one another.
+// The head, a hold for each user of each rank and of a server, the buckets and the frames follow one another.
 
 Bytes NodePages::head_bytes() const {
   return round_up(static_cast<Bytes>(sizeof(Head)) +
-                  std::ssize(users) * ranks_ * static_cast<Bytes>(sizeof(Hold)) +
+                  std::ssize(users) * (ranks_ + 1) * static_cast<Bytes>(sizeof(Hold)) +
                   (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>)) +
                   Bytes{frames_} * static_cast<Bytes>(sizeof(Frame)) + Bytes{alignof(Frame)});
 }
@@ -138,12 +174,12 @@ NodePages::Hold& NodePages::hold_of(int rank, User user) const {
 }
 
 std::atomic<NodePages::FrameNumber>& NodePages::bucket(std::uint64_t number) const {
-  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[number];
+  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_ + 1, User::program))[number];
 }
 
 NodePages::Frame& NodePages::frame(FrameNumber number) const {
   auto* const behind_buckets =
-      reinterpret_cast<std::byte*>(&hold_of(ranks_, User::program)) +
+      reinterpret_cast<std::byte*>(&hold_of(ranks_ + 1, User::program)) +
       (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>));
   const auto address = reinterpret_cast<std::uintptr_t>(behind_buckets);
   const std::uintptr_t aligned = (address + alignof(Frame) - 1) / alignof(Frame) * alignof(Frame);
@@ -208,7 +244,7 @@ void NodePages::unlink(FrameNumber number, Index page) {
 }
 
 bool NodePages::is_held(FrameNumber number) const {
-  for (int rank = 0; rank < ranks_; ++rank) {
+  for (int rank = 0; rank <= ranks_; ++rank) {
     for (const User user : users)
       if (hold_of(rank, user).frame.load() == number) return true;
   }
@@ -265,6 +301,7 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
     if (find_in_chain(page) != nobody) return Held{};  // it is there by now, or coming
   }
   const Result<Room> room = find_room();
+  if (!stores_ && (room.is_ok() || !lacks_room(room.status()))) head().wants_room = false;
   TR_TRY(room.status());
   if (room->frame == nobody) return Held{};
   Frame& into = frame(room->frame);
@@ -272,9 +309,7 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
     const Locked directory(head().directory, transport_);
     if (find_in_chain(page) != nobody) {
       // Another one was faster.
-      into.next = head().first_free;
-      head().first_free = room->frame;
-      into.lock.unlock();
+      free_frame(room->frame);
       return Held{};
     }
     into.page = coming(page);
@@ -376,6 +411,13 @@ Result<NodePages::Room> NodePages::find_room() {
       room = take_from_others();
     }
     if (room.frame != nobody && !room.is_to_store) return room;
+    if (room.is_to_store && !stores_) {
+      frame(room.frame).lock.unlock();
+      if (const int error = head().room_error.exchange(0); error != 0)
+        return io_error("make room by storing", "a page of a shared file", error);
+      head().wants_room = true;
+      return no_room();
+    }
     if (room.is_to_store) {
       const Status stored = guarded([&] { return store(room.frame); });
       frame(room.frame).lock.unlock();
@@ -387,6 +429,57 @@ Result<NodePages::Room> NodePages::find_room() {
     SharedLock::wait_a_little(tries, transport_);
     if (tries > 64) return Room{};
   }
+}
+
+/// Under the directory's lock. Gives up the frame's own.
+void NodePages::free_frame(FrameNumber number) {
+  frame(number).next = head().first_free;
+  head().first_free = number;
+  frame(number).lock.unlock();
+}
+
+bool NodePages::lacks_room(const Status& failure) {
+  return failure.code() == Code::memory && failure.error_number() == EAGAIN;
+}
+
+bool NodePages::make_room() {
+  const Index most = std::clamp<Index>(most_for_others >> page_shift_, 1, std::max<Index>(most_ahead(), 1));
+  Index stored = 0;
+  bool has_room = false;
+  Status failed;
+  while (is_room_wanted() && stored < most && failed.is_ok()) {
+    Room room;
+    {
+      const Locked directory(head().directory, transport_);
+      has_room = has_room || head().first_free != nobody;
+      if (!has_room || stored > 0) room = take_from_others();
+      if (room.frame != nobody && !room.is_to_store) {
+        free_frame(room.frame);
+        has_room = true;
+      }
+    }
+    if (!room.is_to_store) break;
+    failed = guarded([&] { return store(room.frame); });
+    ++stored;
+    has_room = free_stored(room.frame, failed.is_ok()) || has_room;
+  }
+  if (!failed.is_ok()) head().room_error = failed.error_number() != 0 ? failed.error_number() : EIO;
+  // The server asks again if others take the room.
+  if (has_room || !failed.is_ok()) head().wants_room = false;
+  return stored > 0;
+}
+
+/// Takes the page out of its locked frame, unless it has changed or is used. Returns true if the frame is
+/// free.
+bool NodePages::free_stored(FrameNumber number, bool is_stored) {
+  const Locked directory(head().directory, transport_);
+  Frame& from = frame(number);
+  const bool is_free = is_stored && !from.changed && take_out(number, from.page);
+  if (is_free)
+    free_frame(number);
+  else
+    from.lock.unlock();
+  return is_free || is_stored;
 }
 
 /// Under the locks of the directory and the frame. Returns false if a reader was faster.

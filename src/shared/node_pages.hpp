@@ -12,18 +12,11 @@
 
 #include "node/budget.hpp"
 #include "node/node_memory.hpp"
+#include "shared/definition.hpp"
 #include "shared/page_deal.hpp"
 #include "shared/shared_lock.hpp"
-#include "storage/target.hpp"
 
 namespace tailrace::shared {
-
-/// The file under the pages. Any thread may call it.
-struct Disk {
-  /// Fills `bytes` from `offset` on, with zeros behind the end of the file.
-  std::function<Status(std::span<std::byte> bytes, Bytes offset)> load;
-  std::function<Status(storage::Parts parts, Bytes offset)> store;
-};
 
 /// The pages of a file that belong to one node. They lie in frames: memory that the ranks of the node share.
 /// A page that is not in a frame is on disk, or was never written. Whoever needs such a page brings it in. If
@@ -47,6 +40,15 @@ class NodePages {
   /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
   static Result<std::unique_ptr<NodePages>> create(comm::Line& node, const Plan& plan, bool huge_pages,
                                                    node::Budget& budget, Disk disk);
+  /// Local. Pages that `ranks` ranks of this node have made, on a server of the node. It stores none: where
+  /// only a page that has changed could make room, a call fails, and lacks_room() is true of the failure.
+  static Result<std::unique_ptr<NodePages>> attach(comm::Transport& transport, const Plan& plan, int ranks,
+                                                   node::Budget& budget, Disk disk,
+                                                   std::unique_ptr<node::NodeMemory> memory);
+  /// On a server, at the end. Returns the bytes that it has drawn for frames, which the budget has back.
+  Bytes end_serving();
+  [[nodiscard]] static bool lacks_room(const Status& failure);
+  [[nodiscard]] const node::NodeMemory& memory() const { return *memory_; }
   /// Uses the memory for another file. The ranks of the node do it together, when nobody uses the first file
   /// any more, and agree before anybody uses the other.
   void begin_again(Disk disk);
@@ -85,6 +87,14 @@ class NodePages {
   void store_ahead_by(std::function<Status()> start) { start_ = std::move(start); }
   /// Stores the runs on offer until there are none. A page that cannot be stored stays changed.
   void store_offered();
+
+  // A server of the node needs room, and ranks store pages for it.
+  [[nodiscard]] bool is_room_wanted() const { return head().wants_room.load(std::memory_order_relaxed); }
+  /// Stores some pages that have changed. The server hears of a failure. Any thread. Returns true if it has
+  /// stored any.
+  bool make_room();
+  /// Draws what a server had drawn for frames.
+  void take_over(Bytes drawn) { (void)drawn_.take(drawn); }
 
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
@@ -126,6 +136,8 @@ class NodePages {
     alignas(64) std::atomic<Bytes> size{0};
     std::atomic<Bytes> stored{0};  // bytes before this one may be on disk
     std::atomic<bool> stored_since{false};
+    std::atomic<bool> wants_room{false};  // a server of the node does
+    std::atomic<int> room_error{0};       // the errno of a page that could not be stored for it
     alignas(64) SharedLock directory;
     // The directory's lock guards what follows, the chains, and which frame has which page.
     FrameNumber made = 0;
@@ -169,7 +181,10 @@ class NodePages {
 
   NodePages(comm::Transport& transport, const Plan& plan, node::Budget& budget, Disk disk)
       : transport_(transport), plan_(plan), drawn_(budget, node::Use::pages), disk_(std::move(disk)) {}
+  void lay_out();
   Status make(comm::Line& node, bool huge_pages);
+  void free_frame(FrameNumber number);
+  bool free_stored(FrameNumber number, bool is_stored);
   [[nodiscard]] Bytes head_bytes() const;
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
   [[nodiscard]] Hold& hold_of(int rank, User user) const;
@@ -221,6 +236,7 @@ class NodePages {
   int page_shift_ = 0;
   int me_ = 0;
   int ranks_ = 1;
+  bool stores_ = true;  // false on a server
   FrameNumber frames_ = 0;
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;

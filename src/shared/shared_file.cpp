@@ -144,9 +144,35 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   }
   // Other nodes write to the pages of this one as soon as all have voted.
   if (what_.access.writes && mine.is_ok()) mine = guarded([&] { return store_ahead(), Status(); });
-  const Status opened = vote(call, mine.in(call));
-  if (!opened.is_ok() && safe_ != nullptr && group_->is_io_rank()) safe_->give_up();
-  return opened;
+  if (servers_ != nullptr && mine.is_ok()) mine = guarded([&] { return hand_pages(), Status(); });
+  const comm::Verdict opened =
+      vote_and_bid(call, mine.in(call), servers_ != nullptr ? servers_->bid() : comm::Vote::least_bid);
+  if (!opened.status.is_ok() && safe_ != nullptr && group_->is_io_rank()) safe_->give_up();
+  if (opened.status.is_ok() && servers_ != nullptr) servers_->conclude(opened.largest_bid, far_->requests());
+  return opened.status;
+}
+
+/// The server opens the file, which is there by now. Its pages have their size.
+void SharedFile::hand_pages() {
+  Packer more;
+  more.put(page_).put(pages_->plan().memory).put(group_->rank());
+  more.put_list(std::span(group_->nodes())).put_text(stored_path());
+  servers_->hand(node::Handed::pages, pages_->memory(), more);
+}
+
+/// Has pages stored if a server of this node waits for room. Whoever serves calls it: a call of the library,
+/// or the service thread.
+bool SharedFile::make_room_for_server() {
+  if (!storing_key_ || !pages_->is_room_wanted()) return false;
+  const auto make_room = [pages = pages_.get(), servers = servers_.get()] {
+    const bool has_stored = pages->make_room();
+    servers->ring();
+    return has_stored;
+  };
+  executor::Threads& threads = group_->threads();
+  if (threads.waiting_threads() == 0) return make_room();
+  if (threads.is_idle(*storing_key_)) threads.submit(*storing_key_, make_room);
+  return false;
 }
 
 /// Returns what the caller's node can do: the page is made smaller if the memory is small.
@@ -247,8 +273,10 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   if (mine.is_ok()) read_ahead();
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
-      far_ = std::make_unique<FarPages>(group_->service().desk(), group_->line(), epoch_, group_->threads(),
-                                        served());
+      servers_ = std::make_unique<files::NodeServers>(*group_, epoch_);
+      far_ =
+          std::make_unique<FarPages>(group_->service().desk(), exchange::Requests::place_of(group_->line()),
+                                     epoch_, group_->threads(), served());
       return Status();
     });
   }
@@ -328,12 +356,7 @@ Status SharedFile::make_or_check() {
 
 Disk SharedFile::disk() {
   Disk disk;
-  disk.load = [this](std::span<std::byte> bytes, Bytes offset) -> Status {
-    const Result<Bytes> got = file_->read(bytes, offset);
-    TR_TRY(got.status());
-    std::ranges::fill(bytes.subspan(static_cast<std::size_t>(*got)), std::byte{0});
-    return {};
-  };
+  disk.load = [this](std::span<std::byte> bytes, Bytes offset) { return load_page(*file_, bytes, offset); };
   disk.store = [this](storage::Parts parts, Bytes offset) -> Status {
     if (safe_ != nullptr) TR_TRY(safe_->keep(*file_, offset, storage::bytes_in(parts)));
     return file_->write_gathered(parts, offset);
@@ -356,6 +379,7 @@ Served SharedFile::served() {
     pages_->raise_size(offset + std::ssize(bytes));
     return pages_->write(page_of(offset), place_in_page(offset), bytes, user(waits));
   };
+  served.help = [this] { return make_room_for_server(); };
   return served;
 }
 
@@ -636,6 +660,7 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
   // ask.
   if (closes) {
+    if (servers_ != nullptr) pages_->take_over(servers_->take_back());
     far_.reset();
     if (storing_key_) group_->threads().drain(*storing_key_);  // also where the order is broken
   }

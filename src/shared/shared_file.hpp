@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "files/group.hpp"
+#include "files/node_servers.hpp"
 #include "shared/conflicts.hpp"
 #include "shared/definition.hpp"
 #include "shared/far_pages.hpp"
@@ -93,10 +94,13 @@ class SharedFile {
   [[nodiscard]] Disk disk();
   [[nodiscard]] Served served();
   [[nodiscard]] bool is_first_of_node() const { return group_->node().rank() == 0; }
-  [[nodiscard]] int server_of(Index page) const { return pages_of_ranks_->place_of_page(page).owner; }
+  [[nodiscard]] int owner_of(Index page) const { return pages_of_ranks_->place_of_page(page).owner; }
+  [[nodiscard]] int server_of(Index page) const { return servers_->asked_for(owner_of(page)); }
   [[nodiscard]] bool is_near(Index page) const {
-    return pages_of_ranks_->are_near(server_of(page), group_->rank());
+    return pages_of_ranks_->are_near(owner_of(page), group_->rank());
   }
+  void hand_pages();
+  bool make_room_for_server();
   [[nodiscard]] Index page_of(Bytes offset) const { return offset >> page_shift_; }
   [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
   [[nodiscard]] Status vote(const std::string& call, const Status& mine,
@@ -138,10 +142,11 @@ class SharedFile {
   std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file; its lock outlives what stores
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
-  std::unique_ptr<ReadAhead> ahead_;          // if the rank reads, and has the memory
-  std::unique_ptr<FarPages> far_;             // if there are several nodes
-  std::unique_ptr<Conflicts> conflicts_;      // if they are looked for
-  bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
+  std::unique_ptr<ReadAhead> ahead_;             // if the rank reads, and has the memory
+  std::unique_ptr<FarPages> far_;                // if there are several nodes
+  std::unique_ptr<files::NodeServers> servers_;  // likewise
+  std::unique_ptr<Conflicts> conflicts_;         // if they are looked for
+  bool is_new_ = false;                          // the file's name is not durable; on the I/O rank
   bool is_unsynced_ = false;                  // the node has stored what no fsync covers, as the rank knows
   std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
   Bytes position_ = 0;

@@ -3,6 +3,8 @@
 // NodePages stores pages behind the ranks that write on. A page counts as written whole when as many bytes
 // were written to it as it has: mostly nobody writes there again. Where that is wrong the page is stored
 // twice, but once at most between two flushes, and soon not at all.
+#include <algorithm>
+
 #include "base/status.hpp"
 #include "shared/node_pages.hpp"
 

@@ -95,7 +95,7 @@ void SharedProgram::run(SessionRank& rank, Hearing& hearing, int last) {
   Course course{rank, hearing, dice_of(seed_, rank.rank()), nullptr};
   int made = 0;
   const auto may_go_on = [&] { return last < 0 || made++ < last; };
-  const auto group = rank.group(all_ranks(size_.ranks));
+  const auto group = rank.group(rank.session().topology().roster().compute_transport);
   if (!hearing.collective(rank.rank(), "group", group.status())) return;
   if (!may_go_on()) return;
   Result<File> file = SharedFile::open(
@@ -260,7 +260,7 @@ void GlobalProgram::run(SessionRank& rank, Hearing& hearing, int last) {
   Course course{rank, hearing, dice_of(seed_, rank.rank()), nullptr, {}};
   int made = 0;
   const auto may_go_on = [&] { return last < 0 || made++ < last; };
-  const auto group = rank.group(all_ranks(size_.ranks));
+  const auto group = rank.group(rank.session().topology().roster().compute_transport);
   if (!hearing.collective(rank.rank(), "group", group.status())) return;
   if (!may_go_on()) return;
   auto array = shared::GlobalArray::create(*group, "create",

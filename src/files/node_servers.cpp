@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/node_servers.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::files {
+
+NodeServers::NodeServers(Group& group, std::uint64_t epoch) : group_(group), epoch_(epoch) {
+  const session::Topology& topology = group.service().session().topology();
+  const comm::Members& members = *group.line().members();
+  const exchange::NodeRanks& ranks = group.node_ranks();
+  auto answering = std::make_shared<exchange::Requests::Answering>();
+  answering->nodes = ranks.nodes();
+  std::vector<std::optional<int>> servers;
+  for (int node = 0; node < ranks.nodes(); ++node) {
+    const int first = members.transport_rank(ranks.of(node).front());
+    servers.push_back(topology.first_server_on(topology.node_of(first)));
+    if (servers.back()) ++answering->nodes_with_server;
+  }
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const int node = ranks.seat(rank).node;
+    const std::optional<int>& server = servers[static_cast<std::size_t>(node)];
+    asked_.push_back(server ? ranks.of(node).front() : rank);
+    answering->by_rank.push_back(server.value_or(members.transport_rank(rank)));
+  }
+  if (group.node().rank() == 0) server_ = servers[static_cast<std::size_t>(ranks.seat(group.rank()).node)];
+  if (answering->nodes_with_server > 0) answering_ = std::move(answering);
+}
+
+NodeServers::~NodeServers() {
+  if (handed_) group_.service().session().giver().abandon(*handed_);
+}
+
+/// A server knows the group by what is packed first, whatever the kind of memory.
+Packer NodeServers::description() const {
+  const comm::Members& members = *group_.line().members();
+  std::vector<int> transport_ranks;
+  for (int rank = 0; rank < group_.size(); ++rank) transport_ranks.push_back(members.transport_rank(rank));
+  Packer out;
+  out.put(group_.line().number()).put(epoch_).put_list(std::span<const int>(transport_ranks));
+  return out;
+}
+
+void NodeServers::hand(node::Handed kind, const node::NodeMemory& memory, const Packer& more) {
+  if (!server_) return;
+  session::Session& session = group_.service().session();
+  Packer out = description();
+  out.put_bytes(more.bytes());
+  const Result<std::uint64_t> handed = session.giver().hand(*server_, kind, memory, out.take());
+  if (handed.is_ok()) {
+    handed_ = *handed;
+    return;
+  }
+  has_failed_ = true;
+  log(LogLevel::warn,
+      cat("server rank ", *server_, " on ", session.topology().host(),
+          " cannot answer other nodes for its compute ranks (", handed.status().text(),
+          "): all compute ranks answer themselves, in calls of this library, or by a service thread if MPI "
+          "provides MPI_THREAD_MULTIPLE"));
+}
+
+void NodeServers::conclude(std::int64_t largest_bid, exchange::Requests& requests) {
+  do_answer_ = answering_ != nullptr && largest_bid <= 0;
+  if (!do_answer_) (void)take_back();
+  requests.send_to(do_answer_ ? answering_ : nullptr);
+  requests.say_how();
+}
+
+void NodeServers::ring() const {
+  node::NodeBells* const bells = group_.service().session().memory().bells();
+  if (bells != nullptr) bells->reader[0].ring();  // the first server of a node is its reader 0
+}
+
+Bytes NodeServers::take_back() {
+  if (!handed_) return 0;
+  const ByteVector told = group_.service().session().giver().take_back(*std::exchange(handed_, {}));
+  return Unpacker(told).get<Bytes>();
+}
+
+}  // namespace tailrace::files

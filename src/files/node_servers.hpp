@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "exchange/requests.hpp"
+#include "files/group.hpp"
+#include "node/handed_memory.hpp"
+
+namespace tailrace::files {
+
+/// The servers of a group's nodes, which answer other nodes for the ranks of theirs: the first server of each
+/// node. The first rank of the group on each node hands it the memory of one shared file or global array.
+/// If one server cannot take it, all ranks answer themselves. All functions are local.
+class NodeServers {
+ public:
+  /// `group` must outlive it. `epoch` is the file's or array's number in the group.
+  NodeServers(Group& group, std::uint64_t epoch);
+  /// Tells this rank's server to let go of the memory, and waits for nothing.
+  ~NodeServers();
+  NodeServers(const NodeServers&) = delete;
+  NodeServers& operator=(const NodeServers&) = delete;
+
+  /// Returns the rank that is asked for what belongs to `rank`, a rank of another node: the first rank of a
+  /// node with a server stands for its server, also where the ranks answer themselves.
+  [[nodiscard]] int asked_for(int rank) const { return asked_[static_cast<std::size_t>(rank)]; }
+  /// On the first rank of a node with a server: hands it the memory, and waits until it answers for it; the
+  /// ranks agree afterwards. On all others it does nothing. Logs the reason if the server cannot. `more` is
+  /// what the kind of memory needs.
+  void hand(node::Handed kind, const node::NodeMemory& memory, const Packer& more);
+  /// Returns what the rank bids in the vote after hand(): 1 if its server could not take the memory.
+  [[nodiscard]] std::int64_t bid() const { return has_failed_ ? 1 : 0; }
+  /// After that vote: has `requests` go to the servers, or takes the memory back if a server has failed.
+  void conclude(std::int64_t largest_bid, exchange::Requests& requests);
+  /// Returns true, on every rank, if the servers answer.
+  [[nodiscard]] bool do_answer() const { return do_answer_; }
+  /// Wakes the server of this node, if there is one. Any thread.
+  void ring() const;
+  /// Waits until this rank's server, if it has the memory, has let go of it. Returns the bytes of the node's
+  /// budget that it has drawn for it: they are free now.
+  Bytes take_back();
+
+ private:
+  [[nodiscard]] Packer description() const;
+
+  Group& group_;
+  const std::uint64_t epoch_;
+  std::vector<int> asked_;     // by rank
+  std::optional<int> server_;  // to which this rank hands the memory, in the transport
+  std::shared_ptr<const exchange::Requests::Answering> answering_;
+  std::optional<std::uint64_t> handed_;
+  bool has_failed_ = false;
+  bool do_answer_ = false;
+};
+
+}  // namespace tailrace::files

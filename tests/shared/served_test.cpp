@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// With I/O servers, ranks of other nodes are answered while this one is inside MPI, without
+// MPI_THREAD_MULTIPLE: the server of its node does it. On one node nobody has to be answered, and the cases
+// pass all the same.
+#include <algorithm>
+#include <vector>
+
+#include "files/fixture.hpp"
+#include "support/captured_stderr.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+constexpr tr_index page = 4096;
+constexpr tr_index elements = 20'000;
+constexpr const char* servers = "servers=node:1 log=info ";
+
+void ok(int code, const char* what) {
+  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
+}
+
+bool are_several_nodes() {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(state().comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int ranks = 0;
+  MPI_Comm_size(node, &ranks);
+  MPI_Comm_free(&node);
+  return any_rank(ranks < size());
+}
+
+std::string bytes_at(tr_index offset, tr_index count, int round) {
+  std::string bytes(static_cast<std::size_t>(count), '\0');
+  for (tr_index i = 0; i < count; ++i)
+    bytes[static_cast<std::size_t>(i)] = static_cast<char>((offset + i) * 31 / 7 + round);
+  return bytes;
+}
+
+/// A file and an array of the compute ranks.
+class Job {
+ public:
+  Job(MPI_Comm compute, const std::string& path, tr_index pages_of_rank, const char* mode = "w+",
+      const std::string& options = "page=4KiB")
+      : compute_(compute) {
+    MPI_Comm_rank(compute, &me);
+    MPI_Comm_size(compute, &ranks);
+    bytes = ranks * pages_of_rank * page;
+    ok(tr_shared_open(path.c_str(), mode, options.c_str(), &file), "open");
+    ok(tr_global_create(TR_I64, elements, "page=4KiB", &array), "create");
+  }
+  void write(int round) const {
+    for (tr_index at = me * page / 2; at < bytes; at += ranks * page / 2)
+      ok(tr_shared_pwrite(file, bytes_at(at, page / 2, round).data(), page / 2, at), "write");
+  }
+  void sync() const {
+    ok(tr_shared_sync(file), "sync");
+    ok(tr_global_sync(array), "sync");
+  }
+  void check(int round) const {
+    std::string got(static_cast<std::size_t>(bytes), '?');
+    tr_index count = 0;
+    ok(tr_shared_pread(file, got.data(), bytes, 0, &count), "read");
+    CHECK(got == bytes_at(0, bytes, round));
+  }
+  void add() const {
+    std::vector<tr_index> all(elements);
+    for (tr_index i = 0; i < elements; ++i) all[static_cast<std::size_t>(i)] = i;
+    const std::vector<std::int64_t> ones(elements, 1);
+    ok(tr_global_accumulate(array, elements, all.data(), ones.data(), TR_LOCKED), "add");
+  }
+  void check_sums(std::int64_t times) const {
+    std::vector<std::int64_t> sums(elements, -1);
+    ok(tr_global_read(array, 0, elements, sums.data()), "gather");
+    CHECK(sums == std::vector<std::int64_t>(elements, times));
+  }
+  void barrier() const { MPI_Barrier(compute_); }
+  void close() {
+    ok(tr_shared_close(&file), "close");
+    ok(tr_global_free(&array), "free");
+  }
+
+  tr_shared* file = nullptr;
+  tr_global* array = nullptr;
+  tr_index bytes = 0;
+  int me = 0;
+  int ranks = 1;
+
+ private:
+  MPI_Comm compute_;
+};
+
+/// Runs `program` on the compute ranks, and returns what was logged.
+template <typename Program>
+std::string with_servers(const std::string& name, const std::string& options, const Program& program) {
+  const std::string directory = fresh_directory(name);
+  CapturedStderr captured;
+  {
+    const Session session(servers + options);
+    if (session.compute() != MPI_COMM_NULL) program(session.compute(), directory + "/file");
+  }
+  const std::string log = captured.text();
+  remove_directory(directory);
+  return log;
+}
+
+/// Every rank in turn uses the pages and elements of all, and the others wait for it in MPI.
+void use_them_in_turn(MPI_Comm compute, const std::string& path) {
+  Job job(compute, path, 8);
+  for (int reader = 0; reader < job.ranks; ++reader) {
+    job.write(reader);
+    job.sync();
+    if (job.me == reader) {
+      job.check(reader);
+      job.check_sums(reader);
+      job.add();
+      job.check_sums(reader + 1);
+      tr_index end = 0;
+      ok(tr_shared_size(job.file, &end), "size");
+      CHECK_EQ(end, job.bytes + 3 * reader);
+      tr_index at = 0;
+      ok(tr_shared_append(job.file, "end", 3, &at), "append");
+      CHECK_EQ(at, end);
+    }
+    job.barrier();
+    job.sync();
+  }
+  job.close();
+}
+
+}  // namespace
+
+MPI_TEST(served, a_rank_in_a_barrier_keeps_no_other_node_waiting) {
+  const bool are_several = are_several_nodes();
+  const std::string log = with_servers("served", "", use_them_in_turn);
+  if (rank() == 0) CHECK_EQ(mentions(log, "progress=servers (the first server of each node)"), are_several);
+}
+
+/// The server brings pages in where others have not changed, and its ranks are in a barrier.
+MPI_TEST(served, pages_come_from_storage_while_their_rank_is_in_a_barrier) {
+  with_servers("served", "", [](MPI_Comm compute, const std::string& path) {
+    int ranks = 0;
+    MPI_Comm_size(compute, &ranks);
+    const std::string memory = "page=4KiB memory=" + std::to_string(ranks * 4 * page);
+    Job first(compute, path, 20, "w+", memory);
+    first.write(1);
+    first.close();
+    for (int reader = 0; reader < ranks; ++reader) {
+      Job job(compute, path, 20, "r+", memory);
+      if (job.me == reader) job.check(1);
+      job.barrier();
+      job.close();
+    }
+  });
+}
+
+/// All pages in memory have changed: the server needs ranks that store some, and they come to the library.
+MPI_TEST(served, pages_that_have_changed_make_room_once_their_ranks_come_to_the_library) {
+  with_servers("served", "", [](MPI_Comm compute, const std::string& path) {
+    int ranks = 0;
+    MPI_Comm_size(compute, &ranks);
+    Job job(compute, path, 30, "w+", "page=4KiB memory=" + std::to_string(ranks * 4 * page));
+    for (int round = 0; round < 3; ++round) {
+      job.write(round);
+      job.sync();
+      job.check(round);
+      job.sync();
+    }
+    job.close();
+  });
+}
+
+MPI_TEST(served, a_file_and_an_array_are_resized_while_servers_answer) {
+  with_servers("served", "", [](MPI_Comm compute, const std::string& path) {
+    for (int round = 0; round < 3; ++round) {
+      Job job(compute, path, 8);
+      job.write(1);
+      job.add();
+      job.sync();
+      ok(tr_shared_resize(job.file, page + 10), "cut");
+      ok(tr_global_resize(job.array, 10), "cut");
+      ok(tr_shared_resize(job.file, job.bytes), "extend");
+      ok(tr_global_resize(job.array, 3 * elements), "extend");
+      if (job.me == round % job.ranks) {
+        std::string got(static_cast<std::size_t>(job.bytes), '?');
+        ok(tr_shared_pread(job.file, got.data(), job.bytes, 0, nullptr), "read");
+        CHECK(got == bytes_at(0, page + 10, 1) + std::string(got.size() - page - 10, '\0'));
+        std::vector<std::int64_t> sums(3 * elements, -1);
+        ok(tr_global_read(job.array, 0, 3 * elements, sums.data()), "gather");
+        std::vector<std::int64_t> expected(3 * elements, 0);
+        std::fill_n(expected.begin(), 10, job.ranks);
+        CHECK(sums == expected);
+      }
+      job.barrier();
+      job.close();
+    }
+  });
+}
+
+/// One server cannot open the file, for which it asks its storage first: all ranks answer themselves, and
+/// nobody waits in MPI for them.
+MPI_TEST(served, where_a_server_has_no_file_the_ranks_answer_themselves) {
+  const bool are_several = are_several_nodes();
+  const std::string fault =
+      "fault='rank=" + std::to_string(size() - 1) + " nth=1 fault=eio calls=open for=good'";
+  const std::string log = with_servers("served", fault, [](MPI_Comm compute, const std::string& path) {
+    Job job(compute, path, 8);
+    for (int round = 0; round < 2; ++round) {
+      job.write(round);
+      job.sync();
+      job.check(round);
+      job.sync();
+    }
+    job.close();
+  });
+  CHECK_EQ(any_rank(mentions(log, "cannot answer other nodes for its compute ranks")), are_several);
+}
+
+/// What is left open ends in tr_finalize, and the next session begins anew.
+MPI_TEST(served, a_server_lets_go_of_what_is_left_open) {
+  for (int round = 0; round < 2; ++round) {
+    with_servers("served", "", [round](MPI_Comm compute, const std::string& path) {
+      const Job left(compute, path, 8);
+      left.write(round);
+    });
+  }
+}
+
+MPI_TEST_MAIN

@@ -81,8 +81,8 @@ struct TextFile {
 struct State {
   std::unique_ptr<session::Bootstrap> bootstrap;  // the session's; made before it and gone after it
   std::unique_ptr<session::Session> session;
-  std::unique_ptr<input::InputServer> input_server;  // on a server, as long as it serves
-  std::unique_ptr<shared::PageServer> page_server;   // on a server, as long as it serves
+  std::unique_ptr<input::InputServer> input_server;  // these two on a server, as long as it serves
+  std::unique_ptr<shared::PageServer> page_server;
   // Each list has the open handles in the order of creation. The lists of all ranks are equal, except those
   // of files: groups of ranks open files by themselves.
   std::vector<tr_stream*> streams;

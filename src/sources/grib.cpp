@@ -145,7 +145,8 @@ class GribSource final : public Source {
 
   Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const override {
-    const auto [offset, length, number, unused] = place;
+    const Bytes offset = place[0], length = place[1];
+    const std::int64_t number = place[2];
     Result<Index> missing = guarded([&]() -> Result<Index> {
       if (offset < 0 || length < 0 || offset > size_ - length)
         return Status(Code::corrupt, cat("GRIB message at byte ", offset, ": expected ",

@@ -67,7 +67,8 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
     opening.is_settled = storage::shows_changes(*identity);
   }
   Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read);
-  if (file.status().error_number() == EISDIR) {
+  // Targets that take stores for files have no file for a store of another program: Code::state.
+  if (file.status().error_number() == EISDIR || file.status().code() == Code::state) {
     TR_TRY(find_index_of(opening));
     return opening;
   }

@@ -159,6 +159,9 @@ TEST(ZarrStores, AreReadThroughEachCodec) {
     const auto source = opened_store(store.target(), store.path());
     ASSERT_NE(source, nullptr);
     expect_array(*source);
+    const auto among_stores = opened_store(stores::with_stores(store.target()), store.path());
+    ASSERT_NE(among_stores, nullptr);
+    expect_array(*among_stores);
     // A chunk that was never written holds the fill value.
     ASSERT_TRUE(store.target()->remove(store.path() + "/data/c/1/1").is_ok());
     expect_array(*source, true);

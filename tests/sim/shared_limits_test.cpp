@@ -208,10 +208,13 @@ TEST(sim_shared_limits, a_file_is_cut_where_clients_know_old_sizes_and_send_late
       const std::string page(4096, 'x');
       for (Bytes i = 1; rank.rank() == 1 && i < 40; i += 2) EXPECT_TRUE(put(**file, page, i * 4096).is_ok());
       EXPECT_TRUE((*file)->resize(5000).is_ok());
+      EXPECT_TRUE((*file)->resize(9 * 4096).is_ok());  // what was cut off must not come back
       EXPECT_TRUE((*file)->close().is_ok());
     });
     EXPECT_EQ(stuck, Texts());
-    EXPECT_EQ(std::ssize(read_file(*disk, "data")), 5000);
+    const ByteVector found = read_file(*disk, "data");
+    EXPECT_EQ(std::ssize(found), 9 * 4096);
+    EXPECT_EQ(std::count(found.begin(), found.end(), std::byte{'x'}), 5000 - 4096);
   }
 }
 

@@ -14,7 +14,7 @@
 
 // An input of a few kB that makes the reader ask for this much memory has fooled it. The sanitizer tells, if
 // there is one.
-extern "C" const char* __asan_default_options();
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=64"; }
 
 namespace tailrace::fuzz {

@@ -128,6 +128,51 @@ TEST(Netcdf4Files, HaveTypesGroupsAndTextsOfTheirOwn) {
   EXPECT_EQ(all_of(*source, records_of(*source, "s").at(0)).values, (Values{1, absent, 65535}));
 }
 
+// Names in attributes are looked for in the group of the variable first, and then in those around it.
+TEST(Netcdf4Files, HaveNamesInAttributesOfTheirGroup) {
+  Writer file(NC_NETCDF4);
+  const int two = file.dimension("bnds", 2);
+  int group = 0, inner = 0, time = 0, times = 0, bounds = 0, height = 0, mean = 0;
+  const int x = file.axis("x", {1, 2, 3}, {{"axis", "X"}});
+  const int outer = file.variable("height", NC_DOUBLE, {});
+  file.text(outer, "units", "m");
+  file.text(outer, "standard_name", "height");
+  file.put(outer, {10});
+  nc_file::check(nc_def_grp(file.id(), "forecast", &group), "group");
+  nc_file::check(nc_def_grp(group, "surface", &inner), "group");
+  nc_file::check(nc_def_dim(group, "time", 1, &time), "time");
+  const int interval[] = {time, two}, shape[] = {time, x};
+  nc_file::check(nc_def_var(group, "time", NC_DOUBLE, 1, &time, &times), "time");
+  nc_file::check(nc_def_var(group, "time_bnds", NC_DOUBLE, 2, interval, &bounds), "bounds");
+  nc_file::check(nc_def_var(group, "height", NC_DOUBLE, 0, nullptr, &height), "height");
+  nc_file::check(nc_def_var(inner, "mean", NC_FLOAT, 2, shape, &mean), "mean");
+  const auto text = [](int of, int variable, const char* name, const std::string& value) {
+    nc_file::check(nc_put_att_text(of, variable, name, value.size(), value.c_str()), name);
+  };
+  text(group, times, "units", "hours since 2026-03-01");
+  text(group, times, "bounds", "time_bnds");
+  text(group, height, "units", "m");
+  text(group, height, "standard_name", "height");
+  text(inner, mean, "cell_methods", "time: mean");
+  text(inner, mean, "coordinates", "height");
+  nc_enddef(file.id());
+  const double middle = 12, ends[] = {0, 24}, two_metres = 2;
+  const float values[] = {5, 6, 7};
+  nc_file::check(nc_put_var_double(group, times, &middle), "put");
+  nc_file::check(nc_put_var_double(group, bounds, ends), "put");
+  nc_file::check(nc_put_var_double(group, height, &two_metres), "put");
+  nc_file::check(nc_put_var_float(inner, mean, values), "put");
+  const auto source = opened_nc4(file.bytes());
+  ASSERT_NE(source, nullptr);
+  ASSERT_EQ(source->inventory().records.size(), 1U) << "bounds and heights are no fields";
+  const Record& record = source->inventory().records.front();
+  EXPECT_EQ(record.field, "forecast/surface/mean");
+  EXPECT_EQ(time_text(*source, record.valid), "2026-03-02T00:00:00Z");
+  EXPECT_EQ(record.level_type, "heightAboveGround");
+  EXPECT_EQ(record.level, 2) << "that of the nearest group";
+  EXPECT_EQ(all_of(*source, record).values, (Values{5, 6, 7}));
+}
+
 // A variable with the name of its first dimension and another one is no coordinate, but has the dimensions.
 TEST(Netcdf4Files, HaveCoordinatesOfSeveralDimensions) {
   Writer file(NC_NETCDF4);

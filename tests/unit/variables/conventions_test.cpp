@@ -26,6 +26,22 @@ std::shared_ptr<const Source> source_of(Writer& file) {
 }
 Status error_of(Writer& file) { return open(target_with("a.nc", file.bytes()), "a.nc", "").status(); }
 
+// The times of an open file are those that stood there when it was looked at.
+TEST(OwnFiles, ThatAreWrittenOnAreRead) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  OwnStream own = own_stream("cdf5");
+  own.leads = {0, 3600};
+  own.committed = 2;
+  write_own(*target, "own.nc", own);
+  const Result<Opening> opening = sources::look_at(target, "own.nc");
+  ASSERT_TRUE(opening.is_ok()) << opening.status().text();
+  const OwnStream longer = own_stream("cdf5");
+  write_own(*target, "own.nc", longer);
+  const Result<Inventory> inventory = scan_classic(*opening);
+  ASSERT_TRUE(inventory.is_ok()) << inventory.status().text();
+  EXPECT_EQ(inventory->records.size(), 8U);
+}
+
 TEST(Conventions, FieldsOnAListOfPointsAreNoLevels) {
   Writer file(0);
   const int cell = file.dimension("ncells", 4);

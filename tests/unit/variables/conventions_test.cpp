@@ -200,5 +200,18 @@ TEST(Conventions, ASingleTimeIsThatOfAllFieldsOnlyIfItIsAlone) {
   }
 }
 
+TEST(Values, AreComparedWithLimitsOfTheirOwnType) {
+  Writer file(0);
+  const int x = file.axis("x", {1, 2, 3}, {{"axis", "X"}});
+  const int fraction = file.variable("fraction", NC_FLOAT, {x});
+  file.number(fraction, "valid_min", NC_DOUBLE, {-0.7});
+  file.number(fraction, "valid_max", NC_DOUBLE, {0.1});
+  file.put(fraction, {-0.7, 0.1, 0.2});
+  const auto source = source_of(file);
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(all_of(*source, source->inventory().records.at(0)).values,
+            (Values{static_cast<double>(-0.7F), static_cast<double>(0.1F), absent}));
+}
+
 }  // namespace
 }  // namespace tailrace::variables

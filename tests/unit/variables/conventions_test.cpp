@@ -213,5 +213,22 @@ TEST(Values, AreComparedWithLimitsOfTheirOwnType) {
             (Values{static_cast<double>(-0.7F), static_cast<double>(0.1F), absent}));
 }
 
+// A record with many times behind its points is read in large parts.
+TEST(ClassicFiles, WithTimesBehindTheirPointsAreReadInFewCalls) {
+  Writer file(0);
+  const int lat = file.axis("lat", sequence(16), {{"units", "degrees_north"}}),
+            lon = file.axis("lon", sequence(16), {{"units", "degrees_east"}}),
+            time = file.axis("time", sequence(1000), {{"units", "hours since 2026-03-01"}});
+  file.put(file.variable("t", NC_FLOAT, {lat, lon, time}), sequence(256000));
+  const auto memory = target_with("a.nc", file.bytes());
+  const auto counting = storage::faulty_target(memory, {.nth = 100, .calls = storage::all_calls});
+  const Result<std::shared_ptr<const Source>> source = open(counting, "a.nc", "");
+  ASSERT_TRUE(source.is_ok()) << source.status().text();
+  const PartRead read = all_of(**source, records_of(**source, "t").at(3));
+  ASSERT_TRUE(read.status.is_ok()) << read.status.text();
+  EXPECT_EQ(read.values.at(255), 255003);
+  EXPECT_FALSE(counting->fired());
+}
+
 }  // namespace
 }  // namespace tailrace::variables

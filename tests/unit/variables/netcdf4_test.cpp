@@ -262,6 +262,59 @@ TEST(Hdf5Files, WithElementsElsewhereAreRefused) {
   EXPECT_EQ(all_of(*source, source->inventory().records.front()).status.code(), Code::unsupported);
 }
 
+TEST(Hdf5Files, WithChunksOfFarMoreBytesThanTheirElementsAreRefused) {
+  const std::string path = cat(testing::TempDir(), "fat.", ::getpid(), ".h5");
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t lengths[] = {2, 3}, begin[] = {0, 0};
+  const hid_t space = H5Screate_simple(2, lengths, nullptr), list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(list, 2, lengths);
+  H5Pset_deflate(list, 1);
+  const hid_t data = H5Dcreate2(file, "data", H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  const std::vector<char> bytes(60'000);
+  EXPECT_GE(H5Dwrite_chunk(data, H5P_DEFAULT, 0, begin, bytes.size(), bytes.data()), 0);
+  H5Dclose(data);
+  H5Pclose(list);
+  H5Sclose(space);
+  H5Fclose(file);
+  const auto source = opened_nc4(storage::posix_target(), path);
+  ::unlink(path.c_str());
+  ASSERT_NE(source, nullptr);
+  const Status status = all_of(*source, source->inventory().records.front()).status;
+  EXPECT_EQ(status.code(), Code::corrupt);
+  EXPECT_NE(status.text().find("expected a chunk of at most 4"), std::string::npos) << status.text();
+}
+
+// A chunk at the edge may hold anything beyond its array.
+TEST(Netcdf4Files, WhoseDimensionGrewHaveFillValuesInArraysThatDidNot) {
+  Writer file(NC_NETCDF4);
+  const int cell = file.dimension("cell", NC_UNLIMITED);
+  const int longer = file.variable("longer", NC_INT, {cell}),
+            shorter = file.variable("shorter", NC_INT, {cell});
+  const std::size_t four = 4;
+  for (const int each : {longer, shorter})
+    nc_file::check(nc_def_var_chunking(file.id(), each, NC_CHUNKED, &four), "chunks");
+  file.put(longer, {0}, {6}, sequence(6));
+  file.put(shorter, {0}, {4}, sequence(4));
+  const std::string path = cat(testing::TempDir(), "short.", ::getpid(), ".nc");
+  const ByteVector bytes = file.bytes();
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  const hid_t opened = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t data = H5Dopen2(opened, "shorter", H5P_DEFAULT);
+  const hsize_t two = 2, begin = 0;
+  EXPECT_GE(H5Dset_extent(data, &two), 0);
+  const std::int32_t whole[] = {0, 1, 2, 3};
+  EXPECT_GE(H5Dwrite_chunk(data, H5P_DEFAULT, 0, &begin, sizeof whole, whole), 0);
+  H5Dclose(data);
+  H5Fclose(opened);
+  const auto source = opened_nc4(storage::posix_target(), path);
+  ::unlink(path.c_str());
+  ASSERT_NE(source, nullptr);
+  const PartRead read = all_of(*source, records_of(*source, "shorter").at(0));
+  EXPECT_EQ(read.values, (Values{0, 1, absent, absent, absent, absent}));
+  EXPECT_EQ(read.missing, 4);
+  EXPECT_EQ(all_of(*source, records_of(*source, "longer").at(0)).values, sequence(6));
+}
+
 TEST(Netcdf4Files, ThatAreCutOrChangedAreCorrupt) {
   const ByteVector good = sample_nc4({.chunk = {1, 1, 4, 5}, .shuffle = true, .sum = true, .deflate = 1});
   for (std::size_t size = 0; size < good.size(); size += 2003) {

@@ -160,4 +160,21 @@ int FoundContents::find(std::string_view name) const {
   return found == variables.end() ? -1 : static_cast<int>(found - variables.begin());
 }
 
+int FoundContents::find_from(const FoundVariable& by, std::string_view name) const {
+  if (name.starts_with("/")) return find(name.substr(1));
+  const std::size_t own = by.name.rfind('/');
+  for (std::string group = own == std::string::npos ? "" : by.name.substr(0, own + 1);;) {
+    const int found = find(group + std::string(name));
+    if (found >= 0 || group.empty()) return found;
+    group.pop_back();
+    const std::size_t outer = group.rfind('/');
+    group.resize(outer == std::string::npos ? 0 : outer + 1);
+  }
+}
+
+std::string_view base_name(std::string_view name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string_view::npos ? name : name.substr(slash + 1);
+}
+
 }  // namespace tailrace::cf

@@ -67,7 +67,13 @@ struct FoundContents {
 
   /// Returns the variable's number, or -1.
   [[nodiscard]] int find(std::string_view name) const;
+  /// Returns the variable that an attribute of `by` names, or -1: the one in the group of `by`, or else in
+  /// the nearest group around it. A name that begins with "/" is looked for from the root on.
+  [[nodiscard]] int find_from(const FoundVariable& by, std::string_view name) const;
 };
+
+/// Returns a variable's name without its groups.
+[[nodiscard]] std::string_view base_name(std::string_view name);
 
 /// Reads all values of a variable as they lie in the file: neither scaled nor masked.
 using ReadNumbers = std::function<Result<std::vector<double>>(std::size_t variable)>;

@@ -9,7 +9,7 @@
 
 namespace tailrace::cf {
 
-/// What the numbers of a time axis mean: "hours since 1900-01-01 00:00:00" in some calendar.
+/// The meaning of the numbers of a time axis: "hours since 1900-01-01 00:00:00" in some calendar.
 struct TimeUnits {
   double unit_seconds = 1;
   std::int64_t base = 0;  // seconds since 1970 in the calendar

@@ -129,6 +129,12 @@ Status add_limits(const FoundVariable& variable, Unpacking& how) {
   // Limits have the type of the elements, unless the writer has taken that of the values (NUG, appendix A).
   const auto is_real = [](Number type) { return type == Number::float32 || type == Number::float64; };
   how.limits_are_unpacked = how.is_scaled && is_real(limits->type) && !is_real(how.type);
+  // 0.1 as a float32 is more than 0.1 as a float64.
+  if (how.type == Number::float32) {
+    for (double* const each : {&how.least, &how.most}) {
+      if (std::abs(*each) <= std::numeric_limits<float>::max()) *each = static_cast<float>(*each);
+    }
+  }
   // Unsigned limits of a classic file are signed there, as the elements are.
   if (how.type != variable.type && limits->type == variable.type) {
     const double span = std::ldexp(1.0, static_cast<int>(8 * size_of(how.type)));

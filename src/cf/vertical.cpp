@@ -60,12 +60,12 @@ std::string own_type(const FoundVariable& coordinate) {
   const std::string type = coordinate.text("long_name"), units = coordinate.text("units");
   if (coordinate.text("axis") != "Z" || type.empty()) return "";
   if (const LevelType* const known = find_level_type(type); known != nullptr)
-    return units == known->units && coordinate.name.starts_with(known->dimension) ? type : "";
-  return units == "1" && coordinate.name.starts_with(type) ? type : "";
+    return units == known->units && base_name(coordinate.name).starts_with(known->dimension) ? type : "";
+  return units == "1" && base_name(coordinate.name).starts_with(type) ? type : "";
 }
 
 bool contains(const FoundVariable& coordinate, std::string_view word) {
-  return lower_case(coordinate.name).find(word) != std::string::npos ||
+  return lower_case(base_name(coordinate.name)).find(word) != std::string::npos ||
          lower_case(coordinate.text("long_name")).find(word) != std::string::npos;
 }
 
@@ -77,27 +77,35 @@ std::string type_of_length(const FoundVariable& coordinate, const std::string& s
     return "heightAboveSea";
   if (standard == "depth")
     return contains(coordinate, "soil") || contains(coordinate, "land") ? "depthBelowLand" : "depthBelowSea";
-  if (standard.empty() && lower_case(coordinate.name) == "height") return "heightAboveGround";
+  if (standard.empty() && lower_case(base_name(coordinate.name)) == "height") return "heightAboveGround";
   return "";
 }
 
 bool is_hybrid(const FoundVariable& coordinate, const std::string& standard) {
   constexpr std::array names{"hybrid", "model_level", "model_level_number"};
-  const std::string name = lower_case(coordinate.name), text = lower_case(coordinate.text("long_name"));
+  const std::string name = lower_case(base_name(coordinate.name)),
+                    text = lower_case(coordinate.text("long_name"));
   return standard == "atmosphere_hybrid_sigma_pressure_coordinate" || standard == "model_level_number" ||
          std::ranges::count(names, name) > 0 || text == "model_level_number";
 }
 
 }  // namespace
 
-bool is_vertical(const FoundVariable& coordinate) {
+bool tells_vertical(const FoundVariable& coordinate) {
   if (coordinate.type == Number::none) return false;
   if (lower_case(coordinate.text("axis")) == "z") return true;
   const std::string positive = lower_case(coordinate.text("positive"));
   if (positive == "up" || positive == "down") return true;
   const std::string standard = coordinate.text("standard_name");
-  return find_unit(pressure_units, coordinate.text("units")) != nullptr || is_hybrid(coordinate, standard) ||
-         standard == "air_potential_temperature" || !type_of_length(coordinate, standard).empty();
+  return standard == "air_pressure" || standard == "air_potential_temperature" ||
+         is_hybrid(coordinate, standard) ||
+         (!standard.empty() && !type_of_length(coordinate, standard).empty());
+}
+
+bool is_vertical(const FoundVariable& coordinate) {
+  if (coordinate.type == Number::none) return false;
+  return tells_vertical(coordinate) || find_unit(pressure_units, coordinate.text("units")) != nullptr ||
+         !type_of_length(coordinate, coordinate.text("standard_name")).empty();
 }
 
 bool is_horizontal(const FoundVariable& coordinate) {

@@ -17,6 +17,9 @@ struct FoundLevels {
 /// Returns true if the variable is the coordinate of a vertical axis, or of a single level: by its attributes
 /// axis, positive and standard_name, or by units of pressure.
 [[nodiscard]] bool is_vertical(const FoundVariable& coordinate);
+/// Returns true if attributes that fields of a single level lack say so: axis, positive, or the standard_name
+/// of a level.
+[[nodiscard]] bool tells_vertical(const FoundVariable& coordinate);
 /// Returns true if the variable is the coordinate of a horizontal direction.
 [[nodiscard]] bool is_horizontal(const FoundVariable& coordinate);
 /// Returns the levels of a vertical coordinate with these values: pressures in hPa, heights and depths in

@@ -21,7 +21,7 @@ Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head);
 /// `own`.
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
 
-/// What the records of a field are in a file of ours, finished or not.
+/// The form of a field's records in a file of ours, finished or not.
 struct RecordsOfField {
   RecordShape record;
   ElementType type = ElementType::f32;

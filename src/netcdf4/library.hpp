@@ -10,7 +10,7 @@
 #include "base/status.hpp"
 #include "base/text.hpp"
 
-// What all uses of the HDF5 library share.
+// The mutex, handles and errors that all uses of the HDF5 library share.
 namespace tailrace::netcdf4 {
 
 /// A caller of the library holds this mutex. The library has one lock at best, and none in some builds.

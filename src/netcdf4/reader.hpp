@@ -14,7 +14,7 @@
 // driver of ours; elements are read without it.
 namespace tailrace::netcdf4 {
 
-/// What a writer has done to each chunk, the first thing first.
+/// One change that a writer has made to each chunk; the first one comes first.
 struct Filter {
   int id = 0;  // as registered with The HDF Group
   std::string name;
@@ -50,14 +50,15 @@ struct StoredChunk {
 /// lock.
 class Reader {
  public:
-  /// Reads the metadata of a file of `size` bytes. Code::corrupt with the library's words if it contradicts
-  /// itself, an error of `read` as it is.
+  /// Local. Blocks until storage has given the metadata of a file of `size` bytes. Code::corrupt with the
+  /// library's words if it contradicts itself, an error of `read` as it is.
   static Result<std::shared_ptr<Reader>> open(codec::ReadBytes read, Bytes size);
   virtual ~Reader() = default;
 
   [[nodiscard]] const cf::FoundContents& contents() const { return contents_; }
   [[nodiscard]] const std::vector<Dataset>& datasets() const { return datasets_; }
-  /// Finds the chunk with this first element. Nothing if it was never written.
+  /// Local. Finds the chunk with this first element, and blocks until storage has given the pages of the
+  /// chunks' index. Nothing if it was never written.
   virtual Result<std::optional<StoredChunk>> chunk_at(std::size_t variable,
                                                       std::span<const Index> begin) const = 0;
 

@@ -74,16 +74,17 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   }
   TR_TRY(file.status());
   opening.file = std::move(*file);
-  const Result<Bytes> size = opening.file->size();
-  TR_TRY(size.status());
-  opening.size = *size;
   opening.head.resize(head_bytes);
   const Result<Bytes> got = opening.file->read(opening.head, 0);
   if (!got.is_ok() && got.status().error_number() != EISDIR) return got.status();
   opening.head.resize(static_cast<std::size_t>(got.is_ok() ? *got : 0));
-  if (!got.is_ok()) {
+  if (got.is_ok()) {
+    // Behind the first bytes: a file that grows has all that they tell.
+    const Result<Bytes> size = opening.file->size();
+    TR_TRY(size.status());
+    opening.size = *size;
+  } else {
     opening.file = nullptr;
-    opening.size = 0;
   }
   TR_TRY(find_index_of(opening));
   return opening;

@@ -30,9 +30,11 @@ CfAxes::CfAxes(const cf::FoundContents& contents, const cf::ReadNumbers& read)
       roles_(contents.dimensions.size(), Role::unknown),
       coordinates_(contents.dimensions.size(), -1),
       auxiliary_(contents.variables.size(), false) {
-  mark_roles();
+  mark_named();
+  mark_others(true);
   mark_auxiliary();
   mark_plane();
+  mark_others(false);
 }
 
 bool CfAxes::has_time_units(std::size_t variable) const {
@@ -43,11 +45,32 @@ bool CfAxes::is_reference(std::size_t variable) const {
   return has_time_units(variable) && at(variable).text("standard_name") == "forecast_reference_time";
 }
 
+bool CfAxes::tells_time(std::size_t variable) const {
+  return lower_case(at(variable).text("axis")) == "t" || at(variable).text("standard_name") == "time";
+}
+
+Status CfAxes::check_no_times(int dimension) const {
+  const int coordinate = this->coordinate(dimension);
+  if (coordinate < 0 || role(dimension) != Role::unknown) return {};
+  const auto variable = static_cast<std::size_t>(coordinate);
+  const cf::FoundVariable& of = at(variable);
+  if (tells_time(variable) && !has_time_units(variable))
+    return {Code::format,
+            cat("variable '", of.name, "' is a time axis with the units \"", of.text("units"),
+                "\": expected a unit of time since a date, as \"hours since 1900-01-01 00:00\"; `cdo -r copy "
+                "IN OUT` writes such a file")};
+  const bool counts_runs = is_reference(variable) || of.text("standard_name") == "forecast_period";
+  if (!counts_runs || contents_.dimensions[static_cast<std::size_t>(dimension)].length == 1) return {};
+  return {Code::format, cat("variable '", of.name, "' holds a ", of.text("standard_name"),
+                            ", which does not tell alone when a field is valid: expected a time for each of "
+                            "its elements; write each base time to a file of its own")};
+}
+
 bool CfAxes::is_member(std::size_t variable) const {
   constexpr std::array names{"realization", "member", "ensemble", "ensemble_member", "number"};
   return at(variable).type != cf::Number::none &&
          (at(variable).text("standard_name") == "realization" ||
-          std::ranges::count(names, lower_case(at(variable).name)) > 0);
+          std::ranges::count(names, lower_case(cf::base_name(at(variable).name))) > 0);
 }
 
 Role CfAxes::role_of(std::size_t coordinate) const {
@@ -57,22 +80,36 @@ Role CfAxes::role_of(std::size_t coordinate) const {
   return is_member(coordinate) ? Role::member : Role::unknown;
 }
 
-/// The variable of a dimension's name counts first. Some writers give a dimension its numbers in a variable
-/// of another name.
-void CfAxes::mark_roles() {
-  for (const bool named : {true, false}) {
-    for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
-      const cf::FoundVariable& each = at(i);
-      if (each.type == cf::Number::none || each.dimensions.size() != 1) continue;
-      const auto dimension = static_cast<std::size_t>(each.dimensions.front());
-      if ((each.name == contents_.dimensions[dimension].name) != named) continue;
-      const Role role = role_of(i);
-      const bool tells = role == Role::time || role == Role::level;
-      if (coordinates_[dimension] >= 0 || (!named && !tells)) continue;
-      if (!named && roles_[dimension] != Role::unknown) continue;
-      coordinates_[dimension] = static_cast<int>(i);
-      roles_[dimension] = role;
-    }
+/// The variable of a dimension's name counts first.
+void CfAxes::mark_named() {
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+    const cf::FoundVariable& each = at(i);
+    if (each.type == cf::Number::none || each.dimensions.size() != 1) continue;
+    const auto dimension = static_cast<std::size_t>(each.dimensions.front());
+    if (each.name != contents_.dimensions[dimension].name || coordinates_[dimension] >= 0) continue;
+    coordinates_[dimension] = static_cast<int>(i);
+    roles_[dimension] = role_of(i);
+  }
+}
+
+/// Some writers give a dimension its numbers in a variable of another name. Fields along a list of points
+/// look the same: units of pressure do not make them levels. Times that say so count more than the points,
+/// and the points more than all else.
+void CfAxes::mark_others(bool surely_times) {
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+    const cf::FoundVariable& each = at(i);
+    if (each.type == cf::Number::none || each.dimensions.size() != 1) continue;
+    const auto dimension = static_cast<std::size_t>(each.dimensions.front());
+    const Role role = role_of(i);
+    // A coordinate that says nothing, like the hours since a base time, gives way to times.
+    if (roles_[dimension] != Role::unknown) continue;
+    if (role == Role::time ? surely_times && !tells_time(i)
+                           : surely_times || role != Role::level || coordinates_[dimension] >= 0 ||
+                                 !cf::tells_vertical(each))
+      continue;
+    coordinates_[dimension] = static_cast<int>(i);
+    roles_[dimension] = role;
+    auxiliary_[i] = true;
   }
 }
 
@@ -84,7 +121,7 @@ void CfAxes::mark_auxiliary() {
     for (const std::string_view attribute : {"bounds", "climatology", "coordinates", "grid_mapping"}) {
       const bool is_bounds = attribute == "bounds" || attribute == "climatology";
       for (const std::string& name : words_in(variable.text(attribute))) {
-        const int named = contents_.find(name);
+        const int named = contents_.find_from(variable, name);
         if (named < 0) continue;
         auxiliary_[static_cast<std::size_t>(named)] = true;
         const std::vector<int>& dimensions = at(static_cast<std::size_t>(named)).dimensions;
@@ -122,27 +159,36 @@ std::vector<std::size_t> CfAxes::scalars_of(const cf::FoundVariable& field) cons
   };
   std::vector<std::size_t> scalars;
   for (const std::string& name : words_in(field.text("coordinates"))) {
-    const int named = contents_.find(name);
+    const int named = contents_.find_from(field, name);
     if (named >= 0 && is_scalar(static_cast<std::size_t>(named)))
       scalars.push_back(static_cast<std::size_t>(named));
   }
-  // Few writers name a single time with each field.
-  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
-    if (has_time_units(i) && at(i).dimensions.empty() && std::ranges::count(scalars, i) == 0)
-      scalars.push_back(i);
+  // Few writers name a single time with each field. Several of them leave open which one is meant.
+  for (const bool reference : {true, false}) {
+    std::vector<std::size_t> single;
+    for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+      if (has_time_units(i) && is_reference(i) == reference && at(i).dimensions.empty()) single.push_back(i);
+    }
+    const bool is_told = single.size() == 1 && (reference || time_dimension() < 0);
+    if (is_told && std::ranges::count(scalars, single.front()) == 0) scalars.push_back(single.front());
   }
   return scalars;
 }
 
-Result<std::vector<double>> CfAxes::numbers(std::size_t variable) const {
-  Result<std::vector<double>> read = read_(variable);
-  TR_TRY(read.status().in(cat("variable '", at(variable).name, "'")));
-  const Result<cf::Unpacking> how = cf::unpacking_of(at(variable), false);
+Result<std::vector<double>> scaled_numbers(const cf::FoundVariable& variable, std::size_t number,
+                                           const cf::ReadNumbers& read) {
+  Result<std::vector<double>> numbers = read(number);
+  TR_TRY(numbers.status().in(cat("variable '", variable.name, "'")));
+  const Result<cf::Unpacking> how = cf::unpacking_of(variable, false);
   TR_TRY(how.status());
   if (how->is_scaled) {
-    for (double& each : *read) each = each * how->scale + how->offset;
+    for (double& each : *numbers) each = each * how->scale + how->offset;
   }
-  return read;
+  return numbers;
+}
+
+Result<std::vector<double>> CfAxes::numbers(std::size_t variable) const {
+  return scaled_numbers(at(variable), variable, read_);
 }
 
 Result<std::vector<std::int64_t>> CfAxes::times(std::size_t variable, bool ends) {
@@ -157,7 +203,7 @@ Result<std::vector<std::int64_t>> CfAxes::times(std::size_t variable, bool ends)
   calendar_ = units->calendar;
   Result<std::vector<double>> read = numbers(variable);
   TR_TRY(read.status());
-  const int bounds = ends ? contents_.find(at(variable).text("bounds")) : -1;
+  const int bounds = ends ? contents_.find_from(at(variable), at(variable).text("bounds")) : -1;
   if (bounds >= 0) {
     const Result<std::vector<double>> pairs = numbers(static_cast<std::size_t>(bounds));
     TR_TRY(pairs.status());

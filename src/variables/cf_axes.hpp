@@ -12,8 +12,12 @@
 
 namespace tailrace::variables {
 
-/// What a dimension of a file with CF metadata counts.
+/// The meaning of a dimension of a file with CF metadata.
 enum class Role { unknown, time, level, member, horizontal, corner /* bounds of cells and intervals */ };
+
+/// Returns all numbers of a variable, with its scale and offset.
+Result<std::vector<double>> scaled_numbers(const cf::FoundVariable& variable, std::size_t number,
+                                           const cf::ReadNumbers& read);
 
 /// The dimensions and coordinates of a file of any writer, by the CF conventions and by what else is usual
 /// (docs/input-formats.md).
@@ -31,7 +35,8 @@ class CfAxes {
   /// Returns the first dimension of times, or -1.
   [[nodiscard]] int time_dimension() const;
 
-  /// Returns the variables without dimensions that belong to a field: those that it names as coordinates.
+  /// Returns the variables without dimensions that belong to a field: those that it names as coordinates, and
+  /// the only time of a file.
   [[nodiscard]] std::vector<std::size_t> scalars_of(const cf::FoundVariable& field) const;
   /// Returns all numbers of a variable, with its scale and offset.
   Result<std::vector<double>> numbers(std::size_t variable) const;
@@ -39,15 +44,20 @@ class CfAxes {
   /// if it has bounds. The times of a file have one calendar; another one is Code::format.
   Result<std::vector<std::int64_t>> times(std::size_t variable, bool ends);
   [[nodiscard]] bool has_time_units(std::size_t variable) const;
+  /// Returns Code::format if the coordinate says that the dimension counts times, in a way that is not read.
+  [[nodiscard]] Status check_no_times(int dimension) const;
   [[nodiscard]] bool is_reference(std::size_t variable) const;
   [[nodiscard]] bool is_member(std::size_t variable) const;
   [[nodiscard]] std::optional<Calendar> calendar() const { return calendar_; }
 
  private:
+  void mark_named();
+  void mark_others(bool surely_times);
   void mark_auxiliary();
-  void mark_roles();
   void mark_plane();
   [[nodiscard]] Role role_of(std::size_t coordinate) const;
+  /// Returns true if the variable says that it holds times, whatever its units are.
+  [[nodiscard]] bool tells_time(std::size_t variable) const;
   [[nodiscard]] const cf::FoundVariable& at(std::size_t variable) const {
     return contents_.variables[variable];
   }

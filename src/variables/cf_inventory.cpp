@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "base/text.hpp"
@@ -24,7 +25,7 @@ class CfReader {
   Result<CfInventory> take();
 
  private:
-  /// What the records of one field share, and along what they differ.
+  /// All that the records of one field share, and along which dimensions they differ.
   struct Span {
     Times valid;
     Index steps = 1;  // of the field; `valid` may have more for a field that is the same at all times
@@ -36,7 +37,8 @@ class CfReader {
 
   Status add(std::size_t variable);
   Result<bool> assign(const cf::FoundVariable& variable, CfField& field) const;
-  void choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable, CfField& field) const;
+  Status choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable, CfField& field) const;
+  [[nodiscard]] bool is_statistic(const cf::FoundVariable& field, std::size_t time) const;
   Result<Span> span_of(const cf::FoundVariable& variable, const CfField& field);
   Status add_scalars(const cf::FoundVariable& variable, const CfField& field, Span& span);
   Status add_levels(const cf::FoundVariable& variable, const CfField& field, Span& span);
@@ -57,14 +59,31 @@ class CfReader {
   CfAxes axes_;
   CfInventory found_;
   std::map<std::pair<std::size_t, bool>, Times> times_;
-  std::map<std::pair<std::vector<int>, std::string>, int> grids_;  // by dimensions and mapping
+  std::map<std::pair<std::vector<int>, int>, int> grids_;  // by dimensions and mapping
 };
 
-/// Returns true if the field stands for an interval of time, not for a moment.
-bool is_statistic(const cf::FoundVariable& field) {
-  const std::string methods = field.text("cell_methods");
-  const std::size_t time = methods.find("time:");
-  return time != std::string::npos && methods.compare(time, 11, "time: point") != 0;
+/// Returns true if the field stands for an interval of these times, not for a moment. Its cell_methods name
+/// dimensions, coordinates or standard names: "time1: mean (interval: 1 hour) lat: lon: point".
+bool CfReader::is_statistic(const cf::FoundVariable& field, std::size_t time) const {
+  std::vector<std::string_view> names{"time", cf::base_name(at(time).name)};
+  for (const int each : at(time).dimensions)
+    names.push_back(cf::base_name(contents_.dimensions[static_cast<std::size_t>(each)].name));
+  std::istringstream in(field.text("cell_methods"));
+  bool is_named = false;
+  int depth = 0;
+  for (std::string word; in >> word;) {
+    const bool is_comment = depth > 0 || word.starts_with("(");
+    depth += static_cast<int>(std::ranges::count(word, '(') - std::ranges::count(word, ')'));
+    if (is_comment) continue;
+    if (word.back() == ':') {
+      word.pop_back();
+      is_named = is_named || std::ranges::count(names, word) > 0;
+      continue;
+    }
+    if (is_named && word != "point") return true;
+    is_named = false;
+  }
+  return false;
 }
 
 /// Sorts the dimensions of a variable by what they count. Returns false if it is no field: it has no points.
@@ -103,15 +122,17 @@ Result<bool> CfReader::assign(const cf::FoundVariable& variable, CfField& field)
                   .name));
     *taken = i;
   }
-  choose_levels(rest, variable, field);
+  TR_TRY(choose_levels(rest, variable, field).in(cat("variable '", variable.name, "'")));
   field.plane = std::move(rest);
   return !field.plane.empty();
 }
 
 /// A dimension without coordinate before those of the plane counts levels. Without coordinates at all, the
 /// plane has the last two dimensions.
-void CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable,
-                             CfField& field) const {
+Status CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable,
+                               CfField& field) const {
+  for (const int each : rest)
+    TR_TRY(axes_.check_no_times(variable.dimensions[static_cast<std::size_t>(each)]));
   const auto role = [&](int position) {
     return axes_.role(variable.dimensions[static_cast<std::size_t>(position)]);
   };
@@ -126,15 +147,16 @@ void CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& va
     else
       ++i;
   }
-  if (field.level >= 0) return;
+  if (field.level >= 0) return {};
   const auto unknown = std::ranges::find_if(rest, may_go);
-  if (unknown == rest.end()) return;
+  if (unknown == rest.end()) return {};
   field.level = *unknown;
   rest.erase(unknown);
+  return {};
 }
 
 Result<const Times*> CfReader::times(std::size_t variable, bool ends) {
-  const std::pair key(variable, ends && contents_.find(at(variable).text("bounds")) >= 0);
+  const std::pair key(variable, ends && contents_.find_from(at(variable), at(variable).text("bounds")) >= 0);
   const auto known = times_.find(key);
   if (known != times_.end()) return &known->second;
   Result<Times> read = axes_.times(variable, ends);
@@ -161,7 +183,7 @@ Status CfReader::add_scalars(const cf::FoundVariable& variable, const CfField& f
     if (axes_.has_time_units(each)) {
       const bool is_reference = axes_.is_reference(each);
       if (!is_reference && (field.time >= 0 || !span.valid.empty())) continue;
-      const Result<const Times*> read = times(each, !is_reference && is_statistic(variable));
+      const Result<const Times*> read = times(each, !is_reference && is_statistic(variable, each));
       TR_TRY(read.status());
       if ((*read)->size() != 1) continue;
       if (is_reference)
@@ -210,7 +232,8 @@ Result<CfReader::Span> CfReader::span_of(const cf::FoundVariable& variable, cons
     const int dimension =
         field.time >= 0 ? variable.dimensions[static_cast<std::size_t>(field.time)] : file_times;
     const auto coordinate = static_cast<std::size_t>(axes_.coordinate(dimension));
-    const Result<const Times*> read = times(coordinate, field.time >= 0 && is_statistic(variable));
+    const Result<const Times*> read =
+        times(coordinate, field.time >= 0 && is_statistic(variable, coordinate));
     TR_TRY(read.status());
     span.valid = **read;
     if (field.time >= 0) span.steps = length(dimension);
@@ -229,8 +252,9 @@ Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& 
   std::vector<int> dimensions;
   for (const int each : field.plane)
     dimensions.push_back(variable.dimensions[static_cast<std::size_t>(each)]);
+  const int mapping = contents_.find_from(variable, variable.text("grid_mapping"));
   const auto [known, is_new] =
-      grids_.emplace(std::pair(dimensions, variable.text("grid_mapping")), static_cast<int>(grids_.size()));
+      grids_.emplace(std::pair(dimensions, mapping), static_cast<int>(grids_.size()));
   if (!is_new) return known->second;
   Grid& grid = found_.inventory.grids.emplace_back();
   for (const int each : dimensions) grid.shape.push_back(length(each));
@@ -325,7 +349,7 @@ bool are_even(const Numbers& numbers) {
 
 /// Adds where the south pole of a rotated grid lies. Returns false if the file does not tell.
 bool add_rotation(const cf::FoundContents& contents, const cf::FoundVariable& field, codec::Keys& keys) {
-  const int mapping = contents.find(field.text("grid_mapping"));
+  const int mapping = contents.find_from(field, field.text("grid_mapping"));
   if (mapping < 0) return false;
   const cf::FoundVariable& pole = contents.variables[static_cast<std::size_t>(mapping)];
   const auto number = [&](std::string_view name) {
@@ -385,9 +409,10 @@ Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::F
   };
   if (!is_rotated && !(is(rows, "latitude", "degrees_n") && is(columns, "longitude", "degrees_e")))
     return codec::Keys();
-  Result<Numbers> latitudes = read(y), longitudes = read(x);
-  TR_TRY(latitudes.status().in(rows.name));
-  TR_TRY(longitudes.status().in(columns.name));
+  const Result<Numbers> latitudes = scaled_numbers(rows, y, read),
+                        longitudes = scaled_numbers(columns, x, read);
+  TR_TRY(latitudes.status());
+  TR_TRY(longitudes.status());
   codec::Keys keys;
   if (latitudes->size() < 2 || longitudes->size() < 2) return keys;
   if (is_rotated && !add_rotation(contents, field, keys)) return keys;

@@ -39,7 +39,8 @@ inline constexpr Index most_coordinates = Index{1} << 22;
 /// The most records of a file.
 inline constexpr Index most_records = Index{1} << 24;
 
-/// Finds the records of a file. `has_default_fill`: elements that were never written hold the fill value of
+/// Local. Finds the records of a file, and blocks only in `read`, which it calls for coordinates.
+/// `has_default_fill`: elements that were never written hold the fill value of
 /// the NetCDF library. Code::format if the conventions leave open when or where a field is, or tell it in a
 /// way that is not read; Code::corrupt if the file contradicts itself.
 Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,

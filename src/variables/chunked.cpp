@@ -34,30 +34,47 @@ class ChunkWalk {
   [[nodiscard]] Index missing() const { return missing_; }
 
  private:
-  /// Stores the elements that chunk and part share.
+  [[nodiscard]] bool is_of_plane(std::size_t d) const {
+    return std::ranges::count(plane_, static_cast<int>(d)) > 0;
+  }
+  /// Stores the elements that chunk and part share. Elements of a chunk beyond the array stand for nothing.
   Status take(const DecodeChunk& decode) {
     bool inside = true;
-    for (std::size_t d = 0; d < origin_.size(); ++d) inside = inside && origin_[d] < array_.shape[d];
+    for (std::size_t d = 0; d < origin_.size(); ++d)
+      inside = inside && (is_of_plane(d) ? origin_[d] : record_[d]) < array_.shape[d];
     const Result<const std::byte*> decoded = inside ? decode(origin_) : Result<const std::byte*>(nullptr);
     TR_TRY(decoded.status());
     const std::byte* from = *decoded == nullptr ? array_.fill.data() : *decoded;
     std::vector<Bytes> strides(plane_.size(), 0);
     for (std::size_t d = 0; *decoded != nullptr && d < record_.size(); ++d) {
-      if (std::ranges::count(plane_, static_cast<int>(d)) == 0)
-        from += (record_[d] - origin_[d]) * array_.strides[d];
+      if (!is_of_plane(d)) from += (record_[d] - origin_[d]) * array_.strides[d];
     }
     std::byte* to = values_;
-    std::vector<Index> shared;
+    std::vector<Index> shared, written;
     for (std::size_t i = 0; i < plane_.size(); ++i) {
       const auto d = static_cast<std::size_t>(plane_[i]);
       const Index lower = std::max(cut_.lower[i], origin_[d]);
       shared.push_back(std::min(cut_.upper[i], origin_[d] + array_.chunk[d]) - lower);
+      written.push_back(std::min(shared.back(), array_.shape[d] - lower));
       to += (lower - cut_.lower[i]) * value_strides_[i];
       if (*decoded == nullptr) continue;
       strides[i] = array_.strides[d];
       from += (lower - origin_[d]) * strides[i];
     }
+    if (*decoded != nullptr && written != shared) return take_edge(from, strides, shared, written, to);
     missing_ += unpack_strided(how_, from, strides, shared, value_strides_, type_, to);
+    return {};
+  }
+
+  /// Stores fill values, and then the elements that the array has among them.
+  Status take_edge(const std::byte* from, std::span<const Bytes> strides, std::span<const Index> shared,
+                   std::span<const Index> written, std::byte* to) {
+    const std::vector<Bytes> none(plane_.size(), 0);
+    const Index absent = unpack_strided(how_, array_.fill.data(), none, shared, value_strides_, type_, to);
+    Index covered = 1;
+    for (const Index each : written) covered *= std::max<Index>(each, 0);
+    missing_ += absent > 0 ? absent - covered : 0;
+    if (covered > 0) missing_ += unpack_strided(how_, from, strides, written, value_strides_, type_, to);
     return {};
   }
 

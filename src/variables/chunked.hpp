@@ -26,8 +26,9 @@ using DecodeChunk = std::function<Result<const std::byte*>(std::span<const Index
 /// Returns an array whose decoded chunks have their elements in C order.
 ChunkedArray chunked_array(std::vector<Index> shape, std::vector<Index> chunk, ByteVector fill);
 
-/// Reads the part inside of `cut` of one record: it begins at `begin` in the array, and has the dimensions
-/// `plane` of it. Stores it in C order. Returns how many values are missing. Each chunk is decoded once.
+/// Local. Reads the part inside of `cut` of one record, and blocks only in `decode`: it begins at `begin` in
+/// the array, and has the dimensions `plane` of it. Stores it in C order. Returns how many values are
+/// missing. Each chunk is decoded once.
 Result<Index> read_chunked(const ChunkedArray& array, std::span<const Index> begin,
                            std::span<const int> plane, const cf::Unpacking& how, const layout::Box& cut,
                            ElementType type, std::byte* values, const DecodeChunk& decode);

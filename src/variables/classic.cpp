@@ -49,8 +49,13 @@ Result<std::vector<double>> read_numbers(storage::File& file, const cdf::ReadHea
 }
 
 Result<ClassicFile> look_into(const Opening& opening) {
+  // A stream may write on: the number of records is the one that stood there before the size was taken.
   const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) {
-    return opening.file->read(to, offset);
+    const Result<Bytes> got = opening.file->read(to, offset);
+    if (got.is_ok() && offset < std::ssize(opening.head))
+      std::copy_n(opening.head.begin() + offset, std::min(*got, std::ssize(opening.head) - offset),
+                  to.begin());
+    return got;
   };
   Result<cdf::ReadHeader> header = cdf::read_header(read, opening.size);
   TR_TRY(header.status().in(opening.path));

@@ -14,6 +14,13 @@ namespace tailrace::variables {
 
 namespace {
 
+/// Returns the most bytes that a chunk has before its filters or behind any of them.
+Bytes most_stored(const netcdf4::Dataset& of) {
+  // Bytes that do not compress become more by the tables of their blocks.
+  const Bytes chunk = of.chunk_bytes() + 8 * std::ssize(of.filters);
+  return chunk + chunk / 8 + 4096;
+}
+
 /// Elements of the variables of a file, read without the library.
 class Hdf5File {
  public:
@@ -52,6 +59,9 @@ Result<const std::byte*> Hdf5File::decode(std::size_t variable, std::span<const 
   const Result<std::optional<netcdf4::StoredChunk>> stored = reader_->chunk_at(variable, begin);
   TR_TRY(stored.status());
   if (!*stored) return nullptr;
+  if ((*stored)->size > most_stored(of))
+    return Status(Code::corrupt, cat("expected a chunk of at most ", counted(most_stored(of), "byte"),
+                                     " at byte ", (*stored)->offset, ", got ", (*stored)->size));
   // No byte of deflate stands for more than 1032: a chunk that is far larger than its bytes cannot be one.
   const Bytes most = ((*stored)->size + 64) * 1100;
   const bool is_deflated = std::ranges::any_of(of.filters, [](const auto& each) { return each.id == 1; });
@@ -142,9 +152,8 @@ Bytes Hdf5File::scratch_bound() const {
   Bytes most = most_bytes_at_once;
   for (const netcdf4::Dataset& each : reader_->datasets()) {
     if (each.kind != netcdf4::Dataset::Kind::chunked || !each.refused.is_ok()) continue;
-    // Bytes that do not compress become more by the tables of their blocks.
     const Bytes chunk = each.chunk_bytes() + 8 * std::ssize(each.filters);
-    most = std::max(most, std::min(size_, chunk + chunk / 8 + 4096) + 2 * chunk);
+    most = std::max(most, std::min(size_, most_stored(each)) + 2 * chunk);
   }
   return most;
 }

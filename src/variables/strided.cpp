@@ -105,7 +105,8 @@ class StridedReader {
     return {};
   }
 
-  static constexpr Bytes small_gap = 512;
+  // Storage moves whole pages: a call for each element of a row takes longer than the bytes between them.
+  static constexpr Bytes small_gap = 4096;
 
   storage::File& file_;
   const Strided& record_;

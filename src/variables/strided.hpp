@@ -28,9 +28,9 @@ Status check_cut(const std::vector<Index>& shape, const layout::Box& cut, Elemen
 /// Returns the bytes from the first to the last element of a box, both included.
 [[nodiscard]] Bytes span_of(const Strided& where, std::span<const Index> extents, Bytes element);
 
-/// Reads the part of a record inside `cut`, which check_cut has let pass, and stores it in C order. Elements
-/// that lie close together are read at once. Returns how many are missing. Code::corrupt if the file ends
-/// before; an error of storage is returned as it is.
+/// Local. Reads the part of a record inside `cut`, which check_cut has let pass, and stores it in C order.
+/// Blocks until storage has given it. Elements that lie close together are read at once. Returns how many are
+/// missing. Code::corrupt if the file ends before; an error of storage is returned as it is.
 Result<Index> read_strided(storage::File& file, const Strided& record, const cf::Unpacking& how,
                            const layout::Box& cut, ElementType type, std::byte* values, Scratch& scratch);
 /// Does the same with elements of the host's byte order in memory. `strides` are multiples of an element.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "variables/cf_inventory.hpp"
 #include "variables/chunked.hpp"
@@ -57,9 +58,10 @@ class ZarrStore {
   Status load();
   [[nodiscard]] const cf::FoundContents& contents() const { return contents_; }
   [[nodiscard]] const zarr::ReadArray& array(std::size_t variable) const { return arrays_[variable]; }
+  /// `is_committed`: an index tells the record, and chunks that are not there are lost.
   Result<Index> read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
                      const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
-                     Scratch& scratch) const;
+                     Scratch& scratch, bool is_committed) const;
   Result<std::vector<double>> numbers(std::size_t variable) const;
   [[nodiscard]] Bytes scratch_bound() const;
   /// Says that a dimension of times has at least so many steps: the index of a store counts before its
@@ -73,7 +75,8 @@ class ZarrStore {
   Status add_2(const std::string& name, const std::string& directory);
   Status add(Result<zarr::ReadNode> node, const std::string& directory);
   int dimension_of(const std::string& name, Index length, const std::vector<int>& taken);
-  Result<const std::byte*> decode(std::size_t variable, std::span<const Index> begin, Scratch& scratch) const;
+  Result<const std::byte*> decode(std::size_t variable, std::span<const Index> begin, Scratch& scratch,
+                                  bool is_committed) const;
   Status read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
                     Scratch& scratch, bool& is_there) const;
 
@@ -227,16 +230,20 @@ Status ZarrStore::read_chunk(storage::File& file, const zarr::ReadArray& array, 
 }
 
 Result<const std::byte*> ZarrStore::decode(std::size_t variable, std::span<const Index> begin,
-                                           Scratch& scratch) const {
+                                           Scratch& scratch, bool is_committed) const {
   const zarr::ReadArray& array = arrays_[variable];
   std::vector<Index> number;
   for (std::size_t d = 0; d < begin.size(); ++d) number.push_back(begin[d] / array.chunk[d]);
   const std::string path = cat(directories_[variable], "/", array.object(number));
   const Result<std::unique_ptr<storage::File>> file = open_object(*target_, path);
   TR_TRY(file.status());
-  if (*file == nullptr) return nullptr;
-  bool is_there = true;
-  TR_TRY(read_chunk(**file, array, begin, scratch, is_there).in(path));
+  bool is_there = *file != nullptr;
+  if (is_there) TR_TRY(read_chunk(**file, array, begin, scratch, is_there).in(path));
+  if (!is_there && is_committed)
+    return Status(Code::corrupt,
+                  cat(path, ": expected a chunk of a record that the store's index tells, got ",
+                      *file == nullptr ? "no such object" : "an object without it",
+                      "; it was removed by something else"));
   if (!is_there) return nullptr;
   TR_TRY(zarr::decode_chunk(array.coding, array.inner_chunk(), std::ssize(array.fill), scratch.bytes,
                             scratch.decoded)
@@ -246,12 +253,13 @@ Result<const std::byte*> ZarrStore::decode(std::size_t variable, std::span<const
 
 Result<Index> ZarrStore::read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
                               const cf::Unpacking& how, const layout::Box& cut, ElementType type,
-                              std::byte* values, Scratch& scratch) const {
+                              std::byte* values, Scratch& scratch, bool is_committed) const {
   const zarr::ReadArray& of = arrays_[variable];
   TR_TRY(of.refused);
   const ChunkedArray array = chunked_array(of.shape, of.inner_chunk(), of.fill);
-  return read_chunked(array, begin, plane, how, cut, type, values,
-                      [&](std::span<const Index> chunk) { return decode(variable, chunk, scratch); });
+  return read_chunked(array, begin, plane, how, cut, type, values, [&](std::span<const Index> chunk) {
+    return decode(variable, chunk, scratch, is_committed);
+  });
 }
 
 Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
@@ -273,7 +281,7 @@ Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
   as_they_are.type = of.type;
   Scratch scratch;
   TR_TRY(read(variable, all.lower, plane, as_they_are, all, ElementType::f64,
-              reinterpret_cast<std::byte*>(numbers.data()), scratch)
+              reinterpret_cast<std::byte*>(numbers.data()), scratch, false)
              .status());
   return numbers;
 }
@@ -292,13 +300,43 @@ struct OpenedStore {
   CfInventory found;
 };
 
+/// Takes the array of a field of the index out of `left`. A stream names it after the field, and if another
+/// one has the name, after the type of its levels, too; tools may have put the arrays into another order.
+Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField& field,
+                           std::vector<CfField>& left) {
+  const auto name = [&](const CfField& each) -> const std::string& {
+    return opened.store->contents().variables[each.variable].name;
+  };
+  auto found = std::ranges::find(left, field.name, name);
+  if (found == left.end()) {
+    const std::string begin = cat(field.name, "_", field.level_type);
+    for (auto each = left.begin(); each != left.end(); ++each) {
+      const bool fits = name(*each).starts_with(begin);
+      if (fits && (found == left.end() || name(*each).size() < name(*found).size())) found = each;
+    }
+  }
+  if (found == left.end())
+    return Status(Code::corrupt,
+                  cat("expected an array of the field '", field.name, "' of its index, got none"));
+  CfField taken = std::move(*found);
+  left.erase(found);
+  const cf::FoundVariable& variable = opened.store->contents().variables[taken.variable];
+  const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
+  if (grid.shape == field.shape && taken.unpacking.type == cf::number_of(field.type)) return taken;
+  return Status(Code::corrupt, cat("array '", variable.name, "': expected records of ", extents(field.shape),
+                                   " of ", cf::name_of(cf::number_of(field.type)), " as in its index, got ",
+                                   extents(grid.shape), " of ", cf::name_of(taken.unpacking.type)));
+}
+
 /// The index tells which records of our own stores are there, with the arrays' positions of each.
 Status keep_committed(const Opening& opening, OpenedStore& opened) {
   const streams::IndexContents& index = *opening.index;
-  std::vector<CfField>& fields = opened.found.fields;
-  if (fields.size() != index.header.fields.size())
-    return {Code::corrupt, cat(opening.path, ": expected the ", counted(index.header.fields.size(), "field"),
-                               " of its index, got ", fields.size())};
+  std::vector<CfField> fields;
+  for (const streams::IndexField& each : index.header.fields) {
+    Result<CfField> taken = take_array(opened, each, opened.found.fields);
+    TR_TRY(taken.status().in(opening.path));
+    fields.push_back(std::move(*taken));
+  }
   OwnRecords records;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(fields[i].grid)];
@@ -317,6 +355,7 @@ Status keep_committed(const Opening& opening, OpenedStore& opened) {
       inventory->records[record++].place = {each.field, static_cast<std::int64_t>(step), each.level, 0};
   }
   opened.found.inventory = std::move(*inventory);
+  opened.found.fields = std::move(fields);
   return {};
 }
 
@@ -344,6 +383,7 @@ class ZarrSource final : public Source {
       : path_(opening.path), store_(std::move(opened.store)), fields_(std::move(opened.found.fields)) {
     inventory_ = std::move(opened.found.inventory);
     bound_ = store_->scratch_bound();
+    is_committed_ = opening.index != nullptr;
   }
   Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const override {
@@ -353,8 +393,8 @@ class ZarrSource final : public Source {
       const CfField& field = fields_[static_cast<std::size_t>(place[0])];
       const cf::FoundVariable& variable = store_->contents().variables[field.variable];
       const std::vector<Index> begin = field.begin(place, variable.dimensions.size());
-      const Result<Index> missing =
-          store_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch);
+      const Result<Index> missing = store_->read(field.variable, begin, field.plane, field.unpacking, cut,
+                                                 type, values, scratch, is_committed_);
       TR_TRY(missing.status().in(cat(path_, ": array '", variable.name, "'")));
       return missing;
     });
@@ -366,6 +406,7 @@ class ZarrSource final : public Source {
   std::shared_ptr<ZarrStore> store_;
   std::vector<CfField> fields_;
   Bytes bound_ = 0;
+  bool is_committed_ = false;
 };
 
 }  // namespace

@@ -13,8 +13,8 @@
 // The metadata and chunks of Zarr stores of any writer, versions 3 and 2. Nothing here touches storage.
 namespace tailrace::zarr {
 
-/// What a writer has done to a chunk, the first thing first: it put its dimensions in another order, made
-/// bytes of it, and compressed these or added their sum.
+/// The changes that a writer has made to a chunk, the first one first: it put its dimensions in another
+/// order, made bytes of it, and compressed these or added their sum.
 struct Coding {
   std::vector<std::size_t> order;  // the dimensions of the bytes, slowest first; empty: those of the chunk
   std::endian endian = std::endian::little;
@@ -56,7 +56,7 @@ struct ReadArray {
 inline constexpr Bytes most_read_chunk = Bytes{1} << 30;
 inline constexpr Index most_in_shard = Index{1} << 20;
 
-/// What zarr.json, or .zarray and .zattrs, say of a node.
+/// A node as zarr.json, or .zarray and .zattrs, tell it.
 struct ReadNode {
   bool is_array = false;
   ReadArray array;

@@ -128,6 +128,51 @@ TEST(Netcdf4Files, HaveTypesGroupsAndTextsOfTheirOwn) {
   EXPECT_EQ(all_of(*source, records_of(*source, "s").at(0)).values, (Values{1, absent, 65535}));
 }
 
+// Names in attributes are looked for in the group of the variable first, and then in those around it.
+TEST(Netcdf4Files, HaveNamesInAttributesOfTheirGroup) {
+  Writer file(NC_NETCDF4);
+  const int two = file.dimension("bnds", 2);
+  int group = 0, inner = 0, time = 0, times = 0, bounds = 0, height = 0, mean = 0;
+  const int x = file.axis("x", {1, 2, 3}, {{"axis", "X"}});
+  const int outer = file.variable("height", NC_DOUBLE, {});
+  file.text(outer, "units", "m");
+  file.text(outer, "standard_name", "height");
+  file.put(outer, {10});
+  nc_file::check(nc_def_grp(file.id(), "forecast", &group), "group");
+  nc_file::check(nc_def_grp(group, "surface", &inner), "group");
+  nc_file::check(nc_def_dim(group, "time", 1, &time), "time");
+  const int interval[] = {time, two}, shape[] = {time, x};
+  nc_file::check(nc_def_var(group, "time", NC_DOUBLE, 1, &time, &times), "time");
+  nc_file::check(nc_def_var(group, "time_bnds", NC_DOUBLE, 2, interval, &bounds), "bounds");
+  nc_file::check(nc_def_var(group, "height", NC_DOUBLE, 0, nullptr, &height), "height");
+  nc_file::check(nc_def_var(inner, "mean", NC_FLOAT, 2, shape, &mean), "mean");
+  const auto text = [](int of, int variable, const char* name, const std::string& value) {
+    nc_file::check(nc_put_att_text(of, variable, name, value.size(), value.c_str()), name);
+  };
+  text(group, times, "units", "hours since 2026-03-01");
+  text(group, times, "bounds", "time_bnds");
+  text(group, height, "units", "m");
+  text(group, height, "standard_name", "height");
+  text(inner, mean, "cell_methods", "time: mean");
+  text(inner, mean, "coordinates", "height");
+  nc_enddef(file.id());
+  const double middle = 12, ends[] = {0, 24}, two_metres = 2;
+  const float values[] = {5, 6, 7};
+  nc_file::check(nc_put_var_double(group, times, &middle), "put");
+  nc_file::check(nc_put_var_double(group, bounds, ends), "put");
+  nc_file::check(nc_put_var_double(group, height, &two_metres), "put");
+  nc_file::check(nc_put_var_float(inner, mean, values), "put");
+  const auto source = opened_nc4(file.bytes());
+  ASSERT_NE(source, nullptr);
+  ASSERT_EQ(source->inventory().records.size(), 1U) << "bounds and heights are no fields";
+  const Record& record = source->inventory().records.front();
+  EXPECT_EQ(record.field, "forecast/surface/mean");
+  EXPECT_EQ(time_text(*source, record.valid), "2026-03-02T00:00:00Z");
+  EXPECT_EQ(record.level_type, "heightAboveGround");
+  EXPECT_EQ(record.level, 2) << "that of the nearest group";
+  EXPECT_EQ(all_of(*source, record).values, (Values{5, 6, 7}));
+}
+
 // A variable with the name of its first dimension and another one is no coordinate, but has the dimensions.
 TEST(Netcdf4Files, HaveCoordinatesOfSeveralDimensions) {
   Writer file(NC_NETCDF4);
@@ -215,6 +260,59 @@ TEST(Hdf5Files, WithElementsElsewhereAreRefused) {
   const auto source = opened_nc4(bytes);
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(all_of(*source, source->inventory().records.front()).status.code(), Code::unsupported);
+}
+
+TEST(Hdf5Files, WithChunksOfFarMoreBytesThanTheirElementsAreRefused) {
+  const std::string path = cat(testing::TempDir(), "fat.", ::getpid(), ".h5");
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hsize_t lengths[] = {2, 3}, begin[] = {0, 0};
+  const hid_t space = H5Screate_simple(2, lengths, nullptr), list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(list, 2, lengths);
+  H5Pset_deflate(list, 1);
+  const hid_t data = H5Dcreate2(file, "data", H5T_STD_I32LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  const std::vector<char> bytes(60'000);
+  EXPECT_GE(H5Dwrite_chunk(data, H5P_DEFAULT, 0, begin, bytes.size(), bytes.data()), 0);
+  H5Dclose(data);
+  H5Pclose(list);
+  H5Sclose(space);
+  H5Fclose(file);
+  const auto source = opened_nc4(storage::posix_target(), path);
+  ::unlink(path.c_str());
+  ASSERT_NE(source, nullptr);
+  const Status status = all_of(*source, source->inventory().records.front()).status;
+  EXPECT_EQ(status.code(), Code::corrupt);
+  EXPECT_NE(status.text().find("expected a chunk of at most 4"), std::string::npos) << status.text();
+}
+
+// A chunk at the edge may hold anything beyond its array.
+TEST(Netcdf4Files, WhoseDimensionGrewHaveFillValuesInArraysThatDidNot) {
+  Writer file(NC_NETCDF4);
+  const int cell = file.dimension("cell", NC_UNLIMITED);
+  const int longer = file.variable("longer", NC_INT, {cell}),
+            shorter = file.variable("shorter", NC_INT, {cell});
+  const std::size_t four = 4;
+  for (const int each : {longer, shorter})
+    nc_file::check(nc_def_var_chunking(file.id(), each, NC_CHUNKED, &four), "chunks");
+  file.put(longer, {0}, {6}, sequence(6));
+  file.put(shorter, {0}, {4}, sequence(4));
+  const std::string path = cat(testing::TempDir(), "short.", ::getpid(), ".nc");
+  const ByteVector bytes = file.bytes();
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  const hid_t opened = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t data = H5Dopen2(opened, "shorter", H5P_DEFAULT);
+  const hsize_t two = 2, begin = 0;
+  EXPECT_GE(H5Dset_extent(data, &two), 0);
+  const std::int32_t whole[] = {0, 1, 2, 3};
+  EXPECT_GE(H5Dwrite_chunk(data, H5P_DEFAULT, 0, &begin, sizeof whole, whole), 0);
+  H5Dclose(data);
+  H5Fclose(opened);
+  const auto source = opened_nc4(storage::posix_target(), path);
+  ::unlink(path.c_str());
+  ASSERT_NE(source, nullptr);
+  const PartRead read = all_of(*source, records_of(*source, "shorter").at(0));
+  EXPECT_EQ(read.values, (Values{0, 1, absent, absent, absent, absent}));
+  EXPECT_EQ(read.missing, 4);
+  EXPECT_EQ(all_of(*source, records_of(*source, "longer").at(0)).values, sequence(6));
 }
 
 TEST(Netcdf4Files, ThatAreCutOrChangedAreCorrupt) {

@@ -3,6 +3,9 @@
 // Zarr stores of our own streams, and stores that are put together here with each codec.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "../storage/scratch.hpp"
@@ -322,6 +325,79 @@ TEST(OwnZarrStores, AreReadWithTheirIndexAndWithoutIt) {
         expect_own_store(*without, committed);
       }
     }
+  }
+}
+
+/// Writes a store of ours and its index.
+std::string own_store(const storage::ScratchDirectory& scratch, const std::string& chunks = "") {
+  OwnStream own = own_stream("zarr");
+  for (codec::FieldDefinition& each : own.fields) each.keys = {{"compress", "gzip:1"}};
+  if (!chunks.empty()) own.fields[0].keys.emplace_back("chunks", chunks);
+  const std::string path = scratch / "own.zarr";
+  write_own(*stores::with_stores(storage::posix_target()), path, own);
+  return path;
+}
+
+// zarr.consolidate_metadata sorts the arrays by their names.
+TEST(OwnZarrStores, WhoseArraysAreInAnotherOrderAreReadByTheirNames) {
+  const storage::ScratchDirectory scratch;
+  const std::string path = own_store(scratch);
+  std::ifstream in(path + "/zarr.json");
+  nlohmann::json metadata = nlohmann::json::parse(in);
+  nlohmann::ordered_json turned = metadata, &arrays = turned["consolidated_metadata"]["metadata"];
+  arrays = nlohmann::ordered_json::object();
+  for (const std::string name : {"n", "m", "t"}) {
+    nlohmann::json& all = metadata["consolidated_metadata"]["metadata"];
+    ASSERT_TRUE(all.contains(name));
+    arrays[name] = all[name];
+    all.erase(name);
+  }
+  arrays.update(metadata["consolidated_metadata"]["metadata"]);
+  std::ofstream(path + "/zarr.json") << turned.dump();
+  const auto source = opened_store(storage::posix_target(), path);
+  ASSERT_NE(source, nullptr);
+  expect_own_store(*source, 3);
+}
+
+TEST(OwnZarrStores, WhoseArraysAreNotThoseOfTheIndexAreCorrupt) {
+  for (const std::string change : {R"("shape")", R"("m")"}) {
+    const storage::ScratchDirectory scratch;
+    const std::string path = own_store(scratch);
+    std::ifstream in(path + "/zarr.json");
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    nlohmann::json metadata = nlohmann::json::parse(text);
+    nlohmann::json& all = metadata["consolidated_metadata"]["metadata"];
+    if (change == R"("m")") {
+      all["q"] = all["m"];
+      all.erase("m");
+    } else {
+      all["m"] = all["n"];
+    }
+    std::ofstream(path + "/zarr.json") << metadata.dump();
+    const Status status = open(storage::posix_target(), path, "").status();
+    EXPECT_EQ(status.code(), Code::corrupt);
+    EXPECT_TRUE(status.text().starts_with(path)) << status.text();
+    EXPECT_NE(status.text().find("'m'"), std::string::npos) << status.text();
+  }
+}
+
+TEST(OwnZarrStores, ThatLostObjectsOfCommittedRecordsAreCorrupt) {
+  const storage::ScratchDirectory scratch;
+  const std::string path = own_store(scratch);
+  const auto source = opened_store(storage::posix_target(), path);
+  ASSERT_NE(source, nullptr);
+  const std::vector<Record> t = records_of(*source, "t");
+  int lost = 0;
+  for (const auto& each : std::filesystem::recursive_directory_iterator(path + "/t")) {
+    if (each.is_regular_file() && each.path().filename() != "zarr.json")
+      lost += ::unlink(each.path().c_str()) + 1;
+  }
+  ASSERT_GT(lost, 0);
+  for (const Record& each : t) {
+    const Status status = all_of(*source, each).status;
+    EXPECT_EQ(status.code(), Code::corrupt);
+    EXPECT_NE(status.text().find("array 't': "), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find("no such object"), std::string::npos) << status.text();
   }
 }
 

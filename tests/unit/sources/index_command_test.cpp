@@ -90,7 +90,7 @@ TEST_F(index_command, says_what_is_wrong) {
   ASSERT_TRUE(storage::put_file(*target_, text, "1:0:d=2026030100:TMP\n").is_ok());
   const Outcome other = run(cat("--build ", text, " ", path_));
   EXPECT_EQ(other.exit, 1);
-  expect_part(other, "is in no format that is read (raw, GRIB, ");
+  expect_part(other, "is in no format that is read (raw, NetCDF (classic), NetCDF-4, GRIB, Zarr): ");
   expect_part(other, "kept as ");
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 10);
   const Outcome cut = run(path_);

@@ -138,7 +138,7 @@ Result<Inventory> kept_or_scanned(const FrontEnd& front_end, const Opening& open
   if (std::optional<Inventory> kept = kept_inventory(front_end, opening, cache)) return std::move(*kept);
   Result<Inventory> inventory = front_end.scan(opening);
   TR_TRY(inventory.status());
-  if (cache.empty() || !opening.identity) return inventory;
+  if (cache.empty() || !opening.identity || front_end.maker == nullptr) return inventory;
   const Status kept = keep_in(cache, front_end, opening, *inventory);
   if (!kept.is_ok())
     log(LogLevel::info, cat("the inventory of ", opening.path, " is not kept: ", kept.text()));

@@ -8,7 +8,7 @@
 #include "sources/front_end.hpp"
 
 // Inventories are kept between runs, so that a file is looked through once. A kept inventory fits a file as
-// long as the file's storage::Identity is the same.
+// long as the file's storage::Identity is the same, and the library that told the records (FrontEnd::maker).
 namespace tailrace::sources {
 
 /// Returns the directory that the setting `cache` means: a path, "auto" for $XDG_CACHE_HOME/tailrace or
@@ -26,9 +26,9 @@ Result<std::string> place_in(const std::string& cache, const std::string& path);
 std::optional<Inventory> kept_inventory(const FrontEnd& front_end, const Opening& opening,
                                         const std::string& cache);
 
-/// Local. Blocks on storage. Keeps an inventory at `place`, in a directory that is there. Code::state if the
-/// file has changed since `opening`, or so shortly before it that a change may not show: wait for 50 ms then,
-/// and open the file again.
+/// Local. Blocks on storage. Keeps an inventory of a front end with `maker` at `place`, in a directory that
+/// is there. Code::state if the file has changed since `opening`, or so shortly before it that a change may
+/// not show: wait for 50 ms then, and open the file again.
 Status keep(const FrontEnd& front_end, const Opening& opening, const Inventory& inventory,
             const std::string& place);
 /// Local. Blocks on storage. Makes the directory, keeps the inventory there, and removes what was kept

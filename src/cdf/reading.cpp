@@ -90,6 +90,13 @@ class HeaderReader {
   /// Returns the next bytes; they are valid until the next call.
   std::span<const std::byte> take(Bytes length) {
     if (!ok()) return {};
+    // A sparse file may be as long as it likes to say.
+    constexpr Bytes longest = Bytes{16} << 20;
+    if (length > longest) {
+      fail(next_, cat("a name or an attribute of at most ", counted(longest, "byte")),
+           counted(length, "byte"));
+      return {};
+    }
     if (length < 0 || length > left()) {
       fail(next_, counted(length, "byte"),
            counted(std::max<Bytes>(left(), 0), "byte") + " up to the end of the file");

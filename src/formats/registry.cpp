@@ -116,7 +116,7 @@ Status no_such_format(std::string_view text) {
 
 const std::vector<Format>& all() {
   static const std::vector<Format> formats{
-      {"grib2",
+      {grib2::format_name,
        make_grib2,
        no_eccodes,
        {".grib2", ".grb2", ".grib", ".grb"},

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "codec/codec.hpp"
 #include "codec/options.hpp"
 
 namespace tailrace::grib2 {
+
+/// The name of the format in streams and indexes.
+inline constexpr std::string_view format_name = "grib2";
 
 /// Needs ecCodes: a build without it has no such function.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);

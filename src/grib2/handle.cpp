@@ -24,6 +24,13 @@ std::unique_lock<std::mutex> lock_definitions() {
   return std::unique_lock(mutex);
 }
 
+std::string library_text() {
+  const char* const path = codes_definition_path(nullptr);  // the context's own
+  const long version = codes_get_api_version();
+  return cat("ecCodes ", version / 10000, ".", version / 100 % 100, ".", version % 100, ", definitions in ",
+             path == nullptr ? "none" : path);
+}
+
 void Handle::Free::operator()(grib_handle* handle) const { codes_handle_delete(handle); }
 
 Result<Handle> Handle::from_sample(const std::string& name) {

@@ -57,6 +57,8 @@ class Handle {
 /// needs them, file by file, and loses memory if two threads need the same one at once.
 std::unique_lock<std::mutex> lock_definitions();
 
+/// Returns the version of ecCodes, and where it finds its definitions: names and levels come from these.
+std::string library_text();
 /// Returns what ecCodes says about one of its error numbers.
 std::string reason(int error);
 /// Returns true if the error says that the key does not exist in this template.

@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "grib2/codec.hpp"
 
 #ifdef TAILRACE_HAVE_GRIB
+#include "grib2/handle.hpp"
 #include "layout/shape.hpp"
 #include "sources/grib_header.hpp"
 #include "sources/grib_sections.hpp"
@@ -17,6 +19,8 @@
 namespace tailrace::sources {
 
 bool fits_grib(const Opening& opening) {
+  // A file of our own may have no message yet.
+  if (opening.index != nullptr && opening.index->header.format == grib2::format_name) return true;
   // Lines of a bulletin may stand before the first message.
   return std::string_view(reinterpret_cast<const char*>(opening.head.data()), opening.head.size())
              .find("GRIB") != std::string_view::npos;
@@ -29,7 +33,8 @@ namespace {
 /// Records are told from one message after another.
 class GribScan {
  public:
-  explicit GribScan(const Opening& opening) : opening_(opening), fetch_(fetch_from(*opening.file)) {}
+  GribScan(const Opening& opening, std::int64_t most)
+      : opening_(opening), most_(most), fetch_(fetch_from(*opening.file)) {}
 
   Result<Inventory> all() {
     Bytes at = 0;
@@ -61,6 +66,7 @@ class GribScan {
           TR_TRY(grid.status());
           grids[each.field] = *grid;
         }
+        TR_TRY(check_room(each.offset));
         inventory_.records.push_back({.field = field.name,
                                       .level_type = field.level_type,
                                       .level = field.levels[static_cast<std::size_t>(each.level)],
@@ -89,9 +95,28 @@ class GribScan {
     return std::span(message).subspan(begin, static_cast<std::size_t>(field.sections[3].length));
   }
 
+  Status check_room(Bytes offset) const {
+    if (std::ssize(inventory_.records) < most_) return {};
+    return {Code::corrupt, cat("GRIB message at byte ", offset, ": expected at most ", most_,
+                               " records in a file, got more; the file is damaged, or has to be split")};
+  }
+
+  /// Fields of one message share headers, which are taken once more for each: a small file may make very much
+  /// work of them.
+  Status check_headers(const GribField& field, Bytes bytes) {
+    constexpr Bytes usual = Bytes{256} << 20, of_each_byte = 16;
+    headers_bytes_ += bytes;
+    if ((headers_bytes_ - usual) / of_each_byte <= opening_.size) return {};
+    return {Code::corrupt, cat("GRIB message at byte ", field.message, ", field ", field.number + 1,
+                               ": expected headers of at most 256 MiB and ", of_each_byte,
+                               " times the file, got more; the file is damaged there")};
+  }
+
   Status add(const GribField& field) {
+    TR_TRY(check_room(field.message));
     const Result<ByteVector> message = header_message(fetch_, field);
     TR_TRY(message.status());
+    TR_TRY(check_headers(field, std::ssize(*message)));
     Result<Record> record = headers_.describe(*message, grid_section(field, *message));
     TR_TRY(at(field, record.status()));
     record->place = {field.message, field.length, field.number, 0};
@@ -130,6 +155,8 @@ class GribScan {
   }
 
   const Opening& opening_;
+  const std::int64_t most_;
+  Bytes headers_bytes_ = 0;
   const Fetch fetch_;
   GribHeaders headers_;
   Inventory inventory_;
@@ -188,12 +215,16 @@ class GribSource final : public Source {
 
 }  // namespace
 
-Result<Inventory> scan_grib(const Opening& opening) {
-  GribScan scan(opening);
+Result<Inventory> scan_grib(const Opening& opening) { return scan_grib_of(opening, most_records); }
+
+Result<Inventory> scan_grib_of(const Opening& opening, std::int64_t most) {
+  GribScan scan(opening, most);
   Result<Inventory> inventory = opening.index == nullptr ? scan.all() : scan.indexed();
   TR_TRY(inventory.status().in(opening.path));
   return inventory;
 }
+
+std::string grib_maker() { return grib2::library_text(); }
 
 Result<std::shared_ptr<const Source>> make_grib(const Opening& opening, Inventory inventory) {
   return std::shared_ptr<const Source>(std::make_shared<const GribSource>(opening, std::move(inventory)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "sources/grib_groups.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -42,7 +43,7 @@ class Bits {
   int width_ = 0;
 };
 
-/// What section 5 says of the groups.
+/// The groups as section 5 tells them.
 struct Groups {
   Index count = 0;
   int reference_bits = 0;
@@ -115,6 +116,10 @@ class GroupReader {
   GroupReader(const Groups& groups, Octets data) : groups_(groups), data_(data) {}
 
   Status read(std::span<std::int64_t> numbers) {
+    // Groups of no values and no bits need no bytes: their number alone would say how long this takes.
+    const Index most_groups = std::max<Index>(std::ssize(numbers), 1);
+    if (groups_.count > most_groups)
+      return contradiction("number of groups, at most", most_groups, groups_.count);
     const Index bits = static_cast<Index>(data_.size()) * 8;
     Index at = Index{groups_.extra_octets} * 8 * (groups_.order == 0 ? 0 : groups_.order + 1);
     Bits lists[3];

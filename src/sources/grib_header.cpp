@@ -172,6 +172,15 @@ std::optional<PlainTime> plain_time_2(std::span<const std::byte> message) {
                rest);
 }
 
+/// Returns the edition, and with it, where GRIB1 has no section for the grid, the number that the centre or
+/// the WMO gives it.
+std::uint64_t grid_number(std::span<const std::byte> message, std::span<const std::byte> grid_section) {
+  const auto edition = std::to_integer<std::uint64_t>(message[7]);
+  if (edition != 1 || !grid_section.empty()) return edition;
+  constexpr std::size_t centre = 8 + 4, grid = 8 + 6;
+  return edition | get_number(&message[centre], 1) << 8 | get_number(&message[grid], 1) << 16;
+}
+
 std::optional<PlainTime> plain_time(std::span<const std::byte> message) {
   return message[7] == std::byte{1} ? plain_time_1(message) : plain_time_2(message);
 }
@@ -180,7 +189,7 @@ std::optional<PlainTime> plain_time(std::span<const std::byte> message) {
 
 Result<int> GribHeaders::grid_of(std::span<const std::byte> message,
                                  std::span<const std::byte> grid_section) {
-  const std::uint64_t mark = checksum(grid_section, std::to_integer<std::uint64_t>(message[7]));
+  const std::uint64_t mark = checksum(grid_section, grid_number(message, grid_section));
   if (const auto found = known_.find(mark); found != known_.end()) return found->second;
   Grid grid;
   {

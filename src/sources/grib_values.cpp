@@ -321,7 +321,7 @@ Index copy_part(const double* from, double missing, const std::vector<Index>& sh
   return holes;
 }
 
-/// What the headers say of the number of points is what the inventory says.
+/// The headers and the inventory say the same number of points.
 Status check_points(Octets message, const GribField& field, const Grid& grid, Index points) {
   if (field.edition == 1) return {};
   const std::string* const type = codec::find_key(grid.keys, "gridType");

@@ -14,7 +14,7 @@ namespace tailrace::sources {
 namespace {
 
 constexpr std::string_view mark = "TRINVENT";
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t length_at = 16;
 
@@ -121,6 +121,7 @@ ByteVector encode_inventory(const KeptInventory& kept) {
   out.put(kept.identity.size).put(kept.identity.modified).put(kept.identity.changed).put(kept.identity.inode);
   put_text(out, kept.path);
   put_text(out, kept.inventory.format);
+  put_text(out, kept.maker);
   out.put(static_cast<std::int32_t>(kept.inventory.calendar));
   out.put(static_cast<std::uint32_t>(kept.inventory.grids.size()));
   for (const Grid& grid : kept.inventory.grids) put_grid(out, grid);
@@ -161,6 +162,7 @@ Result<KeptInventory> decode_inventory(std::span<const std::byte> bytes) {
   kept.identity.inode = in.get<std::uint64_t>();
   kept.path = get_text(in);
   kept.inventory.format = get_text(in);
+  kept.maker = get_text(in);
   const auto calendar = in.get<std::int32_t>();
   if (calendar < 0 || calendar > 2) return corrupt(cat("calendar number ", calendar, " does not exist"));
   kept.inventory.calendar = static_cast<Calendar>(calendar);

@@ -17,6 +17,7 @@ struct KeptInventory {
   std::string path;
   storage::Identity identity;
   Inventory inventory;
+  std::string maker = {};  // FrontEnd::maker
 };
 
 ByteVector encode_inventory(const KeptInventory& kept);

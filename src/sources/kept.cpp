@@ -99,7 +99,7 @@ Result<std::string> place_in(const std::string& cache, const std::string& path) 
 
 std::optional<Inventory> kept_inventory(const FrontEnd& front_end, const Opening& opening,
                                         const std::string& cache) {
-  if (!opening.identity) return std::nullopt;
+  if (!opening.identity || front_end.maker == nullptr) return std::nullopt;
   std::vector<std::string> places{beside(opening.path)};
   const Result<std::string> place =
       cache.empty() ? Status(Code::state, "none") : place_in(cache, opening.path);
@@ -107,25 +107,28 @@ std::optional<Inventory> kept_inventory(const FrontEnd& front_end, const Opening
   for (const std::string& each : places) {
     Result<KeptInventory> kept = load(*opening.target, each);
     if (kept.is_ok() && kept->identity == *opening.identity && kept->inventory.format == front_end.name &&
-        is_still(opening))
+        kept->maker == front_end.maker() && is_still(opening))
       return std::move(kept->inventory);
   }
   return std::nullopt;
 }
 
-Status keep(const Opening& opening, const Inventory& inventory, const std::string& place) {
+Status keep(const FrontEnd& front_end, const Opening& opening, const Inventory& inventory,
+            const std::string& place) {
   const Result<std::string> whole = storage::whole_path(opening.path);
   TR_TRY(whole.status());
   if (!opening.is_settled || !is_still(opening))
     return {Code::state, cat(opening.path, " has just changed: its inventory is not kept")};
-  return write_whole(*opening.target, place, encode_inventory({*whole, *opening.identity, inventory}));
+  return write_whole(*opening.target, place,
+                     encode_inventory({*whole, *opening.identity, inventory, front_end.maker()}));
 }
 
-Status keep_in(const std::string& cache, const Opening& opening, const Inventory& inventory) {
+Status keep_in(const std::string& cache, const FrontEnd& front_end, const Opening& opening,
+               const Inventory& inventory) {
   const Result<std::string> place = place_in(cache, opening.path);
   TR_TRY(place.status());
   TR_TRY(opening.target->make_directories(cache));
-  TR_TRY(keep(opening, inventory, *place));
+  TR_TRY(keep(front_end, opening, inventory, *place));
   make_room(*opening.target, cache);
   return {};
 }
@@ -135,8 +138,8 @@ Result<Inventory> kept_or_scanned(const FrontEnd& front_end, const Opening& open
   if (std::optional<Inventory> kept = kept_inventory(front_end, opening, cache)) return std::move(*kept);
   Result<Inventory> inventory = front_end.scan(opening);
   TR_TRY(inventory.status());
-  if (cache.empty() || !opening.identity) return inventory;
-  const Status kept = keep_in(cache, opening, *inventory);
+  if (cache.empty() || !opening.identity || front_end.maker == nullptr) return inventory;
+  const Status kept = keep_in(cache, front_end, opening, *inventory);
   if (!kept.is_ok())
     log(LogLevel::info, cat("the inventory of ", opening.path, " is not kept: ", kept.text()));
   return inventory;

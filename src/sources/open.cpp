@@ -51,8 +51,20 @@ Status find_index_of(Opening& opening) {
   return check_index(opening, *path);
 }
 
+/// Returns success for a directory, or the error that says that no file has this name. "/." is there in
+/// directories alone.
+Status check_directory(storage::Target& target, const std::string& path, const Status& refused) {
+  const Result<bool> is_directory = target.exists(path + "/.");
+  TR_TRY(is_directory.status());
+  if (*is_directory) return {};
+  const Result<bool> exists = target.exists(path);
+  if (!exists.is_ok() || !*exists) return refused;
+  return {Code::io, cat(path, ": expected a file or a directory, got a pipe or a device")};
+}
+
 Result<Inventory> inventory_of(const FrontEnd& front_end, const Opening& opening, const std::string& cache) {
-  if (opening.index != nullptr || opening.file == nullptr) return front_end.scan(opening);
+  if (opening.index != nullptr) return front_end.scan(opening);
+  if (front_end.maker == nullptr) return Inventory();
   return kept_or_scanned(front_end, opening, cache);
 }
 
@@ -66,9 +78,10 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
     opening.identity = *identity;
     opening.is_settled = storage::shows_changes(*identity);
   }
-  Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read);
+  Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read_regular);
   // Targets that take stores for files have no file for a store of another program: Code::state.
-  if (file.status().error_number() == EISDIR || file.status().code() == Code::state) {
+  if (file.status().error_number() == ENOENT || file.status().code() == Code::state) {
+    if (file.status().code() != Code::state) TR_TRY(check_directory(*target, path, file.status()));
     TR_TRY(find_index_of(opening));
     return opening;
   }

@@ -43,7 +43,7 @@ struct Record {
   Place place{};
 };
 
-/// What a file holds.
+/// The records and grids of a file.
 struct Inventory {
   std::string format;
   Calendar calendar = Calendar::proleptic_gregorian;

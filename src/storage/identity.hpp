@@ -9,7 +9,7 @@
 
 namespace tailrace::storage {
 
-/// What tells that a file is the one that it was, with the bytes that it had.
+/// Tells that a file is the one that it was, with the bytes that it had.
 struct Identity {
   Bytes size = 0;
   std::int64_t modified = 0;  // nanoseconds since 1970, when bytes were last written

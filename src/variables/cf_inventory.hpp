@@ -37,7 +37,7 @@ Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfFie
 /// The most numbers of a coordinate.
 inline constexpr Index most_coordinates = Index{1} << 22;
 /// The most records of a file.
-inline constexpr Index most_records = Index{1} << 24;
+using sources::most_records;
 
 /// Local. Finds the records of a file, and blocks only in `read`, which it calls for coordinates.
 /// `has_default_fill`: elements that were never written hold the fill value of

@@ -14,7 +14,7 @@ namespace tailrace::sources {
 namespace {
 
 #ifdef TAILRACE_HAVE_GRIB
-constexpr FrontEnd grib_front_end{"GRIB", "", fits_grib, scan_grib, make_grib};
+constexpr FrontEnd grib_front_end{"GRIB", "", fits_grib, scan_grib, make_grib, grib_maker};
 #else
 constexpr FrontEnd grib_front_end{
     "GRIB", "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON",
@@ -43,8 +43,9 @@ constexpr FrontEnd zarr_front_end{"Zarr",
                                   variables::fits_zarr};
 #endif
 
-// The first that fits reads the file. Raw values may begin as any other format does.
-constexpr std::array all_front_ends{raw_front_end, grib_front_end, classic_front_end, netcdf4_front_end,
+// The first that fits reads the file. Raw values may begin as any other format does, and "GRIB" may stand in
+// names at the beginning of a NetCDF file.
+constexpr std::array all_front_ends{raw_front_end, classic_front_end, netcdf4_front_end, grib_front_end,
                                     zarr_front_end};
 
 }  // namespace

@@ -313,6 +313,27 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
   return array;
 }
 
+/// The JSON library walks values by recursion, which very deep ones would not end well.
+Status check_depth(const std::string& text) {
+  constexpr int deepest = 100;
+  int depth = 0;
+  bool is_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char each = text[i];
+    if (each == '"') is_text = !is_text;
+    if (is_text) {
+      i += each == '\\' ? 1 : 0;
+      continue;
+    }
+    if (each == '[' || each == '{') ++depth;
+    if (each == ']' || each == '}') --depth;
+    if (depth > deepest)
+      return {Code::corrupt,
+              cat("expected metadata of at most ", deepest, " values inside of one another, got more")};
+  }
+  return {};
+}
+
 /// Turns what the JSON library throws into an error of the file.
 template <typename Parse>
 Result<ReadNode> parsed(const std::string& name, const Parse& parse) {
@@ -361,6 +382,7 @@ Index ReadArray::chunks_in_shard() const {
 
 Result<ReadNode> parse_node(const std::string& text, const std::string& name) {
   return parsed(name, [&]() -> Result<ReadNode> {
+    TR_TRY(check_depth(text));
     const Json json = Json::parse(text);
     ReadNode node;
     if (json.at("zarr_format") != 3)
@@ -381,6 +403,8 @@ Result<ReadNode> parse_node(const std::string& text, const std::string& name) {
 Result<ReadNode> parse_array_2(const std::string& zarray, const std::string& zattrs,
                                const std::string& name) {
   return parsed(name, [&]() -> Result<ReadNode> {
+    TR_TRY(check_depth(zarray));
+    TR_TRY(check_depth(zattrs));
     const Json json = Json::parse(zarray), attributes = zattrs.empty() ? Json::object() : Json::parse(zattrs);
     ReadNode node{true, {}, {}, {}, {}};
     ReadArray& array = node.array;
@@ -419,6 +443,7 @@ Result<ReadNode> parse_array_2(const std::string& zarray, const std::string& zat
 
 Result<ReadNode> parse_consolidated_2(const std::string& text) {
   return parsed(".zmetadata", [&]() -> Result<ReadNode> {
+    TR_TRY(check_depth(text));
     const Json json = Json::parse(text);
     ReadNode node;
     const Json& all = json.at("metadata");

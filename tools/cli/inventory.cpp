@@ -137,19 +137,31 @@ Result<std::string> cache_of_environment() {
   return sources::cache_directory(settings->cache);
 }
 
-/// Prints on a terminal, every second, how far a scan has come.
-sources::Progress progress_on_terminal(const std::string& file) {
-  if (::isatty(STDERR_FILENO) == 0) return {};
-  const auto begin = std::chrono::steady_clock::now();
-  return [file, last = begin](Bytes done, Bytes of) mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < std::chrono::seconds(1)) return;
-    last = now;
-    const std::string line = cat("\r", file, ": ", size_text(done), " of ", size_text(of));
-    std::fputs(line.c_str(), stderr);
-    std::fputs(done == of ? "\n" : "", stderr);
-  };
-}
+/// Prints on a terminal, every second, how far a scan has come. The line ends with the object.
+class ProgressLine {
+ public:
+  ProgressLine() = default;
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() {
+    if (is_begun_) std::fputs("\n", stderr);
+  }
+  /// The object must outlive what is returned.
+  sources::Progress of(const std::string& file) {
+    if (::isatty(STDERR_FILENO) == 0) return {};
+    return [this, file](Bytes done, Bytes of) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - last_ < std::chrono::seconds(1)) return;
+      last_ = now;
+      is_begun_ = true;
+      std::fputs(cat("\r", file, ": ", size_text(done), " of ", size_text(of)).c_str(), stderr);
+    };
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  bool is_begun_ = false;
+};
 
 /// Opens a file. One that has just changed is opened again once further changes would show.
 Result<Opening> look_at_settled(const std::shared_ptr<storage::Target>& target, const std::string& file) {
@@ -157,6 +169,14 @@ Result<Opening> look_at_settled(const std::shared_ptr<storage::Target>& target, 
   if (!opening.is_ok() || !opening->identity || opening->is_settled) return opening;
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   return sources::look_at(target, file);
+}
+
+Result<Inventory> scan_with_progress(const FrontEnd& front_end, Opening& opening, const std::string& file) {
+  ProgressLine line;
+  opening.progress = line.of(file);
+  Result<Inventory> inventory = front_end.scan(opening);
+  opening.progress = {};
+  return inventory;
 }
 
 Status build_one(const std::shared_ptr<storage::Target>& target, const std::string& file,
@@ -167,16 +187,20 @@ Status build_one(const std::shared_ptr<storage::Target>& target, const std::stri
     std::printf("%s: has the index of the stream that wrote it, and needs no inventory\n", file.c_str());
     return {};
   }
-  opening->progress = progress_on_terminal(file);
   const Result<const FrontEnd*> front_end = sources::front_end_of(*opening);
   TR_TRY(front_end.status());
-  const Result<Inventory> inventory = (*front_end)->scan(*opening);
+  const Result<Inventory> inventory = scan_with_progress(**front_end, *opening, file);
   TR_TRY(inventory.status());
+  if ((*front_end)->maker == nullptr) {
+    print_text(file, *inventory, false);
+    std::puts("one header tells all this, and no inventory is kept");
+    return {};
+  }
   const Result<std::string> place =
       cache.empty() ? Result<std::string>(sources::beside(file)) : sources::place_in(cache, file);
   TR_TRY(place.status());
-  TR_TRY(cache.empty() ? sources::keep(*opening, *inventory, *place)
-                       : sources::keep_in(cache, *opening, *inventory));
+  TR_TRY(cache.empty() ? sources::keep(**front_end, *opening, *inventory, *place)
+                       : sources::keep_in(cache, **front_end, *opening, *inventory));
   print_text(file, *inventory, false);
   std::printf("kept as %s\n", place->c_str());
   return {};

@@ -124,6 +124,45 @@ TEST(cdf_reading, hostile_numbers_are_refused_or_harmless) {
   EXPECT_GT(refused, 100);
 }
 
+// A sparse file may be as long as its attributes and names say, and takes no room.
+TEST(cdf_reading, attributes_and_names_longer_than_any_are_refused) {
+  constexpr Bytes longest = 16 << 20;
+  for (const bool is_name : {true, false}) {
+    for (const Bytes length : {longest, longest + 1}) {
+      ByteVector begin;
+      const auto put = [&](Bytes value, int width) {
+        for (int i = width - 1; i >= 0; --i) begin.push_back(static_cast<std::byte>(value >> (8 * i)));
+      };
+      put(0x43444605, 4);                               // CDF-5
+      for (const int width : {8, 4, 8}) put(0, width);  // no records and no dimensions
+      put(12, 4);
+      put(1, 8);
+      put(is_name ? length : 0, 8);
+      if (!is_name) {
+        put(2, 4);  // a text
+        put(length, 8);
+      } else {
+        begin.resize(begin.size() + static_cast<std::size_t>((length + 3) / 4 * 4));
+        put(2, 4);
+        put(0, 8);
+      }
+      const codec::ReadBytes sparse = [&](std::span<std::byte> to, Bytes offset) -> Result<Bytes> {
+        for (std::size_t i = 0; i < to.size(); ++i) {
+          const std::size_t at = static_cast<std::size_t>(offset) + i;
+          to[i] = at < begin.size() ? begin[at] : std::byte{0};
+        }
+        return std::ssize(to);
+      };
+      const Result<ReadHeader> header = read_header(sparse, Bytes{1} << 40);
+      EXPECT_EQ(header.status().code(), length == longest ? Code::ok : Code::corrupt)
+          << header.status().text();
+      if (length > longest)
+        EXPECT_NE(header.status().text().find("at most 16777216"), std::string::npos)
+            << header.status().text();
+    }
+  }
+}
+
 TEST(cdf_reading, errors_of_storage_are_returned) {
   const codec::ReadBytes broken = [](std::span<std::byte>, Bytes) -> Result<Bytes> {
     return Status(Code::io, "read x: I/O error", 5);

@@ -146,5 +146,27 @@ TEST(grib_groups, with_differences_and_missing_values_are_decoded_as_eccodes_doe
   }
 }
 
+// Groups of no values and no bits need no bytes, so that their number may be anything.
+TEST(grib_groups, more_groups_than_values_are_refused) {
+  ByteVector message = grouped({});
+  const std::size_t section = grib2::section_begin(message, 5);
+  const auto put = [&](std::size_t octet, std::uint64_t value, int octets) {
+    grib2::put_number(&message[section + octet - 1], value, octets);
+  };
+  put(20, 0, 1);  // bits of references, widths and lengths
+  put(37, 0, 1);
+  put(47, 0, 1);
+  put(32, 1U << 26, 4);
+  put(38, 0, 4);
+  put(42, 0, 1);
+  put(43, test::small_points, 4);
+  const auto source = open(test::file_of("a.grib", {message}), "a.grib", "");
+  ASSERT_TRUE(source.is_ok()) << source.status().text();
+  const auto values = test::read_all<double>(**source, (*source)->inventory().records.at(0));
+  EXPECT_EQ(values.missing.status().code(), Code::corrupt) << values.missing.status().text();
+  EXPECT_NE(values.missing.status().text().find("groups"), std::string::npos)
+      << values.missing.status().text();
+}
+
 }  // namespace
 }  // namespace tailrace::sources

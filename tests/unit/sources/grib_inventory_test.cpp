@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "grib2/sections.hpp"
 #include "messages.hpp"
 #include "samples.hpp"
 #include "storage/target.hpp"
@@ -144,6 +145,30 @@ TEST(grib_inventory, tells_the_same_of_a_message_alone_and_behind_others) {
     record.grid = 0;
     EXPECT_TRUE(test::same_record(record, alone(messages[i]))) << i;
   }
+}
+
+/// A message of GRIB1 without section 2: the number of its grid stands in section 1.
+ByteVector on_numbered_grid(int number) {
+  constexpr std::size_t product = 8;
+  ByteVector bytes = message(1, {{"Ni", "37"}, {"Nj", "37"}, {"shortName", "t"}}, wave(37 * 37));
+  const auto length_at = [&](std::size_t at) { return grib2::get_number(&bytes[at], 3); };
+  const std::size_t grid = product + length_at(product);
+  const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(grid);
+  bytes.erase(begin, begin + static_cast<std::ptrdiff_t>(length_at(grid)));
+  bytes[product + 6] = static_cast<std::byte>(number);
+  bytes[product + 7] &= std::byte{0x7f};
+  grib2::put_number(&bytes[4], bytes.size(), 3);
+  return bytes;
+}
+
+TEST(grib_inventory, tells_grids_without_a_section_of_their_own_by_their_numbers) {
+  const auto source = open_parts({on_numbered_grid(21), on_numbered_grid(22), on_numbered_grid(21)});
+  ASSERT_TRUE(source.is_ok()) << source.status().text();
+  const Inventory& inventory = (*source)->inventory();
+  ASSERT_EQ(inventory.records.size(), 3U);
+  EXPECT_EQ(inventory.grids.size(), 2U);
+  EXPECT_NE(inventory.records[0].grid, inventory.records[1].grid);
+  EXPECT_EQ(inventory.records[0].grid, inventory.records[2].grid);
 }
 
 TEST(grib_inventory, refuses_other_files) {

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "grib2/sections.hpp"
 #include "messages.hpp"
+#include "sources/grib.hpp"
 
 namespace tailrace::sources {
 namespace {
@@ -139,6 +140,21 @@ TEST(grib_sections, lengths_that_lie_are_told_with_their_place) {
   }
 }
 
+// Each of them would be taken together with that section once more.
+TEST(grib_sections, many_fields_that_share_a_long_section_are_damage) {
+  ByteVector all = message(2, with({{"shortName", "t"}}), std::vector<double>(small_points));
+  const std::size_t grid = grib2::section_begin(all, 3), product = grib2::section_begin(all, 4);
+  const ByteVector field(all.begin() + static_cast<std::ptrdiff_t>(product), all.end() - 4);
+  all.resize(all.size() - 4);
+  constexpr std::size_t long_section = 3 << 20, fields = 400;
+  all.insert(all.begin() + static_cast<std::ptrdiff_t>(product), long_section, std::byte{0});
+  grib2::put_number(&all[grid], product - grid + long_section, 4);
+  for (std::size_t i = 1; i < fields; ++i) all.insert(all.end(), field.begin(), field.end());
+  grib2::finish(0, all);
+  const std::string text = refusal({all});
+  EXPECT_NE(text.find("headers"), std::string::npos) << text;
+}
+
 TEST(grib_sections, more_than_some_bytes_between_messages_are_damage) {
   const ByteVector one = message(2, with({}), wave(small_points));
   const auto padded =
@@ -147,6 +163,16 @@ TEST(grib_sections, more_than_some_bytes_between_messages_are_damage) {
   EXPECT_EQ((*padded)->inventory().records.size(), 3U);
   const std::string text = refusal({one, ByteVector(longest_gap + 1, std::byte{'x'}), one});
   EXPECT_NE(text.find(cat("a.grib: behind byte ", one.size())), std::string::npos) << text;
+}
+
+TEST(grib_sections, a_file_has_no_more_records_than_those_of_other_formats) {
+  const ByteVector one = message(2, with({}), wave(small_points));
+  const Result<Opening> opening = look_at(file_of("a.grib", {one, one, one}), "a.grib");
+  ASSERT_TRUE(opening.is_ok()) << opening.status().text();
+  EXPECT_TRUE(scan_grib_of(*opening, 3).is_ok());
+  const Status refused = scan_grib_of(*opening, 2).status();
+  EXPECT_EQ(refused.code(), Code::corrupt);
+  EXPECT_NE(refused.text().find("a.grib: GRIB message at byte"), std::string::npos) << refused.text();
 }
 
 TEST(grib_sections, a_file_that_has_changed_since_its_inventory_was_made_is_refused) {

@@ -81,6 +81,17 @@ TEST_F(index_command, builds_inventories_in_the_cache_or_beside_the_files) {
   EXPECT_TRUE(std::filesystem::exists(path_ + ".inventory"));
 }
 
+TEST_F(index_command, keeps_no_inventory_of_files_with_one_header) {
+  const std::string path = scratch_ / "a.nc";
+  const ByteVector no_variables(28);
+  ASSERT_TRUE(storage::put_file(*target_, path, "CDF\1" + storage::text_of(no_variables)).is_ok());
+  const Outcome built = run("--build " + path);
+  EXPECT_EQ(built.exit, 0);
+  expect_part(built, "a.nc: NetCDF (classic), 0 records");
+  expect_part(built, "no inventory is kept");
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "cache"));
+}
+
 TEST_F(index_command, says_what_is_wrong) {
   EXPECT_EQ(run(cat("--build ", path_), "none").exit, 2);
   EXPECT_EQ(run(cat(path_, " ", path_)).exit, 2);
@@ -90,7 +101,7 @@ TEST_F(index_command, says_what_is_wrong) {
   ASSERT_TRUE(storage::put_file(*target_, text, "1:0:d=2026030100:TMP\n").is_ok());
   const Outcome other = run(cat("--build ", text, " ", path_));
   EXPECT_EQ(other.exit, 1);
-  expect_part(other, "is in no format that is read (raw, GRIB, ");
+  expect_part(other, "is in no format that is read (raw, NetCDF (classic), NetCDF-4, GRIB, Zarr): ");
   expect_part(other, "kept as ");
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 10);
   const Outcome cut = run(path_);

@@ -102,6 +102,11 @@ TEST_F(indexed, a_step_that_is_being_committed_is_not_there_yet) {
   const auto none = open_with(index_of(0));
   ASSERT_TRUE(none.is_ok()) << none.status().text();
   EXPECT_TRUE((*none)->inventory().records.empty());
+  parts_.clear();
+  const auto empty = open_with(index_of(0));
+  ASSERT_TRUE(empty.is_ok()) << empty.status().text();
+  EXPECT_EQ((*empty)->inventory().format, "GRIB");
+  EXPECT_TRUE((*empty)->inventory().records.empty());
 }
 
 TEST_F(indexed, an_index_that_contradicts_the_file_or_itself_is_corrupt) {

@@ -15,11 +15,12 @@ using test::same_inventory;
 using test::sample_inventory;
 
 TEST(inventory_file, holds_what_was_put) {
-  const KeptInventory kept{"/data/a.grib", {1234, 5, 6, 7}, sample_inventory()};
+  const KeptInventory kept{"/data/a.grib", {1234, 5, 6, 7}, sample_inventory(), "ecCodes 2.30.0"};
   const Result<KeptInventory> read = decode_inventory(encode_inventory(kept));
   ASSERT_TRUE(read.is_ok()) << read.status().text();
   EXPECT_EQ(read->path, kept.path);
   EXPECT_EQ(read->identity, kept.identity);
+  EXPECT_EQ(read->maker, kept.maker);
   EXPECT_TRUE(same_inventory(read->inventory, kept.inventory));
   const Result<KeptInventory> empty = decode_inventory(encode_inventory({}));
   EXPECT_TRUE(empty.is_ok() && empty->inventory.records.empty());
@@ -38,9 +39,9 @@ TEST(inventory_file, has_the_bytes_of_its_document) {
     hex += digits[std::to_integer<std::size_t>(each) & 15];
   }
   EXPECT_EQ(hex.substr(0, hex.size() - 16),
-            "5452494e56454e540100000000000000dd00000000000000"
+            "5452494e56454e540200000000000000e100000000000000"
             "8000000000000000010000000000000002000000000000000300000000000000"
-            "020000002f61040000004752494200000000"
+            "020000002f6104000000475249420000000000000000"
             "010000000200000002000000000000000300000000000000"
             "01000000020000004e690100000033"
             "0200000001000000740700000073757266616365"
@@ -81,7 +82,7 @@ TEST(inventory_file, refuses_contents_that_contradict_themselves) {
 
 TEST(inventory_file, of_another_version_is_unsupported) {
   ByteVector bytes = encode_inventory({"/a", {}, sample_inventory()});
-  bytes[8] = std::byte{2};
+  bytes[8] = std::byte{3};
   const std::uint64_t sum = checksum(std::span(bytes).first(bytes.size() - 8));
   std::memcpy(&bytes[bytes.size() - 8], &sum, sizeof sum);
   EXPECT_EQ(decode_inventory(bytes).status().code(), Code::unsupported);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "sources/kept.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -88,11 +91,13 @@ TEST_F(kept, nothing_of_a_file_that_has_just_changed_or_changes_meanwhile) {
   settle();
   Result<Opening> opening = look_at(target_, path_);
   opening->is_settled = false;
-  EXPECT_EQ(keep_in(cache_, *opening, test::sample_inventory()).code(), Code::state);
+  EXPECT_EQ(keep_in(cache_, **front_end_of(*opening), *opening, test::sample_inventory()).code(),
+            Code::state);
   opening->is_settled = true;
   put(file_with("t", 250));
   settle();
-  EXPECT_EQ(keep_in(cache_, *opening, test::sample_inventory()).code(), Code::state);
+  EXPECT_EQ(keep_in(cache_, **front_end_of(*opening), *opening, test::sample_inventory()).code(),
+            Code::state);
   EXPECT_TRUE(files_in_cache().empty());
 }
 
@@ -117,13 +122,40 @@ TEST_F(kept, an_inventory_beside_the_file_is_used_and_none_is_put_there) {
   settle();
   const Result<Opening> opening = look_at(target_, path_);
   const Result<Inventory> inventory = (*front_end_of(*opening))->scan(*opening);
-  ASSERT_TRUE(keep(*opening, *inventory, beside(path_)).is_ok());
+  ASSERT_TRUE(keep(**front_end_of(*opening), *opening, *inventory, beside(path_)).is_ok());
   opened();
   EXPECT_TRUE(files_in_cache().empty());
   std::filesystem::remove(beside(path_));
   opened();
   EXPECT_EQ(files_in_cache().size(), 1U);
   EXPECT_FALSE(std::filesystem::exists(beside(path_)));
+}
+
+TEST_F(kept, names_of_another_ecCodes_are_built_anew) {
+  put(file_with("t", 500));
+  settle();
+  const Result<Opening> opening = look_at(target_, path_);
+  const FrontEnd* const front_end = *front_end_of(*opening);
+  EXPECT_FALSE(front_end->maker().empty());
+  FrontEnd other = *front_end;
+  other.maker = [] { return std::string("ecCodes 1.0.0"); };
+  ASSERT_TRUE(keep_in(cache_, other, *opening, test::sample_inventory()).is_ok());
+  EXPECT_TRUE(kept_inventory(other, *opening, cache_).has_value());
+  EXPECT_FALSE(kept_inventory(*front_end, *opening, cache_).has_value());
+  EXPECT_EQ(opened().records.size(), 1U);
+  EXPECT_TRUE(kept_inventory(*front_end, *opening, cache_).has_value());
+}
+
+// The test holds both ends of the pipe: an open that waits for the other end would not return.
+TEST_F(kept, a_pipe_is_no_file_and_nothing_waits_for_it) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const int ends = ::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(ends, 0);
+  const auto source = open(target_, path_, "");
+  ::close(ends);
+  EXPECT_EQ(source.status().code(), Code::io);
+  EXPECT_NE(source.status().text().find(cat(path_, ": expected a file or a directory")), std::string::npos)
+      << source.status().text();
 }
 
 TEST_F(kept, no_failure_of_the_cache_is_an_error) {

@@ -3,12 +3,16 @@
 // Classic NetCDF files of the NetCDF library, and of our own streams; raw files.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
+#include <thread>
 
+#include "../storage/scratch.hpp"
 #include "base/text.hpp"
 #include "nc_file.hpp"
 #include "own_file.hpp"
 #include "storage/faulty.hpp"
+#include "variables/classic.hpp"
 
 namespace tailrace::variables {
 namespace {
@@ -339,6 +343,35 @@ TEST(OtherFiles, FaultsOfStorageAreErrorsOfTheCall) {
     }
     EXPECT_GT(n, 4);
   }
+}
+
+// One header tells all records: an inventory beside it would be read for nothing.
+TEST(OtherFiles, AreLookedThroughOnceAndKeepNoInventory) {
+  const storage::ScratchDirectory scratch;
+  const std::string path = scratch / "GRIB.nc", cache = scratch / "cache";
+  const std::shared_ptr<storage::Target> target = storage::posix_target();
+  write_bytes(*target, path, sample(0));
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  const auto faulty = storage::faulty_target(target, {.nth = 0, .calls = set_of(storage::Call::read)});
+  const auto opening = sources::look_at(faulty, path);
+  ASSERT_TRUE(opening.is_ok()) << opening.status().text();
+  ASSERT_TRUE(scan_classic(*opening).is_ok());
+  const std::int64_t once = faulty->calls();
+  faulty->restart({.nth = 0, .calls = set_of(storage::Call::read)});
+  const auto source = open(faulty, path, cache);
+  ASSERT_TRUE(source.is_ok()) << source.status().text();
+  EXPECT_EQ(faulty->calls(), once);
+  EXPECT_FALSE(*target->exists(cache));
+  EXPECT_EQ((*source)->inventory().records.size(), opened(sample(0))->inventory().records.size());
+}
+
+TEST(OtherFiles, WhoseFirstNameContainsGribAreNetcdf) {
+  Writer file(0);
+  const int x = file.dimension("GRIB_x", 3);
+  file.put(file.variable("t", NC_FLOAT, {x}), sequence(3));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(source->inventory().format, "NetCDF (classic)");
 }
 
 TEST(OtherFiles, ThatBecomeShorterAreCorrupt) {

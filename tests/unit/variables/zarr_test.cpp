@@ -247,6 +247,35 @@ TEST(ZarrStores, OfVersion2AreReadInBothOrders) {
   }
 }
 
+// Metadata of others are as deep as they like.
+TEST(ZarrStores, WithMetadataThatAreVeryDeepAreRefused) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const std::string quoted = R"({"note":"\"[[[\\","data":"[[[[[[[["})";
+  for (const bool is_deep : {true, false}) {
+    for (const bool is_old : {true, false}) {
+      Store store;
+      const std::string& more = is_deep ? deep : quoted;
+      if (is_old) {
+        store.put(".zmetadata",
+                  cat(R"({"metadata":{".zgroup":{"zarr_format":2},"data/.zarray":{"shape":[1],)",
+                      R"("chunks":[1],"dtype":"<i4","compressor":null,"fill_value":null,)",
+                      R"("filters":null,"order":"C"},"data/.zattrs":{"more":)", more, "}}}"));
+      } else {
+        std::string array = metadata_3(R"({"name":"bytes"})");
+        array.insert(array.rfind('}'), cat(R"(,"more":)", more));
+        store.put("zarr.json",
+                  cat(R"({"zarr_format":3,"node_type":"group","consolidated_metadata":{"metadata":)",
+                      R"({"data":)", array, "}}}"));
+      }
+      const auto source = open(store.target(), store.path(), "");
+      EXPECT_EQ(source.status().code(), is_deep ? Code::corrupt : Code::ok) << source.status().text();
+      if (is_deep)
+        EXPECT_NE(source.status().text().find("at most 100 values inside of one another"), std::string::npos)
+            << source.status().text();
+    }
+  }
+}
+
 TEST(ZarrStores, WithCodecsThatAreNotReadAreRefusedByTheCodecsName) {
   Store store;
   store.put("zarr.json", std::string(R"({"zarr_format":3,"node_type":"group","attributes":{}})"));

@@ -17,6 +17,10 @@
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=64"; }
 
+// ecCodes loses memory where it packs values in groups, and where headers are damaged.
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libeccodes"; }
+
 namespace tailrace::fuzz {
 namespace {
 

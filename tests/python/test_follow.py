@@ -5,12 +5,13 @@ import shlex
 import sys
 import threading
 import time
+import uuid
 
 import numpy as np
 import pytest
 import tailrace as tr
 from conftest import BASE, close, formats
-from made import RUN, Writer
+from made import RUN, Writer, field, header
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job  # noqa: E402
@@ -202,3 +203,63 @@ def test_two_indexes_and_foreign_ones(tmp_path):
         tr.open(tmp_path / "fc.bin")
     os.remove(tmp_path / "fc.bin.trx")
     assert len(tr.open(tmp_path / "fc.bin")) == 1
+
+
+def test_a_file_that_is_of_another_run_since(tmp_path):
+    """Its values are not those of the step; a field is found by its definition, not by its number."""
+    path = tmp_path / "fc.bin"
+    t, u = field("t", levels=(850.0,)), field("u", levels=(850.0,))
+
+    def written(fields, run=RUN, **about):
+        writer = Writer(path, header(fields, run=run, **about))
+        writer.data = np.full((2, 3), 1.0).tobytes() + np.full((2, 3), 2.0).tobytes()
+        writer.end = 96
+        return writer.step(0, records=[(0, 0, 0, 48), (1, 0, 48, 48)], begin=0, end=96).done().save()
+
+    written([t, u])
+    step, pinned = tr.open(path).step(0), tr.open(path, run=uuid.UUID(bytes=RUN)).step(0)
+    dataset = tr.open(path).to_xarray()
+    assert step["t"][0, 0] == 1 and step["u"][0, 0] == 2
+    written([u, t])
+    assert step["t"][0, 0] == 2 and step["u"][0, 0] == 1 and dataset["t"].values[0, 0, 0] == 2
+    written([t, u], run=RUN[::-1])
+    assert step["t"][0, 0] == 1
+    with pytest.raises(tr.StateError, match="is of another run"):
+        pinned["t"]
+    written([u, field("t", levels=(500.0,))])
+    for values in (lambda: step["t"], lambda: tr.open(path).to_xarray() and dataset["t"].values):
+        with pytest.raises(tr.StateError, match='has no field "t"'):
+            values()
+    for about in ({"base": 1772323200 - 86400}, {"member": 3}, {"calendar": 2}):
+        written([t, u], **about)
+        with pytest.raises(tr.StateError, match="is of another run"):
+            step["t"]
+
+
+def test_files_of_other_runs_are_not_mixed(tmp_path):
+    pattern, today = str(tmp_path / "fc+{lead:03h}.bin"), 1772323200
+
+    def written(hour, value=None, run=RUN, **about):
+        Writer(pattern.replace("{lead:03h}", f"{hour:03d}"), header(run=run, **about)).step(hour * 3600, value=value).done().save()
+
+    for hour in (0, 1):
+        written(hour, base=today, member=1)
+    written(2, 99, base=today - 86400, member=1)
+    written(3, 99, base=today, member=2)
+    mixed = tr.open(pattern)
+    assert len(mixed.missing) == 1 and "files of different runs" in mixed.missing[0] and "fc+002.bin" in mixed.missing[0] and not mixed.complete
+    for make in (mixed.to_xarray, mixed.to_datatree):
+        with pytest.raises(tr.StateError, match="files of different runs"):
+            make()
+    ours = tr.open(pattern, base=BASE, member=1)
+    assert len(ours) == 2 and ours.complete and len(list(ours.follow())) == 2 and ours.to_xarray()["t"].shape[0] == 2
+    assert "another run has its name" in tr.open(pattern, base=BASE, member=1, leads=["0h", "1h", "2h"]).missing[0]
+    for given in ({"base": BASE, "calendar": "360_day"}, {"base": "2026-03-05"}, {"member": 7}):
+        other = tr.open(pattern, **given)
+        assert len(other) == 0 and "is of another run" in other.missing[1]
+        with pytest.raises(tr.StateError, match="is of another run"):
+            other.to_xarray()
+    for hour in (2, 3):
+        written(hour, base=today, member=1, run=RUN[::-1])
+    whole = tr.open(pattern)
+    assert whole.complete and len(whole.to_xarray().attrs["tailrace_run"].split()) == 2, "a run that was continued"

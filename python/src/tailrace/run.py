@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .calendar import Duration, Lead, Moment, calendar_number, duration_text, parse_duration, parse_time, public
-from .data_file import DataFile
+from .data_file import DataFile, told
 from .errors import FormatError, NotThereError, SettingsError
 from .index import IndexField, IndexStep
 from .manifest import digest, manifest
@@ -153,7 +153,7 @@ class Step:
         return self._fields[name], self._header.fields[self._fields[name]]
 
     def _record(self, number: int, level: int) -> np.ndarray:
-        return self._file.record(self._lead_seconds, self._ordinal, number, level)
+        return self._file.record(self._header, self._lead_seconds, self._ordinal, number, level)
 
 
 # Integers have no NaN: the NetCDF library takes these for "no value" (netcdf.h, NC_FILL_*).
@@ -176,8 +176,8 @@ class Run:
             raise SettingsError(f'file pattern "{self.pattern.text}" names times; give base="2026-03-01T00:00Z"')
         if member is None and self.pattern.uses_member:
             raise SettingsError(f'file pattern "{self.pattern.text}" asks for {{member}}; give member=')
-        moment = parse_time(base, calendar_number(calendar)) if base is not None else Moment(1970)
-        self.context = Context(moment, member)
+        self._base = parse_time(base, calendar_number(calendar)) if base is not None else None
+        self.context = Context(self._base or Moment(1970), member)
         self.uuid = uuid.UUID(str(run)) if run is not None else None
         #: The leads, in seconds, that the run must have to be complete; None: those between the first and the last.
         self.leads = None if leads is None else sorted({round(parse_duration(lead)) for lead in leads})
@@ -190,6 +190,7 @@ class Run:
         found = self.pattern.find(self.context)
         files = {path: self._files.get(path) or DataFile(path, lead) for lead, path in found}
         for file in files.values():
+            file.run = self.uuid
             file.refresh()
         self._files = files
 
@@ -288,9 +289,31 @@ class Run:
                 return
 
     def _ours(self) -> list[DataFile]:
-        """The files, without those of other runs if a run was named."""
-        files = list(self._files.values())
-        return files if self.uuid is None else [file for file in files if file.index is None or file.index.header.run == self.uuid]
+        """The files, without those of other runs."""
+        return [file for file in self._files.values() if not self._is_foreign(file)]
+
+    def _is_foreign(self, file: DataFile) -> bool:
+        """Whether a file has another base time, member or run than were given. What was not given is not compared."""
+        if file.index is None:
+            return False
+        header = file.index.header
+        return (self._base not in (None, header.base) or self.context.member not in (None, header.member) or self.uuid not in (None, header.run))
+
+    def foreign(self) -> list[str]:
+        """One file that the pattern finds and that has another base time or member than were given, in words; empty if there is none."""
+        headers = [(file.path, file.index.header) for file in self._files.values() if file.index]
+        others = [each for each in headers if self._base not in (None, each[1].base) or self.context.member not in (None, each[1].member)]
+        more = f" (and {len(others) - 1} files more)" if len(others) > 1 else ""
+        return [f"{path}: is of another run: {told(header)}{more}" for path, header in others[:1]]
+
+    def mixed(self) -> str:
+        """Says that files have different base times or members, and which. Empty if they agree."""
+        known = [(file.path, file.index.header) for file in self._ours() if file.index]
+        for path, header in known:
+            if (header.base, header.member) != (known[0][1].base, known[0][1].member):
+                return (f"{self.pattern.text} finds files of different runs: {known[0][0]} ({told(known[0][1])}) and {path} ({told(header)}); "
+                        "say which is meant by base=, member= or run=")
+        return ""
 
     def _steps_of(self, file: DataFile, count: int) -> list[Step]:
         steps = file.steps[:count]
@@ -325,13 +348,17 @@ class Run:
                 out.append(f"{file.path}: not finished" if file.index or os.path.exists(file.path) else f"{file.path}: not written")
         if not out and self._is_open():
             out.append(f"{self.pattern.stream_lock(self.context)}: the stream is still open, or was killed")
-        return out or ([] if have else [f"{self.pattern.text}: not written"])
+        if mixed := self.mixed():
+            out.append(mixed)
+        return out or ([] if have else [f"{self.pattern.text}: not written", *self.foreign()])
 
     def _lead_text(self, lead: int) -> str:
         return self.pattern.lead_text(lead) or duration_text(lead)
 
     def _why(self, lead: int) -> str:
         path = self.pattern.expand(lead, self.context)
+        if path in self._files and self._is_foreign(self._files[path]):
+            return "not written, a file of another run has its name"
         return "not committed" if os.path.exists(path) or os.path.exists(path + ".trx") else "not written"
 
     def verify(self) -> list[str]:

@@ -2,6 +2,7 @@
 """Each format that a real run has written gives its values and metadata, lazily."""
 import datetime
 import os
+import struct
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 import tailrace as tr
 import xarray
 from conftest import BASE, LEVELS, NX, NY, close, expected, formats
+from made import Writer, field, header
 
 
 def patterns(data, ending):
@@ -120,3 +122,29 @@ def test_the_package_is_the_installed_wheel():
     done = subprocess.run([sys.executable, "-c", "import tailrace, sys; assert 'mpi4py' not in sys.modules and 'eccodes' not in sys.modules"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shape", ((4, 6), (24,)))
+def test_netcdf_4_of_two_chunks_as_they_are(tmp_path, shape):
+    """The lengths of two chunks have as many bytes as the begin of an interval."""
+    h5py, path = pytest.importorskip("h5py"), tmp_path / "one.nc4"
+    values = np.arange(24.0).reshape(4, 6)
+    with h5py.File(path, "w") as file:
+        time = file.create_dataset("time", (1,), "<f8")
+        time.make_scale("time")
+        for name, chunk in (("t", (1, 4, 3)), ("t_mean", (1, 4, 6))):
+            file.create_dataset(name, (1, 4, 6), "<f8", chunks=chunk).dims[0].attach_scale(time)
+    begin = path.stat().st_size
+    fields = [field("t_mean", shape=shape, levels=(850.0,)), field("t", shape=shape, levels=(850.0,))]
+    writer = Writer(path, header(fields, "netcdf4", data_begin=begin))
+    record = values[:, :3].tobytes() + values[:, 3:].tobytes() + struct.pack("<II", 96, 96)
+    writer.data = path.read_bytes() + record + bytes(192) + struct.pack("<q", 3600)
+    writer.end = begin + 400
+    writer.step(0, records=[(1, 0, begin, 200), (0, 0, begin + 200, 200)], begin=begin).done().save()
+    step = tr.open(path).step(0)
+    assert (step["t"].reshape(4, 6) == values).all() and (step["t_mean"] == 0).all()
+    path.write_bytes(b"tail" + writer.data[4:])
+    step = tr.open(path).step(0)
+    assert (step["t_mean"] == 0).all()
+    with pytest.raises(tr.UnsupportedError, match="cut into chunks"):
+        step["t"]

@@ -50,6 +50,15 @@ Result<std::string> lines_of(Target& target, const std::string& data_path, const
   return text;
 }
 
+/// Returns true if the first line of a text gives the first record the same place and length as `line` does.
+bool has_same_place(const Listing& kind, std::string_view text, std::string_view line) {
+  if (kind.place_key.empty()) return false;
+  text = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t at = text.rfind(kind.place_key);
+  return at != std::string_view::npos && kind.offset_of(text.substr(0, text.size() - 1), 1) == Bytes{0} &&
+         text.substr(at) == line.substr(line.rfind(kind.place_key));
+}
+
 /// Returns true if the text begins as a listing of the data file does.
 Result<bool> begins_as_ours(Target& target, const std::string& data_path, const Listing& kind,
                             std::string_view text) {
@@ -59,7 +68,7 @@ Result<bool> begins_as_ours(Target& target, const std::string& data_path, const 
   const int error = line.status().error_number();
   if (error == ENOENT || error == EISDIR) return false;
   if (line.status().code() == Code::io) return line.status();
-  return line.is_ok() && text.starts_with(*line);
+  return line.is_ok() && (text.starts_with(*line) || has_same_place(kind, text, *line));
 }
 
 /// Returns where the lines of a listing end that tell where the records lie, from the first line on.

@@ -20,6 +20,8 @@ _FIXED, _CLOSED = 72, 40  # bytes of a step without its records, and of the clos
 # No run has these. A file that tells of more is damaged, and is not read into memory.
 MOST_HEADER, MOST_RECORD, MOST_TAIL = 64 << 20, 256 << 20, 64 << 20
 MOST_TEXT = 1 << 20
+MOST_LEAD = 999_999_999 * 86_400  # seconds that a timedelta holds
+MOST_DIMENSIONS = 29  # numpy has 32 at least; of a Dataset two are lead and level
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,8 @@ def _field(parts: Fields, path: str) -> IndexField:
     levels = tuple(float(level) for level in parts.array("<f8", parts.count(8)))
     if not name or len(name) > MOST_TEXT or kind not in ELEMENT_TYPES or not shape or not levels:
         raise FormatError(f'{path}: field "{name[:80]}" has no name, shape, level or known type')
+    if len(shape) > MOST_DIMENSIONS:
+        raise UnsupportedError(f'{path}: field "{name}" has {len(shape)} dimensions, and this package reads at most {MOST_DIMENSIONS}')
     elements_of(shape, f'{path}: field "{name}"')
     return IndexField(name, kind, shape, level_type, levels)
 
@@ -259,7 +263,9 @@ def _take(record: bytes, at: int, header: IndexHeader, before: IndexStep | None,
         if struct.unpack_from("<q", record, 24)[0] != end:
             raise FormatError("the closing record disagrees with the last step")
         return None
-    number, lead, begin, step_end, count = struct.unpack_from("<qqqqI", record, 24) if len(record) >= _FIXED else (0, 0, 0, 0, -1)
+    if len(record) < _FIXED:
+        raise FormatError(f"it is a step of {len(record)} bytes, and each has {_FIXED}")
+    number, lead, begin, step_end, count = struct.unpack_from("<qqqqI", record, 24)
     if len(record) != _FIXED + RECORD.itemsize * count:
         raise FormatError(f"it has {len(record)} bytes and tells of {count} records")
     records = np.frombuffer(record, RECORD, count, 64)
@@ -272,7 +278,7 @@ def _check(step: IndexStep, header: IndexHeader, before: IndexStep | None, end: 
     where = f"step {step.number} (lead {step.lead} s)"
     if step.number < 0 or (before and step.number <= before.number):
         raise FormatError(f"{where} does not follow step {before.number if before else -1}")
-    if (before and step.lead < before.lead) or abs(step.lead) > MOST_SECONDS:
+    if (before and step.lead < before.lead) or abs(step.lead) > MOST_LEAD:
         raise FormatError(f"{where} goes back in time, or beyond all times")
     if step.begin != end or step.end < step.begin:
         raise FormatError(f"{where} takes bytes {step.begin} to {step.end}, but the step before ended at {end}")

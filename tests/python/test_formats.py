@@ -148,3 +148,32 @@ def test_netcdf_4_of_two_chunks_as_they_are(tmp_path, shape):
     assert (step["t_mean"] == 0).all()
     with pytest.raises(tr.UnsupportedError, match="cut into chunks"):
         step["t"]
+
+
+def test_integers_have_the_fill_value_of_their_file(data, tmp_path):
+    """Where a level was not put; GRIB has no integers, and gives NaN."""
+    h5py, path = pytest.importorskip("h5py"), tmp_path / "one.nc4"
+    with h5py.File(path, "w") as file:
+        dims = [file.create_dataset(name, (extent,), "<f8") for name, extent in (("time", 1), ("plev", 2), ("y", 2), ("x", 3))]
+        t = file.create_dataset("t", (1, 2, 2, 3), "<i4", chunks=(1, 1, 2, 3))
+        t.attrs["_FillValue"] = np.int32(-9999)
+        for number, dim in enumerate(dims):
+            dim.make_scale()
+            t.dims[number].attach_scale(dim)
+    begin = path.stat().st_size
+    writer = Writer(path, header([field(kind=3)], "netcdf4", data_begin=begin))
+    writer.data, writer.end = path.read_bytes() + np.arange(6, dtype="<i4").tobytes(), begin + 24
+    writer.step(0, records=[(0, 0, begin, 24)], begin=begin).done().save()
+    run = tr.open(path)
+    for values in (run.step(0)["t"], run.to_xarray()["t"].values[0]):
+        assert values.dtype == np.int32 and values[0].tolist() == [[0, 1, 2], [3, 4, 5]] and (values[1] == -9999).all()
+    if "grib2" in formats():
+        with open(f"{data}/grib2/one.grib2", "rb") as file:
+            record = tr.load_index(f"{data}/grib2/one.grib2.trx").steps[0].records[0]
+            message = file.read(int(record["offset"] + record["length"]))[int(record["offset"]):]
+        writer = Writer(tmp_path / "one.grib2", header([field(kind=3, shape=(NY, NX))], "grib2"))
+        writer.data, writer.end = message, len(message)
+        writer.step(0, records=[(0, 1, 0, len(message))], begin=0).done().save()
+        run = tr.open(tmp_path / "one.grib2")
+        for values in (run.step(0)["t"], run.to_xarray()["t"].values[0]):
+            assert values.dtype == np.float64 and np.isnan(values[0]).all() and not np.isnan(values[1]).any()

@@ -24,6 +24,8 @@ class Cube(BackendArray):
     def __init__(self, variable: Variable, dtype: np.dtype, leads: int) -> None:
         self.variable = variable
         self.dtype = dtype
+        #: The file's fill value, for records that were not put.
+        self.fill: Any = None
         self.has_levels = len(variable.levels) > 1
         self.shape = (leads, *variable.shape)
         self.places = np.full((leads, len(variable.levels)), -1, np.int64)
@@ -53,13 +55,13 @@ class Cube(BackendArray):
         parts = side_by_side(lambda each: cut(self._record(*each)), wanted)
         out_shape = [len(each) for each, one in ((leads, key[0]), (levels, key[1])) if not isinstance(one, (int, np.integer))]
         if not parts:
-            return np.empty((*out_shape, *cut(absent(self.variable.field)).shape), self.dtype)
+            return np.empty((*out_shape, *cut(absent(self.variable.field.shape, self.dtype, self.fill)).shape), self.dtype)
         return np.stack(parts).reshape((*out_shape, *parts[0].shape)).astype(self.dtype, copy=False)
 
     def _record(self, lead: int, level: int) -> np.ndarray:
         place = self.places[lead, level]
         if place < 0:
-            return absent(self.variable.field)
+            return absent(self.variable.field.shape, self.dtype, self.fill)
         file, header, step, ordinal, number = self.steps[place]
         return file.record(header, step.lead, ordinal, number, int(level))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from typing import Any
 
 import numpy as np
 
@@ -123,6 +124,15 @@ class DataFile:
                 return values
             is_fresh = self.refresh(anew=True)
         raise StateError(f"{self.path}: the step at lead {lead} s was replaced again and again while it was read") from error
+
+    def fill(self, known: IndexHeader, number: int) -> Any:
+        """The value that means "no value" in a field of which a step was read. None if the file says none."""
+        source = self.source
+        place = self._number_in(source.header, known, number)
+        for step in self.steps:
+            for record in step.records[step.records["field"] == place][:1]:
+                return source.described(place, step, record).fill
+        return None
 
     def durable_steps(self) -> int:
         """How many of the steps are on storage, as `tailrace wait` says: the index is synchronised, the data are as long as it says, and

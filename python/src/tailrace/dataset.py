@@ -106,6 +106,7 @@ class _Builder:
             if shown not in coordinates and each != described.level:
                 coordinates[shown] = xarray.Variable([renamed.get(dim, dim) for dim in coordinate.dims], coordinate.values(), dict(coordinate.attrs))
         attrs = _attributes(cube.variable, described)
+        cube.fill = described.fill
         level_dims = (level,) if cube.has_levels and level else ()
         variable = xarray.Variable(("lead", *level_dims, *(renamed[dim] for dim in dims)), indexing.LazilyIndexedArray(cube), attrs)
         variable.encoding = {"preferred_chunks": {"lead": 1, **{dim: 1 for dim in level_dims}}}

@@ -136,8 +136,12 @@ class Step:
     def __getitem__(self, name: str) -> np.ndarray:
         """All levels of a field: (level, y, x), or (y, x) if it has one. Levels that were not put are NaN."""
         number, field = self._number(name)
-        put = set(self._records["level"][self._records["field"] == number].tolist())
-        levels = side_by_side(lambda level: self._record(number, level) if level in put else absent(field), range(len(field.levels)))
+        put = sorted(set(self._records["level"][self._records["field"] == number].tolist()))
+        read = dict(zip(put, side_by_side(lambda level: self._record(number, level), put)))
+        levels = list(read.values())
+        if len(put) < len(field.levels):
+            gap = absent(field.shape, levels[0].dtype, self._file.fill(self._header, number) if levels[0].dtype.kind in "iu" else None)
+            levels = [read.get(level, gap) for level in range(len(field.levels))]
         return levels[0] if len(levels) == 1 else np.stack(levels)
 
     def read(self, name: str, level: float) -> np.ndarray:
@@ -160,10 +164,12 @@ class Step:
 INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806}
 
 
-def absent(field: IndexField) -> np.ndarray:
-    """A level that was not put."""
-    dtype = field.dtype.newbyteorder("=")
-    return np.full(field.shape, INTEGER_FILL.get(dtype.str[1:], np.nan), dtype)
+def absent(shape: tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
+    """A level that was not put: NaN, in integers the file's own fill value."""
+    value = INTEGER_FILL.get(dtype.str[1:], np.nan)
+    if dtype.kind in "iu" and isinstance(fill, (int, np.integer)) and np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
+        value = int(fill)
+    return np.full(shape, value, dtype)
 
 
 class Run:

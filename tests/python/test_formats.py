@@ -177,3 +177,16 @@ def test_integers_have_the_fill_value_of_their_file(data, tmp_path):
         run = tr.open(tmp_path / "one.grib2")
         for values in (run.step(0)["t"], run.to_xarray()["t"].values[0]):
             assert values.dtype == np.float64 and np.isnan(values[0]).all() and not np.isnan(values[1]).any()
+
+
+def test_a_directory_without_a_manifest(tmp_path):
+    for hour in (0, 1):
+        Writer(tmp_path / f"fc+{hour:03d}.bin").step(3600 * hour).done().save()
+    found = tr.open(tmp_path / "fc+{lead:03h}.bin").verify()
+    assert len(found) == 1 and found[0].startswith(f"{tmp_path}/manifest.jsonl: there is no manifest")
+
+
+def test_options_that_there_are_not(data):
+    for opened in (xarray.open_dataset, xarray.open_datatree):
+        with pytest.raises(TypeError, match="menber"):
+            opened(f"{data}/bin/one.bin", engine="tailrace", menber=3)

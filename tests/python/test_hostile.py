@@ -314,6 +314,16 @@ def test_changed_checkpoints(data, tmp_path, name):
     assert whole < SEEDS // 2
 
 
+def test_records_with_holes_are_not_read(tmp_path):
+    """1 TiB that takes no storage, behind fields of 48 bytes."""
+    for format_ in ("raw", "grib2", "netcdf4"):
+        path = tmp_path / f"fc.{format_}"
+        Writer(path, header([field()], format_)).step(0, records=[(0, 0, 0, 1 << 40)], end=1 << 40).save()
+        os.truncate(path, 1 << 40)
+        with pytest.raises(tr.FormatError, match=f"a record of {1 << 40} bytes, and it takes at most"):
+            tr.open(path).steps[0]["t"]
+
+
 def test_a_frame_of_zstandard_that_tells_another_size():
     zstandard = pytest.importorskip("zstandard")
     frame = zstandard.ZstdCompressor(write_content_size=True).compress(bytes(64 << 20))

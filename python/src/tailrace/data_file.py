@@ -10,7 +10,7 @@ import numpy as np
 
 from .calendar import CALENDARS
 from .errors import FormatError, NotThereError, StateError, TailraceError
-from .index import Index, IndexHeader, IndexStep, find_index, holds_still, load_index
+from .index import Index, IndexHeader, IndexStep, find_index, holds_still, index_again, load_index
 from .source import Source, source_of
 
 _TRIES = 5
@@ -37,15 +37,25 @@ class DataFile:
         """Looks at the index again. Returns whether it was read. Equal sizes and times may hide other contents; so every 16th look reads
         in any case."""
         self._looks += 1
-        try:
-            path = find_index(self.path)
-            if not anew and self.index is not None and self.index.path == path and self._looks % 16:
-                status = os.stat(path)
-                if self.index.stamp == (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns):
-                    return False
-            self.index = load_index(path)
-        except (NotThereError, FileNotFoundError):
-            self.index = None
+        for last in (False, True):
+            try:
+                return self._look(anew)
+            except FileNotFoundError:
+                # It was renamed between the two looks.
+                if last:
+                    self.index = None
+            except NotThereError:
+                self.index = None
+                break
+        return True
+
+    def _look(self, anew: bool) -> bool:
+        path = find_index(self.path)
+        if not anew and self.index is not None and self.index.path == path and self._looks % 16:
+            status = os.stat(path)
+            if self.index.stamp == (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns):
+                return False
+        self.index = load_index(path)
         return True
 
     @property
@@ -118,7 +128,7 @@ class DataFile:
                 values, error = source.values(row, step, step.records[found[-1]]), None
             except (TailraceError, OSError) as raised:
                 error = raised
-            if index is not None and holds_still(index.path, step):
+            if index is not None and index_again(self.path) in (None, index.path) and holds_still(index.path, step):
                 if error is not None:
                     raise error
                 return values

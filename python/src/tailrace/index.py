@@ -95,8 +95,22 @@ def begins_as_index(path: str) -> bool:
         return False
 
 
+def index_again(data_path: str) -> str | None:
+    """The index of data that were written once more (docs/formats/index.md, Writing), if they have the name already and it has not."""
+    again = data_path + ".again"
+    if not begins_as_index(again + ".trx") or os.path.lexists(again):
+        return None
+    try:
+        is_long_enough = os.path.isdir(data_path) or os.stat(data_path).st_size >= load_index(again + ".trx").data_end
+    except (FileNotFoundError, FormatError):
+        return None
+    return again + ".trx" if is_long_enough else None
+
+
 def find_index(data_path: str) -> str:
     """The path of a data file's index, under its name or the old one. NotThereError if there is none."""
+    if again := index_again(data_path):
+        return again
     path, old = data_path + ".trx", data_path + ".idx"
     try:
         old_is_index = begins_as_index(old)
@@ -110,6 +124,8 @@ def find_index(data_path: str) -> str:
         raise NotThereError(f"{data_path}: there is no index {path} beside it; only files that Tailrace has written have one")
     if not os.path.exists(path):
         return old
+    if not begins_as_index(old):  # a writer has renamed it meanwhile
+        return path
     raise StateError(f"{data_path} has two indexes, {path} and {old}, which an older Tailrace writes: move away the one that does not belong "
                      "to the data")
 
@@ -124,8 +140,13 @@ def load_index(path: str) -> Index:
     """Reads an index. A FormatError if its header is damaged; damage behind it is told by `tail`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        stamp = stamp_of(descriptor)
-        return _Reading(path, descriptor, stamp[2], stamp).read()
+        for last in (False, False, False, False, True):
+            stamp = stamp_of(descriptor)
+            index = _Reading(path, descriptor, stamp[2], stamp).read()
+            # Bytes that a writer has cut off and written anew between two reads are no damage.
+            if last or index.tail != "damaged" or stamp_of(descriptor) == stamp:
+                break
+        return index
     finally:
         os.close(descriptor)
 

@@ -62,6 +62,10 @@ class Netcdf4Source(CfSource):
                 return np.asarray(file[variable.name][()])
         return Coordinate(variable.dims, values, {name: value for name, value in variable.attrs.items() if name != "_FillValue"})
 
+    def most_bytes(self, field: IndexField, what: str) -> int:
+        # Chunks at the edges are whole, and data that cannot be compressed grow a little.
+        return (super().most_bytes(field, what) << (len(field.shape) + 1)) + (1 << 20)
+
     def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
         size = elements_of(field.shape, what) * field.dtype.itemsize
         is_finished = self.is_finished

@@ -15,7 +15,7 @@ from .calendar import Duration, Lead, Moment, calendar_number, duration_text, pa
 from .data_file import DataFile, told
 from .errors import FormatError, NotThereError, SettingsError
 from .index import IndexField, IndexStep
-from .manifest import digest, manifest
+from .manifest import ManifestEntry, digest, manifest
 from .pattern import Context, Pattern
 from .threads import side_by_side
 
@@ -259,7 +259,7 @@ class Run:
             was_open = self._is_open()
             self.refresh()
             came = False
-            for key, step in self._durable(seen):
+            for key, step in self._durable(seen, was_open):
                 seen.add(key)
                 came = True
                 yield step
@@ -274,12 +274,15 @@ class Run:
             time.sleep(left)
             pause = min(2 * pause, 0.5)
 
-    def _durable(self, seen: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Step]]:
+    def _durable(self, seen: set[tuple[int, int]], is_open: bool) -> Iterator[tuple[tuple[int, int], Step]]:
         """The steps on storage that are not among those seen. A file that is still written holds those of later ones back, so that leads
         rise."""
         for file in self._ours():
             index = file.index
             if index is None:
+                # Its writer may be about to make the index.
+                if is_open and os.path.exists(file.path):
+                    return
                 continue
             if index.tail == "damaged":
                 raise FormatError(f"{index.path}: {index.tail_text}")
@@ -329,7 +332,8 @@ class Run:
         return os.path.exists(self.pattern.stream_lock(self.context))
 
     def _all_closed(self) -> bool:
-        return all(file.is_closed for file in self._ours())
+        """Whether no file is being written, of a stream that is not open any more: nobody will make an index that is not there."""
+        return all(file.is_closed for file in self._ours() if file.index)
 
     # ---- completeness ------------------------------------------------------------------------------------------
 
@@ -371,9 +375,18 @@ class Run:
         """Compares the size and the XXH3-128 of each finished file with the manifest beside it, and returns the differences. Reads every
         byte. Stores (Zarr) are left to `tailrace verify`."""
         out = []
+        known: dict[str, dict[str, ManifestEntry]] = {}
         for file in self._ours():
             directory, name = os.path.split(file.path)
-            entry = manifest(directory or ".").get(name)
+            if directory not in known:
+                try:
+                    known[directory] = manifest(directory or ".")
+                except FileNotFoundError:
+                    known[directory] = {}
+                    out.append(f"{os.path.join(directory, 'manifest.jsonl')}: there is no manifest (manifest=off), so nothing is known of the files beside it")
+            if not known[directory]:
+                continue
+            entry = known[directory].get(name)
             if entry is None:
                 out.append(f"{file.path}: the manifest does not list it")
             elif not os.path.isdir(file.path) and (os.stat(file.path).st_size != entry.size or digest(file.path) != entry.xxh3_128):

@@ -34,7 +34,8 @@ Status check_field(const codec::Codec& codec, int field, const std::vector<codec
 /// Removes whatever has the name of the listing, durably.
 Status remove(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
-/// Removes all listings of the data file, durably. Files of others stay.
+/// Removes all listings of the data file, durably, and the unfinished ones (FILE.idx.new). Files of others
+/// stay.
 Status remove_all(storage::Target& target, const std::string& data_path);
 
 /// Cuts all listings of the data file behind the lines of these records, durably, before the index loses the

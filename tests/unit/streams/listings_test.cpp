@@ -395,6 +395,22 @@ TEST(listings, in_the_words_of_another_eccodes_are_cut_and_removed_as_others) {
   }
 }
 
+TEST(listings, that_a_kill_left_unfinished_go_with_the_steps) {
+  for (const bool is_replaced : {false, true}) {
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    ASSERT_TRUE(write_run(target, {.last = 3}).is_ok());
+    ASSERT_TRUE(storage::put_file(*target, kText + ".new", expected(kText, 3)).is_ok());
+    ASSERT_TRUE(storage::put_file(*target, kJson + ".new", "notes\n").is_ok());
+    if (is_replaced) {
+      ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
+    } else {
+      ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
+    }
+    EXPECT_FALSE(*target->exists(kText + ".new"));
+    EXPECT_EQ(text_of(*target, kJson + ".new"), "notes\n");
+  }
+}
+
 TEST(listings, of_a_file_that_is_replaced_go_with_it) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
   ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());

@@ -33,7 +33,7 @@ class Cube(BackendArray):
         self.steps: list[tuple[DataFile, IndexHeader, IndexStep, int, int]] = []
 
     def add(self, row: int, file: DataFile, step: IndexStep, ordinal: int, number: int) -> None:
-        """Takes the records of field `number` in a step, which is at lead `row`. Of two at one lead the later one counts."""
+        """Takes the records of field `number` in a step, which is at lead `row`. The later one of two at one lead counts."""
         self.places[row, step.records["level"][step.records["field"] == number]] = len(self.steps)
         assert file.index is not None
         self.steps.append((file, file.index.header, step, ordinal, number))

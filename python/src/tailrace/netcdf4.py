@@ -4,6 +4,7 @@ h5py tells names, units, coordinates and chunks of a finished file."""
 from __future__ import annotations
 
 import itertools
+import warnings
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,8 @@ class Netcdf4Source(CfSource):
     def described(self, number: int, step: Any, record: np.void) -> Described:
         # A file that is not finished yet says less than it will.
         if number not in self._described and not self.is_finished:
+            warnings.warn("a NetCDF-4 file that is not finished does not tell which value means that there is none (missing=): such values come as "
+                          "they are, not as NaN, until its stream has closed the file", RuntimeWarning, stacklevel=2)
             return self._describe(number, step, record)
         return super().described(number, step, record)
 

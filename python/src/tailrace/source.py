@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -149,10 +149,13 @@ def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[
     return Described(dims, attrs, fill, coordinates, level)
 
 
-def _assigned(fields: Sequence[IndexField], variables: Sequence[CfVariable]) -> dict[int, CfVariable]:
+V = TypeVar("V", bound=CfVariable)
+
+
+def _assigned(fields: Sequence[IndexField], variables: Sequence[V]) -> dict[int, V]:
     """The variables of fields. Both are in the order of the definitions; a name that was taken has the type of level behind it."""
     left = [each for each in variables if each.has_steps and len(each.dims) > 1]
-    out: dict[int, CfVariable] = {}
+    out: dict[int, V] = {}
     for number, field in enumerate(fields):
         fits = [each for each in left if len(each.dims) - 1 in (len(field.shape), len(field.shape) + 1) or each.name == field.name]
         named = [each for each in fits if each.name == field.name]

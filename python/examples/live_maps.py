@@ -20,7 +20,11 @@ def draw(step, grid, name, level, path):
     """One map. It is renamed into place, so that a page which shows it never loads half of one."""
     values = step.read(name, level) if level is not None else step[name]
     figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
-    if "lat" in grid.coords and "lon" in grid.coords:
+    if values.ndim == 1 and "lat" in grid.coords and grid["lat"].dims == grid["lon"].dims:
+        image = axes.scatter(grid["lon"], grid["lat"], c=values, s=2)
+    elif values.ndim == 1:
+        image = axes.scatter(range(len(values)), values, c=values, s=2)
+    elif "lat" in grid.coords and "lon" in grid.coords:
         image = axes.pcolormesh(grid["lon"], grid["lat"], values, shading="nearest")
     else:
         image = axes.imshow(values)
@@ -52,7 +56,8 @@ def main():
             grid = run.to_xarray()[args.field].isel(lead=0)
             if step[args.field].ndim > 2 and args.level is None:
                 sys.exit(f"{args.field} has the levels {', '.join(f'{level:g}' for level in run.fields[args.field].levels)}: give --level")
-        path = args.out / f"{args.field}+{round(step.lead.total_seconds() / 60):05d}min.png"
+        minutes, seconds = divmod(round(step.lead.total_seconds()), 60)
+        path = args.out / f"{args.field}+{minutes:05d}min{f'{seconds:02d}s' if seconds else ''}.png"
         draw(step, grid, args.field, args.level, path)
         print(path, flush=True)
     for line in run.missing:

@@ -21,6 +21,9 @@ struct Listing {
   /// Returns where the record lies that a line tells of, or nothing if the line, which comes without its end,
   /// is not one of the `number`-th record.
   std::optional<Bytes> (*offset_of)(std::string_view line, std::int64_t number) = nullptr;
+  /// The words before offset and length of a line's record, if those in front of them come from tables that
+  /// another version of a library may have otherwise. Empty: a line is the same for ever.
+  std::string_view place_key = {};
 };
 
 }  // namespace tailrace::codec

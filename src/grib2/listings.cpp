@@ -15,7 +15,6 @@ constexpr Bytes indicator = 16;     // length of section 0
 constexpr Bytes header_length = 5;  // length and number
 // Section 3 of a reduced grid has a number for each of its rows.
 constexpr Bytes longest_section = 64 << 20;
-constexpr std::string_view offset_key = "\"_offset\": ";
 
 Status no_message(Bytes offset, std::string_view why) {
   return {Code::corrupt, cat("at byte ", offset, " stands no whole GRIB2 message: ", why)};
@@ -98,13 +97,13 @@ Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t /*numb
                                       "levelist", "levtype", "number"})
     add(name, handle->text(cat("mars.", name)));
   add("param", handle->text("shortName"));
-  return cat(line, ", ", offset_key, offset, ", \"_length\": ", message->length, "}\n");
+  return cat(line, ", ", ecmwf_place_key, offset, ", \"_length\": ", message->length, "}\n");
 }
 
 std::optional<Bytes> ecmwf_offset(std::string_view line, std::int64_t /*number*/) {
-  const std::size_t at = line.rfind(offset_key);
+  const std::size_t at = line.rfind(ecmwf_place_key);
   if (!line.starts_with('{') || !line.ends_with('}') || at == std::string_view::npos) return std::nullopt;
-  line.remove_prefix(at + offset_key.size());
+  line.remove_prefix(at + ecmwf_place_key.size());
   Bytes offset = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), offset);
   if (error != std::errc() || *end != ',') return std::nullopt;

@@ -23,6 +23,10 @@ Result<ListedMessage> read_message(const codec::ReadBytes& read, Bytes offset);
 Result<std::string> wgrib2_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
 std::optional<Bytes> wgrib2_offset(std::string_view line, std::int64_t number);
 
+/// The last two keys of a line of FILE.index follow from the message's place. The values of all others come
+/// from the tables of ecCodes.
+constexpr std::string_view ecmwf_place_key = "\"_offset\": ";
+
 /// Returns the line of a message in an index as ECMWF's open data have: a JSON object. Keys of MARS that the
 /// message does not have are left out.
 Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
@@ -32,7 +36,8 @@ std::optional<Bytes> ecmwf_offset(std::string_view line, std::int64_t number);
 std::string_view wgrib2_name(int discipline, int category, int number);
 
 inline std::vector<codec::Listing> listings() {
-  return {{"wgrib2", ".idx", wgrib2_line, wgrib2_offset}, {"ecmwf", ".index", ecmwf_line, ecmwf_offset}};
+  return {{"wgrib2", ".idx", wgrib2_line, wgrib2_offset, {}},
+          {"ecmwf", ".index", ecmwf_line, ecmwf_offset, ecmwf_place_key}};
 }
 
 }  // namespace tailrace::grib2

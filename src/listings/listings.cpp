@@ -17,6 +17,8 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
+constexpr const char* new_suffix = ".new";
+
 std::string path_of(const std::string& data_path, const Listing& kind) {
   return data_path + std::string(kind.suffix);
 }
@@ -50,6 +52,15 @@ Result<std::string> lines_of(Target& target, const std::string& data_path, const
   return text;
 }
 
+/// Returns true if the first line of a text gives the first record the same place and length as `line` does.
+bool has_same_place(const Listing& kind, std::string_view text, std::string_view line) {
+  if (kind.place_key.empty()) return false;
+  text = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::size_t at = text.rfind(kind.place_key);
+  return at != std::string_view::npos && kind.offset_of(text.substr(0, text.size() - 1), 1) == Bytes{0} &&
+         text.substr(at) == line.substr(line.rfind(kind.place_key));
+}
+
 /// Returns true if the text begins as a listing of the data file does.
 Result<bool> begins_as_ours(Target& target, const std::string& data_path, const Listing& kind,
                             std::string_view text) {
@@ -59,7 +70,18 @@ Result<bool> begins_as_ours(Target& target, const std::string& data_path, const 
   const int error = line.status().error_number();
   if (error == ENOENT || error == EISDIR) return false;
   if (line.status().code() == Code::io) return line.status();
-  return line.is_ok() && text.starts_with(*line);
+  return line.is_ok() && (text.starts_with(*line) || has_same_place(kind, text, *line));
+}
+
+/// Returns true if there is no file, or one that begins as a listing of the data file does.
+Result<bool> path_is_ours(Target& target, const std::string& data_path, const Listing& kind,
+                          const std::string& path) {
+  constexpr Bytes longest_line = 4096;
+  const Result<std::string> text = read_text(target, path, longest_line);
+  const int error = text.status().error_number();
+  if (error == EACCES || error == EISDIR) return false;
+  TR_TRY(text.status());
+  return begins_as_ours(target, data_path, kind, *text);
 }
 
 /// Returns where the lines of a listing end that tell where the records lie, from the first line on.
@@ -102,7 +124,7 @@ Result<std::string> read_ours(Target& target, const std::string& data_path, cons
 
 /// Makes a listing under another name, and gives it its own.
 Status create(Target& target, const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".new";
+  const std::string temporary = path + new_suffix;
   const auto put = [&]() -> Status {
     Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::create);
     TR_TRY(file.status());
@@ -157,6 +179,20 @@ bool says_it_otherwise(const Listing& kind, std::string_view text, std::string_v
   return offset(text) && offset(text) == offset(wanted);
 }
 
+/// Removes what a process that was killed has left of a listing that it made.
+Status remove_unfinished(Target& target, const std::string& data_path) {
+  for (const Listing& kind : formats::listings()) {
+    const std::string path = path_of(data_path, kind) + new_suffix;
+    const Result<bool> exists = target.exists(path);
+    TR_TRY(exists.status());
+    if (!*exists) continue;
+    const Result<bool> ours = path_is_ours(target, data_path, kind, path);
+    TR_TRY(ours.status());
+    if (*ours) TR_TRY(storage::remove_durably(target, path));
+  }
+  return {};
+}
+
 /// Calls `work` for each listing that is there and ours.
 Status for_each_of_ours(Target& target, const std::string& data_path,
                         const std::function<Status(const Listing&)>& work) {
@@ -174,14 +210,7 @@ Status for_each_of_ours(Target& target, const std::string& data_path,
 }  // namespace
 
 Result<bool> is_ours(Target& target, const std::string& data_path, const Listing& kind) {
-  return guarded([&]() -> Result<bool> {
-    constexpr Bytes longest_line = 4096;
-    const Result<std::string> text = read_text(target, path_of(data_path, kind), longest_line);
-    const int error = text.status().error_number();
-    if (error == EACCES || error == EISDIR) return false;
-    TR_TRY(text.status());
-    return begins_as_ours(target, data_path, kind, *text);
-  });
+  return guarded([&] { return path_is_ours(target, data_path, kind, path_of(data_path, kind)); });
 }
 
 Status check_ours(Target& target, const std::string& data_path, const std::vector<Listing>& kinds) {
@@ -211,11 +240,13 @@ Status remove(Target& target, const std::string& data_path, const Listing& kind)
 }
 
 Status remove_all(Target& target, const std::string& data_path) {
+  TR_TRY(guarded([&] { return remove_unfinished(target, data_path); }));
   return for_each_of_ours(target, data_path,
                           [&](const Listing& kind) { return remove(target, data_path, kind); });
 }
 
 Status cut_all(Target& target, const std::string& data_path, Records kept) {
+  TR_TRY(guarded([&] { return remove_unfinished(target, data_path); }));
   return for_each_of_ours(target, data_path, [&](const Listing& kind) -> Status {
     const Result<std::string> text = read_ours(target, data_path, kind);
     TR_TRY(text.status());

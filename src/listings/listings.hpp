@@ -20,7 +20,8 @@ using Records = std::span<const storage::Range>;
 using AllRecords = std::function<Result<std::vector<storage::Range>>()>;
 
 /// Returns true if there is no listing, or one of this data file: its first line is that of the file's first
-/// record. Such a listing can be written anew at any time.
+/// record, or gives that place and length in the words of other tables. Such a listing can be written anew at
+/// any time.
 Result<bool> is_ours(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
 /// Returns Code::state, naming the file, if another file has the name of one of these listings.
@@ -33,7 +34,8 @@ Status check_field(const codec::Codec& codec, int field, const std::vector<codec
 /// Removes whatever has the name of the listing, durably.
 Status remove(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
-/// Removes all listings of the data file, durably. Files of others stay.
+/// Removes all listings of the data file, durably, and the unfinished ones (FILE.idx.new). Files of others
+/// stay.
 Status remove_all(storage::Target& target, const std::string& data_path);
 
 /// Cuts all listings of the data file behind the lines of these records, durably, before the index loses the

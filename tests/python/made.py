@@ -84,3 +84,30 @@ class Writer:
         self.index, self.data = self.index[:length], self.data[:self.end]
         self.marks, self.number = self.marks[:steps + 1], steps
         return self
+
+
+def checkpoint(path, items, rows, generation=1):
+    """A copy of one part. All items are int8 and share the elements and the one map, which has these groups (global, count, stride, rows)."""
+    identity = RUN + struct.pack("<q", generation)
+    elements = sum(count * number for _, count, _, number in rows)
+    content = bytes(range(256)) * (elements // 256 + 1)
+    whole = struct.pack("<q", len(rows) * 32) + np.array(rows, "<i8").tobytes()
+    stored = [struct.pack("<iiqqQQ", number, 0, 0, elements, xxhash.xxh3_64_intdigest(
+        content[:elements], xxhash.xxh3_64_intdigest(identity + struct.pack("<iiq", 0, number, 0))), elements) for number in range(items)]
+    table = b"TRCKTAB1" + identity + struct.pack("<iiiiqq", 0, 1, 0, 0, 1 << 30, 1) + whole + struct.pack("<q", items) + b"".join(stored)
+    # The part has the bytes of all items, and they are a hole.
+    at = elements * items
+    foot = b"TRCKEND1" + identity + struct.pack("<iiqqQ", 0, 1, at, len(table), xxhash.xxh3_64_intdigest(table)) + bytes(24)
+    foot += struct.pack("<Q", xxhash.xxh3_64_intdigest(foot))
+    names = [f"item{number}".encode() for number in range(items)]
+    directory = b"TRCKDIR1" + identity + struct.pack("<q", items) + b"".join(
+        struct.pack("<q", len(name)) + name + struct.pack("<iqq", 1, 8, elements) for name in names)
+    directory += struct.pack("<qqqq", 1, 128, at + len(table) + 96, 0)
+    begin = 128 + at + len(table) + 96
+    head = b"TRCKPT1\n" + identity + struct.pack("<iiqqqQ", 0, 1, 0, begin, len(directory), xxhash.xxh3_64_intdigest(directory))
+    head = head.ljust(120, b"\0")
+    with open(path, "wb") as file:
+        file.write(head + struct.pack("<Q", xxhash.xxh3_64_intdigest(head)) + content[:elements])
+        file.seek(128 + at)
+        file.write(table + foot + directory)
+    return str(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import formats
+from made import Writer, field, header
 from tailrace.names import LEVEL_TYPES, QUANTITIES
 
 SOURCE = Path(os.environ["TEST_SOURCE"])
@@ -45,6 +46,15 @@ def test_the_example_draws_each_step(beside_files):
     maps = sorted(os.listdir("maps"))
     assert maps == [f"t+{60 * hour:05d}min.png" for hour in range(6)]
     assert all(Path("maps", each).read_bytes()[:4] == b"\x89PNG" for each in maps)
+
+
+def test_the_example_draws_cells_and_leads_of_half_a_minute(tmp_path):
+    writer = Writer(tmp_path / "one.bin", header([field(shape=(6,), levels=(850.0,))])).step(0, levels=(0,)).step(30, levels=(0,))
+    writer.done().save()
+    command = [sys.executable, str(SOURCE / "python/examples/live_maps.py"), "one.bin", "t", "--timeout", "5s"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(tmp_path / "maps")) == ["t+00000min.png", "t+00000min30s.png"]
 
 
 def test_names_and_units_are_those_of_the_library():

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Steps come as they are durable, while the writer is there, killed, restarted or cut back; never one that was not committed, and none twice."""
+import json
 import os
 import shlex
+import shutil
 import sys
 import threading
 import time
+import uuid
 
 import numpy as np
 import pytest
 import tailrace as tr
 from conftest import BASE, close, formats
-from made import RUN, Writer
+from made import RUN, Writer, field, header
+from tailrace import index
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job  # noqa: E402
@@ -201,4 +205,149 @@ def test_two_indexes_and_foreign_ones(tmp_path):
     with pytest.raises(tr.StateError, match="two indexes"):
         tr.open(tmp_path / "fc.bin")
     os.remove(tmp_path / "fc.bin.trx")
+    assert len(tr.open(tmp_path / "fc.bin")) == 1
+
+
+def test_a_file_that_is_of_another_run_since(tmp_path):
+    """Its values are not those of the step; a field is found by its definition, not by its number."""
+    path = tmp_path / "fc.bin"
+    t, u = field("t", levels=(850.0,)), field("u", levels=(850.0,))
+
+    def written(fields, run=RUN, **about):
+        writer = Writer(path, header(fields, run=run, **about))
+        writer.data = np.full((2, 3), 1.0).tobytes() + np.full((2, 3), 2.0).tobytes()
+        writer.end = 96
+        return writer.step(0, records=[(0, 0, 0, 48), (1, 0, 48, 48)], begin=0, end=96).done().save()
+
+    written([t, u])
+    step, pinned = tr.open(path).step(0), tr.open(path, run=uuid.UUID(bytes=RUN)).step(0)
+    dataset = tr.open(path).to_xarray()
+    assert step["t"][0, 0] == 1 and step["u"][0, 0] == 2
+    written([u, t])
+    assert step["t"][0, 0] == 2 and step["u"][0, 0] == 1 and dataset["t"].values[0, 0, 0] == 2
+    written([t, u], run=RUN[::-1])
+    assert step["t"][0, 0] == 1
+    with pytest.raises(tr.StateError, match="is of another run"):
+        pinned["t"]
+    written([u, field("t", levels=(500.0,))])
+    for values in (lambda: step["t"], lambda: tr.open(path).to_xarray() and dataset["t"].values):
+        with pytest.raises(tr.StateError, match='has no field "t"'):
+            values()
+    for about in ({"base": 1772323200 - 86400}, {"member": 3}, {"calendar": 2}):
+        written([t, u], **about)
+        with pytest.raises(tr.StateError, match="is of another run"):
+            step["t"]
+
+
+def test_files_of_other_runs_are_not_mixed(tmp_path):
+    pattern, today = str(tmp_path / "fc+{lead:03h}.bin"), 1772323200
+
+    def written(hour, value=None, run=RUN, **about):
+        Writer(pattern.replace("{lead:03h}", f"{hour:03d}"), header(run=run, **about)).step(hour * 3600, value=value).done().save()
+
+    for hour in (0, 1):
+        written(hour, base=today, member=1)
+    written(2, 99, base=today - 86400, member=1)
+    written(3, 99, base=today, member=2)
+    mixed = tr.open(pattern)
+    assert len(mixed.missing) == 1 and "files of different runs" in mixed.missing[0] and "fc+002.bin" in mixed.missing[0] and not mixed.complete
+    for make in (mixed.to_xarray, mixed.to_datatree):
+        with pytest.raises(tr.StateError, match="files of different runs"):
+            make()
+    ours = tr.open(pattern, base=BASE, member=1)
+    assert len(ours) == 2 and ours.complete and len(list(ours.follow())) == 2 and ours.to_xarray()["t"].shape[0] == 2
+    assert "another run has its name" in tr.open(pattern, base=BASE, member=1, leads=["0h", "1h", "2h"]).missing[0]
+    for given in ({"base": BASE, "calendar": "360_day"}, {"base": "2026-03-05"}, {"member": 7}):
+        other = tr.open(pattern, **given)
+        assert len(other) == 0 and "is of another run" in other.missing[1]
+        with pytest.raises(tr.StateError, match="is of another run"):
+            other.to_xarray()
+    for hour in (2, 3):
+        written(hour, base=today, member=1, run=RUN[::-1])
+    whole = tr.open(pattern)
+    assert whole.complete and len(whole.to_xarray().attrs["tailrace_run"].split()) == 2, "a run that was continued"
+
+
+def test_a_data_file_without_an_index(tmp_path):
+    """It holds later ones back while the stream is open, and nobody waits for it afterwards."""
+    pattern = str(tmp_path / "fc+{lead:03h}.bin")
+    for hour in (0, 2):
+        Writer(pattern.replace("{lead:03h}", f"{hour:03d}")).step(hour * 3600).done().save()
+    (tmp_path / "fc+001.bin").write_bytes(b"")
+    lock = tmp_path / "fc+{lead:03h}.bin.stream.lock"
+    lock.write_bytes(b"")
+    run = tr.open(pattern)
+    assert [str(step.lead) for step in run.follow(timeout=0.1)] == ["0h"]
+    lock.unlink()
+    begin = time.monotonic()
+    assert [str(step.lead) for step in run.follow(timeout=60)] == ["0h", "2h"] and time.monotonic() - begin < 30
+    assert run.missing == ["+001h: not committed"]
+
+
+def test_the_index_of_data_that_were_written_again_and_renamed(tmp_path):
+    path = tmp_path / "fc.bin"
+    Writer(path).step(0).step(3600).done().save()
+    held = tr.open(path).step("1h")
+    again = Writer(tmp_path / "fc.bin.again").step(0, levels=(0,)).step(3600, value=50).step(7200).done().save()
+    assert len(tr.open(path)) == 2, "the second pair is not there yet"
+    os.rename(again.path, path)
+    assert len(tr.open(path)) == 3 and held["t"][:, 0, 0].tolist() == [50, 51]
+    os.rename(again.path + ".trx", f"{path}.trx")
+    assert len(tr.open(path)) == 3 and held["t"][:, 0, 0].tolist() == [50, 51]
+    # One whose data somebody has removed is not that of others.
+    Writer(tmp_path / "fc.bin.again").step(0).step(3600).step(7200).step(10800).save()
+    os.remove(again.path)
+    assert len(tr.open(path)) == 3
+
+
+def test_a_store_tells_a_step_a_moment_after_its_commit(data, tmp_path, monkeypatch):
+    if "zarr" not in formats():
+        pytest.skip("this build writes no Zarr")
+    store = tmp_path / "one.zarr"
+    shutil.copytree(f"{data}/zarr/one.zarr", store)
+    shutil.copy(f"{data}/zarr/one.zarr.trx", f"{store}.trx")
+    whole = (store / "zarr.json").read_text()
+    metadata = json.loads(whole)
+    for array in metadata["consolidated_metadata"]["metadata"].values():
+        if array.get("dimension_names", [""])[:1] == ["time"]:
+            array["shape"][0] -= 1
+    (store / "zarr.json").write_text(json.dumps(metadata))
+    step = tr.open(store).step("5h")
+    thread = later(lambda: os.replace(tmp_path / "new", store / "zarr.json") if (tmp_path / "new").write_text(whole) else None, pause=0.3)
+    assert close(step["t"][1], 0, 5, 1)
+    thread.join()
+    (store / "zarr.json").write_text(json.dumps(metadata))
+    monkeypatch.setattr("tailrace.stores.PATIENCE", 0.1)
+    with pytest.raises(tr.StateError, match="tells of 5 steps only"):
+        tr.open(store).step("5h")["t"]
+
+
+def test_bytes_that_change_between_two_reads_are_no_damage(tmp_path, monkeypatch):
+    writer = Writer(tmp_path / "fc.bin").step(0).save()
+    with open(f"{tmp_path}/fc.bin.trx", "ab") as file:
+        file.write(b"STEP")
+    holds = index._holds_record
+
+    def continued(*args):
+        if writer.number == 1:
+            with open(f"{tmp_path}/fc.bin.trx", "wb") as file:
+                file.write(writer.step(3600).index)
+            return True
+        return holds(*args)
+    monkeypatch.setattr(index, "_holds_record", continued)
+    found = tr.load_index(f"{tmp_path}/fc.bin.trx")
+    assert (found.tail, len(found.steps)) == ("whole", 2)
+
+
+def test_an_old_index_that_is_renamed_while_it_is_looked_for(tmp_path, monkeypatch):
+    Writer(tmp_path / "fc.bin").step(0).save()
+    os.rename(tmp_path / "fc.bin.trx", tmp_path / "fc.bin.idx")
+    begins = index.begins_as_index
+
+    def renamed(path):
+        found = begins(path)
+        if path.endswith(".idx") and found:
+            os.rename(path, path[:-4] + ".trx")
+        return found
+    monkeypatch.setattr(index, "begins_as_index", renamed)
     assert len(tr.open(tmp_path / "fc.bin")) == 1

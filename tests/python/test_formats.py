@@ -2,6 +2,7 @@
 """Each format that a real run has written gives its values and metadata, lazily."""
 import datetime
 import os
+import struct
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 import tailrace as tr
 import xarray
 from conftest import BASE, LEVELS, NX, NY, close, expected, formats
+from made import Writer, field, header
 
 
 def patterns(data, ending):
@@ -120,3 +122,72 @@ def test_the_package_is_the_installed_wheel():
     done = subprocess.run([sys.executable, "-c", "import tailrace, sys; assert 'mpi4py' not in sys.modules and 'eccodes' not in sys.modules"],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shape", ((4, 6), (24,)))
+def test_netcdf_4_of_two_chunks_as_they_are(tmp_path, shape):
+    """The lengths of two chunks have as many bytes as the begin of an interval."""
+    h5py, path = pytest.importorskip("h5py"), tmp_path / "one.nc4"
+    values = np.arange(24.0).reshape(4, 6)
+    with h5py.File(path, "w") as file:
+        time = file.create_dataset("time", (1,), "<f8")
+        time.make_scale("time")
+        for name, chunk in (("t", (1, 4, 3)), ("t_mean", (1, 4, 6))):
+            file.create_dataset(name, (1, 4, 6), "<f8", chunks=chunk).dims[0].attach_scale(time)
+    begin = path.stat().st_size
+    fields = [field("t_mean", shape=shape, levels=(850.0,)), field("t", shape=shape, levels=(850.0,))]
+    writer = Writer(path, header(fields, "netcdf4", data_begin=begin))
+    record = values[:, :3].tobytes() + values[:, 3:].tobytes() + struct.pack("<II", 96, 96)
+    writer.data = path.read_bytes() + record + bytes(192) + struct.pack("<q", 3600)
+    writer.end = begin + 400
+    writer.step(0, records=[(1, 0, begin, 200), (0, 0, begin + 200, 200)], begin=begin).done().save()
+    step = tr.open(path).step(0)
+    assert (step["t"].reshape(4, 6) == values).all() and (step["t_mean"] == 0).all()
+    path.write_bytes(b"tail" + writer.data[4:])
+    step = tr.open(path).step(0)
+    with pytest.warns(RuntimeWarning, match="not finished"):
+        assert (step["t_mean"] == 0).all()
+    with pytest.raises(tr.UnsupportedError, match="cut into chunks"):
+        step["t"]
+
+
+def test_integers_have_the_fill_value_of_their_file(data, tmp_path):
+    """Where a level was not put; GRIB has no integers, and gives NaN."""
+    h5py, path = pytest.importorskip("h5py"), tmp_path / "one.nc4"
+    with h5py.File(path, "w") as file:
+        dims = [file.create_dataset(name, (extent,), "<f8") for name, extent in (("time", 1), ("plev", 2), ("y", 2), ("x", 3))]
+        t = file.create_dataset("t", (1, 2, 2, 3), "<i4", chunks=(1, 1, 2, 3))
+        t.attrs["_FillValue"] = np.int32(-9999)
+        for number, dim in enumerate(dims):
+            dim.make_scale()
+            t.dims[number].attach_scale(dim)
+    begin = path.stat().st_size
+    writer = Writer(path, header([field(kind=3)], "netcdf4", data_begin=begin))
+    writer.data, writer.end = path.read_bytes() + np.arange(6, dtype="<i4").tobytes(), begin + 24
+    writer.step(0, records=[(0, 0, begin, 24)], begin=begin).done().save()
+    run = tr.open(path)
+    for values in (run.step(0)["t"], run.to_xarray()["t"].values[0]):
+        assert values.dtype == np.int32 and values[0].tolist() == [[0, 1, 2], [3, 4, 5]] and (values[1] == -9999).all()
+    if "grib2" in formats():
+        with open(f"{data}/grib2/one.grib2", "rb") as file:
+            record = tr.load_index(f"{data}/grib2/one.grib2.trx").steps[0].records[0]
+            message = file.read(int(record["offset"] + record["length"]))[int(record["offset"]):]
+        writer = Writer(tmp_path / "one.grib2", header([field(kind=3, shape=(NY, NX))], "grib2"))
+        writer.data, writer.end = message, len(message)
+        writer.step(0, records=[(0, 1, 0, len(message))], begin=0).done().save()
+        run = tr.open(tmp_path / "one.grib2")
+        for values in (run.step(0)["t"], run.to_xarray()["t"].values[0]):
+            assert values.dtype == np.float64 and np.isnan(values[0]).all() and not np.isnan(values[1]).any()
+
+
+def test_a_directory_without_a_manifest(tmp_path):
+    for hour in (0, 1):
+        Writer(tmp_path / f"fc+{hour:03d}.bin").step(3600 * hour).done().save()
+    found = tr.open(tmp_path / "fc+{lead:03h}.bin").verify()
+    assert len(found) == 1 and found[0].startswith(f"{tmp_path}/manifest.jsonl: there is no manifest")
+
+
+def test_options_that_there_are_not(data):
+    for opened in (xarray.open_dataset, xarray.open_datatree):
+        with pytest.raises(TypeError, match="menber"):
+            opened(f"{data}/bin/one.bin", engine="tailrace", menber=3)

@@ -3,6 +3,7 @@
 
 Memory is limited while these run: what asks for too much ends in a MemoryError, which no case expects."""
 import glob
+import importlib
 import os
 import random
 import resource
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import tailrace as tr
 import xxhash
 from conftest import formats
-from made import Writer, field, header, text
+from made import Writer, checkpoint, field, header, text
 from tailrace.decode_grib import check_message
+
+parts = importlib.import_module("tailrace.checkpoint")  # tr.checkpoint is the function
 
 SEEDS = 800 if "TEST_ALL" in os.environ else 30  # ./dev test --all
 FINE = (tr.FormatError, tr.NotThereError, tr.UnsupportedError, tr.StateError)
@@ -198,6 +202,20 @@ def test_lengths_and_counts_that_lie_with_right_checksums(tmp_path):
             list(run.follow(timeout=0))
 
 
+def test_steps_and_shapes_that_python_does_not_hold(tmp_path):
+    path = tmp_path / "fc.bin"
+    Writer(path).step(0).record(b"STEP", struct.pack("<qq", 1, 3600)).step(7200).save()
+    assert len(tr.open(path)) == 1 and "a step of 48 bytes" in tr.open(path).missing[0]
+    Writer(path).step(0).step(86_400 * 10**9).save()
+    assert [str(step.lead) for step in tr.open(path).steps] == ["0h"] and "beyond all times" in tr.open(path).missing[0]
+    assert str(Writer(path).step(86_400 * 999_999_999).save() and tr.open(path).steps[0].lead)
+    Writer(path, header([field(shape=(1,) * 65)])).step(0).save()
+    with pytest.raises(tr.UnsupportedError, match="65 dimensions"):
+        tr.open(path)
+    Writer(path, header([field(shape=(1,) * 29)])).step(0, records=[(0, 0, 0, 8)], end=8).save()
+    assert tr.open(path).to_xarray()["t"].ndim == 31
+
+
 def test_sparse_and_endless_files(tmp_path):
     path = tmp_path / "fc.bin"
     writer = Writer(path).step(0).save()
@@ -294,6 +312,50 @@ def test_changed_checkpoints(data, tmp_path, name):
         to.write_bytes(content)
     tr.checkpoint(tmp_path / name, verify=True)
     assert whole < SEEDS // 2
+
+
+def test_records_with_holes_are_not_read(tmp_path):
+    """1 TiB that takes no storage, behind fields of 48 bytes."""
+    for format_ in ("raw", "grib2", "netcdf4"):
+        path = tmp_path / f"fc.{format_}"
+        Writer(path, header([field()], format_)).step(0, records=[(0, 0, 0, 1 << 40)], end=1 << 40).save()
+        os.truncate(path, 1 << 40)
+        with pytest.raises(tr.FormatError, match=f"a record of {1 << 40} bytes, and it takes at most"):
+            tr.open(path).steps[0]["t"]
+
+
+def test_a_frame_of_zstandard_that_tells_another_size():
+    zstandard = pytest.importorskip("zstandard")
+    frame = zstandard.ZstdCompressor(write_content_size=True).compress(bytes(64 << 20))
+    with pytest.raises(tr.FormatError, match=f"its frame tells of {64 << 20} bytes in place of 100"):
+        parts._decompressed(2, frame, 100, "it")
+    unknown = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(100))
+    assert parts._decompressed(2, unknown, 100, "it") == bytes(100)
+
+
+def test_maps_of_a_checkpoint_are_looked_at_once(tmp_path):
+    """A table of 1 MB names one map for each of 2,000 items."""
+    path = checkpoint(tmp_path / "cp.0", 2000, [(at, 1, 0, 1) for at in range(20_000)])
+    begin = time.monotonic()
+    assert len(tr.checkpoint(path)) == 2000 and time.monotonic() - begin < 5
+    assert tr.checkpoint(path)["item0"].tolist()[:3] == [0, 1, 2]
+    for group in ((-1, 1, 0, 1), (0, 0, 0, 1), (0, 1, 0, 0), (0, 2, 2, 2), (0, 1, 2**62, 2**62), (2**62, 2**62, 0, 1), (2**63 - 1, 2**63 - 1, 0, 1)):
+        with pytest.raises(tr.FormatError, match="a map has a group"):
+            parts._Map.of(np.array([(0, 1, 0, 1), group], "<i8"), "it")
+
+
+def test_an_element_twice_in_a_checkpoint_of_many_runs(tmp_path, monkeypatch):
+    path = checkpoint(tmp_path / "cp.0", 1, [(0, 1, 0, 1), (1, 2, 0, 1), (3, 1, 2, 2)])
+    twice = checkpoint(tmp_path / "twice.0", 1, [(0, 1, 0, 1), (0, 2, 0, 1), (2, 1, 2, 1), (2, 1, 0, 1)])
+    with pytest.raises(tr.NotThereError, match="in two parts, and another one in none"):
+        tr.checkpoint(twice)
+    with pytest.raises(tr.NotThereError, match="outside of item"):
+        tr.checkpoint(path)
+    path = checkpoint(tmp_path / "cp.0", 1, [(0, 1, 2, 2), (1, 1, 2, 2)])
+    monkeypatch.setattr(parts, "MOST_RUNS", 1)
+    assert tr.checkpoint(path)["item0"].tolist() == [0, 2, 1, 3]
+    with pytest.raises(tr.FormatError, match="in two parts, and another one in none"):
+        tr.checkpoint(twice)["item0"]
 
 
 def test_nothing_is_what_it_seems(tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .binary import ELEMENT_TYPES, Fields, elements_of, read_range, text_of, xxh3_64
+from .binary import ELEMENT_TYPES, MOST_ELEMENTS, Fields, elements_of, read_range, text_of, xxh3_64
 from .errors import FormatError, NotThereError, UnsupportedError
 from .threads import side_by_side
 
@@ -35,6 +35,28 @@ class Item:
     @property
     def elements(self) -> int:
         return elements_of(self.shape, self.name)
+
+
+@dataclass(frozen=True)
+class _Map:
+    """Groups of runs (global, count, stride, rows), how many elements they have together, and where the last of these ends."""
+
+    rows: np.ndarray
+    elements: int
+    end: int
+
+    @staticmethod
+    def of(rows: np.ndarray, what: str) -> _Map:
+        """A FormatError if a group cannot be."""
+        begin, count, stride, number = rows.T
+        several = number > 1
+        # Floating-point numbers first: products of int64 may wrap.
+        ends = begin.astype(float) + np.where(several, (number.astype(float) - 1) * stride, 0) + count
+        if len(rows) and (min(begin.min(), count.min() - 1, number.min() - 1) < 0 or (stride[several] <= count[several]).any() or
+                          max(ends.max(), (count.astype(float) * number).sum()) > MOST_ELEMENTS):
+            raise FormatError(f"{what}: a map has a group without elements, or one that no item has")
+        ends = begin + np.where(several, (number - 1) * stride, 0) + count
+        return _Map(rows, int((count * number).sum()), int(ends.max(initial=0)))
 
 
 @dataclass(frozen=True)
@@ -78,8 +100,12 @@ class Checkpoint(Mapping[str, np.ndarray]):
         for part in self._parts:
             for stored in part.stored:
                 self._of_item.setdefault(stored.item, []).append((part, stored))
+        covered: set[tuple[int, ...]] = set()
+        #: Items of so many runs that their places are compared only when they are read.
+        self._late: set[int] = set()
         for number, item in enumerate(items):
-            _check_cover(item, [stored for _, stored in self._of_item.get(number, [])], path)
+            if not _check_cover(item, [stored for _, stored in self._of_item.get(number, [])], path, covered):
+                self._late.add(number)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.items_by_name)
@@ -100,8 +126,14 @@ class Checkpoint(Mapping[str, np.ndarray]):
         """The values of an item, an array of its own."""
         item, number = self.item(name), self._numbers[name]
         out = np.empty(item.elements, item.dtype)
+        there = np.zeros(item.elements, bool) if number in self._late else None
         for part, stored in self._of_item.get(number, []):
-            _place(out, stored.rows, self._elements(part, stored, item))
+            elements = self._elements(part, stored, item)
+            _place(out, stored.rows, elements)
+            if there is not None:
+                _place(there, stored.rows, np.ones(len(elements), bool))
+        if there is not None and not there.all():
+            raise FormatError(_twice(self.path, item))
         return out.reshape(item.shape).astype(item.dtype.newbyteorder("="), copy=False)
 
     def verify(self) -> None:
@@ -147,14 +179,14 @@ class Checkpoint(Mapping[str, np.ndarray]):
             rows = table.raw(table.count(1, wide=True))
             if len(rows) % 32:
                 raise FormatError(f"{what}: a map of {len(rows)} bytes")
-            maps.append(np.frombuffer(rows, "<i8").reshape(-1, 4))
+            maps.append(_Map.of(np.frombuffer(rows, "<i8").reshape(-1, 4), what))
         stored = tuple(self._stored(table, number, maps, items, block_bytes, length, what) for _ in range(table.count(24, wide=True)))
         table.end()
         if sum(each.length for each in stored) > length or len({each.item for each in stored}) != len(stored):
             raise FormatError(f"{what}: an item twice, or more bytes than the part has")
         return _Part(number, path, begin, coding, block_bytes, stored)
 
-    def _stored(self, table: Fields, part: int, maps: Sequence[np.ndarray], items: Sequence[Item], block_bytes: int, part_length: int,
+    def _stored(self, table: Fields, part: int, maps: Sequence[_Map], items: Sequence[Item], block_bytes: int, part_length: int,
                 what: str) -> _Stored:
         number, map_number, offset, length = table.many("iiqq")
         if not 0 <= number < len(items) or not 0 <= map_number < len(maps) or offset < 0 or length < 0 or offset > part_length or \
@@ -166,10 +198,12 @@ class Checkpoint(Mapping[str, np.ndarray]):
             sizes[-1] = length % block_bytes
         if (blocks[:, 1] > sizes).any() or (blocks[:, 1] == 0).any():
             raise FormatError(f"{what}: a block of item {number} has more bytes than its elements, or none")
-        rows = maps[map_number]
-        item = items[number]
-        _check_rows(rows, item, length, what)
-        return _Stored(part, number, rows, offset, length, blocks)
+        found, item = maps[map_number], items[number]
+        if found.end > item.elements:
+            raise FormatError(f'{what}: a map names elements outside of item "{item.name}"')
+        if found.elements * item.dtype.itemsize != length:
+            raise FormatError(f'{what}: {length} bytes of item "{item.name}" in place of {found.elements} elements')
+        return _Stored(part, number, found.rows, offset, length, blocks)
 
     # ---- blocks ------------------------------------------------------------------------------------------------
 
@@ -233,37 +267,30 @@ def _directory(data: bytes, save: bytes, parts: int, path: str) -> tuple[list[It
     return items, [(begin, length) for begin, length in places]
 
 
-def _check_rows(rows: np.ndarray, item: Item, length: int, what: str) -> None:
-    """A FormatError unless all runs lie in the item, and have `length` bytes together."""
-    total = 0
-    for begin, count, stride, number in rows.tolist():
-        last = begin + (number - 1) * stride + count if number > 1 else begin + count
-        if begin < 0 or count < 1 or number < 1 or (number > 1 and stride <= count) or last > item.elements:
-            raise FormatError(f'{what}: a map names elements outside of item "{item.name}"')
-        total += count * number
-    if total * item.dtype.itemsize != length:
-        raise FormatError(f'{what}: {length} bytes of item "{item.name}" in place of {total} elements')
+def _twice(path: str, item: Item) -> str:
+    return f'{path}: an element of item "{item.name}" is in two parts, and another one in none'
 
 
-def _check_cover(item: Item, stored: Sequence[_Stored], path: str) -> None:
-    """A FormatError unless the parts together name each element once."""
+def _check_cover(item: Item, stored: Sequence[_Stored], path: str, covered: set[tuple[int, ...]]) -> bool:
+    """A FormatError unless the parts together name each element once. False if they have too many runs to tell. `covered` has the maps that
+    were looked at, for items share them."""
     total = sum(each.length for each in stored) // item.dtype.itemsize
     if total != item.elements:
         raise FormatError(f'{path}: the parts have {total} elements of item "{item.name}", which has {item.elements}')
-    if sum(int(each.rows[:, 3].sum()) for each in stored) > MOST_RUNS:
-        return
-    begins, counts = [], []
-    for each in stored:
-        for begin, count, stride, number in each.rows.tolist():
-            begins.append(begin + stride * np.arange(number, dtype=np.int64) if number > 1 else np.array([begin], np.int64))
-            counts.append(np.full(number, count, np.int64))
-    if not begins:
-        return
-    all_begins, all_counts = np.concatenate(begins), np.concatenate(counts)
-    order = np.argsort(all_begins, kind="stable")
-    ends = all_begins[order] + all_counts[order]
-    if all_begins[order][0] != 0 or (all_begins[order][1:] != ends[:-1]).any():
-        raise FormatError(f'{path}: an element of item "{item.name}" is in two parts, and another one in none')
+    key = (item.elements, *(id(each.rows) for each in stored))
+    if key in covered or not total:
+        return True
+    begin, count, stride, number = np.concatenate([each.rows for each in stored]).T
+    if number.astype(float).sum() > MOST_RUNS:
+        return False
+    firsts = np.repeat(np.cumsum(number) - number, number)
+    begins = np.repeat(begin, number) + np.repeat(np.where(number > 1, stride, 0), number) * (np.arange(len(firsts)) - firsts)
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], (begins + np.repeat(count, number))[order]
+    if begins[0] != 0 or (begins[1:] != ends[:-1]).any():
+        raise FormatError(_twice(path, item))
+    covered.add(key)
+    return True
 
 
 def _place(out: np.ndarray, rows: np.ndarray, elements: np.ndarray) -> None:
@@ -286,6 +313,10 @@ def _decompressed(coding: int, data: bytes, size: int, what: str) -> bytes:
             out = lz4.block.decompress(data, uncompressed_size=size)
         elif coding == 2:
             import zstandard
+            # The size that a frame tells counts more than max_output_size.
+            told = zstandard.frame_content_size(data)
+            if told not in (-1, size):
+                raise FormatError(f"{what}: its frame tells of {told} bytes in place of {size}")
             out = zstandard.ZstdDecompressor().decompress(data, max_output_size=size, allow_extra_data=False)
         else:
             raise FormatError(f"{what}: it is smaller than its elements, and the part has no compressed blocks")

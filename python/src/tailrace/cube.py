@@ -14,7 +14,7 @@ from .run import Variable, absent
 from .threads import side_by_side
 
 if TYPE_CHECKING:
-    from .index import IndexStep
+    from .index import IndexHeader, IndexStep
 
 
 class Cube(BackendArray):
@@ -24,19 +24,23 @@ class Cube(BackendArray):
     def __init__(self, variable: Variable, dtype: np.dtype, leads: int) -> None:
         self.variable = variable
         self.dtype = dtype
+        #: The file's fill value, for records that were not put.
+        self.fill: Any = None
         self.has_levels = len(variable.levels) > 1
         self.shape = (leads, *variable.shape)
         self.places = np.full((leads, len(variable.levels)), -1, np.int64)
-        self.steps: list[tuple[DataFile, IndexStep, int, int]] = []  # file, step, its number among those of the lead, number of the field
+        # File, its header, step, its number among those of the lead, number of the field.
+        self.steps: list[tuple[DataFile, IndexHeader, IndexStep, int, int]] = []
 
     def add(self, row: int, file: DataFile, step: IndexStep, ordinal: int, number: int) -> None:
-        """Takes the records of field `number` in a step, which is at lead `row`. Of two at one lead the later one counts."""
+        """Takes the records of field `number` in a step, which is at lead `row`. The later one of two at one lead counts."""
         self.places[row, step.records["level"][step.records["field"] == number]] = len(self.steps)
-        self.steps.append((file, step, ordinal, number))
+        assert file.index is not None
+        self.steps.append((file, file.index.header, step, ordinal, number))
 
     def first(self) -> tuple[DataFile, IndexStep, int, np.void]:
         """A record of the field, from which the file can be asked about it."""
-        file, step, _, number = self.steps[0]
+        file, _, step, _, number = self.steps[0]
         return file, step, number, step.records[np.flatnonzero(step.records["field"] == number)[0]]
 
     def __getitem__(self, key: Any) -> Any:
@@ -51,15 +55,15 @@ class Cube(BackendArray):
         parts = side_by_side(lambda each: cut(self._record(*each)), wanted)
         out_shape = [len(each) for each, one in ((leads, key[0]), (levels, key[1])) if not isinstance(one, (int, np.integer))]
         if not parts:
-            return np.empty((*out_shape, *cut(absent(self.variable.field)).shape), self.dtype)
+            return np.empty((*out_shape, *cut(absent(self.variable.field.shape, self.dtype, self.fill)).shape), self.dtype)
         return np.stack(parts).reshape((*out_shape, *parts[0].shape)).astype(self.dtype, copy=False)
 
     def _record(self, lead: int, level: int) -> np.ndarray:
         place = self.places[lead, level]
         if place < 0:
-            return absent(self.variable.field)
-        file, step, ordinal, number = self.steps[place]
-        return file.record(step.lead, ordinal, number, int(level))
+            return absent(self.variable.field.shape, self.dtype, self.fill)
+        file, header, step, ordinal, number = self.steps[place]
+        return file.record(header, step.lead, ordinal, number, int(level))
 
 
 def _cut(keys: tuple[Any, ...]) -> Callable[[np.ndarray], np.ndarray]:

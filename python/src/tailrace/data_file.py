@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+import uuid
+from typing import Any
 
 import numpy as np
 
+from .calendar import CALENDARS
 from .errors import FormatError, NotThereError, StateError, TailraceError
-from .index import Index, IndexStep, find_index, holds_still, load_index
+from .index import Index, IndexHeader, IndexStep, find_index, holds_still, index_again, load_index
 from .source import Source, source_of
 
 _TRIES = 5
+
+
+def told(header: IndexHeader) -> str:
+    """How texts tell of which run a file is."""
+    return f"base time {header.base}, calendar {CALENDARS[header.base.calendar]}, member {'none' if header.member is None else header.member}, run {header.run}"
 
 
 class DataFile:
@@ -19,22 +27,35 @@ class DataFile:
     def __init__(self, path: str, lead: int) -> None:
         self.path, self.lead = path, lead
         self.index: Index | None = None
+        #: The run whose file alone is read; None: any with the same base time, member and fields.
+        self.run: uuid.UUID | None = None
         self._source: tuple[int, Source] | None = None
         self._looks = 0
+        self._rows: tuple[Index | None, dict[int, int]] = (None, {})  # the first row of each lead in this index
 
     def refresh(self, anew: bool = False) -> bool:
         """Looks at the index again. Returns whether it was read. Equal sizes and times may hide other contents; so every 16th look reads
         in any case."""
         self._looks += 1
-        try:
-            path = find_index(self.path)
-            if not anew and self.index is not None and self.index.path == path and self._looks % 16:
-                status = os.stat(path)
-                if self.index.stamp == (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns):
-                    return False
-            self.index = load_index(path)
-        except (NotThereError, FileNotFoundError):
-            self.index = None
+        for last in (False, True):
+            try:
+                return self._look(anew)
+            except FileNotFoundError:
+                # It was renamed between the two looks.
+                if last:
+                    self.index = None
+            except NotThereError:
+                self.index = None
+                break
+        return True
+
+    def _look(self, anew: bool) -> bool:
+        path = find_index(self.path)
+        if not anew and self.index is not None and self.index.path == path and self._looks % 16:
+            status = os.stat(path)
+            if self.index.stamp == (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns):
+                return False
+        self.index = load_index(path)
         return True
 
     @property
@@ -56,33 +77,72 @@ class DataFile:
 
     def find(self, lead: int, ordinal: int) -> tuple[int, IndexStep]:
         """The step at this lead, of several with one lead the one with this number, and its place in the file."""
-        for row, step in enumerate(self.steps):
-            if step.lead == lead:
-                if ordinal == 0:
-                    return row, step
-                ordinal -= 1
+        index = self.index
+        if index is not None:
+            rows = self._rows
+            if rows[0] is not index:
+                # Leads never fall, so steps of one lead are neighbours.
+                rows = self._rows = index, {step.lead: row for row, step in reversed(list(enumerate(index.steps)))}
+            row = rows[1].get(lead, len(index.steps)) + ordinal
+            if row < len(index.steps) and index.steps[row].lead == lead:
+                return row, index.steps[row]
         raise StateError(f"{self.path}: the step at lead {lead} s was cut back or replaced since it was looked at")
 
-    def record(self, lead: int, ordinal: int, number: int, level: int) -> np.ndarray:
-        """The values of a field's level in a step. A step that is not in the index any more when its bytes were read is looked for again: they
-        may be another step's."""
+    def _number_in(self, header: IndexHeader, known: IndexHeader, number: int) -> int:
+        """The number that field `number` of a known header has in the header that the file has now."""
+        if header.checksum == known.checksum:
+            return number
+        if (header.base, header.member) != (known.base, known.member) or self.run not in (None, header.run):
+            raise StateError(f"{self.path}: is of another run since it was looked at: {told(header)} in place of {told(known)}; open the run again")
+        field = known.fields[number]
+        same = [place for place, each in enumerate(header.fields) if each == field]
+        earlier = known.fields[:number].count(field)
+        if earlier >= len(same):
+            raise StateError(f'{self.path}: was begun anew since it was looked at, and has no field "{field.name}" of the same type, shape and levels '
+                             "any more; open the run again")
+        return same[earlier]
+
+    def record(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int) -> np.ndarray:
+        """The values of a field's level in a step. `number` is the field's in the header that was known when the step was taken. A step that is
+        not in the index any more when its bytes were read is looked for again: they may be another step's."""
         error: Exception | None = None
+        is_fresh = False
         for _ in range(_TRIES):
-            row, step = self.find(lead, ordinal)
-            index, source = self.index, self.source
-            found = np.flatnonzero((step.records["field"] == number) & (step.records["level"] == level))
+            index = self.index
+            try:
+                row, step = self.find(lead, ordinal)
+                source = self.source
+                place = self._number_in(source.header, known, number)
+            except StateError:
+                if is_fresh:
+                    raise
+                is_fresh = self.refresh(anew=True)
+                continue
+            found = np.flatnonzero((step.records["field"] == place) & (step.records["level"] == level))
+            if not len(found) and not is_fresh:
+                is_fresh = self.refresh(anew=True)
+                continue
             if not len(found):
-                raise NotThereError(f"{self.path}: field {number}, level {level} was not put at lead {lead} s")
+                raise NotThereError(f'{self.path}: level {level} of "{known.fields[number].name}" was not put at lead {lead} s')
             try:
                 values, error = source.values(row, step, step.records[found[-1]]), None
             except (TailraceError, OSError) as raised:
                 error = raised
-            if index is not None and holds_still(index.path, step):
+            if index is not None and index_again(self.path) in (None, index.path) and holds_still(index.path, step):
                 if error is not None:
                     raise error
                 return values
-            self.refresh(anew=True)
+            is_fresh = self.refresh(anew=True)
         raise StateError(f"{self.path}: the step at lead {lead} s was replaced again and again while it was read") from error
+
+    def fill(self, known: IndexHeader, number: int) -> Any:
+        """The value that means "no value" in a field of which a step was read. None if the file says none."""
+        source = self.source
+        place = self._number_in(source.header, known, number)
+        for step in self.steps:
+            for record in step.records[step.records["field"] == place][:1]:
+                return source.described(place, step, record).fill
+        return None
 
     def durable_steps(self) -> int:
         """How many of the steps are on storage, as `tailrace wait` says: the index is synchronised, the data are as long as it says, and

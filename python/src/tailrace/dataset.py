@@ -10,7 +10,7 @@ from xarray.core import indexing
 
 from .calendar import CALENDARS, Moment
 from .cube import Cube
-from .errors import NotThereError
+from .errors import NotThereError, StateError
 from .head import Coordinate, Described, plain_dims
 from .names import LEVEL_TYPES, QUANTITIES, level_attributes
 from .run import Run, Variable
@@ -61,6 +61,8 @@ class _Builder:
     """The cubes of a run, and Datasets of some of them."""
 
     def __init__(self, run: Run) -> None:
+        if mixed := run.mixed():
+            raise StateError(mixed)
         records = list(run.records())
         self.leads = sorted({step.lead for _, step, _ in records})
         rows = {lead: row for row, lead in enumerate(self.leads)}
@@ -73,10 +75,13 @@ class _Builder:
                 if variable.name not in self.cubes:
                     self.cubes[variable.name] = Cube(variable, _dtype(variable, file.index.header.format), len(self.leads))
                 self.cubes[variable.name].add(rows[step.lead], file, step, ordinal, number)
+        if not records and (foreign := run.foreign()):
+            raise StateError("; ".join(foreign))
         self.header = records[0][0].index.header if records and records[0][0].index else None
         self.attrs: dict[str, Any] = {"Conventions": "CF-1.8"}
         if self.header is not None:
-            self.attrs["tailrace_run"] = str(self.header.run)
+            # A run that went on without a checkpoint (existing=continue) has a UUID of its own.
+            self.attrs["tailrace_run"] = " ".join(dict.fromkeys(str(file.index.header.run) for file, _, _ in records if file.index))
 
     def dataset(self, wanted: dict[str, str]) -> xarray.Dataset:
         """A Dataset of these cubes, under the names that are given."""
@@ -101,6 +106,7 @@ class _Builder:
             if shown not in coordinates and each != described.level:
                 coordinates[shown] = xarray.Variable([renamed.get(dim, dim) for dim in coordinate.dims], coordinate.values(), dict(coordinate.attrs))
         attrs = _attributes(cube.variable, described)
+        cube.fill = described.fill
         level_dims = (level,) if cube.has_levels and level else ()
         variable = xarray.Variable(("lead", *level_dims, *(renamed[dim] for dim in dims)), indexing.LazilyIndexedArray(cube), attrs)
         variable.encoding = {"preferred_chunks": {"lead": 1, **{dim: 1 for dim in level_dims}}}

@@ -5,8 +5,8 @@ ecCodes is a library in C that trusts its input. So the sections are walked firs
 before a message is given to it."""
 from __future__ import annotations
 
-import itertools
 import struct
+import threading
 from typing import Any
 
 import numpy as np
@@ -18,12 +18,13 @@ from .names import QUANTITIES, cf_units
 # A message of so few bytes cannot have so many points, unless all are equal and the file lies.
 MOST_POINTS, MOST_POINTS_PER_BYTE = 1 << 27, 4096
 _MISSING = 9.96921e36  # stands for missing values while a message is decoded
-_decoded = itertools.count()
+_decoded = 0
+_guard = threading.Lock()
 
 
 def decoded_messages() -> int:
     """How many messages this process has decoded so far. Looking at headers does not count."""
-    return int(_decoded.__reduce__()[1][0])
+    return _decoded
 
 
 def _eccodes() -> Any:
@@ -90,7 +91,9 @@ class Message:
 
     def values(self) -> np.ndarray:
         """All points as float64, NaN where there is no value."""
-        next(_decoded)
+        global _decoded
+        with _guard:
+            _decoded += 1
         try:
             bitmap = bool(self._library.codes_get(self._handle, "bitmapPresent"))
             if bitmap:

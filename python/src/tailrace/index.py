@@ -20,6 +20,8 @@ _FIXED, _CLOSED = 72, 40  # bytes of a step without its records, and of the clos
 # No run has these. A file that tells of more is damaged, and is not read into memory.
 MOST_HEADER, MOST_RECORD, MOST_TAIL = 64 << 20, 256 << 20, 64 << 20
 MOST_TEXT = 1 << 20
+MOST_LEAD = 999_999_999 * 86_400  # seconds that a timedelta holds
+MOST_DIMENSIONS = 29  # numpy has 32 at least; of a Dataset two are lead and level
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,22 @@ def begins_as_index(path: str) -> bool:
         return False
 
 
+def index_again(data_path: str) -> str | None:
+    """The index of data that were written once more (docs/formats/index.md, Writing), if they have the name already and it has not."""
+    again = data_path + ".again"
+    if not begins_as_index(again + ".trx") or os.path.lexists(again):
+        return None
+    try:
+        is_long_enough = os.path.isdir(data_path) or os.stat(data_path).st_size >= load_index(again + ".trx").data_end
+    except (FileNotFoundError, FormatError):
+        return None
+    return again + ".trx" if is_long_enough else None
+
+
 def find_index(data_path: str) -> str:
     """The path of a data file's index, under its name or the old one. NotThereError if there is none."""
+    if again := index_again(data_path):
+        return again
     path, old = data_path + ".trx", data_path + ".idx"
     try:
         old_is_index = begins_as_index(old)
@@ -108,6 +124,8 @@ def find_index(data_path: str) -> str:
         raise NotThereError(f"{data_path}: there is no index {path} beside it; only files that Tailrace has written have one")
     if not os.path.exists(path):
         return old
+    if not begins_as_index(old):  # a writer has renamed it meanwhile
+        return path
     raise StateError(f"{data_path} has two indexes, {path} and {old}, which an older Tailrace writes: move away the one that does not belong "
                      "to the data")
 
@@ -122,8 +140,13 @@ def load_index(path: str) -> Index:
     """Reads an index. A FormatError if its header is damaged; damage behind it is told by `tail`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        stamp = stamp_of(descriptor)
-        return _Reading(path, descriptor, stamp[2], stamp).read()
+        for last in (False, False, False, False, True):
+            stamp = stamp_of(descriptor)
+            index = _Reading(path, descriptor, stamp[2], stamp).read()
+            # Bytes that a writer has cut off and written anew between two reads are no damage.
+            if last or index.tail != "damaged" or stamp_of(descriptor) == stamp:
+                break
+        return index
     finally:
         os.close(descriptor)
 
@@ -216,6 +239,8 @@ def _field(parts: Fields, path: str) -> IndexField:
     levels = tuple(float(level) for level in parts.array("<f8", parts.count(8)))
     if not name or len(name) > MOST_TEXT or kind not in ELEMENT_TYPES or not shape or not levels:
         raise FormatError(f'{path}: field "{name[:80]}" has no name, shape, level or known type')
+    if len(shape) > MOST_DIMENSIONS:
+        raise UnsupportedError(f'{path}: field "{name}" has {len(shape)} dimensions, and this package reads at most {MOST_DIMENSIONS}')
     elements_of(shape, f'{path}: field "{name}"')
     return IndexField(name, kind, shape, level_type, levels)
 
@@ -259,7 +284,9 @@ def _take(record: bytes, at: int, header: IndexHeader, before: IndexStep | None,
         if struct.unpack_from("<q", record, 24)[0] != end:
             raise FormatError("the closing record disagrees with the last step")
         return None
-    number, lead, begin, step_end, count = struct.unpack_from("<qqqqI", record, 24) if len(record) >= _FIXED else (0, 0, 0, 0, -1)
+    if len(record) < _FIXED:
+        raise FormatError(f"it is a step of {len(record)} bytes, and each has {_FIXED}")
+    number, lead, begin, step_end, count = struct.unpack_from("<qqqqI", record, 24)
     if len(record) != _FIXED + RECORD.itemsize * count:
         raise FormatError(f"it has {len(record)} bytes and tells of {count} records")
     records = np.frombuffer(record, RECORD, count, 64)
@@ -272,7 +299,7 @@ def _check(step: IndexStep, header: IndexHeader, before: IndexStep | None, end: 
     where = f"step {step.number} (lead {step.lead} s)"
     if step.number < 0 or (before and step.number <= before.number):
         raise FormatError(f"{where} does not follow step {before.number if before else -1}")
-    if (before and step.lead < before.lead) or abs(step.lead) > MOST_SECONDS:
+    if (before and step.lead < before.lead) or abs(step.lead) > MOST_LEAD:
         raise FormatError(f"{where} goes back in time, or beyond all times")
     if step.begin != end or step.end < step.begin:
         raise FormatError(f"{where} takes bytes {step.begin} to {step.end}, but the step before ended at {end}")

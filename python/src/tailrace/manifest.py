@@ -29,7 +29,7 @@ class ManifestEntry:
 
 
 def manifest(path: str | os.PathLike[str]) -> dict[str, ManifestEntry]:
-    """The finished files of a directory, or of the `manifest.jsonl` that is named, by their paths. Of lines about one path the last one
+    """The finished files of a directory, or of the `manifest.jsonl` that is named, by their paths. The last line about a path
     counts. A last line that a crash has torn is passed over; any other damage is a FormatError."""
     path = os.fspath(path)
     if os.path.isdir(path):

@@ -4,6 +4,7 @@ h5py tells names, units, coordinates and chunks of a finished file."""
 from __future__ import annotations
 
 import itertools
+import warnings
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from .binary import elements_of, read_range
 from .errors import FormatError, UnsupportedError
 from .head import Coordinate, Described, plain_dims
 from .index import IndexField
-from .source import CfSource, cf_described
+from .source import CfSource, _assigned, cf_described
 
 _OWN = ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates")
 MOST_CHUNKS = 1 << 16
@@ -47,6 +48,8 @@ class Netcdf4Source(CfSource):
     def described(self, number: int, step: Any, record: np.void) -> Described:
         # A file that is not finished yet says less than it will.
         if number not in self._described and not self.is_finished:
+            warnings.warn("a NetCDF-4 file that is not finished does not tell which value means that there is none (missing=): such values come as "
+                          "they are, not as NaN, until its stream has closed the file", RuntimeWarning, stacklevel=2)
             return self._describe(number, step, record)
         return super().described(number, step, record)
 
@@ -62,22 +65,35 @@ class Netcdf4Source(CfSource):
                 return np.asarray(file[variable.name][()])
         return Coordinate(variable.dims, values, {name: value for name, value in variable.attrs.items() if name != "_FillValue"})
 
+    def most_bytes(self, field: IndexField, what: str) -> int:
+        # Chunks at the edges are whole, and data that cannot be compressed grow a little.
+        return (super().most_bytes(field, what) << (len(field.shape) + 1)) + (1 << 20)
+
     def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
         size = elements_of(field.shape, what) * field.dtype.itemsize
-        whole = _one_chunk(data, field.dtype, size)
+        is_finished = self.is_finished
+        # A record's length does not tell whether it is one chunk.
+        shape, chunk = (self._cut_of(field) if is_finished else None) or (field.shape, field.shape)
+        if any(part < extent for part, extent in zip(chunk, shape)):
+            if elements_of(chunk, what) * field.dtype.itemsize > size * 2 ** len(chunk):
+                raise FormatError(f"{what}: the file tells chunks of the shape {chunk} for records of {shape}")
+            return _joined(data, field.dtype, shape, chunk, what).reshape(field.shape)
+        whole = None if not is_finished and _may_be_cut(data) else _one_chunk(data, field.dtype, size)
         if whole is not None:
             return whole.reshape(field.shape)
-        if not self.is_finished:
+        if not is_finished:
             raise UnsupportedError(f"{what}: the field is cut into chunks, whose shape readers know once the file is finished")
-        chunk = self._chunk_of(field)
-        if chunk is None or elements_of(chunk, what) * field.dtype.itemsize > size * 2 ** len(chunk):
-            raise FormatError(f"{what}: the record is none of {size} bytes, and the file tells no chunks for it")
-        return _joined(data, field, chunk, what)
+        raise FormatError(f"{what}: the record is none of {size} bytes, and the file tells no chunks for it")
 
-    def _chunk_of(self, field: IndexField) -> tuple[int, ...] | None:
-        for each in self.variables():
-            if each.chunk and each.has_steps and each.name.startswith(field.name) and each.shape[-len(field.shape):] == field.shape:
-                return each.chunk[-len(field.shape):]
+    def _cut_of(self, field: IndexField) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        """The shapes of a record and of its chunks in the file, which may have other dimensions than the program's array."""
+        found = next((each for number, each in _assigned(self.header.fields, self.variables()).items() if self.header.fields[number] is field), None)
+        if found is None or not found.chunk:
+            return None
+        elements = elements_of(field.shape, field.name)
+        for shape in (found.shape, found.shape[1:] if found.shape[:1] == (len(field.levels),) else ()):
+            if shape and elements_of(shape, field.name) == elements:
+                return shape, found.chunk[-len(shape):]
         return None
 
 
@@ -119,6 +135,17 @@ def _one_chunk(data: bytes, dtype: np.dtype, size: int) -> np.ndarray | None:
     return _unshuffled(inflated[0], dtype)
 
 
+def _may_be_cut(data: bytes) -> bool:
+    """Whether a record may end with the lengths of chunks: so many that their sum is what lies before them."""
+    for trailer in (0, 8):
+        end = len(data) - trailer
+        number = min(max(end, 0) // 4, MOST_CHUNKS)
+        sums = np.cumsum(np.frombuffer(data[end - 4 * number:end], "<u4")[::-1], dtype=np.int64)
+        if ((sums == end - 4 * np.arange(1, number + 1)) & (sums > 0))[1:].any():
+            return True
+    return False
+
+
 def _is_deflated(data: bytes, size: int) -> bool:
     found = _inflated(data, size)
     return found is not None and found[1] in (0, 8)
@@ -141,11 +168,11 @@ def _unshuffled(data: bytes, dtype: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(grouped.T).reshape(-1).view(dtype).astype(dtype.newbyteorder("="))
 
 
-def _joined(data: bytes, field: IndexField, chunk: tuple[int, ...], what: str) -> np.ndarray:
+def _joined(data: bytes, dtype: np.dtype, shape: tuple[int, ...], chunk: tuple[int, ...], what: str) -> np.ndarray:
     """Puts a record together whose chunks follow one another, with their lengths behind them."""
-    counts = [-(-extent // length) for extent, length in zip(field.shape, chunk)]
+    counts = [-(-extent // length) for extent, length in zip(shape, chunk)]
     number = elements_of(counts, what)
-    size = elements_of(chunk, what) * field.dtype.itemsize
+    size = elements_of(chunk, what) * dtype.itemsize
     if not 1 < number <= MOST_CHUNKS:
         raise FormatError(f"{what}: a record of {number} chunks")
     for trailer in (0, 8):
@@ -154,14 +181,14 @@ def _joined(data: bytes, field: IndexField, chunk: tuple[int, ...], what: str) -
             break
     else:
         raise FormatError(f"{what}: a record of {len(data)} bytes holds no {number} chunks")
-    out = np.empty(field.shape, field.dtype.newbyteorder("="))
+    out = np.empty(shape, dtype.newbyteorder("="))
     at = 0
     for place, length in zip(itertools.product(*(range(count) for count in counts)), lengths):
-        elements = _one_chunk(data[at:at + int(length)], field.dtype, size)
+        elements = _one_chunk(data[at:at + int(length)], dtype, size)
         if elements is None:
             raise FormatError(f"{what}: a chunk of {length} bytes does not hold {size} bytes")
         at += int(length)
         begins = [number_ * extent for number_, extent in zip(place, chunk)]
-        inside = tuple(slice(0, min(extent, total - begin)) for begin, extent, total in zip(begins, chunk, field.shape))
+        inside = tuple(slice(0, min(extent, total - begin)) for begin, extent, total in zip(begins, chunk, shape))
         out[tuple(slice(begin, begin + part.stop) for begin, part in zip(begins, inside))] = elements.reshape(chunk)[inside]
     return out

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .calendar import Duration, Lead, Moment, calendar_number, duration_text, parse_duration, parse_time, public
-from .data_file import DataFile
+from .data_file import DataFile, told
 from .errors import FormatError, NotThereError, SettingsError
 from .index import IndexField, IndexStep
-from .manifest import digest, manifest
+from .manifest import ManifestEntry, digest, manifest
 from .pattern import Context, Pattern
 from .threads import side_by_side
 
@@ -136,8 +136,12 @@ class Step:
     def __getitem__(self, name: str) -> np.ndarray:
         """All levels of a field: (level, y, x), or (y, x) if it has one. Levels that were not put are NaN."""
         number, field = self._number(name)
-        put = set(self._records["level"][self._records["field"] == number].tolist())
-        levels = side_by_side(lambda level: self._record(number, level) if level in put else absent(field), range(len(field.levels)))
+        put = sorted(set(self._records["level"][self._records["field"] == number].tolist()))
+        read = dict(zip(put, side_by_side(lambda level: self._record(number, level), put)))
+        levels = list(read.values())
+        if len(put) < len(field.levels):
+            gap = absent(field.shape, levels[0].dtype, self._file.fill(self._header, number) if levels[0].dtype.kind in "iu" else None)
+            levels = [read.get(level, gap) for level in range(len(field.levels))]
         return levels[0] if len(levels) == 1 else np.stack(levels)
 
     def read(self, name: str, level: float) -> np.ndarray:
@@ -153,17 +157,19 @@ class Step:
         return self._fields[name], self._header.fields[self._fields[name]]
 
     def _record(self, number: int, level: int) -> np.ndarray:
-        return self._file.record(self._lead_seconds, self._ordinal, number, level)
+        return self._file.record(self._header, self._lead_seconds, self._ordinal, number, level)
 
 
 # Integers have no NaN: the NetCDF library takes these for "no value" (netcdf.h, NC_FILL_*).
 INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806}
 
 
-def absent(field: IndexField) -> np.ndarray:
-    """A level that was not put."""
-    dtype = field.dtype.newbyteorder("=")
-    return np.full(field.shape, INTEGER_FILL.get(dtype.str[1:], np.nan), dtype)
+def absent(shape: tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
+    """A level that was not put: NaN, in integers the file's own fill value."""
+    value = INTEGER_FILL.get(dtype.str[1:], np.nan)
+    if dtype.kind in "iu" and isinstance(fill, (int, np.integer)) and np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
+        value = int(fill)
+    return np.full(shape, value, dtype)
 
 
 class Run:
@@ -176,8 +182,8 @@ class Run:
             raise SettingsError(f'file pattern "{self.pattern.text}" names times; give base="2026-03-01T00:00Z"')
         if member is None and self.pattern.uses_member:
             raise SettingsError(f'file pattern "{self.pattern.text}" asks for {{member}}; give member=')
-        moment = parse_time(base, calendar_number(calendar)) if base is not None else Moment(1970)
-        self.context = Context(moment, member)
+        self._base = parse_time(base, calendar_number(calendar)) if base is not None else None
+        self.context = Context(self._base or Moment(1970), member)
         self.uuid = uuid.UUID(str(run)) if run is not None else None
         #: The leads, in seconds, that the run must have to be complete; None: those between the first and the last.
         self.leads = None if leads is None else sorted({round(parse_duration(lead)) for lead in leads})
@@ -190,6 +196,7 @@ class Run:
         found = self.pattern.find(self.context)
         files = {path: self._files.get(path) or DataFile(path, lead) for lead, path in found}
         for file in files.values():
+            file.run = self.uuid
             file.refresh()
         self._files = files
 
@@ -252,7 +259,7 @@ class Run:
             was_open = self._is_open()
             self.refresh()
             came = False
-            for key, step in self._durable(seen):
+            for key, step in self._durable(seen, was_open):
                 seen.add(key)
                 came = True
                 yield step
@@ -267,12 +274,15 @@ class Run:
             time.sleep(left)
             pause = min(2 * pause, 0.5)
 
-    def _durable(self, seen: set[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], Step]]:
+    def _durable(self, seen: set[tuple[int, int]], is_open: bool) -> Iterator[tuple[tuple[int, int], Step]]:
         """The steps on storage that are not among those seen. A file that is still written holds those of later ones back, so that leads
         rise."""
         for file in self._ours():
             index = file.index
             if index is None:
+                # Its writer may be about to make the index.
+                if is_open and os.path.exists(file.path):
+                    return
                 continue
             if index.tail == "damaged":
                 raise FormatError(f"{index.path}: {index.tail_text}")
@@ -288,9 +298,31 @@ class Run:
                 return
 
     def _ours(self) -> list[DataFile]:
-        """The files, without those of other runs if a run was named."""
-        files = list(self._files.values())
-        return files if self.uuid is None else [file for file in files if file.index is None or file.index.header.run == self.uuid]
+        """The files, without those of other runs."""
+        return [file for file in self._files.values() if not self._is_foreign(file)]
+
+    def _is_foreign(self, file: DataFile) -> bool:
+        """Whether a file has another base time, member or run than were given. What was not given is not compared."""
+        if file.index is None:
+            return False
+        header = file.index.header
+        return (self._base not in (None, header.base) or self.context.member not in (None, header.member) or self.uuid not in (None, header.run))
+
+    def foreign(self) -> list[str]:
+        """One file that the pattern finds and that has another base time or member than were given, in words; empty if there is none."""
+        headers = [(file.path, file.index.header) for file in self._files.values() if file.index]
+        others = [each for each in headers if self._base not in (None, each[1].base) or self.context.member not in (None, each[1].member)]
+        more = f" (and {len(others) - 1} files more)" if len(others) > 1 else ""
+        return [f"{path}: is of another run: {told(header)}{more}" for path, header in others[:1]]
+
+    def mixed(self) -> str:
+        """Says that files have different base times or members, and which. Empty if they agree."""
+        known = [(file.path, file.index.header) for file in self._ours() if file.index]
+        for path, header in known:
+            if (header.base, header.member) != (known[0][1].base, known[0][1].member):
+                return (f"{self.pattern.text} finds files of different runs: {known[0][0]} ({told(known[0][1])}) and {path} ({told(header)}); "
+                        "say which is meant by base=, member= or run=")
+        return ""
 
     def _steps_of(self, file: DataFile, count: int) -> list[Step]:
         steps = file.steps[:count]
@@ -300,7 +332,8 @@ class Run:
         return os.path.exists(self.pattern.stream_lock(self.context))
 
     def _all_closed(self) -> bool:
-        return all(file.is_closed for file in self._ours())
+        """Whether no file is being written, of a stream that is not open any more: nobody will make an index that is not there."""
+        return all(file.is_closed for file in self._ours() if file.index)
 
     # ---- completeness ------------------------------------------------------------------------------------------
 
@@ -325,22 +358,35 @@ class Run:
                 out.append(f"{file.path}: not finished" if file.index or os.path.exists(file.path) else f"{file.path}: not written")
         if not out and self._is_open():
             out.append(f"{self.pattern.stream_lock(self.context)}: the stream is still open, or was killed")
-        return out or ([] if have else [f"{self.pattern.text}: not written"])
+        if mixed := self.mixed():
+            out.append(mixed)
+        return out or ([] if have else [f"{self.pattern.text}: not written", *self.foreign()])
 
     def _lead_text(self, lead: int) -> str:
         return self.pattern.lead_text(lead) or duration_text(lead)
 
     def _why(self, lead: int) -> str:
         path = self.pattern.expand(lead, self.context)
+        if path in self._files and self._is_foreign(self._files[path]):
+            return "not written, a file of another run has its name"
         return "not committed" if os.path.exists(path) or os.path.exists(path + ".trx") else "not written"
 
     def verify(self) -> list[str]:
         """Compares the size and the XXH3-128 of each finished file with the manifest beside it, and returns the differences. Reads every
         byte. Stores (Zarr) are left to `tailrace verify`."""
         out = []
+        known: dict[str, dict[str, ManifestEntry]] = {}
         for file in self._ours():
             directory, name = os.path.split(file.path)
-            entry = manifest(directory or ".").get(name)
+            if directory not in known:
+                try:
+                    known[directory] = manifest(directory or ".")
+                except FileNotFoundError:
+                    known[directory] = {}
+                    out.append(f"{os.path.join(directory, 'manifest.jsonl')}: there is no manifest (manifest=off), so nothing is known of the files beside it")
+            if not known[directory]:
+                continue
+            entry = known[directory].get(name)
             if entry is None:
                 out.append(f"{file.path}: the manifest does not list it")
             elif not os.path.isdir(file.path) and (os.stat(file.path).st_size != entry.size or digest(file.path) != entry.xxh3_128):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -40,11 +40,23 @@ class Source:
     def values(self, row: int, step: IndexStep, record: np.void) -> np.ndarray:
         """One record of the step, which is step `row` of the file: an array of its own with the shape of the field."""
         field = self.header.fields[record["field"]]
-        values = self.decoded(read_range(self.path, int(record["offset"]), int(record["length"])), field, self.what(step, record))
+        values = self.decoded(self.bytes_of(step, record), field, self.what(step, record))
         fill = self.described(int(record["field"]), step, record).fill
         if fill is not None and values.dtype.kind in "fc" and fill == fill:
             values[values == np.asarray(fill, values.dtype)] = np.nan
         return values
+
+    def bytes_of(self, step: IndexStep, record: np.void) -> bytes:
+        """The bytes of a record. Their number is compared with the field before they are read: a file with holes has any size."""
+        length, what = int(record["length"]), self.what(step, record)
+        most = self.most_bytes(self.header.fields[record["field"]], what)
+        if length > most:
+            raise FormatError(f"{what}: a record of {length} bytes, and it takes at most {most}")
+        return read_range(self.path, int(record["offset"]), length)
+
+    def most_bytes(self, field: IndexField, what: str) -> int:
+        """No record of the field has more."""
+        return elements_of(field.shape, what) * field.dtype.itemsize
 
     def what(self, step: IndexStep, record: np.void) -> str:
         """How errors name a record."""
@@ -88,14 +100,18 @@ class GribSource(Source):
         super().__init__(path, header)
         self.grids: dict[bytes, Described] = {}
 
+    def most_bytes(self, field: IndexField, what: str) -> int:
+        # Values of at most 64 bits, a bitmap, and sections of which the longest tells rows.
+        return 16 * elements_of(field.shape, what) + (128 << 20)
+
     def values(self, row: int, step: IndexStep, record: np.void) -> np.ndarray:
         field, what = self.header.fields[record["field"]], self.what(step, record)
-        message = read_range(self.path, int(record["offset"]), int(record["length"]))
+        message = self.bytes_of(step, record)
         return decode_grib.decode(message, field.shape, np.dtype(np.float32 if field.type == 5 else np.float64), what)
 
     def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
         field = self.header.fields[number]
-        message = read_range(self.path, int(record["offset"]), int(record["length"]))
+        message = self.bytes_of(step, record)
         return decode_grib.describe(message, field.name, field.shape, self.what(step, record), self.grids)
 
 
@@ -133,10 +149,13 @@ def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[
     return Described(dims, attrs, fill, coordinates, level)
 
 
-def _assigned(fields: Sequence[IndexField], variables: Sequence[CfVariable]) -> dict[int, CfVariable]:
+V = TypeVar("V", bound=CfVariable)
+
+
+def _assigned(fields: Sequence[IndexField], variables: Sequence[V]) -> dict[int, V]:
     """The variables of fields. Both are in the order of the definitions; a name that was taken has the type of level behind it."""
     left = [each for each in variables if each.has_steps and len(each.dims) > 1]
-    out: dict[int, CfVariable] = {}
+    out: dict[int, V] = {}
     for number, field in enumerate(fields):
         fits = [each for each in left if len(each.dims) - 1 in (len(field.shape), len(field.shape) + 1) or each.name == field.name]
         named = [each for each in fits if each.name == field.name]

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import struct
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from .index import IndexHeader, IndexStep
 from .source import CfSource, cf_described
 
 MOST_METADATA = 64 << 20
+PATIENCE = 2.0  # seconds between a commit in the index and that in zarr.json
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,14 @@ class ZarrSource(CfSource):
         number = int(record["field"])
         field, what = self.header.fields[number], self.what(step, record)
         array = self.array(self._name(number), row + 1)
+        # A writer commits a step a moment before zarr.json tells it.
+        until = time.monotonic() + PATIENCE
+        while array.shape[0] <= row and time.monotonic() < until:
+            time.sleep(0.01)
+            array = self.array(self._name(number), row + 1)
         if array.shape[0] <= row:
-            raise StateError(f"{what}: committed, but the store tells its readers of {array.shape[0]} steps only; tailrace repair mends it")
+            raise StateError(f"{what}: committed, but zarr.json tells of {array.shape[0]} steps only, also {PATIENCE} s later: its writer was stopped in between; "
+                             "run tailrace repair if none is running")
         has_levels = array.ndim == len(field.shape) + 2
         if (has_levels and array.shape[1] != len(field.levels)) or int(np.prod(array.shape[2 if has_levels else 1:], dtype=object)) != \
                 int(np.prod(field.shape, dtype=object)):

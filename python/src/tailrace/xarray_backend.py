@@ -22,16 +22,14 @@ class TailraceBackend(BackendEntrypoint):
     supports_groups = True
 
     def open_dataset(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, base: Any = None, member: int | None = None,
-                     calendar: str = "proleptic_gregorian", run: str | None = None, level_type: str | None = None,
-                     **_ignored: Any) -> xarray.Dataset:
+                     calendar: str = "proleptic_gregorian", run: str | None = None, level_type: str | None = None) -> xarray.Dataset:
         """All committed steps. `filename_or_obj` is a data file, its index, or a pattern, for which `base` and `member` are given."""
         data = _opened(filename_or_obj, base, member, calendar, run).to_xarray(level_type=level_type)
         drop = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         return data.drop_vars(drop, errors="ignore")
 
     def open_groups_as_dict(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, base: Any = None,
-                            member: int | None = None, calendar: str = "proleptic_gregorian", run: str | None = None,
-                            **_ignored: Any) -> dict[str, xarray.Dataset]:
+                            member: int | None = None, calendar: str = "proleptic_gregorian", run: str | None = None) -> dict[str, xarray.Dataset]:
         """One group for each type of level."""
         from .dataset import to_groups
         drop = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())

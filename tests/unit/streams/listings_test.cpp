@@ -366,6 +366,51 @@ TEST(listings, lose_the_lines_of_steps_that_are_cut_off) {
   EXPECT_FALSE(*target->exists(kText) || *target->exists(kJson)) << "no step is left";
 }
 
+// ecCodes' tables give the values of FILE.index, and change with its version.
+TEST(listings, in_the_words_of_another_eccodes_are_cut_and_removed_as_others) {
+  const auto reworded = [](std::string text, std::string_view from, std::string_view to) {
+    for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+    return text;
+  };
+  const std::string key = "\"levtype\": \"", length = "\"_length\": ";
+  const auto other = [&](std::int64_t last) { return reworded(expected(kJson, last), key, key + "new-"); };
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());
+  ASSERT_TRUE(storage::put_file(*target, kJson, other(4)).is_ok());
+  ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
+  EXPECT_EQ(text_of(*target, kJson), other(2)) << "cut back";
+  ASSERT_TRUE(write_run(target, {.options = kBoth + " existing=continue", .first = 3, .last = 4}).is_ok());
+  expect_both(*target, 4, "in today's words");
+  ASSERT_TRUE(storage::put_file(*target, kJson, other(4)).is_ok());
+  ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
+  EXPECT_FALSE(*target->exists(kJson)) << "replaced";
+  // The first message of another file has another length.
+  const std::string foreign = reworded(other(2), length, length + "1");
+  for (const std::string& text : {foreign, foreign.substr(0, foreign.find(length)), std::string("\n")}) {
+    ASSERT_TRUE(storage::put_file(*target, kJson, text).is_ok());
+    ASSERT_TRUE(recover(*target, kPath, {.through_lead = 3600}).is_ok());
+    EXPECT_EQ(text_of(*target, kJson), text);
+    EXPECT_EQ(write_run(target, {.options = kBoth}).code(), Code::state);
+  }
+}
+
+TEST(listings, that_a_kill_left_unfinished_go_with_the_steps) {
+  for (const bool is_replaced : {false, true}) {
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    ASSERT_TRUE(write_run(target, {.last = 3}).is_ok());
+    ASSERT_TRUE(storage::put_file(*target, kText + ".new", expected(kText, 3)).is_ok());
+    ASSERT_TRUE(storage::put_file(*target, kJson + ".new", "notes\n").is_ok());
+    if (is_replaced) {
+      ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
+    } else {
+      ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
+    }
+    EXPECT_FALSE(*target->exists(kText + ".new"));
+    EXPECT_EQ(text_of(*target, kJson + ".new"), "notes\n");
+  }
+}
+
 TEST(listings, of_a_file_that_is_replaced_go_with_it) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
   ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "storage/identity.hpp"
 
 namespace tailrace::shared {
 
@@ -158,11 +159,15 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   return opened.status;
 }
 
-/// The server opens the file, which is there by now. Its pages have their size.
+/// The server opens the file, which is there by now. Its pages have their size. The program may have left the
+/// directory in which the server stays.
 void SharedFile::hand_pages() {
   Packer more;
   more.put(page_).put(pages_->plan().memory).put(group_->rank());
-  more.put_list(std::span(group_->nodes())).put_text(stored_path());
+  const storage::FileNumber number = storage::number_of(stored_path());
+  const bool is_in_file_system = number != storage::FileNumber();
+  more.put_list(std::span(group_->nodes())).put(number);
+  more.put_text(is_in_file_system ? storage::path_from_root(stored_path()) : stored_path());
   servers_->hand(node::Handed::pages, pages_->memory(), more);
 }
 

@@ -170,7 +170,8 @@ Result<std::unique_ptr<PageServer::Work>> PageServer::serve_pages(std::unique_pt
   Result<std::unique_ptr<storage::File>> file = session_.target().open(path, storage::OpenMode::read);
   TR_TRY(file.status());
   if (storage::number_of(path) != number)
-    return Status(Code::unsupported, cat(path, " names another file on this server than on its compute ranks"));
+    return Status(Code::unsupported,
+                  cat(path, " names another file on this server than on its compute ranks"));
   auto work = std::make_unique<ServedPages>(ServerPlace{desk_, *threads_, session_.memory().budget()}, owners,
                                             std::move(*file), lowest);
   TR_TRY(work->begin(page, most, first, std::move(memory)));

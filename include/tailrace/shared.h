@@ -31,11 +31,14 @@
  * memory: a thread brings them in.
  *
  * Several nodes: a rank asks the ranks of other nodes for their pages by messages. If the node has an I/O
- * server (TAILRACE_SERVERS), its first one answers at any time. If it has none, the program has initialised
- * MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a service thread of each rank answers at
- * any time. Otherwise ranks answer inside of any call of the library, tr_progress too, and not while they
- * wait in MPI. A rank in MPI_Barrier that waits for a reader then hangs the reader: let ranks wait in
- * tr_shared_sync. */
+ * server (TAILRACE_SERVERS), its first one answers at any time, except as said below. If it has none, the
+ * program has initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a service thread
+ * of each rank answers at any time. Otherwise ranks answer inside of any call of the library, tr_progress
+ * too (one that reads or writes pages of its own node alone does so now and then), and not while they wait
+ * in MPI. A rank in MPI_Barrier that waits for a reader then hangs the reader: let ranks wait in
+ * tr_shared_sync. With a server the same happens if the page has to be brought in and all pages in the
+ * memory of its node have changed: the server never stores, so that a rank of the node has to, inside of a
+ * call or on a service thread. */
 #ifndef TAILRACE_SHARED_H
 #define TAILRACE_SHARED_H
 

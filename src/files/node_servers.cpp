@@ -64,7 +64,10 @@ void NodeServers::hand(node::Handed kind, const node::NodeMemory& memory, const 
 
 void NodeServers::conclude(std::int64_t largest_bid, exchange::Requests& requests) {
   do_answer_ = answering_ != nullptr && largest_bid <= 0;
-  if (!do_answer_) (void)take_back();
+  if (!do_answer_) {
+    (void)take_back();
+    for (int rank = 0; rank < group_.size(); ++rank) asked_[static_cast<std::size_t>(rank)] = rank;
+  }
   requests.send_to(do_answer_ ? answering_ : nullptr);
   requests.say_how();
 }

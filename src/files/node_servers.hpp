@@ -24,8 +24,8 @@ class NodeServers {
   NodeServers(const NodeServers&) = delete;
   NodeServers& operator=(const NodeServers&) = delete;
 
-  /// Returns the rank that is asked for what belongs to `rank`, a rank of another node: the first rank of a
-  /// node with a server stands for its server, also where the ranks answer themselves.
+  /// Returns the rank that is asked for what belongs to `rank`, a rank of another node. The first rank of a
+  /// node stands for its server; where the ranks answer themselves, it is `rank`.
   [[nodiscard]] int asked_for(int rank) const { return asked_[static_cast<std::size_t>(rank)]; }
   /// On the first rank of a node with a server: hands it the memory, and waits until it answers for it; the
   /// ranks agree afterwards. On all others it does nothing. Logs the reason if the server cannot. `more` is
@@ -33,6 +33,8 @@ class NodeServers {
   void hand(node::Handed kind, const node::NodeMemory& memory, const Packer& more);
   /// Returns what the rank bids in the vote after hand(): 1 if its server could not take the memory.
   [[nodiscard]] std::int64_t bid() const { return has_failed_ ? 1 : 0; }
+  /// Something else has failed between take_back() and hand(): bid() returns 1, too.
+  void give_up() { has_failed_ = true; }
   /// After that vote: has `requests` go to the servers, or takes the memory back if a server has failed.
   void conclude(std::int64_t largest_bid, exchange::Requests& requests);
   /// Returns true, on every rank, if the servers answer.

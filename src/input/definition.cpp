@@ -62,11 +62,22 @@ std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> 
   return wanted;
 }
 
+FilesDefinition FilesDefinition::from_root() const {
+  FilesDefinition files = *this;
+  if (!pattern.starts_with('/')) {
+    files.pattern.clear();
+    for (const char letter : directory) files.pattern.append(letter == '{' || letter == '}' ? 2 : 1, letter);
+    files.pattern += pattern;
+  }
+  if (!cache.empty() && !cache.starts_with('/')) files.cache = directory + cache;
+  return files;
+}
+
 void FilesDefinition::pack(Packer& out) const {
   out.put_text(pattern).put(base).put(calendar);
   put_optional(out, member);
   out.put(follows).put(is_linear).put(prefetch).put_text(cache);
-  out.put_list(std::span<const std::int64_t>(leads));
+  out.put_list(std::span<const std::int64_t>(leads)).put_text(directory);
 }
 
 FilesDefinition FilesDefinition::unpack(Unpacker& in) {
@@ -80,6 +91,7 @@ FilesDefinition FilesDefinition::unpack(Unpacker& in) {
   files.prefetch = in.get<Index>();
   files.cache = in.get_text();
   files.leads = in.get_list<std::int64_t>();
+  files.directory = in.get_text();
   return files;
 }
 

@@ -25,6 +25,7 @@ struct FilesDefinition {
   Index prefetch = 0;
   std::string cache;                // directory of inventories; "" = none
   std::vector<std::int64_t> leads;  // of the steps that the files had at the beginning, ascending
+  std::string directory;            // in which the first rank has opened the stream; ends in "/"
 
   [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member}; }
   [[nodiscard]] std::int64_t valid(std::int64_t lead) const { return to_seconds(base, calendar) + lead; }
@@ -42,6 +43,9 @@ struct FilesDefinition {
   /// come in falling order.
   [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there, std::int64_t lead,
                                                  bool backward) const;
+
+  /// Returns the same files for a process in another directory.
+  [[nodiscard]] FilesDefinition from_root() const;
 
   void pack(Packer& out) const;
   static FilesDefinition unpack(Unpacker& in);

@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
 #include "sources/kept.hpp"
+#include "storage/identity.hpp"
 
 namespace tailrace::input {
 
@@ -64,9 +65,10 @@ Result<std::unique_ptr<InputStream>> InputStream::open(const std::shared_ptr<fil
     const Result<OpenRequest> request = parse_open(pattern, options);
     TR_TRY(request.status());
     if (!group->is_io_rank()) return {};
-    const Result<FilesDefinition> found =
+    Result<FilesDefinition> found =
         find_steps(group->service().session().streams_target(), *request, cache, stream->open_);
     TR_TRY(found.status());
+    found->directory = storage::path_from_root("");
     found->pack(told);
     return {};
   });

@@ -66,8 +66,10 @@ Result<std::unique_ptr<node::MemoryTaker::Work>> InputServer::take(std::unique_p
   return std::unique_ptr<node::MemoryTaker::Work>(std::make_unique<Work>(*this, std::move(ring)));
 }
 
-/// Fields of one stream have their files in common.
-std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& definition) {
+/// Fields of one stream have their files in common. The program may have left the directory in which the
+/// server stays.
+std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& given) {
+  const FilesDefinition definition = given.from_root();
   Packer packed;
   definition.pack(packed);
   const std::string key(reinterpret_cast<const char*>(packed.bytes().data()), packed.bytes().size());
@@ -127,20 +129,21 @@ void InputServer::run() {
 
 /// Reads one record that is needed so many steps from now, of any ring.
 bool InputServer::work_once(Index ahead, sources::Scratch& scratch) {
-  std::vector<std::shared_ptr<Ring>> rings;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& ring : rings_) {
-      if (ring->is_ending) continue;
-      ++ring->working;
-      rings.push_back(ring);
-    }
+  std::unique_lock lock(mutex_);
+  // Others may add and take away rings while this thread works on one.
+  for (std::size_t number = 0; number < rings_.size(); ++number) {
+    std::shared_ptr<Ring> ring = rings_[number];
+    if (ring->is_ending) continue;
+    ++ring->working;
+    lock.unlock();
+    const bool has_worked = ring->loader->work_once(ahead, scratch);
+    lock.lock();
+    --ring->working;
+    // Under the lock: the owners hear that the memory is no longer mapped.
+    ring = nullptr;
+    if (has_worked) return true;
   }
-  const bool has_worked =
-      std::ranges::any_of(rings, [&](const auto& ring) { return ring->loader->work_once(ahead, scratch); });
-  const std::lock_guard lock(mutex_);
-  for (const auto& ring : rings) --ring->working;
-  return has_worked;
+  return false;
 }
 
 }  // namespace tailrace::input

@@ -39,7 +39,7 @@ class InputServer {
   class Work;
 
   Result<std::unique_ptr<node::MemoryTaker::Work>> take(std::unique_ptr<node::NodeMemory> memory);
-  std::shared_ptr<Files> files_of(const FilesDefinition& definition);
+  std::shared_ptr<Files> files_of(const FilesDefinition& given);
   Status start();
   void stop();
   void run();

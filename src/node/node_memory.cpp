@@ -245,7 +245,7 @@ Status NodeMemory::allocate(Bytes from, Bytes to) {
     // posix_fallocate keeps the pages that it got before the memory ran out, and nobody would use them.
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
     const std::string_view way_out =
-        growth_ == Growth::by_any ? "): give the shared file less with memory="
+        growth_ == Growth::by_any ? "): give shared files less with memory=, or input streams with prefetch="
                                   : "): set TAILRACE_STAGING lower, or TAILRACE_IO_BUFFER if it is for "
                                     "collective files";
     return Status(

@@ -125,7 +125,9 @@ Status GlobalArray::vote_on_servers(const std::string& call, const Status& mine)
                  {}};
   own.bid = servers_->bid();
   const comm::Verdict verdict = group_->agree(std::move(own));
-  if (verdict.status.is_ok()) servers_->conclude(verdict.largest_bid, far_->requests());
+  // Ranks that go on after an error ask those who have the elements.
+  if (verdict.status.code() != Code::order && far_ != nullptr)
+    servers_->conclude(verdict.largest_bid, far_->requests());
   return verdict.status;
 }
 
@@ -412,11 +414,15 @@ Status GlobalArray::resize(Index count) {
   TR_TRY(vote(cat(call, ", copying"), mine.in(call)));
   // Nobody asks for elements until all have the new ones.
   const bool is_handed = is_new && servers_ != nullptr && servers_->do_answer();
-  if (is_handed) servers_->take_back();
-  replace_elements(std::move(next), count);
-  if (is_handed) hand_elements();
+  mine = guarded([&] {
+    if (is_handed) servers_->take_back();
+    replace_elements(std::move(next), count);
+    if (is_handed) hand_elements();
+    return Status();
+  });
+  if (!mine.is_ok() && is_handed) servers_->give_up();
   // A rank that goes on asks others for elements: they must have the new ones.
-  return vote_on_servers(cat(call, ", the new elements"), {});
+  return vote_on_servers(cat(call, ", the new elements"), mine.in(call));
 }
 
 /// Takes the elements of `next`, unless it is nullptr: then those that are there are enough for `count`.

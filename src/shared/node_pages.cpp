@@ -80,8 +80,7 @@ Result<std::unique_ptr<NodePages>> NodePages::attach(comm::Transport& transport,
 }
 
 Bytes NodePages::end_serving() {
-  head().wants_room = false;
-  head().room_error = 0;
+  end_wanting_room();
   const Bytes drawn = drawn_.bytes();
   drawn_.give_back();
   return drawn;
@@ -264,8 +263,10 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
   Hold& mine = hold_of(me_, user);
   const auto place = static_cast<std::size_t>(near_number(page)) % known_.front().size();
   Known* const known = user == User::service ? nullptr : &known_[user == User::program ? 0 : 1][place];
-  if (known != nullptr && known->page == page && try_hold(known->frame, page, mine))
+  if (known != nullptr && known->page == page && try_hold(known->frame, page, mine)) {
+    if (room_is_for_ == page) end_wanting_room();
     return Held{known->frame};
+  }
   for (int tries = 1;; ++tries) {
     Held held;
     if (const std::optional<FrameNumber> found = find(page); found && try_hold(*found, page, mine)) {
@@ -283,6 +284,7 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
       *known = {page, held.frame};
       touch(held.frame);
     }
+    if (room_is_for_ == page) end_wanting_room();  // also if another one has brought it in
     return held;
   }
 }
@@ -301,7 +303,12 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
     if (find_in_chain(page) != nobody) return Held{};  // it is there by now, or coming
   }
   const Result<Room> room = find_room();
-  if (!stores_ && (room.is_ok() || !lacks_room(room.status()))) head().wants_room = false;
+  if (!stores_) {
+    if (room.is_ok() || !lacks_room(room.status()))
+      end_wanting_room();
+    else
+      room_is_for_ = page;
+  }
   TR_TRY(room.status());
   if (room->frame == nobody) return Held{};
   Frame& into = frame(room->frame);
@@ -413,7 +420,8 @@ Result<NodePages::Room> NodePages::find_room() {
     if (room.frame != nobody && !room.is_to_store) return room;
     if (room.is_to_store && !stores_) {
       frame(room.frame).lock.unlock();
-      if (const int error = head().room_error.exchange(0); error != 0)
+      // An error without a request that waits belongs to an earlier one, whose page has come another way.
+      if (const int error = head().room_error.exchange(0); error != 0 && room_is_for_ != no_page)
         return io_error("make room by storing", "a page of a shared file", error);
       head().wants_room = true;
       return no_room();
@@ -429,6 +437,13 @@ Result<NodePages::Room> NodePages::find_room() {
     SharedLock::wait_a_little(tries, transport_);
     if (tries > 64) return Room{};
   }
+}
+
+/// On a server, when no request waits for room, as far as it knows. One that still does asks anew.
+void NodePages::end_wanting_room() {
+  room_is_for_ = no_page;
+  head().wants_room = false;
+  head().room_error = 0;
 }
 
 /// Under the directory's lock. Gives up the frame's own.
@@ -623,6 +638,7 @@ Status NodePages::store_changed(int share, int shares) {
     first = first_cause(first, store_run(std::span(changed).subspan(at, end - at)));
     at = end;
   }
+  if (first.is_ok()) head().room_error = 0;
   return first;
 }
 

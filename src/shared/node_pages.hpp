@@ -101,8 +101,7 @@ class NodePages {
   void set_stored(Bytes size) { head().stored = size; }
   /// Returns the end of what the file had when it was opened, or the node has stored since.
   [[nodiscard]] Bytes stored() const { return head().stored; }
-  /// Stores share `share` of `shares` of the changed pages, in the file's order. Other ranks store the
-  /// others.
+  /// Stores share `share` of `shares` of the changed pages, in the file's order.
   Status store_changed(int share, int shares);
   /// Forgets what lies behind `size`. One rank of the node calls it.
   void cut(Bytes size);
@@ -211,6 +210,7 @@ class NodePages {
   void publish(FrameNumber number, Index page, bool is_changed);
   Status give_up(FrameNumber number, Index page, const Status& why);
   Result<Room> find_room();
+  void end_wanting_room();
   Room take_from_others();
   bool take_out(FrameNumber number, Index page);
   FrameNumber take_spare();
@@ -234,9 +234,9 @@ class NodePages {
   std::byte* base_ = nullptr;
   Bytes head_bytes_ = 0;
   int page_shift_ = 0;
-  int me_ = 0;
-  int ranks_ = 1;
-  bool stores_ = true;  // false on a server
+  int me_ = 0, ranks_ = 1;
+  bool stores_ = true;                        // false on a server
+  std::atomic<Index> room_is_for_ = no_page;  // on a server: the page that needs it, of the last request
   FrameNumber frames_ = 0;
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;

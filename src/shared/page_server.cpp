@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "shared/far_elements.hpp"
 #include "shared/far_pages.hpp"
 #include "shared/node_elements.hpp"
 #include "shared/node_pages.hpp"
+#include "storage/identity.hpp"
 
 namespace tailrace::shared {
 
@@ -161,11 +163,15 @@ Result<std::unique_ptr<PageServer::Work>> PageServer::serve_pages(std::unique_pt
   const auto most = more.get<Bytes>();
   const auto first = more.get<int>();
   const std::vector<int> lowest = more.get_list<int>();
+  const auto number = more.get<storage::FileNumber>();
   const std::string path = more.get_text();
   if (!more.ok() || first < 0 || first >= std::ssize(lowest))
     return Status(Code::argument, "pages of a shared file were handed over without their ranks");
   Result<std::unique_ptr<storage::File>> file = session_.target().open(path, storage::OpenMode::read);
   TR_TRY(file.status());
+  if (storage::number_of(path) != number)
+    return Status(Code::unsupported,
+                  cat(path, " names another file on this server than on its compute ranks"));
   auto work = std::make_unique<ServedPages>(ServerPlace{desk_, *threads_, session_.memory().budget()}, owners,
                                             std::move(*file), lowest);
   TR_TRY(work->begin(page, most, first, std::move(memory)));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "storage/identity.hpp"
 
 namespace tailrace::shared {
 
@@ -20,6 +21,11 @@ constexpr Bytes largest_far = Bytes{1} << 20;
 constexpr Bytes far_at_once = Bytes{4} << 20;
 
 constexpr Bytes most = std::numeric_limits<Bytes>::max();
+
+/// A rank looks at the clock once in so many reads and writes, and for requests of other nodes once in so
+/// many nanoseconds.
+constexpr int calls_between_looks = 64;
+constexpr std::int64_t least_between_serving = 5'000'000;
 
 /// A rank reads ahead if it has room for so many pages.
 constexpr Index least_pages_ahead = 2;
@@ -51,6 +57,7 @@ SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& wh
 }
 
 SharedFile::~SharedFile() {
+  far_.reset();  // from then on no thread submits anything for the server
   if (storing_key_) group_->threads().drain(*storing_key_);
 }
 
@@ -118,7 +125,7 @@ void SharedFile::read_ahead() {
 /// Has a thread of its own store what was written whole, while the program goes on.
 void SharedFile::store_ahead() {
   executor::Threads& threads = group_->threads();
-  storing_key_ = threads.new_own_key();
+  if (!storing_key_) storing_key_ = threads.new_own_key();
   pages_->store_ahead_by([this, &threads]() -> Status {
     if (threads.waiting_threads() == 0) return {Code::unsupported, "the program has no threads for storage"};
     threads.submit(*storing_key_, [pages = pages_.get()] { pages->store_offered(); });
@@ -152,18 +159,22 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   return opened.status;
 }
 
-/// The server opens the file, which is there by now. Its pages have their size.
+/// The server opens the file, which is there by now. Its pages have their size. The program may have left the
+/// directory in which the server stays.
 void SharedFile::hand_pages() {
   Packer more;
   more.put(page_).put(pages_->plan().memory).put(group_->rank());
-  more.put_list(std::span(group_->nodes())).put_text(stored_path());
+  const storage::FileNumber number = storage::number_of(stored_path());
+  const bool is_in_file_system = number != storage::FileNumber();
+  more.put_list(std::span(group_->nodes())).put(number);
+  more.put_text(is_in_file_system ? storage::path_from_root(stored_path()) : stored_path());
   servers_->hand(node::Handed::pages, pages_->memory(), more);
 }
 
 /// Has pages stored if a server of this node waits for room. Whoever serves calls it: a call of the library,
 /// or the service thread.
 bool SharedFile::make_room_for_server() {
-  if (!storing_key_ || !pages_->is_room_wanted()) return false;
+  if (!may_store_for_server_ || !storing_key_ || !pages_->is_room_wanted()) return false;
   const auto make_room = [pages = pages_.get(), servers = servers_.get()] {
     const bool has_stored = pages->make_room();
     servers->ring();
@@ -274,6 +285,7 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
       servers_ = std::make_unique<files::NodeServers>(*group_, epoch_);
+      if (what_.access.writes) storing_key_ = group_->threads().new_own_key();  // a service thread uses it
       far_ =
           std::make_unique<FarPages>(group_->service().desk(), exchange::Requests::place_of(group_->line()),
                                      epoch_, group_->threads(), served());
@@ -453,8 +465,21 @@ Result<Bytes> SharedFile::end_for(std::span<const Sink> sinks) {
   return is_enough ? Result<Bytes>(known) : size();
 }
 
+/// Ranks of other nodes may wait for this one while it uses pages of its own node alone. A pass of the
+/// switchboard costs as much as hundreds of small reads, and a look at the clock as much as half of one.
+void SharedFile::serve_now_and_then() {
+  if (far_ == nullptr || --calls_to_look_ > 0) return;
+  calls_to_look_ = calls_between_looks;
+  comm::Switchboard& board = group_->line().board();
+  const std::int64_t now = board.transport().now();
+  if (now - served_at_ < least_between_serving) return;
+  served_at_ = now;
+  board.pump();
+}
+
 Result<Bytes> SharedFile::read(std::span<const Sink> sinks) {
   TR_TRY(check(what_.access.reads, "reading"));
+  serve_now_and_then();
   const Result<Bytes> end = end_for(sinks);
   TR_TRY(end.status());
   std::vector<FarRead> far;
@@ -498,6 +523,7 @@ Result<Bytes> SharedFile::read_here(std::span<std::byte> bytes) {
 
 Status SharedFile::write(std::span<const Source> sources) {
   TR_TRY(check(what_.access.writes, "writing"));
+  serve_now_and_then();
   for (const Source& source : sources) {
     if (source.bytes.empty()) continue;
     if (source.offset > Definition::most_size - std::ssize(source.bytes)) return too_large(source.offset);
@@ -546,7 +572,7 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
 
 /// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
 /// on every rank: the first failure of a write that was on its way. If pages are to be stored or cut next,
-/// nobody stores any afterwards.
+/// nobody stores any afterwards, until the caller's ServesAgain.
 Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   if (far_ != nullptr) {
     far_->settle();
@@ -559,7 +585,11 @@ Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   if (met.status.code() == Code::order) return met.status;
   if (far_ != nullptr) pages_->raise_size(met.largest_bid);
   if (far_ != nullptr && before == Before::change) {
-    // Until all had voted, this rank wrote for others.
+    // Until all had voted, this rank wrote for others, and stored pages for its server.
+    {
+      const auto alone = far_->requests().alone();
+      may_store_for_server_ = false;
+    }
     end_storing_ahead();
     TR_TRY(vote(cat(named, " and what was being stored"), {}));
   }
@@ -575,6 +605,7 @@ Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
   // A page that comes from storage while the file is cut would have bytes that are gone.
   const ReadAhead::Pause pause(ahead_.get());
+  const ServesAgain at_the_end(*this);
   Status mine = check(what_.access.writes, "writing");
   if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
   if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
@@ -654,6 +685,7 @@ Status SharedFile::synchronise() {
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const std::string named = cat(call, "(", what_.path, ")");
   const bool writes = what_.access.writes;
+  const ServesAgain at_the_end(*this);
   // Readers of one node have nothing to tell each other.
   const Status met = writes || far_ != nullptr ? meet(named, Before::change) : Status();
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here

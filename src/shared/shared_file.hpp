@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -112,7 +113,16 @@ class SharedFile {
   Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
   Result<Bytes> end_for(std::span<const Sink> sinks);
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
+  void serve_now_and_then();
   enum class Before { nothing, change };
+  /// At the end of a call that stores or cuts pages: this rank may store pages for its server again.
+  struct ServesAgain {
+    explicit ServesAgain(SharedFile& in) : file(in) {}
+    ~ServesAgain() { file.may_store_for_server_ = true; }
+    ServesAgain(const ServesAgain&) = delete;
+    ServesAgain& operator=(const ServesAgain&) = delete;
+    SharedFile& file;
+  };
   Status meet(const std::string& named, Before before, Status mine = {});
   void note(Doing doing, Bytes offset, Bytes bytes) {
     if (conflicts_ != nullptr) conflicts_->note(doing, offset, bytes);
@@ -143,12 +153,15 @@ class SharedFile {
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<ReadAhead> ahead_;             // if the rank reads, and has the memory
-  std::unique_ptr<FarPages> far_;                // if there are several nodes
-  std::unique_ptr<files::NodeServers> servers_;  // likewise
+  std::unique_ptr<files::NodeServers> servers_;  // if there are several nodes; a service thread uses it
+  std::unique_ptr<FarPages> far_;                // likewise; it ends before all that others' requests use
   std::unique_ptr<Conflicts> conflicts_;         // if they are looked for
   bool is_new_ = false;                          // the file's name is not durable; on the I/O rank
   bool is_unsynced_ = false;                  // the node has stored what no fsync covers, as the rank knows
   std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
+  std::atomic<bool> may_store_for_server_ = true;
+  int calls_to_look_ = 1;       // whether it is time to serve other nodes
+  std::int64_t served_at_ = 0;  // by the clock of the transport
   Bytes position_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "storage/identity.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -25,6 +26,12 @@ Result<Identity> identity_of(const std::string& path) {
                   static_cast<std::uint64_t>(found.st_ino)};
 }
 
+FileNumber number_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return {};
+  return {static_cast<std::uint64_t>(found.st_dev), static_cast<std::uint64_t>(found.st_ino)};
+}
+
 bool shows_changes(const Identity& identity) {
   // Network file systems keep the times of a server, whose clock may be a little behind.
   constexpr std::int64_t granularity = 50'000'000;
@@ -36,6 +43,12 @@ Result<std::string> whole_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> found(::realpath(path.c_str(), nullptr), &std::free);
   if (found == nullptr) return io_error("realpath", path, errno);
   return std::string(found.get());
+}
+
+std::string path_from_root(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  const std::unique_ptr<char, decltype(&std::free)> here(::getcwd(nullptr, 0), &std::free);
+  return here == nullptr ? path : std::string(here.get()) + "/" + path;
 }
 
 }  // namespace tailrace::storage

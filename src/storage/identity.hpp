@@ -29,4 +29,19 @@ bool shows_changes(const Identity& identity);
 /// Local. Returns the path that names the same file from anywhere, without links; realpath(3).
 Result<std::string> whole_path(const std::string& path);
 
+/// Returns the path put behind the current directory of this process, unless it begins at the root. Nothing
+/// need have that name.
+std::string path_from_root(const std::string& path);
+
+/// What tells a file from all others that processes of one machine can open.
+struct FileNumber {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const FileNumber&, const FileNumber&) = default;
+};
+
+/// Local. Returns the numbers of what has this name, or zeros if nothing has: names of targets that are no
+/// file system.
+FileNumber number_of(const std::string& path);
+
 }  // namespace tailrace::storage

@@ -123,6 +123,7 @@ struct Reading {
   int type = TR_F32;
   std::vector<double> hours = {0, 3, 6, 9, 12};
   bool tells_base = true;
+  bool is_here = false;  // the program is in the directory of the files
 };
 
 void read_and_check(MPI_Comm compute, const Reading& reading) {
@@ -131,7 +132,8 @@ void read_and_check(MPI_Comm compute, const Reading& reading) {
   expect(tr_layout_georeference(array.layout(), grid_keys));
   tr_stream* in = nullptr;
   const std::string options = (reading.tells_base ? base : "") + reading.options;
-  if (!expect(tr_stream_open((input() + reading.pattern).c_str(), options.c_str(), &in))) return;
+  const std::string pattern = reading.is_here ? reading.pattern.substr(1) : input() + reading.pattern;
+  if (!expect(tr_stream_open(pattern.c_str(), options.c_str(), &in))) return;
   const std::string order = "levels=pressure:500,1000,850 missing=-5000 ";
   for (const std::string& name : names)
     expect(
@@ -174,6 +176,16 @@ MPI_TEST(input, all_ranks_threads_and_servers_get_the_same) {
                                .hours = {0, 1, 1.5, 3, 5.25, 12, 11, 7}});
     });
   }
+}
+
+MPI_TEST(input, a_program_may_go_to_the_directory_of_its_files) {
+  const std::filesystem::path files = input();
+  on_ranks(2, 1, "", [&](MPI_Comm compute) {
+    const std::filesystem::path launch = std::filesystem::current_path();
+    std::filesystem::current_path(files);
+    read_and_check(compute, {.is_here = true});
+    std::filesystem::current_path(launch);
+  });
 }
 
 MPI_TEST(input, an_array_may_come_with_its_shape_and_strides) {

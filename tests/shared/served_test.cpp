@@ -4,6 +4,8 @@
 // MPI_THREAD_MULTIPLE: the server of its node does it. On one node nobody has to be answered, and the cases
 // pass all the same.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "files/fixture.hpp"
@@ -195,6 +197,32 @@ MPI_TEST(served, a_file_and_an_array_are_resized_while_servers_answer) {
       job.close();
     }
   });
+}
+
+/// The program goes to a directory of its own. Where it was started, and the server stays, there is another
+/// file of the name.
+MPI_TEST(served, a_server_finds_the_file_of_a_program_that_has_changed_its_directory) {
+  const std::filesystem::path outside = std::filesystem::current_path();
+  const std::filesystem::path launch = outside / fresh_directory("launch");
+  std::filesystem::current_path(launch);
+  if (rank() == 0) std::ofstream("file") << std::string(1 << 20, 'x');
+  MPI_Barrier(state().comm);
+  const std::string log = with_servers("served", "", [&](MPI_Comm compute, const std::string& path) {
+    std::filesystem::current_path(launch / std::filesystem::path(path).parent_path());
+    int ranks = 0;
+    MPI_Comm_size(compute, &ranks);
+    const std::string memory = "page=4KiB memory=" + std::to_string(ranks * 4 * page);
+    Job first(compute, "file", 8, "w+", memory);
+    first.write(1);
+    first.close();
+    Job job(compute, "file", 8, "r+", memory);
+    job.check(1);
+    job.close();
+    std::filesystem::current_path(launch);
+  });
+  CHECK(!any_rank(mentions(log, "cannot answer other nodes for its compute ranks")));
+  std::filesystem::current_path(outside);
+  remove_directory(launch.string());
 }
 
 /// One server cannot open the file, for which it asks its storage first: all ranks answer themselves, and

@@ -200,6 +200,26 @@ Texts run_world(const Job& job, Plan& plan, Hearing& hearing, bool is_linear, bo
   return stuck;
 }
 
+/// A server stays where the job was started, and braces have a meaning in patterns.
+TEST(sim_input, a_definition_names_the_same_files_from_another_directory) {
+  input::FilesDefinition given;
+  given.directory = "/scratch/{run}/";
+  given.pattern = "in/bd_{lead:03h}.grib2";
+  given.cache = "kept";
+  Packer packed;
+  given.pack(packed);
+  Unpacker in(packed.bytes());
+  input::FilesDefinition files = input::FilesDefinition::unpack(in).from_root();
+  EXPECT_EQ(files.cache, "/scratch/{run}/kept");
+  const Result<streams::Pattern> pattern = streams::Pattern::parse(files.pattern);
+  ASSERT_TRUE(pattern.is_ok()) << pattern.status().text();
+  EXPECT_EQ(*pattern->expand(6 * hour, files.context()), "/scratch/{run}/in/bd_006.grib2");
+  files.pattern = "/data/bd_{lead:03h}";
+  files.cache = "";
+  EXPECT_EQ(files.from_root().pattern, "/data/bd_{lead:03h}");
+  EXPECT_EQ(files.from_root().cache, "");
+}
+
 TEST(sim_input, each_record_is_read_once_on_a_node) {
   for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
     Scheduler dice(seed * 104'729);

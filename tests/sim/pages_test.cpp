@@ -3,6 +3,7 @@
 // Pages in the memory of several nodes: what shared files hold when calls fail, when they are cut, and when
 // they take over the memory of another file, and what global arrays hold.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,6 +19,7 @@ namespace tailrace::sim {
 namespace {
 
 using shared::GlobalArray;
+using shared::NodePages;
 using shared::Safety;
 using shared::SharedFile;
 
@@ -372,6 +374,90 @@ TEST(sim_pages, a_file_takes_over_frames_that_were_all_in_use) {
       },
       60 * FibreWorld::second);
   EXPECT_EQ(stuck, Texts());
+}
+
+/// A node's pages, of which all four frames have changed, and the same pages on a server of the node.
+struct ServerAndRank {
+  static constexpr int ranks = 1;
+  static constexpr Bytes memory = 4 * page;
+  explicit ServerAndRank(SessionRank& rank) : group(*rank.group({0})) {
+    shared::Disk disk;
+    disk.load = [](std::span<std::byte>, Bytes) { return Status(); };
+    disk.store = [this](storage::Parts, Bytes) {
+      return is_full ? io_error("write", "data", ENOSPC) : Status();
+    };
+    const auto deal = std::make_shared<shared::PageDeal>(page, group->node_ranks());
+    mine = *NodePages::create(group->node(), {page, memory, deal}, false, group->budget(), disk);
+    Packer told;
+    mine->memory().tell(told);
+    Unpacker in(told.bytes());
+    server =
+        *NodePages::attach(group->line().board().transport(), {page, memory, deal}, ranks, group->budget(),
+                           disk, *node::NodeMemory::attach(::dup(mine->memory().descriptor()), in));
+    write_to(0);
+  }
+  /// Afterwards all frames have pages that have changed, from this one on.
+  void write_to(Index first) const {
+    const ByteVector bytes(5);
+    for (Index number = first; number < first + 4; ++number) {
+      mine->raise_size((number + 1) * page);
+      EXPECT_TRUE(mine->write(number, 0, bytes).is_ok());
+    }
+  }
+  [[nodiscard]] Status read(NodePages& pages, Index number) const {
+    ByteVector bytes(5);
+    return pages.read(number, 0, bytes);
+  }
+
+  std::shared_ptr<files::Group> group;
+  bool is_full = false;
+  std::unique_ptr<NodePages> mine, server;
+};
+
+void with_server_and_rank(const std::function<void(ServerAndRank&)>& program) {
+  Job job;
+  job.nodes = nodes_of(1, 1);
+  SessionWorld world(job);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    ServerAndRank both(rank);
+    program(both);
+  });
+  EXPECT_EQ(stuck, Texts());
+}
+
+/// A rank brings in the page for which its server wants room: from then on nobody stores anything for it.
+TEST(sim_pages, a_server_that_finds_its_page_wants_no_room_any_more) {
+  with_server_and_rank([](ServerAndRank& both) {
+    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 9)));
+    EXPECT_TRUE(both.mine->is_room_wanted());
+    EXPECT_TRUE(both.read(*both.mine, 9).is_ok());
+    EXPECT_TRUE(both.read(*both.server, 9).is_ok());
+    EXPECT_FALSE(both.mine->is_room_wanted());
+  });
+}
+
+/// What could not be stored once is no reason for a later request to fail.
+TEST(sim_pages, a_server_is_told_once_that_no_room_could_be_made) {
+  with_server_and_rank([](ServerAndRank& both) {
+    const auto fail_to_make_room = [&] {
+      both.is_full = true;
+      EXPECT_TRUE(both.mine->make_room());
+      both.is_full = false;
+    };
+    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 9)));
+    fail_to_make_room();
+    EXPECT_EQ(both.read(*both.server, 9).code(), Code::space);
+    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 9))) << "it asks anew";
+    fail_to_make_room();
+    EXPECT_TRUE(both.read(*both.mine, 9).is_ok());
+    EXPECT_TRUE(both.read(*both.server, 9).is_ok());
+    both.write_to(20);
+    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 30))) << "the page came another way";
+    fail_to_make_room();
+    EXPECT_TRUE(both.mine->store_changed(0, 1).is_ok());
+    both.write_to(40);
+    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 30))) << "a flush has stored everything";
+  });
 }
 
 /// Runs `program` on every rank with a global array of 64-bit integers, with one node, and with several.

@@ -213,6 +213,63 @@ TEST(sim_served, a_rank_that_computes_keeps_no_other_node_waiting) {
   }
 }
 
+/// Rank 0 of two nodes reads pages and elements of the last rank, which computes a millisecond at a time and
+/// then calls `work`. All other ranks compute for 3 s.
+void expect_served_by_the_last_rank(SessionWorld& world,
+                                    const std::function<void(SessionRank&, const Both&)>& work) {
+  const Texts stuck = world.run(
+      [&](SessionRank& rank) {
+        const Both both(rank);
+        const int last = rank.ranks() - 1;
+        for (Index which = rank.rank(); which < both.pages; which += rank.ranks()) both.write(which);
+        EXPECT_TRUE(both.file->sync().is_ok());
+        EXPECT_TRUE(both.array->sync().is_ok());
+        const Nanoseconds before = rank.session().line().now();
+        const auto passed = [&] { return rank.session().line().now() - before; };
+        if (rank.rank() == 0) {
+          rank.compute(100'000'000);  // the others have left their calls
+          both.check(last);
+          EXPECT_LT(passed(), FibreWorld::second);
+          std::int64_t value = 0;
+          EXPECT_TRUE(both.array->read(last * 512, 1, reinterpret_cast<std::byte*>(&value)).is_ok());
+          EXPECT_LT(passed(), FibreWorld::second);
+        } else if (rank.rank() < last) {
+          rank.compute(3 * FibreWorld::second);
+        } else {
+          while (passed() < 3 * FibreWorld::second) {
+            rank.compute(1'000'000);
+            work(rank, both);
+          }
+        }
+        both.close();
+      },
+      FibreWorld::hour);
+  EXPECT_EQ(stuck, Texts());
+}
+
+/// The server has failed. Another rank of its node computes, and the one that owns the page is in calls.
+TEST(sim_served, where_the_ranks_answer_the_owner_of_a_page_does) {
+  Job job = job_with_servers(1);
+  job.nodes = {{1, 1}, {2, 1}};
+  job.mixed = false;
+  SessionWorld world(job);
+  world.storage_of(1).restart({1, storage::Fault::io_error, set_of(storage::Call::open), true});
+  expect_served_by_the_last_rank(world,
+                                 [](SessionRank& rank, const Both&) { (void)rank.session().board().pump(); });
+}
+
+/// No call of the rank needs another node.
+TEST(sim_served, a_rank_that_uses_its_own_pages_alone_serves_other_nodes) {
+  Job job = job_with_servers(1);
+  job.nodes = {{1, 0}, {1, 0}};
+  job.mixed = false;
+  SessionWorld world(job);
+  expect_served_by_the_last_rank(world, [](SessionRank&, const Both& both) {
+    for (int i = 0; i < 5; ++i) both.check(1);
+    for (int i = 0; i < 5; ++i) both.write(1);
+  });
+}
+
 /// The pages of the other nodes come from storage, into frames whose pages have not changed.
 TEST(sim_served, pages_come_from_storage_while_their_ranks_compute) {
   Job job = job_with_servers(3);

@@ -43,11 +43,10 @@ Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::i
   return Status(Code::argument, cat("there is no step at lead ", lead, " s: ", near));
 }
 
-std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there, std::int64_t lead,
+std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there,
+                                                  std::vector<std::int64_t> now, std::int64_t lead,
                                                   bool backward) const {
-  Result<std::vector<std::int64_t>> now = around(there, lead);
-  if (!now.is_ok()) return {};
-  std::vector<std::int64_t> wanted = std::move(*now);
+  std::vector<std::int64_t> wanted = std::move(now);
   // The step before a later one that may still come is needed with it.
   if (wanted.empty() && is_linear && !there.empty()) wanted.push_back(there.back());
   if (backward && !wanted.empty()) {

@@ -38,9 +38,10 @@ struct FilesDefinition {
   /// there is, if it does not.
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::span<const std::int64_t> there,
                                                          std::int64_t lead) const;
-  /// Returns those, and behind them the steps to read ahead, at most slots() in all. `backward`: the steps
-  /// come in falling order.
-  [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there, std::int64_t lead,
+  /// Returns `now`, from which the step at `lead` is made, and behind them the steps to read ahead, at most
+  /// slots() in all. `now` is empty if they may still come. `backward`: the steps come in falling order.
+  [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there,
+                                                 std::vector<std::int64_t> now, std::int64_t lead,
                                                  bool backward) const;
 
   void pack(Packer& out) const;

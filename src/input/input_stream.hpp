@@ -85,7 +85,8 @@ class InputStream final {
   void set_now(std::vector<std::int64_t> leads);
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
   [[nodiscard]] Ring* any_ring() const;
-  Status await_step(Ring& ring);
+  Status begin_rings();
+  Status await_step();
   void look_for_steps(Ring& ring);
   bool follow();
   [[nodiscard]] std::vector<Loader*> loaders(bool served_too);

@@ -423,6 +423,33 @@ MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
   }
 }
 
+MPI_TEST(input, all_fields_of_a_stream_that_follows_have_the_steps_that_came_before_their_definition) {
+  const std::string directory = fresh_directory("fields");
+  input();
+  if (rank() == 0) copy_part(input() + "/bd+000.grib2", directory + "/f+000.grib2", 100'000);
+  if (rank() == 0) std::ofstream(directory + "/f+000.grib2.ready").flush();
+  quiet_barrier();
+  on_ranks(3, 0, "io_threads=1", [&](MPI_Comm compute) {
+    Small small(compute, directory + "/f+{lead:03h}.grib2", "follow=on timeout=20s prefetch=1");
+    expect(small.define(own_levels));
+    // A thread sees these steps at once while the stream has one field, and then none is missing.
+    if (rank_of(compute) == 0) {
+      copy_part(input() + "/bd+003.grib2", directory + "/f+003.grib2", 100'000);
+      copy_part(input() + "/bd+006.grib2", directory + "/f+006.grib2", 100'000);
+      std::ofstream(directory + "/f+006.grib2.ready").flush();
+      std::ofstream(directory + "/f+003.grib2.ready").flush();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    MPI_Barrier(compute);
+    expect(small.define(own_levels, "u"));
+    for (const std::int64_t at : {0, 3}) {
+      small.works(at * hour);
+      if (expect(small.step(at * hour, "u")))
+        check_values(small.array(), 1, static_cast<double>(at), {0, 1, 2}, "the second field");
+    }
+  });
+}
+
 MPI_TEST(input, a_stream_that_follows_sees_each_step_that_another_one_has_committed) {
   const std::string directory = fresh_directory("live");
   for (const std::string pattern : {"/live+{lead:03h}.grib2", "/live.grib2", "/live.raw"}) {

@@ -86,6 +86,7 @@ Index FieldDefinition::elements() const { return layout::box_count(cut); }
 
 void FieldDefinition::pack(Packer& out) const {
   out.put_text(name).put_text(levels.type).put_list(std::span<const double>(levels.values));
+  out.put(takes_any_level);
   out.put_list(std::span<const Index>(shape)).put(type);
   out.put_list(std::span<const Index>(cut.lower)).put_list(std::span<const Index>(cut.upper));
   put_optional(out, missing);
@@ -98,6 +99,7 @@ FieldDefinition FieldDefinition::unpack(Unpacker& in) {
   field.name = in.get_text();
   field.levels.type = in.get_text();
   field.levels.values = in.get_list<double>();
+  field.takes_any_level = in.get<bool>();
   field.shape = in.get_list<Index>();
   field.type = in.get<ElementType>();
   field.cut.lower = in.get_list<Index>();

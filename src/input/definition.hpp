@@ -52,6 +52,7 @@ struct FilesDefinition {
 struct FieldDefinition {
   std::string name;  // the file's
   codec::Levels levels;
+  bool takes_any_level = false;  // the program has named none: one that is alone will do, of any type
   std::vector<Index> shape;
   ElementType type = ElementType::f32;
   layout::Box cut;  // what the ranks of the node need

@@ -115,6 +115,7 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
     TR_TRY(request.status());
     definition = {request->in_file,
                   request->levels,
+                  request->takes_any_level,
                   request->shape,
                   request->type,
                   {},

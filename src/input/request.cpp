@@ -151,6 +151,7 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   Result<streams::FieldRequest> parsed = streams::parse_field(name, element_type, shape, shared, "raw");
   TR_TRY(parsed.status());
   request.levels = std::move(parsed->definition.levels);
+  request.takes_any_level = given->find("levels") == nullptr;
   request.missing = parsed->definition.missing;
   request.allocation = std::move(parsed->allocation);
   return request;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Parts of input streams by themselves: the ring of a field.
+// Parts of input streams by themselves: the ring of a field, and the steps and records of files.
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <map>
 
 #include "comm/transport.hpp"
 #include "input/leads.hpp"
 #include "input/loader.hpp"
 #include "input/ring.hpp"
+#include "storage/forwarding.hpp"
 
 namespace tailrace::input {
 namespace {
@@ -97,6 +99,212 @@ TEST(input_ring, a_step_that_is_tried_again_leaves_the_direction_as_it_is) {
   ring.begin(4, 4 * an_hour);
   ring.begin(5, 5 * an_hour);
   EXPECT_FALSE(ring.find(4 * an_hour)) << "leads rise";
+}
+
+/// A file with nothing but an inventory.
+class Listed final : public sources::Source {
+ public:
+  explicit Listed(sources::Inventory inventory) { inventory_ = std::move(inventory); }
+  Result<Index> read(const sources::Place&, const sources::Grid&, const layout::Box&, ElementType, std::byte*,
+                     sources::Scratch&) const override {
+    return Index{0};
+  }
+  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+};
+
+sources::Record record_at(std::int64_t valid, std::int64_t reference = 0) {
+  sources::Record record;
+  record.field = "t";
+  record.level_type = "surface";
+  record.valid = valid;
+  record.reference = reference;
+  return record;
+}
+
+/// Files of a made-up directory, and an input stream's look at them.
+struct Directory {
+  std::shared_ptr<storage::Target> target = storage::memory_target();
+  std::map<std::string, sources::Inventory> files;
+
+  sources::Inventory& file(const std::string& path, std::vector<sources::Record> records) {
+    EXPECT_TRUE(target->open(path, storage::OpenMode::create).is_ok());
+    files[path].records = std::move(records);
+    return files[path];
+  }
+  [[nodiscard]] Opener opener() const {
+    return [this](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
+      if (!files.contains(path)) return io_error("open", path, EIO);
+      return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(files.at(path)));
+    };
+  }
+  Result<FilesDefinition> find(const std::string& pattern, const std::string& options) {
+    const Result<OpenRequest> request = parse_open(pattern, options);
+    EXPECT_TRUE(request.is_ok()) << request.status().text();
+    return find_steps(*target, *request, "", opener());
+  }
+  /// Returns the status of looking for the record of `field` at a lead.
+  Result<const sources::Record*> record(const Result<FilesDefinition>& found, std::int64_t lead,
+                                        const FieldDefinition& field = small_field()) {
+    EXPECT_TRUE(found.is_ok()) << found.status().text();
+    Files all(*found, opener());
+    kept = *all.at(lead);
+    return kept->find(*found, field, lead, 0);
+  }
+  std::shared_ptr<const OpenFile> kept;
+};
+
+/// A directory cannot be listed.
+class Closed final : public storage::ForwardingTarget {
+ public:
+  Closed(std::shared_ptr<storage::Target> below, std::string directory, int error_number)
+      : ForwardingTarget(std::move(below)), directory_(std::move(directory)), error_number_(error_number) {}
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    if (directory == directory_) return io_error("list", directory, error_number_);
+    return below_->list(directory);
+  }
+
+ private:
+  std::string directory_;
+  int error_number_;
+};
+
+void expect_text(const Status& status, Code code, const std::vector<std::string>& parts) {
+  EXPECT_EQ(status.code(), code) << status.text();
+  for (const std::string& part : parts)
+    EXPECT_NE(status.text().find(part), std::string::npos) << part << " is not in " << status.text();
+}
+
+TEST(input_files, times_of_another_calendar_are_refused) {
+  Directory all;
+  all.file("a_000", {record_at(0)}).calendar = Calendar::no_leap;
+  const auto named = all.find("a_{lead:03h}", "base=1970-01-01");
+  expect_text(all.record(named, 0).status(), Code::settings, {"a_000", "calendar=noleap"});
+  EXPECT_TRUE(all.record(all.find("a_{lead:03h}", "base=1970-01-01 calendar=noleap"), 0).is_ok());
+  expect_text(all.find("a_000", "base=1970-01-01").status(), Code::settings, {"calendar=noleap"});
+  EXPECT_TRUE(all.record(all.find("a_000", ""), 0).is_ok()) << "the file tells";
+  all.file("a_000.ready", {});
+  expect_text(all.find("a_{lead:03h}", "base=1970-01-01 follow=on").status(), Code::settings,
+              {"calendar=noleap"});
+}
+
+TEST(input_files, a_record_without_a_time_fits_each) {
+  Directory all;
+  const sources::Record mask = record_at(sources::any_time, sources::any_time);
+  all.file("mask", {mask});
+  const auto alone = all.find("mask", "");
+  ASSERT_TRUE(alone.is_ok()) << alone.status().text();
+  EXPECT_EQ(alone->leads, Leads{0}) << "it has one step";
+  EXPECT_TRUE(all.record(alone, 0).is_ok());
+  all.file("a_000", {mask});
+  all.file("a_003", {mask});
+  const auto named = all.find("a_{lead:03h}", "");
+  EXPECT_EQ(named->leads, (Leads{0, 3 * an_hour}));
+  EXPECT_TRUE(all.record(named, 3 * an_hour).is_ok());
+  sources::Record other = record_at(3 * an_hour);
+  other.field = "u";
+  all.file("both", {mask, other});
+  const auto both = all.find("both", "base=1970-01-01");
+  EXPECT_EQ(both->leads, Leads{3 * an_hour});
+  EXPECT_TRUE(all.record(both, 3 * an_hour).is_ok());
+}
+
+TEST(input_files, one_of_several_members_or_runs_is_never_taken_by_chance) {
+  Directory all;
+  sources::Record second = record_at(0);
+  second.member = 2;
+  sources::Record first = record_at(0);
+  first.member = 1;
+  all.file("members", {first, second});
+  expect_text(all.record(all.find("members", ""), 0).status(), Code::argument, {"members 1, 2", "member=2"});
+  const auto chosen = all.record(all.find("members", "member=1"), 0);
+  ASSERT_TRUE(chosen.is_ok());
+  EXPECT_EQ((*chosen)->member, 1);
+  all.file("runs", {record_at(6 * an_hour, 0), record_at(6 * an_hour, 3 * an_hour)});
+  const auto at_base = all.record(all.find("runs", "base=1970-01-01"), 6 * an_hour);
+  ASSERT_TRUE(at_base.is_ok());
+  EXPECT_EQ((*at_base)->reference, 0);
+  expect_text(all.record(all.find("runs", "base=1970-01-01T01"), 5 * an_hour).status(), Code::argument,
+              {"runs of", "1970-01-01T03:00:00Z", "base="});
+}
+
+TEST(input_files, a_level_that_is_alone_needs_no_name) {
+  Directory all;
+  sources::Record wind = record_at(0);
+  wind.level_type = "heightAboveGround";
+  wind.level = 10;
+  all.file("wind", {wind});
+  const auto found = all.find("wind", "");
+  FieldDefinition field = small_field();
+  expect_text(all.record(found, 0, field).status(), Code::argument, {"heightAboveGround:10"});
+  field.takes_any_level = parse_field("t", 5, {2, 3}, "")->takes_any_level;
+  EXPECT_TRUE(all.record(found, 0, field).is_ok());
+  EXPECT_FALSE(parse_field("t", 5, {2, 3}, "levels=surface")->takes_any_level);
+  sources::Record higher = wind;
+  higher.level = 100;
+  all.file("winds", {wind, higher});
+  expect_text(all.record(all.find("winds", ""), 0, field).status(), Code::argument,
+              {"heightAboveGround:10, heightAboveGround:100"});
+}
+
+/// Looks as often as a file without a marker needs.
+Leads followed(Directory& all, const std::string& pattern, Status* failure = nullptr) {
+  const auto files = all.find(pattern, "base=1970-01-01 follow=on");
+  EXPECT_TRUE(files.is_ok()) << files.status().text();
+  if (!files.is_ok()) return {};
+  Follower follower(*files);
+  EXPECT_TRUE(follower.look(*all.target, all.opener(), 0).is_ok());
+  const auto there = follower.look(*all.target, all.opener(), 2'000'000'000);
+  if (failure != nullptr) *failure = follower.last_failure();
+  return there.is_ok() ? *there : Leads{-1};
+}
+
+TEST(input_files, a_directory_that_is_closed_to_this_user_is_passed_over) {
+  Directory all;
+  for (const char* const name : {"d/19700101", "d/lost+found"})
+    ASSERT_TRUE(all.target->make_directories(name).is_ok());
+  all.file("d/19700101/a", {record_at(0)});
+  const auto find = [&](const std::string& closed, int error_number) {
+    Closed target(all.target, closed, error_number);
+    return find_steps(target, *parse_open("d/{valid:%Y%m%d}/a", "base=1970-01-01"), "", all.opener());
+  };
+  const auto found = find("d/lost+found/", EACCES);
+  ASSERT_TRUE(found.is_ok()) << found.status().text();
+  EXPECT_EQ(found->leads, Leads{0});
+  EXPECT_EQ(find("d/lost+found/", EIO).status().error_number(), EIO);
+  EXPECT_EQ(find("d/", EACCES).status().error_number(), EACCES);
+}
+
+TEST(input_follower, a_file_has_only_the_steps_of_its_name) {
+  Directory all;
+  all.file("a_000", {record_at(0), record_at(3 * an_hour)});
+  EXPECT_EQ(followed(all, "a_{lead:03h}"), Leads{0});
+  all.file("b_000", {record_at(3 * an_hour)});
+  Status failure;
+  EXPECT_EQ(followed(all, "b_{lead:03h}", &failure), Leads());
+  expect_text(failure, Code::argument, {"b_000", "base="});
+}
+
+TEST(input_follower, a_directory_counts_once_it_is_marked) {
+  Directory all;
+  all.files["z_000"].records = {record_at(0)};
+  ASSERT_TRUE(all.target->make_directories("z_000").is_ok());
+  Status failure;
+  EXPECT_EQ(followed(all, "z_{lead:03h}", &failure), Leads());
+  EXPECT_TRUE(failure.is_ok()) << failure.text();
+  all.file("z_000.ready", {});
+  EXPECT_EQ(followed(all, "z_{lead:03h}"), Leads{0});
+}
+
+TEST(input_follower, a_failed_look_is_remembered_until_the_next) {
+  Directory all;
+  all.file("a_000", {record_at(0)});
+  const auto files = all.find("a_{lead:03h}", "base=1970-01-01 follow=on");
+  Follower follower(*files);
+  Closed closed(all.target, ".", EIO);
+  EXPECT_FALSE(follower.look(closed, all.opener(), 0).is_ok());
+  EXPECT_EQ(follower.last_failure().code(), Code::io) << follower.last_failure().text();
+  EXPECT_TRUE(follower.look(*all.target, all.opener(), 0).is_ok());
+  EXPECT_TRUE(follower.last_failure().is_ok());
 }
 
 }  // namespace

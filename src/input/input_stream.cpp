@@ -182,14 +182,23 @@ Result<layout::Box> InputStream::agree_on_box(const Field& field, const std::str
 /// Collective over the ranks of the node.
 Status InputStream::make_ring(const FieldDefinition& definition, const std::string& call, Field& field) {
   if (definition.elements() == 0) return {};
+  const auto levels = std::ssize(definition.levels.values);
+  Bytes all_values = 0;
+  const bool is_too_large =
+      __builtin_mul_overflow(definition.elements(), size_of(definition.type) * files_.slots(), &all_values) ||
+      __builtin_mul_overflow(all_values, 2 * levels, &all_values);
+  if (is_too_large)
+    return {Code::memory, cat(counted(files_.slots(), "step"), " of '", field.request.name, "', ",
+                              counted(levels, "level"), " of ", counted(definition.elements(), "point"),
+                              " each, take more bytes than there are numbers: set prefetch= lower")};
   const Bytes bytes = Ring::bytes_for(files_, definition);
   Status ready;
   if (group_->node().rank() == 0) {
     field.drawn = std::make_unique<node::Draw>(group_->budget(), node::Use::input);
-    ready = field.drawn->take(bytes).in(cat(
-        counted(files_.slots(), "step"), " of '", field.request.name, "', ",
-        counted(std::ssize(definition.levels.values), "level"), " of ", size_text(definition.level_bytes()),
-        " each, take ", size_text(bytes), " on this node: set prefetch= lower or TAILRACE_MEMORY higher"));
+    ready = field.drawn->take(bytes).in(
+        cat(counted(files_.slots(), "step"), " of '", field.request.name, "', ", counted(levels, "level"),
+            " of ", size_text(definition.level_bytes()), " each, take ", size_text(bytes),
+            " on this node: set prefetch= lower or TAILRACE_MEMORY higher"));
   }
   std::vector<Bytes> parts(static_cast<std::size_t>(group_->node().size()), 0);
   parts.front() = bytes;
@@ -270,8 +279,12 @@ void InputStream::work() {
   std::int64_t asked = 0;
   do {
     asked = asked_;
-    while (!is_closed_ && (work_on_next(loaders(false)) || follow())) continue;
+    const Status worked = guarded([&] {
+      while (!is_closed_ && (work_on_soonest(loaders(false), thread_scratch_) || follow())) continue;
+      return Status();
+    });
     is_busy_ = false;
+    if (!worked.is_ok()) return;  // the ranks read when they need it
   } while (asked_ != asked && !is_busy_.exchange(true));
 }
 
@@ -281,15 +294,6 @@ std::vector<Loader*> InputStream::loaders(bool served_too) {
   for (const auto& field : fields_)
     if (field->loader != nullptr && (served_too || !field->is_served)) all.push_back(field->loader.get());
   return all;
-}
-
-/// Reads a record of the step that comes first, of any field. Returns false if there is none to read.
-bool InputStream::work_on_next(const std::vector<Loader*>& loaders) {
-  for (Index ahead = 0; ahead < files_.slots(); ++ahead) {
-    for (Loader* const loader : loaders)
-      if (loader->work_once(ahead, thread_scratch_)) return true;
-  }
-  return false;
 }
 
 /// Looks for steps that are still to come, and then rests. Returns false if none is wanted.
@@ -574,9 +578,12 @@ Status InputStream::end() {
   return status;
 }
 
+/// Streams of one pattern have their counters in common.
 void InputStream::take_counts() {
-  counters().records_read = counts_.records;
-  counters().read_bytes = counts_.bytes;
+  const std::int64_t records = counts_.records;
+  const std::int64_t bytes = counts_.bytes;
+  counters().records_read += records - std::exchange(told_records_, records);
+  counters().read_bytes += bytes - std::exchange(told_bytes_, bytes);
 }
 
 Status InputStream::seek(std::int64_t lead) {

@@ -212,9 +212,11 @@ void Ring::plan() {
     if (each.position != unwanted) has_slot[static_cast<std::size_t>(each.position)] = true;
   }
   Index free = 0;
+  head().lacks_slot = false;
   for (std::size_t position = 0; position < steps.size(); ++position) {
     if (has_slot[position]) continue;
     while (free < slots_ && (slot(free).position != unwanted || is_busy(free))) ++free;
+    head().lacks_slot = free == slots_;
     if (free == slots_) return;
     take_for(slot(free), free, steps[position]);
     slot(free).position = static_cast<std::int32_t>(position);
@@ -227,20 +229,39 @@ Ring::Claim Ring::claimed(Index number, Index level) {
   return {number, level, slot(number).lead, {values, static_cast<std::size_t>(level_bytes_)}};
 }
 
-std::optional<Ring::Claim> Ring::claim(Index ahead) {
-  const shared::Locked lock(head().lock, transport_);
-  plan();  // a slot that was busy may be free by now
+/// A slot that was busy may be free by now. Otherwise the plan stands.
+void Ring::plan_again() {
+  if (head().lacks_slot) plan();
+}
+
+bool Ring::has_task(Index number) const {
+  for (Index level = 0; level < levels_; ++level)
+    if (task(number, level).state.load(std::memory_order_relaxed) == State::wanted) return true;
+  return false;
+}
+
+/// Returns the slot of the first step that has a task to claim, and is needed at most `ahead` steps from now.
+std::optional<Index> Ring::first_with_task(Index ahead) {
+  plan_again();
   std::optional<Index> best;
   for (Index number = 0; number < slots_; ++number) {
     const std::int32_t position = slot(number).position;
     if (position == unwanted || position > ahead) continue;
     if (best && slot(*best).position <= position) continue;
-    for (Index level = 0; level < levels_; ++level) {
-      if (task(number, level).state.load(std::memory_order_relaxed) != State::wanted) continue;
-      best = number;
-      break;
-    }
+    if (has_task(number)) best = number;
   }
+  return best;
+}
+
+std::optional<Index> Ring::soonest() {
+  const shared::Locked lock(head().lock, transport_);
+  const std::optional<Index> first = first_with_task(slots_);
+  return first ? std::optional<Index>(slot(*first).position) : std::nullopt;
+}
+
+std::optional<Ring::Claim> Ring::claim(Index ahead) {
+  const shared::Locked lock(head().lock, transport_);
+  const std::optional<Index> best = first_with_task(ahead);
   if (!best) return {};
   Index level = 0;
   while (task(*best, level).state.load(std::memory_order_relaxed) != State::wanted) ++level;
@@ -268,7 +289,7 @@ void Ring::finish(const Claim& claim, const Status& status) {
 
 std::optional<Index> Ring::find(std::int64_t lead) {
   const shared::Locked lock(head().lock, transport_);
-  plan();
+  plan_again();
   for (Index number = 0; number < slots_; ++number)
     if (slot(number).position != unwanted && slot(number).lead == lead) return number;
   return {};

@@ -68,6 +68,9 @@ class Ring {
     std::int64_t lead = 0;
     std::span<std::byte> values;
   };
+  /// Returns how many steps from now the first one is needed that has a task to claim. Returns none if there
+  /// is none.
+  [[nodiscard]] std::optional<Index> soonest();
   /// Claims a task of a step that is needed at most `ahead` steps from now (0: now), or nothing.
   std::optional<Claim> claim(Index ahead);
   /// Claims this task, if nobody has yet.
@@ -96,6 +99,7 @@ class Ring {
     std::int64_t lead = 0;
     bool is_backward = false;
     bool has_started = false;  // the program has begun a step, or sought one
+    bool lacks_slot = false;   // a step that is wanted waits for a slot that is busy
     Index leads = 0;           // steps that are known
     // The step at `lead` is made of these steps of the files: none are chosen yet, one, or the two around it.
     std::array<std::int64_t, 2> chosen{};
@@ -135,6 +139,9 @@ class Ring {
   [[nodiscard]] std::vector<std::int64_t> wanted();
   bool merge(std::span<const std::int64_t> more);
   void plan();
+  void plan_again();
+  [[nodiscard]] bool has_task(Index number) const;
+  [[nodiscard]] std::optional<Index> first_with_task(Index ahead);
   [[nodiscard]] bool is_busy(Index number) const;
   void take_for(Slot& slot, Index number, std::int64_t lead);
   [[nodiscard]] Claim claimed(Index slot, Index level);

@@ -111,33 +111,42 @@ void InputServer::run() {
   sources::Scratch scratch;
   std::chrono::microseconds rest = first_rest;
   for (;;) {
-    Index most_ahead = 0;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return is_stopping_ || !rings_.empty(); });
       if (is_stopping_) return;
-      for (const auto& ring : rings_) most_ahead = std::max(most_ahead, ring->loader->ring().files().slots());
     }
     bool has_worked = false;
-    for (Index ahead = 0; ahead < most_ahead && !has_worked; ++ahead) has_worked = work_once(ahead, scratch);
+    // Without memory it rests and tries again.
+    static_cast<void>(guarded([&] {
+      has_worked = work_once(scratch);
+      return Status();
+    }));
     rest = has_worked ? first_rest : std::min(2 * rest, longest_rest);
     if (!has_worked) std::this_thread::sleep_for(rest);
   }
 }
 
-/// Reads one record that is needed so many steps from now, of any ring.
-bool InputServer::work_once(Index ahead, sources::Scratch& scratch) {
+/// Reads one record of the step that is needed first, of any ring.
+bool InputServer::work_once(sources::Scratch& scratch) {
   std::vector<std::shared_ptr<Ring>> rings;
+  std::vector<Loader*> loaders;
   {
     const std::lock_guard lock(mutex_);
+    rings.reserve(rings_.size());
+    loaders.reserve(rings_.size());
     for (const auto& ring : rings_) {
       if (ring->is_ending) continue;
       ++ring->working;
       rings.push_back(ring);
+      loaders.push_back(ring->loader.get());
     }
   }
-  const bool has_worked =
-      std::ranges::any_of(rings, [&](const auto& ring) { return ring->loader->work_once(ahead, scratch); });
+  bool has_worked = false;
+  static_cast<void>(guarded([&] {
+    has_worked = work_on_soonest(loaders, scratch);
+    return Status();
+  }));
   const std::lock_guard lock(mutex_);
   for (const auto& ring : rings) --ring->working;
   return has_worked;

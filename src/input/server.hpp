@@ -43,7 +43,7 @@ class InputServer {
   Status start();
   void stop();
   void run();
-  bool work_once(Index ahead, sources::Scratch& scratch);
+  bool work_once(sources::Scratch& scratch);
 
   session::Session& session_;
   std::mutex mutex_;  // guards what follows

@@ -3,10 +3,12 @@
 // Parts of input streams by themselves: the ring of a field, and the steps and records of files.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 
 #include "comm/transport.hpp"
+#include "formats/registry.hpp"
 #include "input/leads.hpp"
 #include "input/loader.hpp"
 #include "input/ring.hpp"
@@ -101,15 +103,42 @@ TEST(input_ring, a_step_that_is_tried_again_leaves_the_direction_as_it_is) {
   EXPECT_FALSE(ring.find(4 * an_hour)) << "leads rise";
 }
 
-/// A file with nothing but an inventory.
+TEST(input_ring, the_first_step_that_has_a_task_is_told) {
+  FilesDefinition files;
+  files.prefetch = 2;
+  files.leads = {0, an_hour, 2 * an_hour};
+  OwnRing own(files);
+  Ring& ring = own.ring;
+  EXPECT_FALSE(ring.soonest()) << "nothing is planned yet";
+  ring.begin(0, 0);
+  for (Index ahead = 0; ahead < 3; ++ahead) {
+    EXPECT_EQ(ring.soonest(), ahead);
+    const auto claim = ring.claim(2);
+    ASSERT_TRUE(claim);
+    EXPECT_EQ(claim->lead, ahead * an_hour);
+  }
+  EXPECT_FALSE(ring.soonest());
+  EXPECT_FALSE(ring.claim(2));
+}
+
+/// A file with nothing but an inventory. Its first read fails if `fails` says so.
 class Listed final : public sources::Source {
  public:
-  explicit Listed(sources::Inventory inventory) { inventory_ = std::move(inventory); }
-  Result<Index> read(const sources::Place&, const sources::Grid&, const layout::Box&, ElementType, std::byte*,
-                     sources::Scratch&) const override {
+  explicit Listed(sources::Inventory inventory, bool fails = false) : fails_(fails) {
+    inventory_ = std::move(inventory);
+  }
+  Result<Index> read(const sources::Place&, const sources::Grid& grid, const layout::Box& cut, ElementType,
+                     std::byte*, sources::Scratch&) const override {
+    EXPECT_EQ(cut.lower.size(), grid.shape.size());
+    for (std::size_t d = 0; d < std::min(cut.upper.size(), grid.shape.size()); ++d)
+      EXPECT_LE(cut.upper[d], grid.shape[d]);
+    if (fails_) return io_error("read", "it", EIO);
     return Index{0};
   }
   [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+
+ private:
+  bool fails_;
 };
 
 sources::Record record_at(std::int64_t valid, std::int64_t reference = 0) {
@@ -272,6 +301,73 @@ TEST(input_files, a_directory_that_is_closed_to_this_user_is_passed_over) {
   EXPECT_EQ(found->leads, Leads{0});
   EXPECT_EQ(find("d/lost+found/", EIO).status().error_number(), EIO);
   EXPECT_EQ(find("d/", EACCES).status().error_number(), EACCES);
+}
+
+/// Reads the field of one step through a loader, and returns the state of its task.
+Ring::State loaded(const FieldDefinition& field, const Opener& opener, int tries = 1) {
+  FilesDefinition files;
+  files.pattern = "a";
+  files.leads = {0};
+  std::vector<OwnRing::Line> memory(static_cast<std::size_t>(Ring::bytes_for(files, field) / 64 + 1));
+  Ring::make(memory.data()->bytes, files, field);
+  Silent transport;
+  LoadCounts counts;
+  Loader loader(memory.data()->bytes, transport, std::make_shared<Files>(files, opener), counts);
+  sources::Scratch scratch;
+  for (int step = 0; step < tries; ++step) {
+    loader.ring().begin(step, 0);
+    EXPECT_TRUE(loader.work_once(0, scratch));
+  }
+  return loader.ring().state(0, 0);
+}
+
+TEST(input_loader, dimensions_of_one_point_may_differ_between_layout_and_file) {
+  for (const std::vector<Index>& in_file : {std::vector<Index>{2, 3}, {1, 2, 3}, {2, 1, 3}, {2, 3, 1}}) {
+    for (const std::vector<Index>& in_layout : {std::vector<Index>{2, 3}, {1, 2, 3}, {2, 1, 3, 1}}) {
+      sources::Inventory inventory;
+      inventory.grids.push_back({in_file, {}});
+      inventory.records = {record_at(0)};
+      FieldDefinition field = small_field();
+      field.shape = in_layout;
+      field.cut = {std::vector<Index>(in_layout.size()), in_layout};
+      const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+        return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory));
+      };
+      EXPECT_EQ(loaded(field, opener), Ring::State::ready) << in_file.size() << " " << in_layout.size();
+    }
+  }
+}
+
+TEST(input_loader, a_file_whose_read_failed_is_opened_anew) {
+  sources::Inventory inventory;
+  inventory.grids.push_back({{2, 3}, {}});
+  inventory.records = {record_at(0)};
+  int opened = 0;
+  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+    return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory, ++opened == 1));
+  };
+  EXPECT_EQ(loaded(small_field(), opener, 1), Ring::State::failed);
+  opened = 0;
+  EXPECT_EQ(loaded(small_field(), opener, 2), Ring::State::ready);
+  EXPECT_EQ(opened, 2);
+}
+
+TEST(input_request, takes_the_keys_that_output_takes) {
+  const auto field = [](const std::string& options) { return parse_field("t", 5, {2, 3}, options).status(); };
+  EXPECT_TRUE(field("keys=a=b accuracy=1").is_ok()) << field("keys=a=b accuracy=1").text();
+  const bool has_open_keys =
+      std::ranges::any_of(formats::all(), [](const auto& each) { return !each.options.keys.empty(); });
+  EXPECT_EQ(field("typeOfGeneratingProcess=4").is_ok(), has_open_keys);
+  expect_text(field("levls=surface"), Code::settings, {"levls", "levels"});
+  expect_text(field("nme=tp"), Code::settings, {"nme", "\"name\""});
+  expect_text(field("a-b=c"), Code::settings, {"a-b"});
+}
+
+TEST(input_request, a_timeout_has_room_in_nanoseconds) {
+  const std::string follow = "base=1970-01-01 follow=on timeout=";
+  EXPECT_TRUE(parse_open("a", follow + "100000d").is_ok());
+  expect_text(parse_open("a", follow + "300000d").status(), Code::settings,
+              {"timeout=300000d", "100000 days"});
 }
 
 TEST(input_follower, a_file_has_only_the_steps_of_its_name) {

@@ -18,7 +18,7 @@ constexpr std::chrono::microseconds longest_rest{10'000};
 
 }  // namespace
 
-/// What a server has of one ring, until the ranks take it back.
+/// A server's work on one ring, until the ranks take that back.
 class InputServer::Work final : public node::MemoryTaker::Work {
  public:
   Work(InputServer& server, std::shared_ptr<Ring> ring) : server_(server), ring_(std::move(ring)) {}

@@ -115,7 +115,7 @@ void check_values(const Array& array, int field, double at, const std::vector<tr
   if (!CHECK(worst <= accuracy)) std::fprintf(stderr, "  %s: off by %g\n", where.c_str(), worst);
 }
 
-/// What is read, and how.
+/// A stream to read, and how.
 struct Reading {
   std::string pattern = "/bd+{lead:03h}.grib2";
   std::string options;
@@ -278,7 +278,7 @@ MPI_TEST(input, opening_and_defining_fail_on_every_rank_alike) {
     small.fails(tr_stream_define(small.stream(), "t", small.array().layout(), TR_I32, own_levels),
                 TR_ERR_ARGUMENT, {"TR_F32"});
     small.fails(small.define("levels=pressure:1-50000"), TR_ERR_MEMORY, {"prefetch=", "TAILRACE_MEMORY"});
-    // What only output has is accepted.
+    // Keys that only output has are accepted.
     expect(small.define(std::string(own_levels) +
                         " accuracy=0.01 vertical=none.txt statistic=accum compress=zstd"));
     small.fails(small.define(own_levels), TR_ERR_STATE, {"defined already"});

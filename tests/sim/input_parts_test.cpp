@@ -103,6 +103,21 @@ TEST(input_ring, a_step_that_is_tried_again_leaves_the_direction_as_it_is) {
   EXPECT_FALSE(ring.find(4 * an_hour)) << "leads rise";
 }
 
+TEST(input_ring, steps_are_read_ahead_from_where_the_program_seeks) {
+  FilesDefinition files;
+  files.prefetch = 1;
+  for (std::int64_t hour = 0; hour < 9; ++hour) files.leads.push_back(hour * an_hour);
+  OwnRing own(files);
+  Ring& ring = own.ring;
+  ring.begin(0, 0);
+  ring.seek(1, 6 * an_hour);
+  EXPECT_TRUE(ring.find(6 * an_hour) && ring.find(7 * an_hour));
+  EXPECT_EQ(ring.claim(1)->lead, 6 * an_hour);
+  ring.begin(1, 6 * an_hour);
+  ring.seek(1, 2 * an_hour);
+  EXPECT_FALSE(ring.find(2 * an_hour)) << "another rank has begun the step";
+}
+
 TEST(input_ring, the_first_step_that_has_a_task_is_told) {
   FilesDefinition files;
   files.prefetch = 2;
@@ -389,6 +404,24 @@ TEST(input_follower, a_directory_counts_once_it_is_marked) {
   EXPECT_TRUE(failure.is_ok()) << failure.text();
   all.file("z_000.ready", {});
   EXPECT_EQ(followed(all, "z_{lead:03h}"), Leads{0});
+}
+
+TEST(input_follower, a_file_that_grows_is_left_alone_until_it_rests_for_two_seconds) {
+  constexpr std::int64_t millisecond = 1'000'000;
+  Directory all;
+  all.file("a_000", {record_at(0)});
+  const auto files = all.find("a_{lead:03h}", "base=1970-01-01 follow=on");
+  Follower follower(*files);
+  const auto at = [&](std::int64_t now) {
+    return *follower.look(*all.target, all.opener(), now * millisecond);
+  };
+  EXPECT_EQ(at(1), Leads());
+  EXPECT_EQ(at(2000), Leads());
+  const auto file = all.target->open("a_000", storage::OpenMode::existing);
+  ASSERT_TRUE((*file)->write(ByteVector(10), 0).is_ok());
+  EXPECT_EQ(at(2500), Leads()) << "it has grown";
+  EXPECT_EQ(at(4499), Leads());
+  EXPECT_EQ(at(4500), Leads{0});
 }
 
 TEST(input_follower, a_failed_look_is_remembered_until_the_next) {

@@ -387,6 +387,57 @@ MPI_TEST(input, other_grids_and_damaged_files_are_found) {
   });
 }
 
+/// On rank 0 of the world: writes a classic NetCDF file of one field, lsm, that has neither time nor level.
+void write_mask(const std::string& path) {
+  std::vector<unsigned char> bytes = {'C', 'D', 'F', 1};
+  const auto put = [&](std::uint32_t number) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<unsigned char>(number >> shift));
+  };
+  const auto put_name = [&](const std::string& name) {
+    put(static_cast<std::uint32_t>(name.size()));
+    for (std::size_t i = 0; i < 4; ++i)
+      bytes.push_back(i < name.size() ? static_cast<unsigned char>(name[i]) : 0);
+  };
+  for (const std::uint32_t number : {0, 10, 2}) put(number);  // no records; a list of two dimensions
+  put_name("y"), put(ny);
+  put_name("x"), put(nx);
+  for (const std::uint32_t number : {0, 0, 11, 1}) put(number);  // no attributes; a list of one variable
+  put_name("lsm");
+  for (const std::uint32_t number : {2, 0, 1, 0, 0, 5}) put(number);  // its dimensions, no attributes, float
+  put(4 * ny * nx);
+  put(static_cast<std::uint32_t>(bytes.size() + 4));
+  for (tr_index element = 0; element < ny * nx; ++element) {
+    const auto number = static_cast<float>(value(0, 0, 0, element));
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &number, sizeof bits);
+    put(bits);
+  }
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+MPI_TEST(input, a_field_without_a_time_fits_each_step) {
+  const std::string directory = fresh_directory("mask");
+  if (rank() == 0)
+    for (const char* const name : {"/mask.nc", "/m+000.nc", "/m+006.nc"}) write_mask(directory + name);
+  quiet_barrier();
+  on_ranks(3, 0, "", [&](MPI_Comm compute) {
+    const auto check = [&](const std::string& name, std::int64_t lead) {
+      Small small(compute, directory + name, "");
+      expect(small.define("", "lsm"));
+      if (!expect(small.step(lead, "lsm"))) return;
+      for (tr_index own = 0; own < small.array().owned(); ++own)
+        CHECK_EQ(small.array().get(own, 0),
+                 static_cast<double>(static_cast<float>(value(0, 0, 0, small.array().element(own)))));
+    };
+    check("/mask.nc", 0);
+    check("/m+{lead:03h}.nc", 6 * hour);
+    tr_stream* open = nullptr;
+    expect(tr_stream_open((directory + "/mask.nc").c_str(), "", &open));
+    expect(tr_stream_close(&open));
+  });
+}
+
 MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
   const std::string directory = fresh_directory("follow");
   input();

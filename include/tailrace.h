@@ -289,7 +289,8 @@ TR_API int tr_stream_close(tr_stream** stream);
  * waited for in tr_stream_get, at most so long from tr_stream_begin on; without timeout= for ever; base= is
  * required). follow: a step of a file that has Tailrace's index beside it is there once it is committed. A
  * file without one is another program's: its steps are there once it can be read and its size has not changed
- * for 2 seconds, or at once if FILE.ready lies beside it. Steps come in the order of their leads.
+ * for 2 seconds, or at once if FILE.ready lies beside it, which a directory needs. Steps come in the order of
+ * their leads. A file in another calendar is TR_ERR_SETTINGS.
  * TR_ERR_SETTINGS for other options. TR_ERR_IO if no file has such a name. */
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 
@@ -299,7 +300,9 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
  * a rank needs is TR_ERR_DATA), name=NAME (of the field in the file, if it is not `field`). Keys that only a
  * stream that is written has are accepted and mean nothing, so that one text serves both. The first steps are
  * read from then on. The memory for prefetch + 1 steps (linear: + 2) of what the ranks of the node need is
- * drawn on the node's budget: TR_ERR_MEMORY if it does not fit. Fields are defined before the first step.
+ * drawn on the node's budget: TR_ERR_MEMORY if it does not fit. Fields are defined before the first step:
+ * TR_ERR_STATE after it, and for a field that is defined already. TR_ERR_LAYOUT if the allocation does not
+ * fit the layout. TR_ERR_ORDER if ranks define different fields.
  *
  * tr_stream_begin: local. Leads may come in any order; those that grow, or fall, are read ahead.
  *
@@ -317,7 +320,8 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
 
 /* Collective, between two steps. Says that the next step will be at `lead`, before or behind the last one:
  * steps are read ahead from there on. TR_ERR_ARGUMENT if the files have no such step. tr_stream_begin alone
- * may go to any lead, too: the step is then late.
+ * may go to any lead, too: the step is then late. TR_ERR_STATE inside of a step. Errors that were kept for
+ * tr_stream_end are returned, and forgotten.
  *
  * tr_stream_end on a stream that is read: collective; blocks until all ranks have got. Returns the first
  * error of any rank's begin and gets on all of them: TR_ERR_ARGUMENT for a field, level or step that the
@@ -325,7 +329,8 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
  * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_ORDER if the ranks have begun different leads. The program
  * may go on with another step, or with the same one again.
  *
- * tr_stream_close on a stream that is read: collective. Waits for records that are being read. */
+ * tr_stream_close on a stream that is read: collective. Waits for records that are being read. Sets *stream
+ * to NULL, also if it returns an error that was kept. */
 TR_API int tr_stream_seek(tr_stream* stream, int64_t lead);
 
 #ifdef __cplusplus

@@ -43,11 +43,10 @@ Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::i
   return Status(Code::argument, cat("there is no step at lead ", lead, " s: ", near));
 }
 
-std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there, std::int64_t lead,
+std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there,
+                                                  std::vector<std::int64_t> now, std::int64_t lead,
                                                   bool backward) const {
-  Result<std::vector<std::int64_t>> now = around(there, lead);
-  if (!now.is_ok()) return {};
-  std::vector<std::int64_t> wanted = std::move(*now);
+  std::vector<std::int64_t> wanted = std::move(now);
   // The step before a later one that may still come is needed with it.
   if (wanted.empty() && is_linear && !there.empty()) wanted.push_back(there.back());
   if (backward && !wanted.empty()) {
@@ -99,6 +98,7 @@ Index FieldDefinition::elements() const { return layout::box_count(cut); }
 
 void FieldDefinition::pack(Packer& out) const {
   out.put_text(name).put_text(levels.type).put_list(std::span<const double>(levels.values));
+  out.put(takes_any_level);
   out.put_list(std::span<const Index>(shape)).put(type);
   out.put_list(std::span<const Index>(cut.lower)).put_list(std::span<const Index>(cut.upper));
   put_optional(out, missing);
@@ -111,6 +111,7 @@ FieldDefinition FieldDefinition::unpack(Unpacker& in) {
   field.name = in.get_text();
   field.levels.type = in.get_text();
   field.levels.values = in.get_list<double>();
+  field.takes_any_level = in.get<bool>();
   field.shape = in.get_list<Index>();
   field.type = in.get<ElementType>();
   field.cut.lower = in.get_list<Index>();

@@ -39,9 +39,10 @@ struct FilesDefinition {
   /// there is, if it does not.
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::span<const std::int64_t> there,
                                                          std::int64_t lead) const;
-  /// Returns those, and behind them the steps to read ahead, at most slots() in all. `backward`: the steps
-  /// come in falling order.
-  [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there, std::int64_t lead,
+  /// Returns `now`, from which the step at `lead` is made, and behind them the steps to read ahead, at most
+  /// slots() in all. `now` is empty if they may still come. `backward`: the steps come in falling order.
+  [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there,
+                                                 std::vector<std::int64_t> now, std::int64_t lead,
                                                  bool backward) const;
 
   /// Returns the same files for a process in another directory.
@@ -55,6 +56,7 @@ struct FilesDefinition {
 struct FieldDefinition {
   std::string name;  // the file's
   codec::Levels levels;
+  bool takes_any_level = false;  // the program has named none: one that is alone will do, of any type
   std::vector<Index> shape;
   ElementType type = ElementType::f32;
   layout::Box cut;  // what the ranks of the node need

@@ -22,6 +22,26 @@ bool is_same_level(double a, double b) {
   return a == b || std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
+/// Returns the records that have the values of this level.
+std::vector<const sources::Record*> at_level(const std::vector<const sources::Record*>& records,
+                                             const FieldDefinition& field, double level) {
+  std::vector<const sources::Record*> of_type;
+  for (const sources::Record* record : records)
+    if (record->level_type.empty() || record->level_type == field.levels.type) of_type.push_back(record);
+  // A file that tells no type has the values of levels all the same, unless there is one level alone.
+  if (of_type.size() == 1 && of_type.front()->level_type.empty() && field.levels.values.size() == 1)
+    return of_type;
+  std::erase_if(of_type, [&](const sources::Record* each) { return !is_same_level(each->level, level); });
+  const auto same = [&](const sources::Record* each) {
+    return each->level_type == records.front()->level_type && each->level == records.front()->level;
+  };
+  // The program has named no level: one that is alone is meant.
+  if (of_type.empty() && field.takes_any_level && std::ranges::all_of(records, same)) return records;
+  return of_type;
+}
+
+bool tells_time(const sources::Record& record) { return record.valid != sources::any_time; }
+
 template <typename Range>
 std::string list_text(const Range& names) {
   std::string text;
@@ -35,6 +55,14 @@ std::string list_text(const Range& names) {
 
 }  // namespace
 
+Status check_calendar(const std::string& path, const sources::Inventory& inventory,
+                      const FilesDefinition& files) {
+  if (inventory.calendar == files.calendar || std::ranges::none_of(inventory.records, tells_time)) return {};
+  return {Code::settings,
+          cat(path, " counts its times in the calendar ", name_of(inventory.calendar), ", and the stream in ",
+              name_of(files.calendar), ": give calendar=", name_of(inventory.calendar))};
+}
+
 OpenFile::OpenFile(std::string path, std::shared_ptr<const sources::Source> source)
     : path_(std::move(path)), source_(std::move(source)) {
   for (const sources::Record& record : source_->inventory().records)
@@ -45,19 +73,40 @@ Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, cons
                                               std::int64_t lead, double level) const {
   const auto times = fields_.find(field.name);
   if (times == fields_.end()) return no_field(field.name);
-  const auto records = times->second.find(files.valid(lead));
+  TR_TRY(check_calendar(path_, source_->inventory(), files));
+  auto records = times->second.find(files.valid(lead));
+  if (records == times->second.end()) records = times->second.find(sources::any_time);
   if (records == times->second.end()) return no_time(files, field.name, times->second, lead);
-  std::vector<const sources::Record*> of_type;
-  for (const sources::Record* record : records->second) {
-    if (files.member && record->member >= 0 && record->member != *files.member) continue;
-    if (record->level_type.empty() || record->level_type == field.levels.type) of_type.push_back(record);
+  std::vector<const sources::Record*> ours;
+  for (const sources::Record* record : records->second)
+    if (!files.member || record->member < 0 || record->member == *files.member) ours.push_back(record);
+  const std::vector<const sources::Record*> fitting = at_level(ours, field, level);
+  if (fitting.empty()) return no_level(field, records->second, level);
+  return the_one(fitting, files, lead);
+}
+
+/// Returns the record of the stream's member and run among those of one level. If the file has it more than
+/// once the last one counts.
+Result<const sources::Record*> OpenFile::the_one(const std::vector<const sources::Record*>& records,
+                                                 const FilesDefinition& files, std::int64_t lead) const {
+  std::set<int> members;
+  std::set<std::int64_t> runs;
+  for (const sources::Record* record : records) {
+    members.insert(record->member);
+    runs.insert(record->reference);
   }
-  // A file that tells no type has the values of levels all the same, unless there is one level alone.
-  if (of_type.size() == 1 && of_type.front()->level_type.empty() && field.levels.values.size() == 1)
-    return of_type.front();
-  for (const sources::Record* record : of_type | std::views::reverse)
-    if (is_same_level(record->level, level)) return record;
-  return no_level(field, records->second, level);
+  const std::string what = cat(path_, " has '", records.front()->field, "' at lead ", lead, " s ");
+  if (!files.member && members.size() > 1)
+    return Status(Code::argument, cat(what, "of the members ", list_text(members),
+                                      ": say which one, as member=", *members.rbegin()));
+  if (runs.size() == 1) return records.back();
+  for (const sources::Record* record : records | std::views::reverse)
+    if (record->reference == files.valid(0)) return record;
+  std::vector<std::string> times;
+  for (const std::int64_t run : runs) times.push_back(format_time(from_seconds(run, files.calendar)));
+  return Status(Code::argument,
+                cat(what, "of the runs of ", list_text(times), ", and none begins at the base time ",
+                    format_time(files.base), ": give base= as one of them"));
 }
 
 Status OpenFile::no_field(const std::string& name) const {
@@ -71,7 +120,8 @@ Status OpenFile::no_field(const std::string& name) const {
 Status OpenFile::no_time(const FilesDefinition& files, const std::string& name, const Times& times,
                          std::int64_t lead) const {
   std::vector<std::int64_t> leads;
-  for (const auto& [valid, records] : times) leads.push_back(valid - files.valid(0));
+  for (const auto& [valid, records] : times)
+    if (valid != sources::any_time) leads.push_back(valid - files.valid(0));
   std::string text = cat(path_, " has no '", name, "' at lead ", lead, " s, valid ",
                          format_time(from_seconds(files.valid(lead), files.calendar)), ": it has ");
   text += leads.size() <= most_named ? cat("it at ", list_text(leads), " s") : leads_text(leads);

@@ -13,6 +13,10 @@
 
 namespace tailrace::input {
 
+/// Returns Code::settings if the file has times, and counts them in another calendar than the stream.
+Status check_calendar(const std::string& path, const sources::Inventory& inventory,
+                      const FilesDefinition& files);
+
 /// A file of an input stream, with its records by field and time. Immutable. Any thread may use it.
 class OpenFile {
  public:
@@ -20,14 +24,17 @@ class OpenFile {
 
   [[nodiscard]] const sources::Source& source() const { return *source_; }
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Returns the record of one level of a field, at a lead. If the file has several, the last one counts.
-  /// Code::argument names what the file has, if it has no such record.
+  /// Returns the record of one level of a field, at a lead; a record without a time fits each. If the file
+  /// has several, the last one counts. Code::argument names what the file has, if it has no such record, or
+  /// those of several members or runs and the stream does not say which; Code::settings: check_calendar().
   [[nodiscard]] Result<const sources::Record*> find(const FilesDefinition& files,
                                                     const FieldDefinition& field, std::int64_t lead,
                                                     double level) const;
 
  private:
   using Times = std::map<std::int64_t, std::vector<const sources::Record*>>;
+  [[nodiscard]] Result<const sources::Record*> the_one(const std::vector<const sources::Record*>& records,
+                                                       const FilesDefinition& files, std::int64_t lead) const;
   [[nodiscard]] Status no_field(const std::string& name) const;
   [[nodiscard]] Status no_time(const FilesDefinition& files, const std::string& name, const Times& times,
                                std::int64_t lead) const;

@@ -117,6 +117,7 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
     TR_TRY(request.status());
     definition = {request->in_file,
                   request->levels,
+                  request->takes_any_level,
                   request->shape,
                   request->type,
                   {},
@@ -131,11 +132,13 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
                                 ? "no layout"
                                 : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
   TR_TRY(agree(cat(call, " on a ", shape), mine.in(call)).status);
+  // The ranks of a node agree on their box and take their memory; then the nodes hear of each other.
   const Result<layout::Box> box = agree_on_box(*field, call);
-  TR_TRY(box.status());
-  definition.cut = field->cut = *box;
-  // The nodes take their memory, and then hear of each other.
-  Status ready = make_ring(definition, call, *field);
+  Status ready = box.status();
+  if (ready.is_ok()) {
+    definition.cut = field->cut = *box;
+    ready = make_ring(definition, call, *field);
+  }
   if (ready.is_ok())
     ready = guarded([&]() -> Status {
       Result<Share> share = make_share(field->layout, group_->rank(), field->request.type,
@@ -181,14 +184,23 @@ Result<layout::Box> InputStream::agree_on_box(const Field& field, const std::str
 /// Collective over the ranks of the node.
 Status InputStream::make_ring(const FieldDefinition& definition, const std::string& call, Field& field) {
   if (definition.elements() == 0) return {};
+  const auto levels = std::ssize(definition.levels.values);
+  Bytes all_values = 0;
+  const bool is_too_large =
+      __builtin_mul_overflow(definition.elements(), size_of(definition.type) * files_.slots(), &all_values) ||
+      __builtin_mul_overflow(all_values, 2 * levels, &all_values);
+  if (is_too_large)
+    return {Code::memory, cat(counted(files_.slots(), "step"), " of '", field.request.name, "', ",
+                              counted(levels, "level"), " of ", counted(definition.elements(), "point"),
+                              " each, take more bytes than there are numbers: set prefetch= lower")};
   const Bytes bytes = Ring::bytes_for(files_, definition);
   Status ready;
   if (group_->node().rank() == 0) {
     field.drawn = std::make_unique<node::Draw>(group_->budget(), node::Use::input);
-    ready = field.drawn->take(bytes).in(cat(
-        counted(files_.slots(), "step"), " of '", field.request.name, "', ",
-        counted(std::ssize(definition.levels.values), "level"), " of ", size_text(definition.level_bytes()),
-        " each, take ", size_text(bytes), " on this node: set prefetch= lower or TAILRACE_MEMORY higher"));
+    ready = field.drawn->take(bytes).in(
+        cat(counted(files_.slots(), "step"), " of '", field.request.name, "', ", counted(levels, "level"),
+            " of ", size_text(definition.level_bytes()), " each, take ", size_text(bytes),
+            " on this node: set prefetch= lower or TAILRACE_MEMORY higher"));
   }
   std::vector<Bytes> parts(static_cast<std::size_t>(group_->node().size()), 0);
   parts.front() = bytes;
@@ -202,6 +214,9 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   const Status mine = guarded([&]() -> Status {
     if (group_->node().rank() != 0) return {};
     Ring::make(field.memory->part(0), files_, definition);
+    // Steps that have come since the stream was opened are in the rings of other fields.
+    if (Ring* const other = any_ring(); other != nullptr)
+      Ring(field.memory->part(0), group_->line().board().transport()).add_steps(other->steps());
     hand_over(field);
     told.put(field.given.has_value());
     return {};
@@ -266,8 +281,12 @@ void InputStream::work() {
   std::int64_t asked = 0;
   do {
     asked = asked_;
-    while (!is_closed_ && (work_on_next(loaders(false)) || follow())) continue;
+    const Status worked = guarded([&] {
+      while (!is_closed_ && (work_on_soonest(loaders(false), thread_scratch_) || follow())) continue;
+      return Status();
+    });
     is_busy_ = false;
+    if (!worked.is_ok()) return;  // the ranks read when they need it
   } while (asked_ != asked && !is_busy_.exchange(true));
 }
 
@@ -279,20 +298,11 @@ std::vector<Loader*> InputStream::loaders(bool served_too) {
   return all;
 }
 
-/// Reads a record of the step that comes first, of any field. Returns false if there is none to read.
-bool InputStream::work_on_next(const std::vector<Loader*>& loaders) {
-  for (Index ahead = 0; ahead < files_.slots(); ++ahead) {
-    for (Loader* const loader : loaders)
-      if (loader->work_once(ahead, thread_scratch_)) return true;
-  }
-  return false;
-}
-
 /// Looks for steps that are still to come, and then rests. Returns false if none is wanted.
 bool InputStream::follow() {
   if (follower_ == nullptr || is_closed_) return false;
   const std::vector<Loader*> all = loaders(true);
-  if (all.empty() || !all.front()->ring().lacks_steps()) return false;
+  if (std::ranges::none_of(all, [](Loader* loader) { return loader->ring().lacks_steps(); })) return false;
   look_for_steps(all.front()->ring());
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   return true;
@@ -324,23 +334,32 @@ void InputStream::begin(std::int64_t lead) {
   now_.reset();
   operation_ = 0;
   began_ = entered;
-  Result<std::vector<std::int64_t>> leads = around(lead);
-  if (!leads.is_ok()) {
-    latch(leads.status().in(call));
-    return;
-  }
-  set_now(std::move(*leads));
-  for (const auto& field : fields_) {
-    if (field->loader == nullptr) continue;
-    const std::int64_t first = field->loader->ring().begin(step_, lead);
-    if (first == lead) continue;
-    latch(Status(Code::order,
-                 cat(call, ": another rank of this node has begun the step at lead ", first, " s")));
+  const Status begun = guarded([&] { return begin_rings(); });
+  if (!begun.is_ok()) {
+    latch(begun.in(call));
     now_.reset();
-    break;
   }
   read_ahead();
   counters().blocked += now() - entered;
+}
+
+/// The first ring says from which steps of the files the step is made.
+Status InputStream::begin_rings() {
+  Result<std::vector<std::int64_t>> leads = around(lead_);
+  TR_TRY(leads.status());
+  const Ring* const first = any_ring();
+  for (const auto& field : fields_) {
+    if (field->loader == nullptr) continue;
+    Ring& ring = field->loader->ring();
+    const std::int64_t begun = ring.begin(step_, lead_);
+    if (begun != lead_)
+      return {Code::order, cat("another rank of this node has begun the step at lead ", begun, " s")};
+    if (&ring == first) leads = ring.around(lead_);
+    TR_TRY(leads.status());
+    if (!leads->empty()) ring.make_of(*leads);
+  }
+  set_now(std::move(*leads));
+  return {};
 }
 
 void InputStream::set_now(std::vector<std::int64_t> leads) {
@@ -364,7 +383,8 @@ Result<std::vector<std::int64_t>> InputStream::around(std::int64_t lead) const {
 }
 
 /// Waits until the step has come, or it is clear that it does not.
-Status InputStream::await_step(Ring& ring) {
+Status InputStream::await_step() {
+  Ring& ring = *any_ring();
   Status status;
   group_->wait(
       [&] {
@@ -373,7 +393,7 @@ Status InputStream::await_step(Ring& ring) {
         status = leads.status();
         const bool is_late = timeout_ >= 0 && now() - began_ >= timeout_;
         if (status.is_ok() && leads->empty() && !is_late) {
-          look_for_steps(*any_ring());
+          look_for_steps(ring);
           group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(5));
           return false;
         }
@@ -455,10 +475,11 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
   bool is_late = now_->leads.empty();
   if (is_late) {
     const std::int64_t entered = now();
-    const Status come = await_step(ring);
+    const Status come = await_step();
     counters().get_wait += now() - entered;
     TR_TRY(come);
   }
+  ring.make_of(now_->leads);
   const std::vector<Index> slots = slots_of(field);
   const Index levels = std::ssize(ring.field().levels.values);
   for (Index level = 0; level < levels; ++level) {
@@ -559,9 +580,12 @@ Status InputStream::end() {
   return status;
 }
 
+/// Streams of one pattern have their counters in common.
 void InputStream::take_counts() {
-  counters().records_read = counts_.records;
-  counters().read_bytes = counts_.bytes;
+  const std::int64_t records = counts_.records;
+  const std::int64_t bytes = counts_.bytes;
+  counters().records_read += records - std::exchange(told_records_, records);
+  counters().read_bytes += bytes - std::exchange(told_bytes_, bytes);
 }
 
 Status InputStream::seek(std::int64_t lead) {

@@ -85,7 +85,8 @@ class InputStream final {
   void set_now(std::vector<std::int64_t> leads);
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
   [[nodiscard]] Ring* any_ring() const;
-  Status await_step(Ring& ring);
+  Status begin_rings();
+  Status await_step();
   void look_for_steps(Ring& ring);
   bool follow();
   [[nodiscard]] std::vector<Loader*> loaders(bool served_too);
@@ -94,10 +95,10 @@ class InputStream final {
   std::vector<Index> slots_of(Field& field);
   void read_ahead();
   void work();
-  bool work_on_next(const std::vector<Loader*>& loaders);
   void take_counts();
+  /// A stream that is written may have the same pattern. The report shows the first line of the name.
   [[nodiscard]] pipeline::Counters& counters() {
-    return group_->service().session().statistics().streams[name_];
+    return group_->service().session().statistics().streams[name_ + "\ninput"];
   }
   [[nodiscard]] std::int64_t now() const { return group_->line().now(); }
 
@@ -108,6 +109,8 @@ class InputStream final {
   FilesDefinition files_;
   std::shared_ptr<Files> opened_;
   LoadCounts counts_;
+  std::int64_t told_records_ = 0;  // those of counts_ that are in the counters
+  std::int64_t told_bytes_ = 0;
   std::vector<std::unique_ptr<Field>> fields_;
   executor::Key key_ = 0;               // of the thread that reads ahead
   std::mutex mutex_;                    // guards fields_ between that thread and define()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <map>
 
 #include "base/text.hpp"
@@ -16,7 +17,8 @@ constexpr std::int64_t settles_after = 2'000'000'000;  // nanoseconds
 
 using Names = std::map<std::int64_t, std::string>;  // by the least lead of the file
 
-/// Looks through a directory, and through those in it while `depth` is above 0.
+/// Looks through a directory, and through those in it while `depth` is above 0. Of those in it some may be
+/// closed to this user, such as lost+found.
 Status look_into(storage::Target& target, const std::string& directory, std::ptrdiff_t depth,
                  const OpenRequest& request, const streams::PatternContext& context, Names& found) {
   const Result<std::vector<std::string>> names = target.list(directory.empty() ? "." : directory);
@@ -26,7 +28,8 @@ Status look_into(storage::Target& target, const std::string& directory, std::ptr
   for (const std::string& name : *names) {
     const std::string path = directory + name;
     if (depth > 0) {
-      TR_TRY(look_into(target, path + "/", depth - 1, request, context, found));
+      const Status inside = look_into(target, path + "/", depth - 1, request, context, found);
+      if (inside.error_number() != EACCES) TR_TRY(inside);
     } else if (const std::optional<std::int64_t> lead = request.pattern.match(path, context)) {
       found.emplace(*lead, path);
     }
@@ -70,16 +73,27 @@ Status no_files(const OpenRequest& request, const streams::PatternContext& conte
 
 }  // namespace
 
-std::vector<std::int64_t> leads_in(const sources::Inventory& inventory, const FilesDefinition& files) {
+std::vector<std::int64_t> leads_in(const sources::Inventory& inventory, const FilesDefinition& files,
+                                   const streams::Pattern& pattern, const std::string& path,
+                                   std::int64_t lead) {
   std::vector<std::int64_t> leads;
+  bool fits_any = false;
   const std::int64_t base = files.valid(0);
   for (const sources::Record& record : inventory.records) {
-    const bool is_other = files.member && record.member >= 0 && record.member != *files.member;
-    if (!is_other && (leads.empty() || leads.back() != record.valid - base))
+    if (files.member && record.member >= 0 && record.member != *files.member) continue;
+    if (record.valid == sources::any_time)
+      fits_any = true;
+    else if (leads.empty() || leads.back() != record.valid - base)
       leads.push_back(record.valid - base);
   }
   std::ranges::sort(leads);
   leads.erase(std::ranges::unique(leads).begin(), leads.end());
+  if (leads.empty() && fits_any) return {lead};
+  if (pattern.depends_on_lead())
+    std::erase_if(leads, [&](std::int64_t each) {
+      const Result<std::string> name = pattern.expand(each, files.context());
+      return !name.is_ok() || *name != path;
+    });
   return leads;
 }
 
@@ -111,8 +125,13 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
     if (inventory.records.empty())
       return Status(Code::settings,
                     cat("base= is missing, and ", names->begin()->second, " has no record that tells it"));
-    files.calendar = inventory.calendar;
-    files.base = from_seconds(inventory.records.front().reference, files.calendar);
+    const auto told = std::ranges::find_if(
+        inventory.records, [](const auto& each) { return each.reference != sources::any_time; });
+    // Without any time the file has one step, at lead 0 of whatever base.
+    if (told != inventory.records.end()) {
+      files.calendar = inventory.calendar;
+      files.base = from_seconds(told->reference, files.calendar);
+    }
   }
   for (const auto& [lead, path] : *names) {
     if (request.pattern.depends_on_lead() && !is_coarse(request, files.context(), lead)) {
@@ -121,10 +140,9 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
     }
     const auto source = open(path);
     TR_TRY(source.status());
-    for (const std::int64_t each : leads_in((*source)->inventory(), files)) {
-      const Result<std::string> name = request.pattern.expand(each, files.context());
-      if (!request.pattern.depends_on_lead() || (name.is_ok() && *name == path)) files.leads.push_back(each);
-    }
+    TR_TRY(check_calendar(path, (*source)->inventory(), files));
+    std::ranges::copy(leads_in((*source)->inventory(), files, request.pattern, path, lead),
+                      std::back_inserter(files.leads));
   }
   std::ranges::sort(files.leads);
   files.leads.erase(std::ranges::unique(files.leads).begin(), files.leads.end());
@@ -138,6 +156,14 @@ Follower::Follower(const FilesDefinition& files) : files_(files) {
 
 Result<std::vector<std::int64_t>> Follower::look(storage::Target& target, const Opener& open,
                                                  std::int64_t now) {
+  failure_ = Status();
+  Result<std::vector<std::int64_t>> there = look_once(target, open, now);
+  if (!there.is_ok()) failure_ = there.status();
+  return there;
+}
+
+Result<std::vector<std::int64_t>> Follower::look_once(storage::Target& target, const Opener& open,
+                                                      std::int64_t now) {
   const Result<Names> names = find_names(target, request_, files_.context());
   TR_TRY(names.status());
   std::vector<std::int64_t> all;
@@ -146,10 +172,10 @@ Result<std::vector<std::int64_t>> Follower::look(storage::Target& target, const 
     const Result<bool> ready = is_ready(target, path, seen, now);
     if (!ready.is_ok()) failure_ = ready.status();
     if (ready.is_ok() && *ready && !seen.is_read) {
-      const auto source = open(path);
-      seen.is_read = source.is_ok();
-      failure_ = source.status();
-      if (source.is_ok()) seen.leads = leads_in((*source)->inventory(), files_);
+      const Status read = read_leads(open, path, lead, seen);
+      // It will not get better: an error of the open.
+      if (read.code() == Code::settings) return read;
+      if (!read.is_ok()) failure_ = read;
     }
     all.insert(all.end(), seen.leads.begin(), seen.leads.end());
     // Steps come in their order: a later one would say that this file has no more.
@@ -158,6 +184,19 @@ Result<std::vector<std::int64_t>> Follower::look(storage::Target& target, const 
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;
+}
+
+Status Follower::read_leads(const Opener& open, const std::string& path, std::int64_t lead,
+                            Seen& seen) const {
+  const auto source = open(path);
+  TR_TRY(source.status());
+  const sources::Inventory& inventory = (*source)->inventory();
+  TR_TRY(check_calendar(path, inventory, files_));
+  seen.is_read = true;
+  seen.leads = leads_in(inventory, files_, request_.pattern, path, lead);
+  if (seen.leads.empty() && !inventory.records.empty())
+    return {Code::argument, cat(path, " has no record of the time that its name tells: check base=")};
+  return {};
 }
 
 /// Returns true if the file may be read.
@@ -169,12 +208,15 @@ Result<bool> Follower::is_ready(storage::Target& target, const std::string& path
   TR_TRY(of_index.status());
   // An index grows with each commit.
   const Result<std::optional<Bytes>> size = *of_index ? of_index : storage::size_if_there(target, path);
-  TR_TRY(size.status());
-  if (size->value_or(0) != seen.size) seen = {size->value_or(0), now, false, std::move(seen.leads)};
+  // Targets that take stores for files have no file for a store of another program: Code::state.
+  const bool is_directory = size.status().error_number() == EISDIR || size.status().code() == Code::state;
+  if (!is_directory) TR_TRY(size.status());
+  const Bytes bytes = is_directory ? 0 : size->value_or(0);
+  if (bytes != seen.size) seen = {bytes, now, false, std::move(seen.leads)};
   if (*of_index) return true;
   const Result<bool> marked = target.exists(path + ".ready");
   TR_TRY(marked.status());
-  return *marked || now - seen.since >= settles_after;
+  return *marked || (!is_directory && now - seen.since >= settles_after);
 }
 
 }  // namespace tailrace::input

@@ -24,7 +24,8 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
 
 /// Looks again and again for steps of files that are being written. A step is there once the index beside its
 /// file has it, which is after its commit. A file without an index is another program's: its steps are there
-/// once its size has not changed for two seconds and it can be read, or FILE.ready lies beside it.
+/// once its size has not changed for two seconds and it can be read, or FILE.ready lies beside it. A
+/// directory has no size: it needs FILE.ready.
 class Follower {
  public:
   explicit Follower(const FilesDefinition& files);
@@ -40,8 +41,10 @@ class Follower {
     bool is_read = false;  // at this size
     std::vector<std::int64_t> leads;
   };
+  Result<std::vector<std::int64_t>> look_once(storage::Target& target, const Opener& open, std::int64_t now);
   static Result<bool> is_ready(storage::Target& target, const std::string& path, Seen& seen,
                                std::int64_t now);
+  Status read_leads(const Opener& open, const std::string& path, std::int64_t lead, Seen& seen) const;
 
   const FilesDefinition files_;
   OpenRequest request_;
@@ -49,7 +52,10 @@ class Follower {
   Status failure_;
 };
 
-/// Returns the steps that a file has of this stream, ascending.
-std::vector<std::int64_t> leads_in(const sources::Inventory& inventory, const FilesDefinition& files);
+/// Returns the steps of this stream in the file `path`, ascending: those that have its name. `lead` is the
+/// least that has, and the step of a file whose records have no times.
+std::vector<std::int64_t> leads_in(const sources::Inventory& inventory, const FilesDefinition& files,
+                                   const streams::Pattern& pattern, const std::string& path,
+                                   std::int64_t lead);
 
 }  // namespace tailrace::input

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "input/loader.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "base/text.hpp"
 #include "base/thread.hpp"
@@ -17,7 +20,30 @@ void replace_missing(std::span<std::byte> bytes, double value) {
     if (std::isnan(values[i])) values[i] = static_cast<T>(value);
 }
 
+/// Returns the part of a record on this grid: the field may have dimensions of 1 that the file does not have,
+/// or lack some that it has.
+layout::Box cut_on(const sources::Grid& grid, const FieldDefinition& field) {
+  layout::Box cut;
+  std::size_t d = 0;
+  for (const Index extent : grid.shape) {
+    while (extent != 1 && field.shape[d] == 1) ++d;
+    cut.lower.push_back(extent == 1 ? 0 : field.cut.lower[d]);
+    cut.upper.push_back(extent == 1 ? 1 : field.cut.upper[d]);
+    if (extent != 1) ++d;
+  }
+  return cut;
+}
+
 }  // namespace
+
+bool work_on_soonest(std::span<Loader* const> loaders, sources::Scratch& scratch) {
+  std::vector<std::pair<Index, Loader*>> soonest;
+  for (Loader* const loader : loaders)
+    if (const std::optional<Index> ahead = loader->ring().soonest()) soonest.emplace_back(*ahead, loader);
+  std::ranges::stable_sort(soonest, {}, [](const auto& each) { return each.first; });
+  return std::ranges::any_of(soonest,
+                             [&](const auto& each) { return each.second->work_once(each.first, scratch); });
+}
 
 bool Loader::work_once(Index ahead, sources::Scratch& scratch) {
   const std::optional<Ring::Claim> claim = ring_.claim(ahead);
@@ -55,7 +81,9 @@ Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
   TR_TRY(check_grid(**file, grid));
   const Result<Index> missing =
-      source.read((*record)->place, grid, field.cut, field.type, claim.values.data(), scratch);
+      source.read((*record)->place, grid, cut_on(grid, field), field.type, claim.values.data(), scratch);
+  // Its program may have written it anew: the next try opens it once more.
+  if (!missing.is_ok()) files_->forget(claim.lead);
   TR_TRY(missing.status());
   ++counts_.records;
   counts_.bytes += std::ssize(scratch.bytes);

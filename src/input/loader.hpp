@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 
 #include "input/files.hpp"
 #include "input/ring.hpp"
@@ -45,5 +46,8 @@ class Loader {
   std::mutex mutex_;
   codec::Keys checked_;  // of the grid that was found right last
 };
+
+/// Reads one record of the step that is needed first, of any of the rings. Returns false if there is none.
+bool work_on_soonest(std::span<Loader* const> loaders, sources::Scratch& scratch);
 
 }  // namespace tailrace::input

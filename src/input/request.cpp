@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 
 #include "base/options.hpp"
 #include "base/text.hpp"
@@ -15,6 +16,7 @@ namespace tailrace::input {
 namespace {
 
 constexpr std::int64_t most_prefetch = 1000;
+constexpr std::int64_t longest_timeout = 100'000 * std::int64_t{86'400};  // seconds; in nanoseconds it fits
 
 /// One key of tr_stream_open, and the function that takes it.
 struct KeyRow {
@@ -48,6 +50,9 @@ Status take_between(OpenRequest& request, const std::string& text) {
 Status take_timeout(OpenRequest& request, const std::string& text) {
   const Result<std::int64_t> value = parse_duration(text);
   if (!value.is_ok()) return settings_error(value.status().text());
+  if (*value > longest_timeout)
+    return settings_error(
+        cat("is longer than ", longest_timeout / 86'400, " days: leave it out to wait for ever"));
   request.timeout_seconds = *value;
   return {};
 }
@@ -76,6 +81,19 @@ bool is_output_key(const std::string& key) {
   return std::ranges::any_of(formats::all(), [&](const formats::Format& format) {
     return std::ranges::any_of(format.options.field,
                                [&](const codec::FormatOption& option) { return option.key == key; });
+  });
+}
+
+/// Returns true if a format whose keys have any names takes this one, as GRIB does. A slip of a key that is
+/// known is none of them.
+bool is_open_key(const Option& option, std::span<const std::string_view> known,
+                 const std::vector<Index>& shape) {
+  const std::string near = nearest(option.key, known);
+  if (edit_distance(option.key, near) <= (near.size() <= 4 ? 1U : 2U)) return false;
+  const std::string text = cat(option.key, "=", quote_option(option.value));
+  return std::ranges::any_of(formats::all(), [&](const formats::Format& format) {
+    return !format.options.keys.empty() &&
+           streams::parse_field("t", static_cast<int>(ElementType::f32), shape, text, format.name).is_ok();
   });
 }
 
@@ -144,6 +162,7 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
       std::vector<std::string_view> known(both_keys.begin(), both_keys.end());
       known.emplace_back("name");
       known.insert(known.end(), output_keys.begin(), output_keys.end());
+      if (is_open_key(option, known, shape)) continue;
       return settings_error(cat(context, ": unknown key \"", option.key, "\"; did you mean \"",
                                 nearest(option.key, known), "\"?"));
     }
@@ -151,6 +170,7 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   Result<streams::FieldRequest> parsed = streams::parse_field(name, element_type, shape, shared, "raw");
   TR_TRY(parsed.status());
   request.levels = std::move(parsed->definition.levels);
+  request.takes_any_level = given->find("levels") == nullptr;
   request.missing = parsed->definition.missing;
   request.allocation = std::move(parsed->allocation);
   return request;

@@ -35,6 +35,7 @@ struct FieldRequest {
   ElementType type = ElementType::f32;
   std::vector<Index> shape;
   codec::Levels levels;
+  bool takes_any_level = false;   // levels= is not given
   std::optional<double> missing;  // stored where the file has no value
   layout::Allocation allocation;  // without the halo, which belongs to the layout
 };

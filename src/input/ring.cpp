@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <new>
 
 #include "base/text.hpp"
@@ -85,10 +86,12 @@ std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
   const shared::Locked lock(head().lock, transport_);
   Head& all = head();
   if (all.step >= step) return all.lead;
-  all.is_backward = all.has_started && lead < all.lead;
+  // A step that is tried once more says nothing of where the next one will be.
+  if (!all.has_started || lead != all.lead) all.is_backward = all.has_started && lead < all.lead;
   all.has_started = true;
   all.step = step;
   all.lead = lead;
+  all.chosen_count = 0;
   plan();
   for (Index number = 0; number < slots_; ++number) {
     if (slot(number).position == unwanted) continue;
@@ -106,17 +109,51 @@ void Ring::seek(std::int64_t step, std::int64_t lead) {
   head().is_backward = false;
   head().has_started = false;  // the next step lies where this one says, not behind an earlier one
   head().lead = lead;
+  head().chosen_count = 0;
   plan();
+}
+
+/// Returns from which steps of the files the step at the head's lead is made, and keeps them once there are.
+Result<std::vector<std::int64_t>> Ring::choose() {
+  Head& all = head();
+  if (all.chosen_count > 0) return std::vector(all.chosen.begin(), all.chosen.begin() + all.chosen_count);
+  Result<std::vector<std::int64_t>> leads_now = files_.around(leads(), all.lead);
+  if (!leads_now.is_ok() || leads_now->empty()) return leads_now;
+  all.chosen_count = std::ssize(*leads_now);
+  std::ranges::copy(*leads_now, all.chosen.begin());
+  return leads_now;
 }
 
 Result<std::vector<std::int64_t>> Ring::around(std::int64_t lead) {
   const shared::Locked lock(head().lock, transport_);
-  return files_.around(leads(), lead);
+  return lead == head().lead ? choose() : files_.around(leads(), lead);
+}
+
+void Ring::make_of(std::span<const std::int64_t> leads_now) {
+  const shared::Locked lock(head().lock, transport_);
+  Head& all = head();
+  if (std::ranges::equal(leads_now, std::span(all.chosen).first(static_cast<std::size_t>(all.chosen_count))))
+    return;
+  all.chosen_count = std::ssize(leads_now);
+  std::ranges::copy(leads_now, all.chosen.begin());
+  merge(leads_now);
+  plan();
+}
+
+std::vector<std::int64_t> Ring::steps() {
+  const shared::Locked lock(head().lock, transport_);
+  return {leads().begin(), leads().end()};
+}
+
+std::vector<std::int64_t> Ring::wanted() {
+  Result<std::vector<std::int64_t>> leads_now = choose();
+  if (!leads_now.is_ok()) return {};
+  return files_.wanted(leads(), std::move(*leads_now), head().lead, head().is_backward);
 }
 
 bool Ring::lacks_steps() {
   const shared::Locked lock(head().lock, transport_);
-  return std::ssize(files_.wanted(leads(), head().lead, head().is_backward)) < files_.slots();
+  return std::ssize(wanted()) < files_.slots();
 }
 
 bool Ring::may_look() {
@@ -129,15 +166,21 @@ bool Ring::may_look() {
   return true;
 }
 
-void Ring::add_steps(std::span<const std::int64_t> more) {
-  const shared::Locked lock(head().lock, transport_);
+/// Returns true if some of `more` are new.
+bool Ring::merge(std::span<const std::int64_t> more) {
   std::vector<std::int64_t> all;
   std::ranges::set_union(leads(), more, std::back_inserter(all));
-  if (std::ssize(all) == head().leads) return;
+  if (std::ssize(all) == head().leads) return false;
   const Index room = room_for_leads(files_);
   if (std::ssize(all) > room) all.erase(all.begin(), all.end() - room);
   head().leads = std::ssize(all);
   std::ranges::copy(all, leads().begin());
+  return true;
+}
+
+void Ring::add_steps(std::span<const std::int64_t> more) {
+  const shared::Locked lock(head().lock, transport_);
+  if (!merge(more)) return;
   head().pause = 0;
   plan();
   bell().ring();
@@ -158,24 +201,25 @@ void Ring::take_for(Slot& taken, Index number, std::int64_t lead) {
 /// Gives the steps that are wanted slots. A slot into which somebody decodes stays until that is done, and
 /// the step that needs it waits. The caller has the lock.
 void Ring::plan() {
-  const std::vector<std::int64_t> wanted = files_.wanted(leads(), head().lead, head().is_backward);
+  const std::vector<std::int64_t> steps = wanted();
+  std::map<std::int64_t, std::int32_t> positions;
+  for (const std::int64_t lead : steps) positions.emplace(lead, static_cast<std::int32_t>(positions.size()));
+  std::vector<bool> has_slot(steps.size());
   for (Index number = 0; number < slots_; ++number) {
     Slot& each = slot(number);
-    const auto found = std::ranges::find(wanted, each.lead);
-    each.position =
-        each.is_used && found != wanted.end() ? static_cast<std::int32_t>(found - wanted.begin()) : unwanted;
+    const auto found = each.is_used ? positions.find(each.lead) : positions.end();
+    each.position = found == positions.end() ? unwanted : found->second;
+    if (each.position != unwanted) has_slot[static_cast<std::size_t>(each.position)] = true;
   }
-  for (std::size_t position = 0; position < wanted.size(); ++position) {
-    bool has_slot = false;
-    std::optional<Index> free;
-    for (Index number = 0; number < slots_; ++number) {
-      if (slot(number).position == static_cast<std::int32_t>(position)) has_slot = true;
-      if (!free && slot(number).position == unwanted && !is_busy(number)) free = number;
-    }
-    if (has_slot) continue;
-    if (!free) return;
-    take_for(slot(*free), *free, wanted[position]);
-    slot(*free).position = static_cast<std::int32_t>(position);
+  Index free = 0;
+  head().lacks_slot = false;
+  for (std::size_t position = 0; position < steps.size(); ++position) {
+    if (has_slot[position]) continue;
+    while (free < slots_ && (slot(free).position != unwanted || is_busy(free))) ++free;
+    head().lacks_slot = free == slots_;
+    if (free == slots_) return;
+    take_for(slot(free), free, steps[position]);
+    slot(free).position = static_cast<std::int32_t>(position);
   }
 }
 
@@ -185,20 +229,39 @@ Ring::Claim Ring::claimed(Index number, Index level) {
   return {number, level, slot(number).lead, {values, static_cast<std::size_t>(level_bytes_)}};
 }
 
-std::optional<Ring::Claim> Ring::claim(Index ahead) {
-  const shared::Locked lock(head().lock, transport_);
-  plan();  // a slot that was busy may be free by now
+/// A slot that was busy may be free by now. Otherwise the plan stands.
+void Ring::plan_again() {
+  if (head().lacks_slot) plan();
+}
+
+bool Ring::has_task(Index number) const {
+  for (Index level = 0; level < levels_; ++level)
+    if (task(number, level).state.load(std::memory_order_relaxed) == State::wanted) return true;
+  return false;
+}
+
+/// Returns the slot of the first step that has a task to claim, and is needed at most `ahead` steps from now.
+std::optional<Index> Ring::first_with_task(Index ahead) {
+  plan_again();
   std::optional<Index> best;
   for (Index number = 0; number < slots_; ++number) {
     const std::int32_t position = slot(number).position;
     if (position == unwanted || position > ahead) continue;
     if (best && slot(*best).position <= position) continue;
-    for (Index level = 0; level < levels_; ++level) {
-      if (task(number, level).state.load(std::memory_order_relaxed) != State::wanted) continue;
-      best = number;
-      break;
-    }
+    if (has_task(number)) best = number;
   }
+  return best;
+}
+
+std::optional<Index> Ring::soonest() {
+  const shared::Locked lock(head().lock, transport_);
+  const std::optional<Index> first = first_with_task(slots_);
+  return first ? std::optional<Index>(slot(*first).position) : std::nullopt;
+}
+
+std::optional<Ring::Claim> Ring::claim(Index ahead) {
+  const shared::Locked lock(head().lock, transport_);
+  const std::optional<Index> best = first_with_task(ahead);
   if (!best) return {};
   Index level = 0;
   while (task(*best, level).state.load(std::memory_order_relaxed) != State::wanted) ++level;
@@ -226,7 +289,7 @@ void Ring::finish(const Claim& claim, const Status& status) {
 
 std::optional<Index> Ring::find(std::int64_t lead) {
   const shared::Locked lock(head().lock, transport_);
-  plan();
+  plan_again();
   for (Index number = 0; number < slots_; ++number)
     if (slot(number).position != unwanted && slot(number).lead == lead) return number;
   return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <optional>
@@ -42,12 +43,19 @@ class Ring {
   /// nothing if another rank has begun it.
   void seek(std::int64_t step, std::int64_t lead);
 
-  /// Does FilesDefinition::around() with the steps that the node knows of by now.
+  /// Does FilesDefinition::around() with the steps that the node knows of by now. For the step that has been
+  /// begun the first answer that names steps stands: all ranks make it of the same ones, whatever comes
+  /// later.
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead);
+  /// Says from which steps of the files the step that has been begun is made: another ring of the node has
+  /// told.
+  void make_of(std::span<const std::int64_t> leads);
+  /// Returns the steps that the node knows of.
+  [[nodiscard]] std::vector<std::int64_t> steps();
   /// Returns true if fewer steps are there than are wanted.
   [[nodiscard]] bool lacks_steps();
-  /// Returns true if it is the caller's turn to look for new steps. One worker of the node does at a time,
-  /// and more and more seldom while none come.
+  /// Returns true if it is the caller's turn to look for new steps. One worker of the node does so, and more
+  /// and more seldom while none come.
   bool may_look();
   /// Adds the steps that the files have by now.
   void add_steps(std::span<const std::int64_t> leads);
@@ -60,6 +68,9 @@ class Ring {
     std::int64_t lead = 0;
     std::span<std::byte> values;
   };
+  /// Returns how many steps from now the first one is needed that has a task to claim. Returns none if there
+  /// is none.
+  [[nodiscard]] std::optional<Index> soonest();
   /// Claims a task of a step that is needed at most `ahead` steps from now (0: now), or nothing.
   std::optional<Claim> claim(Index ahead);
   /// Claims this task, if nobody has yet.
@@ -88,7 +99,11 @@ class Ring {
     std::int64_t lead = 0;
     bool is_backward = false;
     bool has_started = false;  // the program has begun a step, or sought one
+    bool lacks_slot = false;   // a step that is wanted waits for a slot that is busy
     Index leads = 0;           // steps that are known
+    // The step at `lead` is made of these steps of the files: none are chosen yet, one, or the two around it.
+    std::array<std::int64_t, 2> chosen{};
+    Index chosen_count = 0;
     std::int64_t next_look = 0;
     std::int64_t pause = 0;
   };
@@ -119,7 +134,14 @@ class Ring {
   [[nodiscard]] std::span<std::int64_t> leads() const {
     return {reinterpret_cast<std::int64_t*>(memory_ + places_.leads), static_cast<std::size_t>(head().leads)};
   }
+  /// The caller of each of these has the lock.
+  Result<std::vector<std::int64_t>> choose();
+  [[nodiscard]] std::vector<std::int64_t> wanted();
+  bool merge(std::span<const std::int64_t> more);
   void plan();
+  void plan_again();
+  [[nodiscard]] bool has_task(Index number) const;
+  [[nodiscard]] std::optional<Index> first_with_task(Index ahead);
   [[nodiscard]] bool is_busy(Index number) const;
   void take_for(Slot& slot, Index number, std::int64_t lead);
   [[nodiscard]] Claim claimed(Index slot, Index level);

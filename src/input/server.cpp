@@ -18,7 +18,7 @@ constexpr std::chrono::microseconds longest_rest{10'000};
 
 }  // namespace
 
-/// What a server has of one ring, until the ranks take it back.
+/// A server's work on one ring, until the ranks take that back.
 class InputServer::Work final : public node::MemoryTaker::Work {
  public:
   Work(InputServer& server, std::shared_ptr<Ring> ring) : server_(server), ring_(std::move(ring)) {}
@@ -113,30 +113,37 @@ void InputServer::run() {
   sources::Scratch scratch;
   std::chrono::microseconds rest = first_rest;
   for (;;) {
-    Index most_ahead = 0;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return is_stopping_ || !rings_.empty(); });
       if (is_stopping_) return;
-      for (const auto& ring : rings_) most_ahead = std::max(most_ahead, ring->loader->ring().files().slots());
     }
     bool has_worked = false;
-    for (Index ahead = 0; ahead < most_ahead && !has_worked; ++ahead) has_worked = work_once(ahead, scratch);
+    // Without memory it rests and tries again.
+    static_cast<void>(guarded([&] {
+      has_worked = work_once(scratch);
+      return Status();
+    }));
     rest = has_worked ? first_rest : std::min(2 * rest, longest_rest);
     if (!has_worked) std::this_thread::sleep_for(rest);
   }
 }
 
-/// Reads one record that is needed so many steps from now, of any ring.
-bool InputServer::work_once(Index ahead, sources::Scratch& scratch) {
+/// Reads one record of the step that is needed first, of any ring.
+bool InputServer::work_once(sources::Scratch& scratch) {
   std::unique_lock lock(mutex_);
-  // Others may add and take away rings while this thread works on one.
-  for (std::size_t number = 0; number < rings_.size(); ++number) {
-    std::shared_ptr<Ring> ring = rings_[number];
-    if (ring->is_ending) continue;
+  // Another thread may have claimed the record meanwhile: the next ring is looked for then.
+  for (std::size_t attempt = 0; attempt < rings_.size(); ++attempt) {
+    Index ahead = 0;
+    std::shared_ptr<Ring> ring = soonest(ahead);
+    if (ring == nullptr) return false;
     ++ring->working;
     lock.unlock();
-    const bool has_worked = ring->loader->work_once(ahead, scratch);
+    bool has_worked = false;
+    static_cast<void>(guarded([&] {
+      has_worked = ring->loader->work_once(ahead, scratch);
+      return Status();
+    }));
     lock.lock();
     --ring->working;
     // Under the lock: the owners hear that the memory is no longer mapped.
@@ -144,6 +151,18 @@ bool InputServer::work_once(Index ahead, sources::Scratch& scratch) {
     if (has_worked) return true;
   }
   return false;
+}
+
+/// Under the lock. Returns the ring whose next step is needed first, in `ahead` steps, or nullptr.
+std::shared_ptr<InputServer::Ring> InputServer::soonest(Index& ahead) const {
+  std::shared_ptr<Ring> found;
+  for (const auto& ring : rings_) {
+    const std::optional<Index> needed = ring->is_ending ? std::nullopt : ring->loader->ring().soonest();
+    if (!needed || (found != nullptr && *needed >= ahead)) continue;
+    found = ring;
+    ahead = *needed;
+  }
+  return found;
 }
 
 }  // namespace tailrace::input

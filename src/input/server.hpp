@@ -43,7 +43,8 @@ class InputServer {
   Status start();
   void stop();
   void run();
-  bool work_once(Index ahead, sources::Scratch& scratch);
+  bool work_once(sources::Scratch& scratch);
+  std::shared_ptr<Ring> soonest(Index& ahead) const;
 
   session::Session& session_;
   std::mutex mutex_;  // guards what follows

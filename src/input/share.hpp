@@ -9,14 +9,14 @@
 
 namespace tailrace::input {
 
-/// What one rank gets of each level, and where it lies in the rank's array.
+/// The part of each level that one rank gets, and its place in the rank's array.
 struct Share {
   layout::TransferMap map;  // its "file" is the node's box, in C order
   Bytes level_stride = 0;
 };
 
 /// Local. Returns the smallest box around everything that `rank` gets: what it owns and, in arrays that hold
-/// one box, the halo as far as it lies inside of the global array. Of a replicated array each rank gets all.
+/// one box, the halo as far as it lies inside of the global array. Each rank gets all of a replicated array.
 layout::Box box_of(const layout::Layout& layout, int rank, const std::vector<Index>& halo);
 
 /// Local. Returns the smallest box around both.

@@ -85,7 +85,7 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
       durable.insert(durable.end(), found->second.begin(), found->second.end());
   }
   ordered_json report;
-  report["name"] = name;
+  report["name"] = name.substr(0, name.find('\n'));  // streams that are read have a second line
   report["steps"] = most(compute, &Counters::steps);
   if (most(compute, &Counters::is_input) > 0) {
     report["input"] = {{"gets_in_memory", sum(compute, &Counters::gets_in_memory)},

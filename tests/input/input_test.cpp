@@ -115,7 +115,7 @@ void check_values(const Array& array, int field, double at, const std::vector<tr
   if (!CHECK(worst <= accuracy)) std::fprintf(stderr, "  %s: off by %g\n", where.c_str(), worst);
 }
 
-/// What is read, and how.
+/// A stream to read, and how.
 struct Reading {
   std::string pattern = "/bd+{lead:03h}.grib2";
   std::string options;
@@ -290,7 +290,7 @@ MPI_TEST(input, opening_and_defining_fail_on_every_rank_alike) {
     small.fails(tr_stream_define(small.stream(), "t", small.array().layout(), TR_I32, own_levels),
                 TR_ERR_ARGUMENT, {"TR_F32"});
     small.fails(small.define("levels=pressure:1-50000"), TR_ERR_MEMORY, {"prefetch=", "TAILRACE_MEMORY"});
-    // What only output has is accepted.
+    // Keys that only output has are accepted.
     expect(small.define(std::string(own_levels) +
                         " accuracy=0.01 vertical=none.txt statistic=accum compress=zstd"));
     small.fails(small.define(own_levels), TR_ERR_STATE, {"defined already"});
@@ -399,6 +399,57 @@ MPI_TEST(input, other_grids_and_damaged_files_are_found) {
   });
 }
 
+/// On rank 0 of the world: writes a classic NetCDF file of one field, lsm, that has neither time nor level.
+void write_mask(const std::string& path) {
+  std::vector<unsigned char> bytes = {'C', 'D', 'F', 1};
+  const auto put = [&](std::uint32_t number) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<unsigned char>(number >> shift));
+  };
+  const auto put_name = [&](const std::string& name) {
+    put(static_cast<std::uint32_t>(name.size()));
+    for (std::size_t i = 0; i < 4; ++i)
+      bytes.push_back(i < name.size() ? static_cast<unsigned char>(name[i]) : 0);
+  };
+  for (const std::uint32_t number : {0, 10, 2}) put(number);  // no records; a list of two dimensions
+  put_name("y"), put(ny);
+  put_name("x"), put(nx);
+  for (const std::uint32_t number : {0, 0, 11, 1}) put(number);  // no attributes; a list of one variable
+  put_name("lsm");
+  for (const std::uint32_t number : {2, 0, 1, 0, 0, 5}) put(number);  // its dimensions, no attributes, float
+  put(4 * ny * nx);
+  put(static_cast<std::uint32_t>(bytes.size() + 4));
+  for (tr_index element = 0; element < ny * nx; ++element) {
+    const auto number = static_cast<float>(value(0, 0, 0, element));
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &number, sizeof bits);
+    put(bits);
+  }
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+MPI_TEST(input, a_field_without_a_time_fits_each_step) {
+  const std::string directory = fresh_directory("mask");
+  if (rank() == 0)
+    for (const char* const name : {"/mask.nc", "/m+000.nc", "/m+006.nc"}) write_mask(directory + name);
+  quiet_barrier();
+  on_ranks(3, 0, "", [&](MPI_Comm compute) {
+    const auto check = [&](const std::string& name, std::int64_t lead) {
+      Small small(compute, directory + name, "");
+      expect(small.define("", "lsm"));
+      if (!expect(small.step(lead, "lsm"))) return;
+      for (tr_index own = 0; own < small.array().owned(); ++own)
+        CHECK_EQ(small.array().get(own, 0),
+                 static_cast<double>(static_cast<float>(value(0, 0, 0, small.array().element(own)))));
+    };
+    check("/mask.nc", 0);
+    check("/m+{lead:03h}.nc", 6 * hour);
+    tr_stream* open = nullptr;
+    expect(tr_stream_open((directory + "/mask.nc").c_str(), "", &open));
+    expect(tr_stream_close(&open));
+  });
+}
+
 MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
   const std::string directory = fresh_directory("follow");
   input();
@@ -433,6 +484,33 @@ MPI_TEST(input, steps_that_come_later_are_waited_for_if_the_stream_follows) {
     if (rank() == 0) std::ofstream(directory + "/f+000.grib2.ready").flush();
     quiet_barrier();
   }
+}
+
+MPI_TEST(input, all_fields_of_a_stream_that_follows_have_the_steps_that_came_before_their_definition) {
+  const std::string directory = fresh_directory("fields");
+  input();
+  if (rank() == 0) copy_part(input() + "/bd+000.grib2", directory + "/f+000.grib2", 100'000);
+  if (rank() == 0) std::ofstream(directory + "/f+000.grib2.ready").flush();
+  quiet_barrier();
+  on_ranks(3, 0, "io_threads=1", [&](MPI_Comm compute) {
+    Small small(compute, directory + "/f+{lead:03h}.grib2", "follow=on timeout=20s prefetch=1");
+    expect(small.define(own_levels));
+    // A thread sees these steps at once while the stream has one field, and then none is missing.
+    if (rank_of(compute) == 0) {
+      copy_part(input() + "/bd+003.grib2", directory + "/f+003.grib2", 100'000);
+      copy_part(input() + "/bd+006.grib2", directory + "/f+006.grib2", 100'000);
+      std::ofstream(directory + "/f+006.grib2.ready").flush();
+      std::ofstream(directory + "/f+003.grib2.ready").flush();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    MPI_Barrier(compute);
+    expect(small.define(own_levels, "u"));
+    for (const std::int64_t at : {0, 3}) {
+      small.works(at * hour);
+      if (expect(small.step(at * hour, "u")))
+        check_values(small.array(), 1, static_cast<double>(at), {0, 1, 2}, "the second field");
+    }
+  });
 }
 
 MPI_TEST(input, a_stream_that_follows_sees_each_step_that_another_one_has_committed) {
@@ -513,11 +591,11 @@ MPI_TEST(input, a_node_reads_each_record_once_and_the_report_tells) {
                const int first = rank_of(node) == 0 ? 1 : 0;
                MPI_Allreduce(&first, &nodes, 1, MPI_INT, MPI_SUM, compute);
                MPI_Comm_free(&node);
-               read_and_check(compute, {.kind = "replicated"});
+               for (int stream = 0; stream < 2; ++stream) read_and_check(compute, {.kind = "replicated"});
              });
     if (rank() != 0 || !std::filesystem::exists(report)) continue;  // a build without JSON has no report
-    CHECK_EQ(reported(report, "records_read"), 45 * nodes);
-    CHECK_EQ(reported(report, "gets_in_memory") + reported(report, "gets_late"), 15 * ranks);
+    CHECK_EQ(reported(report, "records_read"), 2 * 45 * nodes);
+    CHECK_EQ(reported(report, "gets_in_memory") + reported(report, "gets_late"), 2 * 15 * ranks);
   }
 }
 

@@ -103,7 +103,8 @@ struct Program {
   Hearing& hearing;
   std::uint64_t seed;
   bool is_linear = false;
-  bool goes_forward = false;  // through all steps
+  bool goes_forward = false;           // through all steps
+  storage::Target* written = nullptr;  // rank 0 writes the files step by step, and the others follow
 
   void run(SessionRank& rank) {
     Scheduler dice(seed * 1'000'003 + static_cast<std::uint64_t>(rank.rank()));
@@ -115,16 +116,25 @@ struct Program {
       return std::shared_ptr<const sources::Source>(
           std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
     };
-    auto stream = InputStream::open(
-        *group, "in_{lead:03h}",
-        cat("base=1970-01-01 prefetch=", common.random(0, 3), is_linear ? " between=linear" : ""), opener);
+    auto stream =
+        InputStream::open(*group, "in_{lead:03h}",
+                          cat("base=1970-01-01 prefetch=", common.random(0, 3),
+                              is_linear ? " between=linear" : "", written != nullptr ? " follow=on" : ""),
+                          opener);
     if (!hearing.collective(me, "open", stream.status())) return;
     const streams::PlacedLayout placed{*layout::Layout::block(shape, rank.ranks()), 1, {2, 1}, {}, {}, false};
     if (!hearing.collective(me, "define", (*stream)->define("t", &placed, 5, "levels=hybrid:3,1,2"))) return;
     if (!hearing.collective(me, "define", (*stream)->define("v", &placed, 6, "levels=hybrid:2 name=u")))
       return;
-    for (const std::int64_t lead : goes_forward ? plan.leads : std::vector<std::int64_t>())
-      do_step(rank, **stream, placed, lead, dice);
+    for (const std::int64_t lead : goes_forward ? plan.leads : std::vector<std::int64_t>()) {
+      if (me == 0 && written != nullptr) {
+        if (dice.once_in(2)) rank.compute(dice.random(1, 3'000'000'000));
+        for (const char* const ending : {"", ".ready"})
+          EXPECT_TRUE(written->open(path_of(lead) + ending, storage::OpenMode::create).is_ok());
+      }
+      const bool is_between = is_linear && lead > plan.leads.front() && common.once_in(2);
+      do_step(rank, **stream, placed, is_between ? lead - common.random(1, hour - 1) : lead, dice);
+    }
     for (int step = 0; step < (goes_forward ? 0 : 6); ++step) {
       std::int64_t lead = plan.leads[static_cast<std::size_t>(common.random(0, std::ssize(plan.leads) - 1))];
       if (is_linear && common.once_in(2)) lead = common.random(plan.leads.front(), plan.leads.back());
@@ -178,23 +188,26 @@ struct Program {
   }
 };
 
-Job job_of(Plan& plan, Scheduler& dice, std::uint64_t seed) {
+Job job_of(Plan& plan, Scheduler& dice, std::uint64_t seed, bool follows = false) {
   Job job;
   const int ranks = static_cast<int>(dice.random(1, 12));
   plan.ranks_per_node = static_cast<int>(dice.random(1, 5));
   job.nodes = nodes_of(ranks, plan.ranks_per_node);
   job.seed = seed;
+  job.limits_parks = follows;  // no bell rings when another program has written
   std::int64_t lead = 0;
   for (Index count = dice.random(2, 8); count > 0; --count, lead += dice.random(1, 6) * hour) {
     plan.leads.push_back(lead);
-    EXPECT_TRUE(job.storage->open(path_of(lead), storage::OpenMode::create).is_ok());
+    const bool is_there = follows || job.storage->open(path_of(lead), storage::OpenMode::create).is_ok();
+    EXPECT_TRUE(is_there);
   }
   return job;
 }
 
-Texts run_world(const Job& job, Plan& plan, Hearing& hearing, bool is_linear, bool goes_forward = false) {
+Texts run_world(const Job& job, Plan& plan, Hearing& hearing, bool is_linear, bool goes_forward = false,
+                bool follows = false) {
   SessionWorld world(job);
-  Program program{plan, hearing, job.seed, is_linear, goes_forward};
+  Program program{plan, hearing, job.seed, is_linear, goes_forward, follows ? job.storage.get() : nullptr};
   Texts stuck = world.run([&](SessionRank& rank) { program.run(rank); });
   for (const Status& each : world.failures()) stuck.push_back(each.text());
   return stuck;
@@ -244,6 +257,19 @@ TEST(sim_input, each_rank_gets_its_part_with_halo_whatever_the_order_of_leads) {
     EXPECT_EQ(run_world(job, plan, hearing, seed % 2 == 0), Texts()) << "seed " << seed;
     EXPECT_EQ(hearing.wrong(), Texts()) << "seed " << seed;
     EXPECT_EQ(hearing.disagreements(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
+    if (HasFailure()) return;
+  }
+}
+
+TEST(sim_input, ranks_that_follow_get_each_step_once_it_is_there) {
+  for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
+    Scheduler dice(seed * 104'729);
+    Plan plan;
+    const Job job = job_of(plan, dice, seed, true);
+    Hearing hearing(static_cast<int>(job.nodes.size()) * plan.ranks_per_node);
+    EXPECT_EQ(run_world(job, plan, hearing, seed % 2 == 0, true, true), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.wrong(), Texts()) << "seed " << seed;
     EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
     if (HasFailure()) return;
   }

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Parts of input streams by themselves: the ring of a field, and the steps and records of files.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "comm/transport.hpp"
+#include "formats/registry.hpp"
+#include "input/leads.hpp"
+#include "input/loader.hpp"
+#include "input/ring.hpp"
+#include "storage/forwarding.hpp"
+
+namespace tailrace::input {
+namespace {
+
+constexpr std::int64_t an_hour = 3600;
+
+/// A process that is alone.
+class Silent final : public comm::Transport {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  void send(int, comm::LineNumber, comm::Traffic, ByteVector) override {}
+  bool progress() override { return false; }
+  std::optional<comm::Envelope> receive() override { return {}; }
+  std::optional<comm::Envelope> receive_request() override { return {}; }
+  std::optional<ByteVector> receive_from(int, comm::LineNumber, comm::Traffic) override { return {}; }
+  [[nodiscard]] Bytes unsent(comm::LineNumber, comm::Traffic) const override { return 0; }
+  [[nodiscard]] bool all_sent() const override { return true; }
+};
+
+FieldDefinition small_field() {
+  FieldDefinition field;
+  field.name = "t";
+  field.levels.type = "surface";
+  field.levels.values = {0};
+  field.shape = {2, 3};
+  field.cut = {{0, 0}, {2, 3}};
+  return field;
+}
+
+/// A ring in memory of its own.
+struct OwnRing {
+  explicit OwnRing(const FilesDefinition& files)
+      : memory(static_cast<std::size_t>(Ring::bytes_for(files, small_field()) / 64 + 1)),
+        ring((Ring::make(bytes(), files, small_field()), bytes()), transport) {}
+  std::byte* bytes() { return memory.data()->bytes; }
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> memory;
+  Silent transport;
+  Ring ring;
+};
+
+using Leads = std::vector<std::int64_t>;
+
+TEST(input_ring, the_steps_that_make_an_open_step_stay_though_one_between_them_comes) {
+  FilesDefinition files;
+  files.follows = files.is_linear = true;
+  files.leads = {0, 6 * an_hour};
+  OwnRing own(files);
+  Ring& ring = own.ring;
+  EXPECT_EQ(ring.begin(0, 3 * an_hour), 3 * an_hour);
+  EXPECT_EQ(*ring.around(3 * an_hour), (Leads{0, 6 * an_hour}));
+  ring.add_steps(Leads{0, 3 * an_hour, 6 * an_hour});
+  EXPECT_EQ(*ring.around(3 * an_hour), (Leads{0, 6 * an_hour})) << "another rank of the node comes later";
+  EXPECT_TRUE(ring.find(0) && ring.find(6 * an_hour)) << "a rank copies from these slots";
+  EXPECT_EQ(ring.begin(1, 3 * an_hour), 3 * an_hour);
+  EXPECT_EQ(*ring.around(3 * an_hour), Leads{3 * an_hour});
+}
+
+TEST(input_ring, another_field_says_which_steps_make_the_open_one) {
+  FilesDefinition files;
+  files.follows = true;
+  files.leads = {0};
+  OwnRing own(files);
+  Ring& ring = own.ring;
+  ring.begin(0, 3 * an_hour);
+  EXPECT_FALSE(ring.find(3 * an_hour)) << "this ring has not heard of it";
+  ring.make_of(Leads{3 * an_hour});
+  EXPECT_TRUE(ring.find(3 * an_hour));
+  EXPECT_EQ(ring.steps(), (Leads{0, 3 * an_hour}));
+}
+
+TEST(input_ring, a_step_that_is_tried_again_leaves_the_direction_as_it_is) {
+  FilesDefinition files;
+  files.prefetch = 1;
+  for (std::int64_t hour = 0; hour < 6; ++hour) files.leads.push_back(hour * an_hour);
+  OwnRing own(files);
+  Ring& ring = own.ring;
+  ring.begin(0, 4 * an_hour);
+  ring.begin(1, 3 * an_hour);
+  ring.begin(2, 3 * an_hour);
+  EXPECT_TRUE(ring.find(2 * an_hour)) << "leads fall";
+  EXPECT_FALSE(ring.find(4 * an_hour));
+  ring.begin(3, 5 * an_hour);
+  ring.begin(4, 4 * an_hour);
+  ring.begin(5, 5 * an_hour);
+  EXPECT_FALSE(ring.find(4 * an_hour)) << "leads rise";
+}
+
+TEST(input_ring, steps_are_read_ahead_from_where_the_program_seeks) {
+  FilesDefinition files;
+  files.prefetch = 1;
+  for (std::int64_t hour = 0; hour < 9; ++hour) files.leads.push_back(hour * an_hour);
+  OwnRing own(files);
+  Ring& ring = own.ring;
+  ring.begin(0, 0);
+  ring.seek(1, 6 * an_hour);
+  EXPECT_TRUE(ring.find(6 * an_hour) && ring.find(7 * an_hour));
+  EXPECT_EQ(ring.claim(1)->lead, 6 * an_hour);
+  ring.begin(1, 6 * an_hour);
+  ring.seek(1, 2 * an_hour);
+  EXPECT_FALSE(ring.find(2 * an_hour)) << "another rank has begun the step";
+}
+
+TEST(input_ring, the_first_step_that_has_a_task_is_told) {
+  FilesDefinition files;
+  files.prefetch = 2;
+  files.leads = {0, an_hour, 2 * an_hour};
+  OwnRing own(files);
+  Ring& ring = own.ring;
+  EXPECT_FALSE(ring.soonest()) << "nothing is planned yet";
+  ring.begin(0, 0);
+  for (Index ahead = 0; ahead < 3; ++ahead) {
+    EXPECT_EQ(ring.soonest(), ahead);
+    const auto claim = ring.claim(2);
+    ASSERT_TRUE(claim);
+    EXPECT_EQ(claim->lead, ahead * an_hour);
+  }
+  EXPECT_FALSE(ring.soonest());
+  EXPECT_FALSE(ring.claim(2));
+}
+
+/// A file with nothing but an inventory. Its first read fails if `fails` says so.
+class Listed final : public sources::Source {
+ public:
+  explicit Listed(sources::Inventory inventory, bool fails = false) : fails_(fails) {
+    inventory_ = std::move(inventory);
+  }
+  Result<Index> read(const sources::Place&, const sources::Grid& grid, const layout::Box& cut, ElementType,
+                     std::byte*, sources::Scratch&) const override {
+    EXPECT_EQ(cut.lower.size(), grid.shape.size());
+    for (std::size_t d = 0; d < std::min(cut.upper.size(), grid.shape.size()); ++d)
+      EXPECT_LE(cut.upper[d], grid.shape[d]);
+    if (fails_) return io_error("read", "it", EIO);
+    return Index{0};
+  }
+  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+
+ private:
+  bool fails_;
+};
+
+sources::Record record_at(std::int64_t valid, std::int64_t reference = 0) {
+  sources::Record record;
+  record.field = "t";
+  record.level_type = "surface";
+  record.valid = valid;
+  record.reference = reference;
+  return record;
+}
+
+/// Files of a made-up directory, and an input stream's look at them.
+struct Directory {
+  std::shared_ptr<storage::Target> target = storage::memory_target();
+  std::map<std::string, sources::Inventory> files;
+
+  sources::Inventory& file(const std::string& path, std::vector<sources::Record> records) {
+    EXPECT_TRUE(target->open(path, storage::OpenMode::create).is_ok());
+    files[path].records = std::move(records);
+    return files[path];
+  }
+  [[nodiscard]] Opener opener() const {
+    return [this](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
+      if (!files.contains(path)) return io_error("open", path, EIO);
+      return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(files.at(path)));
+    };
+  }
+  Result<FilesDefinition> find(const std::string& pattern, const std::string& options) {
+    const Result<OpenRequest> request = parse_open(pattern, options);
+    EXPECT_TRUE(request.is_ok()) << request.status().text();
+    return find_steps(*target, *request, "", opener());
+  }
+  /// Returns the status of looking for the record of `field` at a lead.
+  Result<const sources::Record*> record(const Result<FilesDefinition>& found, std::int64_t lead,
+                                        const FieldDefinition& field = small_field()) {
+    EXPECT_TRUE(found.is_ok()) << found.status().text();
+    Files all(*found, opener());
+    kept = *all.at(lead);
+    return kept->find(*found, field, lead, 0);
+  }
+  std::shared_ptr<const OpenFile> kept;
+};
+
+/// A directory cannot be listed.
+class Closed final : public storage::ForwardingTarget {
+ public:
+  Closed(std::shared_ptr<storage::Target> below, std::string directory, int error_number)
+      : ForwardingTarget(std::move(below)), directory_(std::move(directory)), error_number_(error_number) {}
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    if (directory == directory_) return io_error("list", directory, error_number_);
+    return below_->list(directory);
+  }
+
+ private:
+  std::string directory_;
+  int error_number_;
+};
+
+void expect_text(const Status& status, Code code, const std::vector<std::string>& parts) {
+  EXPECT_EQ(status.code(), code) << status.text();
+  for (const std::string& part : parts)
+    EXPECT_NE(status.text().find(part), std::string::npos) << part << " is not in " << status.text();
+}
+
+TEST(input_files, times_of_another_calendar_are_refused) {
+  Directory all;
+  all.file("a_000", {record_at(0)}).calendar = Calendar::no_leap;
+  const auto named = all.find("a_{lead:03h}", "base=1970-01-01");
+  expect_text(all.record(named, 0).status(), Code::settings, {"a_000", "calendar=noleap"});
+  EXPECT_TRUE(all.record(all.find("a_{lead:03h}", "base=1970-01-01 calendar=noleap"), 0).is_ok());
+  expect_text(all.find("a_000", "base=1970-01-01").status(), Code::settings, {"calendar=noleap"});
+  EXPECT_TRUE(all.record(all.find("a_000", ""), 0).is_ok()) << "the file tells";
+  all.file("a_000.ready", {});
+  expect_text(all.find("a_{lead:03h}", "base=1970-01-01 follow=on").status(), Code::settings,
+              {"calendar=noleap"});
+}
+
+TEST(input_files, a_record_without_a_time_fits_each) {
+  Directory all;
+  const sources::Record mask = record_at(sources::any_time, sources::any_time);
+  all.file("mask", {mask});
+  const auto alone = all.find("mask", "");
+  ASSERT_TRUE(alone.is_ok()) << alone.status().text();
+  EXPECT_EQ(alone->leads, Leads{0}) << "it has one step";
+  EXPECT_TRUE(all.record(alone, 0).is_ok());
+  all.file("a_000", {mask});
+  all.file("a_003", {mask});
+  const auto named = all.find("a_{lead:03h}", "");
+  EXPECT_EQ(named->leads, (Leads{0, 3 * an_hour}));
+  EXPECT_TRUE(all.record(named, 3 * an_hour).is_ok());
+  sources::Record other = record_at(3 * an_hour);
+  other.field = "u";
+  all.file("both", {mask, other});
+  const auto both = all.find("both", "base=1970-01-01");
+  EXPECT_EQ(both->leads, Leads{3 * an_hour});
+  EXPECT_TRUE(all.record(both, 3 * an_hour).is_ok());
+}
+
+TEST(input_files, one_of_several_members_or_runs_is_never_taken_by_chance) {
+  Directory all;
+  sources::Record second = record_at(0);
+  second.member = 2;
+  sources::Record first = record_at(0);
+  first.member = 1;
+  all.file("members", {first, second});
+  expect_text(all.record(all.find("members", ""), 0).status(), Code::argument, {"members 1, 2", "member=2"});
+  const auto chosen = all.record(all.find("members", "member=1"), 0);
+  ASSERT_TRUE(chosen.is_ok());
+  EXPECT_EQ((*chosen)->member, 1);
+  all.file("runs", {record_at(6 * an_hour, 0), record_at(6 * an_hour, 3 * an_hour)});
+  const auto at_base = all.record(all.find("runs", "base=1970-01-01"), 6 * an_hour);
+  ASSERT_TRUE(at_base.is_ok());
+  EXPECT_EQ((*at_base)->reference, 0);
+  expect_text(all.record(all.find("runs", "base=1970-01-01T01"), 5 * an_hour).status(), Code::argument,
+              {"runs of", "1970-01-01T03:00:00Z", "base="});
+}
+
+TEST(input_files, a_level_that_is_alone_needs_no_name) {
+  Directory all;
+  sources::Record wind = record_at(0);
+  wind.level_type = "heightAboveGround";
+  wind.level = 10;
+  all.file("wind", {wind});
+  const auto found = all.find("wind", "");
+  FieldDefinition field = small_field();
+  expect_text(all.record(found, 0, field).status(), Code::argument, {"heightAboveGround:10"});
+  field.takes_any_level = parse_field("t", 5, {2, 3}, "")->takes_any_level;
+  EXPECT_TRUE(all.record(found, 0, field).is_ok());
+  EXPECT_FALSE(parse_field("t", 5, {2, 3}, "levels=surface")->takes_any_level);
+  sources::Record higher = wind;
+  higher.level = 100;
+  all.file("winds", {wind, higher});
+  expect_text(all.record(all.find("winds", ""), 0, field).status(), Code::argument,
+              {"heightAboveGround:10, heightAboveGround:100"});
+}
+
+/// Looks as often as a file without a marker needs.
+Leads followed(Directory& all, const std::string& pattern, Status* failure = nullptr) {
+  const auto files = all.find(pattern, "base=1970-01-01 follow=on");
+  EXPECT_TRUE(files.is_ok()) << files.status().text();
+  if (!files.is_ok()) return {};
+  Follower follower(*files);
+  EXPECT_TRUE(follower.look(*all.target, all.opener(), 0).is_ok());
+  const auto there = follower.look(*all.target, all.opener(), 2'000'000'000);
+  if (failure != nullptr) *failure = follower.last_failure();
+  return there.is_ok() ? *there : Leads{-1};
+}
+
+TEST(input_files, a_directory_that_is_closed_to_this_user_is_passed_over) {
+  Directory all;
+  for (const char* const name : {"d/19700101", "d/lost+found"})
+    ASSERT_TRUE(all.target->make_directories(name).is_ok());
+  all.file("d/19700101/a", {record_at(0)});
+  const auto find = [&](const std::string& closed, int error_number) {
+    Closed target(all.target, closed, error_number);
+    return find_steps(target, *parse_open("d/{valid:%Y%m%d}/a", "base=1970-01-01"), "", all.opener());
+  };
+  const auto found = find("d/lost+found/", EACCES);
+  ASSERT_TRUE(found.is_ok()) << found.status().text();
+  EXPECT_EQ(found->leads, Leads{0});
+  EXPECT_EQ(find("d/lost+found/", EIO).status().error_number(), EIO);
+  EXPECT_EQ(find("d/", EACCES).status().error_number(), EACCES);
+}
+
+/// Reads the field of one step through a loader, and returns the state of its task.
+Ring::State loaded(const FieldDefinition& field, const Opener& opener, int tries = 1) {
+  FilesDefinition files;
+  files.pattern = "a";
+  files.leads = {0};
+  std::vector<OwnRing::Line> memory(static_cast<std::size_t>(Ring::bytes_for(files, field) / 64 + 1));
+  Ring::make(memory.data()->bytes, files, field);
+  Silent transport;
+  LoadCounts counts;
+  Loader loader(memory.data()->bytes, transport, std::make_shared<Files>(files, opener), counts);
+  sources::Scratch scratch;
+  for (int step = 0; step < tries; ++step) {
+    loader.ring().begin(step, 0);
+    EXPECT_TRUE(loader.work_once(0, scratch));
+  }
+  return loader.ring().state(0, 0);
+}
+
+TEST(input_loader, dimensions_of_one_point_may_differ_between_layout_and_file) {
+  for (const std::vector<Index>& in_file : {std::vector<Index>{2, 3}, {1, 2, 3}, {2, 1, 3}, {2, 3, 1}}) {
+    for (const std::vector<Index>& in_layout : {std::vector<Index>{2, 3}, {1, 2, 3}, {2, 1, 3, 1}}) {
+      sources::Inventory inventory;
+      inventory.grids.push_back({in_file, {}});
+      inventory.records = {record_at(0)};
+      FieldDefinition field = small_field();
+      field.shape = in_layout;
+      field.cut = {std::vector<Index>(in_layout.size()), in_layout};
+      const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+        return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory));
+      };
+      EXPECT_EQ(loaded(field, opener), Ring::State::ready) << in_file.size() << " " << in_layout.size();
+    }
+  }
+}
+
+TEST(input_loader, a_file_whose_read_failed_is_opened_anew) {
+  sources::Inventory inventory;
+  inventory.grids.push_back({{2, 3}, {}});
+  inventory.records = {record_at(0)};
+  int opened = 0;
+  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+    return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory, ++opened == 1));
+  };
+  EXPECT_EQ(loaded(small_field(), opener, 1), Ring::State::failed);
+  opened = 0;
+  EXPECT_EQ(loaded(small_field(), opener, 2), Ring::State::ready);
+  EXPECT_EQ(opened, 2);
+}
+
+TEST(input_request, takes_the_keys_that_output_takes) {
+  const auto field = [](const std::string& options) { return parse_field("t", 5, {2, 3}, options).status(); };
+  EXPECT_TRUE(field("keys=a=b accuracy=1").is_ok()) << field("keys=a=b accuracy=1").text();
+  const bool has_open_keys =
+      std::ranges::any_of(formats::all(), [](const auto& each) { return !each.options.keys.empty(); });
+  EXPECT_EQ(field("typeOfGeneratingProcess=4").is_ok(), has_open_keys);
+  expect_text(field("levls=surface"), Code::settings, {"levls", "levels"});
+  expect_text(field("nme=tp"), Code::settings, {"nme", "\"name\""});
+  expect_text(field("a-b=c"), Code::settings, {"a-b"});
+}
+
+TEST(input_request, a_timeout_has_room_in_nanoseconds) {
+  const std::string follow = "base=1970-01-01 follow=on timeout=";
+  EXPECT_TRUE(parse_open("a", follow + "100000d").is_ok());
+  expect_text(parse_open("a", follow + "300000d").status(), Code::settings,
+              {"timeout=300000d", "100000 days"});
+}
+
+TEST(input_follower, a_file_has_only_the_steps_of_its_name) {
+  Directory all;
+  all.file("a_000", {record_at(0), record_at(3 * an_hour)});
+  EXPECT_EQ(followed(all, "a_{lead:03h}"), Leads{0});
+  all.file("b_000", {record_at(3 * an_hour)});
+  Status failure;
+  EXPECT_EQ(followed(all, "b_{lead:03h}", &failure), Leads());
+  expect_text(failure, Code::argument, {"b_000", "base="});
+}
+
+TEST(input_follower, a_directory_counts_once_it_is_marked) {
+  Directory all;
+  all.files["z_000"].records = {record_at(0)};
+  ASSERT_TRUE(all.target->make_directories("z_000").is_ok());
+  Status failure;
+  EXPECT_EQ(followed(all, "z_{lead:03h}", &failure), Leads());
+  EXPECT_TRUE(failure.is_ok()) << failure.text();
+  all.file("z_000.ready", {});
+  EXPECT_EQ(followed(all, "z_{lead:03h}"), Leads{0});
+}
+
+TEST(input_follower, a_file_that_grows_is_left_alone_until_it_rests_for_two_seconds) {
+  constexpr std::int64_t millisecond = 1'000'000;
+  Directory all;
+  all.file("a_000", {record_at(0)});
+  const auto files = all.find("a_{lead:03h}", "base=1970-01-01 follow=on");
+  Follower follower(*files);
+  const auto at = [&](std::int64_t now) {
+    return *follower.look(*all.target, all.opener(), now * millisecond);
+  };
+  EXPECT_EQ(at(1), Leads());
+  EXPECT_EQ(at(2000), Leads());
+  const auto file = all.target->open("a_000", storage::OpenMode::existing);
+  ASSERT_TRUE((*file)->write(ByteVector(10), 0).is_ok());
+  EXPECT_EQ(at(2500), Leads()) << "it has grown";
+  EXPECT_EQ(at(4499), Leads());
+  EXPECT_EQ(at(4500), Leads{0});
+}
+
+TEST(input_follower, a_failed_look_is_remembered_until_the_next) {
+  Directory all;
+  all.file("a_000", {record_at(0)});
+  const auto files = all.find("a_{lead:03h}", "base=1970-01-01 follow=on");
+  Follower follower(*files);
+  Closed closed(all.target, ".", EIO);
+  EXPECT_FALSE(follower.look(closed, all.opener(), 0).is_ok());
+  EXPECT_EQ(follower.last_failure().code(), Code::io) << follower.last_failure().text();
+  EXPECT_TRUE(follower.look(*all.target, all.opener(), 0).is_ok());
+  EXPECT_TRUE(follower.last_failure().is_ok());
+}
+
+}  // namespace
+}  // namespace tailrace::input

@@ -71,7 +71,7 @@ Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
   Result<const sources::Record*> record = (*file)->find(ring_.files(), field, claim.lead, level);
   if (!record.is_ok() && ring_.files().follows) {
     // The file may have grown since it was opened.
-    files_->forget(claim.lead);
+    forget_once(claim.lead);
     file = files_->at(claim.lead);
     TR_TRY(file.status());
     record = (*file)->find(ring_.files(), field, claim.lead, level);
@@ -88,6 +88,14 @@ Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
   ++counts_.records;
   counts_.bytes += std::ssize(scratch.bytes);
   return *missing > 0 ? fill_missing(**file, claim, *missing) : Status();
+}
+
+/// A step is known once its file has it: to open the file that has grown once is enough, until the program
+/// tries the step again. Another thread that comes meanwhile finds the old file gone.
+void Loader::forget_once(std::int64_t lead) {
+  const std::pair<std::int64_t, std::int64_t> now{ring_.step(), lead};
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(opened_anew_, now) != now) files_->forget(lead);
 }
 
 /// The records of a stream mostly have one grid: each new one is compared once.

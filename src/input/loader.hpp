@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "input/files.hpp"
 #include "input/ring.hpp"
@@ -37,6 +38,7 @@ class Loader {
  private:
   void work(const Ring::Claim& claim, sources::Scratch& scratch);
   Status load(const Ring::Claim& claim, sources::Scratch& scratch);
+  void forget_once(std::int64_t lead);
   Status check_grid(const OpenFile& file, const sources::Grid& grid);
   Status fill_missing(const OpenFile& file, const Ring::Claim& claim, Index missing) const;
 
@@ -44,7 +46,8 @@ class Loader {
   std::shared_ptr<Files> files_;
   LoadCounts& counts_;
   std::mutex mutex_;
-  codec::Keys checked_;  // of the grid that was found right last
+  codec::Keys checked_;                                        // of the grid that was found right last
+  std::pair<std::int64_t, std::int64_t> opened_anew_{-1, -1};  // step of the program, lead of the file
 };
 
 /// Reads one record of the step that is needed first, of any of the rings. Returns false if there is none.

@@ -103,6 +103,11 @@ std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
   return lead;
 }
 
+std::int64_t Ring::step() {
+  const shared::Locked lock(head().lock, transport_);
+  return head().step;
+}
+
 void Ring::seek(std::int64_t step, std::int64_t lead) {
   const shared::Locked lock(head().lock, transport_);
   if (head().step >= step) return;

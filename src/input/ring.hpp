@@ -39,6 +39,8 @@ class Ring {
   /// of that step that had failed while they were read ahead are done once more. Returns the lead of the rank
   /// that came first.
   std::int64_t begin(std::int64_t step, std::int64_t lead);
+  /// Returns the number of the step that was begun last; -1 before the first.
+  [[nodiscard]] std::int64_t step();
   /// Says that the step with the number `step`, which this rank has not begun, will be at `lead`. Does
   /// nothing if another rank has begun it.
   void seek(std::int64_t step, std::int64_t lead);

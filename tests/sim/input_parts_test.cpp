@@ -319,8 +319,9 @@ TEST(input_files, a_directory_that_is_closed_to_this_user_is_passed_over) {
 }
 
 /// Reads the field of one step through a loader, and returns the state of its task.
-Ring::State loaded(const FieldDefinition& field, const Opener& opener, int tries = 1) {
+Ring::State loaded(const FieldDefinition& field, const Opener& opener, int tries = 1, bool follows = false) {
   FilesDefinition files;
+  files.follows = follows;
   files.pattern = "a";
   files.leads = {0};
   std::vector<OwnRing::Line> memory(static_cast<std::size_t>(Ring::bytes_for(files, field) / 64 + 1));
@@ -331,7 +332,8 @@ Ring::State loaded(const FieldDefinition& field, const Opener& opener, int tries
   sources::Scratch scratch;
   for (int step = 0; step < tries; ++step) {
     loader.ring().begin(step, 0);
-    EXPECT_TRUE(loader.work_once(0, scratch));
+    for (std::size_t level = 0; level < field.levels.values.size(); ++level)
+      EXPECT_TRUE(loader.work_once(0, scratch));
   }
   return loader.ring().state(0, 0);
 }
@@ -365,6 +367,24 @@ TEST(input_loader, a_file_whose_read_failed_is_opened_anew) {
   opened = 0;
   EXPECT_EQ(loaded(small_field(), opener, 2), Ring::State::ready);
   EXPECT_EQ(opened, 2);
+}
+
+TEST(input_loader, a_file_that_lacks_a_field_is_opened_anew_once_for_all_its_levels) {
+  sources::Inventory inventory;
+  inventory.records = {record_at(0)};
+  int opened = 0;
+  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+    ++opened;
+    return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory));
+  };
+  FieldDefinition field = small_field();
+  field.name = "u";
+  field.levels.values = {1, 2, 3, 4};
+  EXPECT_EQ(loaded(field, opener, 1, true), Ring::State::failed);
+  EXPECT_EQ(opened, 2);
+  opened = 0;
+  EXPECT_EQ(loaded(field, opener, 2, true), Ring::State::failed);
+  EXPECT_EQ(opened, 3) << "the program tries the step again";
 }
 
 TEST(input_request, takes_the_keys_that_output_takes) {

@@ -467,8 +467,7 @@ Result<Bytes> SharedFile::end_for(std::span<const Sink> sinks) {
 
 /// Ranks of other nodes may wait for this one while it uses pages of its own node alone. A pass of the
 /// switchboard costs as much as hundreds of small reads, and a look at the clock as much as half of one.
-void SharedFile::serve_now_and_then() {
-  if (far_ == nullptr || --calls_to_look_ > 0) return;
+void SharedFile::serve_if_it_is_time() {
   calls_to_look_ = calls_between_looks;
   comm::Switchboard& board = group_->line().board();
   const std::int64_t now = board.transport().now();

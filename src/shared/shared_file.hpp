@@ -113,7 +113,10 @@ class SharedFile {
   Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
   Result<Bytes> end_for(std::span<const Sink> sinks);
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
-  void serve_now_and_then();
+  void serve_now_and_then() {
+    if (far_ != nullptr && --calls_to_look_ <= 0) serve_if_it_is_time();
+  }
+  void serve_if_it_is_time();
   enum class Before { nothing, change };
   /// At the end of a call that stores or cuts pages: this rank may store pages for its server again.
   struct ServesAgain {

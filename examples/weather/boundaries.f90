@@ -13,7 +13,7 @@ module boundaries
   private
   public :: boundaries_open, boundaries_at, boundaries_close, boundary_seconds
 
-  ! What a file holds of one lead, on this rank, halo included.
+  ! This rank's part of the fields of a file at one lead, halo included.
   type fields_type
     real(dp), allocatable :: height(:,:), wind_x(:,:), wind_y(:,:)
   end type

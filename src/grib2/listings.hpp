@@ -9,7 +9,7 @@
 // The files by which other tools find messages (docs/formats/other-indexes.md).
 namespace tailrace::grib2 {
 
-/// What a line of a listing tells of: the message without its values.
+/// A message without its values, which are all that a line of a listing needs.
 struct ListedMessage {
   Parts parts;
   Bytes length = 0;

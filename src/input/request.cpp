@@ -69,9 +69,9 @@ constexpr std::array<KeyRow, 7> open_keys{{
     {"timeout", take_timeout},
 }};
 
-/// These keys of tr_stream_define mean the same in both directions.
+/// Keys of tr_stream_define that mean the same for streams that are read and written.
 constexpr std::array<std::string_view, 4> both_keys{"levels", "missing", "level_axis", "nproma"};
-/// These say how values are written.
+/// Keys that say how values are written, and mean nothing for streams that are read.
 constexpr std::array<std::string_view, 11> output_keys{
     "coefficients", "vertical", "accuracy", "relative_accuracy", "bits", "operation", "statistic",
     "since",        "at_zero",  "keys",     "attributes"};

@@ -120,7 +120,7 @@ class Ring {
     std::int32_t error_number = 0;
     char text[text_bytes] = {};
   };
-  /// Where the parts of the memory begin.
+  /// The offsets at which the parts of the memory begin.
   struct Places {
     Bytes definition = 0, leads = 0, slots = 0, tasks = 0, values = 0, end = 0;
   };

@@ -26,7 +26,7 @@ constexpr std::string_view no_coordinate =
     "_nc4_non_coord_";  // netCDF-C: a variable with the name of a dimension
 constexpr std::string_view only_dimension = "This is a netCDF dimension but not a netCDF variable";
 
-/// Where an object lies in the file, which tells it from others.
+/// The address of an object in the file. No two objects have the same.
 using Identity = std::array<unsigned char, 16>;
 
 Identity identity_of(hid_t object) {

@@ -21,7 +21,7 @@ struct Filter {
   Bytes element = 1;  // of shuffle
 };
 
-/// Where the elements of a variable lie.
+/// The storage of a variable's elements in the file.
 struct Dataset {
   enum class Kind { whole /* one element after the other */, chunked, held /* in the metadata */, unwritten };
   Kind kind = Kind::unwritten;

@@ -149,7 +149,8 @@ std::optional<PlainTime> plain_time_1(std::span<const std::byte> message) {
   return timed(base, at(18), at(19), "1" + rest);
 }
 
-/// Of templates 4.0 and 4.1: names and levels of others may depend on the length of an interval.
+/// Returns the time of a message with template 4.0 or 4.1, and nothing for others: their names and levels may
+/// depend on the length of an interval.
 std::optional<PlainTime> plain_time_2(std::span<const std::byte> message) {
   constexpr std::size_t first = 16;
   const std::size_t grid = grib2::section_begin(message, 3), product = grib2::section_begin(message, 4),

@@ -255,7 +255,7 @@ Result<Index> store(Packed& packed, const Grid& grid, const layout::Box& cut, Oc
   return std::count_if(to, to + count, [](Value each) { return std::isnan(each); });
 }
 
-/// Where a failed assertion of ecCodes ends up; null: nobody waits for one.
+/// A failed assertion of ecCodes jumps here; null: nobody waits for one.
 thread_local std::jmp_buf* assertion = nullptr;
 
 extern "C" void tailrace_eccodes_asserts(const char* message) {

@@ -18,8 +18,9 @@
 
 namespace tailrace::sources {
 
-/// Where the values of a record lie. Each format has its own meaning of the numbers (GRIB: offset and length
-/// of the message; NetCDF and Zarr: variable, step and level). Processes hand a place to each other as it is.
+/// The place of a record's values in its file. Each format has its own meaning of the numbers (GRIB: offset
+/// and length of the message; NetCDF and Zarr: variable, step and level). Processes hand a place to each
+/// other as it is.
 using Place = std::array<std::int64_t, 4>;
 
 /// Record::valid of a field that a file without any time holds: it fits each time.

@@ -33,7 +33,7 @@ Result<std::string> whole_path(const std::string& path);
 /// need have that name.
 std::string path_from_root(const std::string& path);
 
-/// What tells a file from all others that processes of one machine can open.
+/// The facts that tell a file from all others that processes of one machine can open.
 struct FileNumber {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;

@@ -6,7 +6,7 @@
 #include "base/byte_order.hpp"
 #include "base/text.hpp"
 #include "cdf/reading.hpp"
-#include "variables/cf_inventory.hpp"
+#include "variables/cf_source.hpp"
 #include "variables/own_records.hpp"
 #include "variables/strided.hpp"
 
@@ -71,7 +71,7 @@ Result<ClassicFile> look_into(const Opening& opening) {
 }
 
 /// Elements follow one another along all dimensions but that of the records.
-Strided strided_of(const cdf::ReadHeader& header, const CfField& field, const Place& place) {
+Strided strided_of(const cdf::ReadHeader& header, const CfField& field, std::span<const Index> begin) {
   const cf::FoundVariable& variable = header.contents.variables[field.variable];
   const cdf::ReadHeader::Place& of = header.of_variables[field.variable];
   std::vector<Index> shape;
@@ -80,42 +80,29 @@ Strided strided_of(const cdf::ReadHeader& header, const CfField& field, const Pl
   std::vector<Bytes> strides = strides_of(shape, cf::size_of(variable.type));
   if (of.has_records) strides.front() = header.record_size;
   Strided record{of.begin, {}, std::endian::big};
-  const std::vector<Index> begin = field.begin(place, shape.size());
   for (std::size_t d = 0; d < shape.size(); ++d) record.offset += begin[d] * strides[d];
   for (const int each : field.plane) record.strides.push_back(strides[static_cast<std::size_t>(each)]);
   return record;
 }
 
-class ClassicSource final : public Source {
+class ClassicSource final : public CfSource {
  public:
   ClassicSource(const Opening& opening, ClassicFile file)
-      : path_(opening.path),
+      : CfSource(opening.path, "variable", std::move(file.found)),
         file_(opening.file),
-        header_(std::move(file.header)),
-        fields_(std::move(file.found.fields)) {
-    inventory_ = std::move(file.found.inventory);
-  }
-
-  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
-                     std::byte* values, Scratch& scratch) const override {
-    TR_TRY(check_cf_place(header_.contents, fields_, place, grid).in(path_));
-    TR_TRY(check_cut(grid.shape, cut, type).in(path_));
-    const CfField& field = fields_[static_cast<std::size_t>(place[0])];
-    const Result<Index> missing =
-        read_strided(*file_, strided_of(header_, field, place), field.unpacking, cut, type, values, scratch);
-    TR_TRY(missing.status().in(cat(path_, ": variable '", name_of_field(field), "'")));
-    return missing;
-  }
+        header_(std::move(file.header)) {}
   [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return most_bytes_at_once; }
 
  private:
-  [[nodiscard]] const std::string& name_of_field(const CfField& field) const {
-    return header_.contents.variables[field.variable].name;
+  [[nodiscard]] const cf::FoundContents& contents() const override { return header_.contents; }
+  Result<Index> read_record(const CfField& field, const std::vector<Index>& begin, const layout::Box& cut,
+                            ElementType type, std::byte* values, Scratch& scratch) const override {
+    return read_strided(*file_, strided_of(header_, field, begin), field.unpacking, cut, type, values,
+                        scratch);
   }
-  std::string path_;
+
   std::shared_ptr<storage::File> file_;
   cdf::ReadHeader header_;
-  std::vector<CfField> fields_;
 };
 
 /// Returns which variable an offset of the index belongs to, or null.

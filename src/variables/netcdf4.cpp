@@ -6,7 +6,7 @@
 #include "base/byte_order.hpp"
 #include "base/text.hpp"
 #include "netcdf4/reader.hpp"
-#include "variables/cf_inventory.hpp"
+#include "variables/cf_source.hpp"
 #include "variables/chunked.hpp"
 #include "variables/strided.hpp"
 
@@ -178,33 +178,22 @@ Result<Netcdf4File> look_into_hdf5(const Opening& opening) {
   return opened;
 }
 
-class Netcdf4Source final : public Source {
+class Netcdf4Source final : public CfSource {
  public:
   Netcdf4Source(const Opening& opening, Netcdf4File opened)
-      : path_(opening.path), file_(std::move(opened.file)), fields_(std::move(opened.found.fields)) {
-    inventory_ = std::move(opened.found.inventory);
+      : CfSource(opening.path, "variable", std::move(opened.found)), file_(std::move(opened.file)) {
     bound_ = file_->scratch_bound();
-  }
-  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
-                     std::byte* values, Scratch& scratch) const override {
-    return guarded([&]() -> Result<Index> {
-      TR_TRY(check_cf_place(file_->contents(), fields_, place, grid).in(path_));
-      TR_TRY(check_cut(grid.shape, cut, type).in(path_));
-      const CfField& field = fields_[static_cast<std::size_t>(place[0])];
-      const cf::FoundVariable& variable = file_->contents().variables[field.variable];
-      const std::vector<Index> begin = field.begin(place, variable.dimensions.size());
-      const Result<Index> missing =
-          file_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch);
-      TR_TRY(missing.status().in(cat(path_, ": variable '", variable.name, "'")));
-      return missing;
-    });
   }
   [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return bound_; }
 
  private:
-  std::string path_;
+  [[nodiscard]] const cf::FoundContents& contents() const override { return file_->contents(); }
+  Result<Index> read_record(const CfField& field, const std::vector<Index>& begin, const layout::Box& cut,
+                            ElementType type, std::byte* values, Scratch& scratch) const override {
+    return file_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch);
+  }
+
   std::shared_ptr<Hdf5File> file_;
-  std::vector<CfField> fields_;
   Bytes bound_ = 0;
 };
 

@@ -11,7 +11,7 @@ bool fits_netcdf4(const Opening& opening);
 Result<Inventory> scan_netcdf4(const Opening& opening);
 Result<std::shared_ptr<const Source>> make_netcdf4(const Opening& opening, Inventory inventory);
 
-// Those of our own streams alone, by their index.
+// Files of our own streams alone, by their index.
 Result<Inventory> scan_own_netcdf4(const Opening& opening);
 Result<std::shared_ptr<const Source>> make_own_netcdf4(const Opening& opening, Inventory inventory);
 

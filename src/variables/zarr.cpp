@@ -6,7 +6,7 @@
 
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
-#include "variables/cf_inventory.hpp"
+#include "variables/cf_source.hpp"
 #include "variables/chunked.hpp"
 #include "variables/own_records.hpp"
 #include "variables/strided.hpp"
@@ -377,34 +377,25 @@ Result<OpenedStore> look_into_store(const Opening& opening) {
   });
 }
 
-class ZarrSource final : public Source {
+class ZarrSource final : public CfSource {
  public:
   ZarrSource(const Opening& opening, OpenedStore opened)
-      : path_(opening.path), store_(std::move(opened.store)), fields_(std::move(opened.found.fields)) {
-    inventory_ = std::move(opened.found.inventory);
+      : CfSource(opening.path, "array", std::move(opened.found)),
+        store_(std::move(opened.store)),
+        is_committed_(opening.index != nullptr) {
     bound_ = store_->scratch_bound();
-    is_committed_ = opening.index != nullptr;
-  }
-  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
-                     std::byte* values, Scratch& scratch) const override {
-    return guarded([&]() -> Result<Index> {
-      TR_TRY(check_cf_place(store_->contents(), fields_, place, grid).in(path_));
-      TR_TRY(check_cut(grid.shape, cut, type).in(path_));
-      const CfField& field = fields_[static_cast<std::size_t>(place[0])];
-      const cf::FoundVariable& variable = store_->contents().variables[field.variable];
-      const std::vector<Index> begin = field.begin(place, variable.dimensions.size());
-      const Result<Index> missing = store_->read(field.variable, begin, field.plane, field.unpacking, cut,
-                                                 type, values, scratch, is_committed_);
-      TR_TRY(missing.status().in(cat(path_, ": array '", variable.name, "'")));
-      return missing;
-    });
   }
   [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return bound_; }
 
  private:
-  std::string path_;
+  [[nodiscard]] const cf::FoundContents& contents() const override { return store_->contents(); }
+  Result<Index> read_record(const CfField& field, const std::vector<Index>& begin, const layout::Box& cut,
+                            ElementType type, std::byte* values, Scratch& scratch) const override {
+    return store_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch,
+                        is_committed_);
+  }
+
   std::shared_ptr<ZarrStore> store_;
-  std::vector<CfField> fields_;
   Bytes bound_ = 0;
   bool is_committed_ = false;
 };

@@ -94,7 +94,7 @@ def killed_repaired_cut_and_continued():
         check(code == 0, f"{code}, {err}")
     finally:
         job.kill_all()
-    # What a kill in the middle of a write leaves.
+    # A kill in the middle of a write leaves such bytes.
     whole = contents(path + ".idx") or b""
     with open(path + ".idx", "wb") as file:
         file.write(whole[:len(whole) // 2])

@@ -473,7 +473,7 @@ def test_refusals():
     if subprocess.run([COMPILER, "-static", "static.c", "-o", "static"], capture_output=True).returncode == 0:
         code, _, err = shared(os.path.abspath("static"))
         check(code == 2 and "is linked statically" in err, f"a static program: {code} {err}")
-        # What a program starts is run, and told of once.
+        # A static program that another one starts is run, and told of once.
         script = textwrap.dedent("""
             import os, subprocess, sys
             name = sys.argv[1]

@@ -220,7 +220,7 @@ MPI_TEST(progress, ranks_ask_each_other_all_the_time) {
   remove_directory(directory);
 }
 
-/// What is left open ends in tr_finalize, and the next session begins anew.
+/// tr_finalize ends all that is open, and the next session begins anew.
 MPI_TEST(progress, the_thread_ends_with_the_session) {
   const bool are_several = are_several_nodes();
   const std::string directory = fresh_directory("progress");

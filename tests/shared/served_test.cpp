@@ -244,7 +244,7 @@ MPI_TEST(served, where_a_server_has_no_file_the_ranks_answer_themselves) {
   CHECK_EQ(any_rank(mentions(log, "cannot answer other nodes for its compute ranks")), are_several);
 }
 
-/// What is left open ends in tr_finalize, and the next session begins anew.
+/// tr_finalize ends all that is open, and the next session begins anew.
 MPI_TEST(served, a_server_lets_go_of_what_is_left_open) {
   for (int round = 0; round < 2; ++round) {
     with_servers("served", "", [round](MPI_Comm compute, const std::string& path) {

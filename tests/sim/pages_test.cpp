@@ -436,7 +436,7 @@ TEST(sim_pages, a_server_that_finds_its_page_wants_no_room_any_more) {
   });
 }
 
-/// What could not be stored once is no reason for a later request to fail.
+/// A page that could not be stored once makes no later request fail.
 TEST(sim_pages, a_server_is_told_once_that_no_room_could_be_made) {
   with_server_and_rank([](ServerAndRank& both) {
     const auto fail_to_make_room = [&] {

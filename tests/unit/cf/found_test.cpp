@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What files of other writers say of times, levels and values.
+// Files of other writers are understood: their times, levels and values.
 #include <gtest/gtest.h>
 
 #include <cmath>

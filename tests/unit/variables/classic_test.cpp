@@ -24,16 +24,6 @@ using sources::check_grid;
 using sources::open;
 using Values = std::vector<double>;
 
-std::shared_ptr<const Source> opened(const std::shared_ptr<storage::Target>& target,
-                                     const std::string& path) {
-  Result<std::shared_ptr<const Source>> source = open(target, path, "");
-  EXPECT_TRUE(source.is_ok()) << source.status().text();
-  return source.is_ok() ? *source : nullptr;
-}
-std::shared_ptr<const Source> opened(const ByteVector& bytes) {
-  return opened(target_with("a.nc", bytes), "a.nc");
-}
-
 /// Times every 6 hours, levels in Pa, a grid of 3 x 4 points, and fields in all usual orders of dimensions.
 ByteVector sample(int mode) {
   Writer file(mode);

@@ -24,16 +24,6 @@ using nc_file::Writer;
 using sources::open;
 using Values = std::vector<double>;
 
-std::shared_ptr<const Source> opened_nc4(const std::shared_ptr<storage::Target>& target,
-                                         const std::string& path) {
-  Result<std::shared_ptr<const Source>> source = open(target, path, "");
-  EXPECT_TRUE(source.is_ok()) << source.status().text();
-  return source.is_ok() ? *source : nullptr;
-}
-std::shared_ptr<const Source> opened_nc4(const ByteVector& bytes) {
-  return opened_nc4(target_with("a.nc", bytes), "a.nc");
-}
-
 struct Storing {
   std::vector<std::size_t> chunk;  // empty: contiguous
   bool shuffle = false, sum = false, big_endian = false;
@@ -97,7 +87,7 @@ TEST(Netcdf4Files, OfTheNetcdfLibraryAreReadHoweverTheyAreStored) {
   };
   for (std::size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(i);
-    const auto source = opened_nc4(sample_nc4(all[i]));
+    const auto source = opened(sample_nc4(all[i]));
     ASSERT_NE(source, nullptr);
     expect_sample(*source);
   }
@@ -122,7 +112,7 @@ TEST(Netcdf4Files, HaveTypesGroupsAndTextsOfTheirOwn) {
   file.put(b, {0, 128, 255});
   file.put(s, {1, 2, 65535});
   (void)name;
-  const auto source = opened_nc4(file.bytes());
+  const auto source = opened(file.bytes());
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(source->inventory().records.size(), 3U);
   const Record u = records_of(*source, "forecast/u").at(0);
@@ -166,7 +156,7 @@ TEST(Netcdf4Files, HaveNamesInAttributesOfTheirGroup) {
   nc_file::check(nc_put_var_double(group, bounds, ends), "put");
   nc_file::check(nc_put_var_double(group, height, &two_metres), "put");
   nc_file::check(nc_put_var_float(inner, mean, values), "put");
-  const auto source = opened_nc4(file.bytes());
+  const auto source = opened(file.bytes());
   ASSERT_NE(source, nullptr);
   ASSERT_EQ(source->inventory().records.size(), 1U) << "bounds and heights are no fields";
   const Record& record = source->inventory().records.front();
@@ -188,7 +178,7 @@ TEST(Netcdf4Files, HaveCoordinatesOfSeveralDimensions) {
   file.text(t, "coordinates", "lat");
   file.put(named, sequence(6));
   file.put(t, sequence(6, 5));
-  const auto source = opened_nc4(file.bytes());
+  const auto source = opened(file.bytes());
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(all_of(*source, records_of(*source, "t").at(0)).values, sequence(6, 5));
   EXPECT_EQ(all_of(*source, records_of(*source, "y").at(0)).values, sequence(6));
@@ -232,7 +222,7 @@ TEST(Hdf5Files, WithoutDimensionsAreReadByTheirNames) {
                                                        H5Pset_deflate(list, 3);
                                                      }};
   for (const auto& set : ways) {
-    const auto source = opened_nc4(plain_hdf5(set));
+    const auto source = opened(plain_hdf5(set));
     ASSERT_NE(source, nullptr);
     ASSERT_EQ(source->inventory().records.size(), 1U) << "links to other names and files are not followed";
     const Record& record = source->inventory().records.front();
@@ -244,7 +234,7 @@ TEST(Hdf5Files, WithoutDimensionsAreReadByTheirNames) {
 
 TEST(Hdf5Files, WithFiltersThatAreNotReadAreRefusedByTheFiltersName) {
   const hsize_t chunk[] = {2, 3};
-  const auto source = opened_nc4(plain_hdf5([&](hid_t list) {
+  const auto source = opened(plain_hdf5([&](hid_t list) {
     H5Pset_chunk(list, 2, chunk);
     H5Pset_scaleoffset(list, H5Z_SO_INT, 0);
   }));
@@ -261,7 +251,7 @@ TEST(Hdf5Files, WithElementsElsewhereAreRefused) {
   const ByteVector bytes =
       plain_hdf5([&](hid_t list) { H5Pset_external(list, other.c_str(), 0, H5F_UNLIMITED); });
   ::unlink(other.c_str());
-  const auto source = opened_nc4(bytes);
+  const auto source = opened(bytes);
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(all_of(*source, source->inventory().records.front()).status.code(), Code::unsupported);
 }
@@ -280,7 +270,7 @@ TEST(Hdf5Files, WithChunksOfFarMoreBytesThanTheirElementsAreRefused) {
   H5Pclose(list);
   H5Sclose(space);
   H5Fclose(file);
-  const auto source = opened_nc4(storage::posix_target(), path);
+  const auto source = opened(storage::posix_target(), path);
   ::unlink(path.c_str());
   ASSERT_NE(source, nullptr);
   const Status status = all_of(*source, source->inventory().records.front()).status;
@@ -302,15 +292,15 @@ TEST(Netcdf4Files, WhoseDimensionGrewHaveFillValuesInArraysThatDidNot) {
   const std::string path = cat(testing::TempDir(), "short.", ::getpid(), ".nc");
   const ByteVector bytes = file.bytes();
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  const hid_t opened = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
-  const hid_t data = H5Dopen2(opened, "shorter", H5P_DEFAULT);
+  const hid_t changed = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t data = H5Dopen2(changed, "shorter", H5P_DEFAULT);
   const hsize_t two = 2, begin = 0;
   EXPECT_GE(H5Dset_extent(data, &two), 0);
   const std::int32_t whole[] = {0, 1, 2, 3};
   EXPECT_GE(H5Dwrite_chunk(data, H5P_DEFAULT, 0, &begin, sizeof whole, whole), 0);
   H5Dclose(data);
-  H5Fclose(opened);
-  const auto source = opened_nc4(storage::posix_target(), path);
+  H5Fclose(changed);
+  const auto source = opened(storage::posix_target(), path);
   ::unlink(path.c_str());
   ASSERT_NE(source, nullptr);
   const PartRead read = all_of(*source, records_of(*source, "shorter").at(0));
@@ -348,7 +338,7 @@ TEST(Netcdf4Files, ThatAreCutOrChangedAreCorrupt) {
 }
 
 TEST(Netcdf4Files, AreReadByManyThreadsAtOnce) {
-  const auto source = opened_nc4(sample_nc4({.chunk = {1, 1, 2, 2}, .shuffle = true, .deflate = 1}));
+  const auto source = opened(sample_nc4({.chunk = {1, 1, 2, 2}, .shuffle = true, .deflate = 1}));
   ASSERT_NE(source, nullptr);
   const std::vector<Record> t = records_of(*source, "t");
   std::vector<std::thread> threads;
@@ -365,28 +355,6 @@ TEST(Netcdf4Files, AreReadByManyThreadsAtOnce) {
   EXPECT_EQ(wrong, 0);
 }
 
-void expect_own_nc4(const Source& source, std::size_t steps) {
-  EXPECT_EQ(source.inventory().calendar, Calendar::no_leap);
-  const std::vector<Record> t = records_of(source, "t"), n = records_of(source, "n");
-  ASSERT_EQ(t.size(), 2 * steps);
-  EXPECT_EQ(t[1].level_type, "isobaricInhPa");
-  EXPECT_EQ(t[1].level, 850);
-  EXPECT_EQ(t[1].member, 4);
-  EXPECT_EQ(key_of(source, t[0], "gridType"), "regular_ll");
-  for (std::size_t i = 0; i < t.size(); ++i) {
-    Values expected;
-    for (Index e = 0; e < 12; ++e) expected.push_back(own_value(i / 2, 0, static_cast<Index>(i % 2), e));
-    EXPECT_EQ(all_of<float>(source, t[i]).values, expected);
-    EXPECT_EQ(part_of<double>(source, t[i], {{1, 1}, {3, 3}}).values,
-              (Values{expected[5], expected[6], expected[9], expected[10]}));
-  }
-  EXPECT_EQ(n.at(0).level_type, "heightAboveGround");
-  EXPECT_EQ(part_of<double>(source, n.at(1), {{1}, {3}}).values,
-            (Values{own_value(1, 2, 0, 1), own_value(1, 2, 0, 2)}));
-  EXPECT_EQ(all_of(source, records_of(source, "m").at(1)).missing, 1);
-  EXPECT_EQ(all_of(source, records_of(source, "m").at(1)).values[2], absent);
-}
-
 TEST(OwnNetcdf4Files, AreReadByTheirIndexFinishedOrNot) {
   for (const bool is_finished : {true, false}) {
     for (const std::string chunks : {"", "2x3", "1x4"}) {
@@ -398,16 +366,16 @@ TEST(OwnNetcdf4Files, AreReadByTheirIndexFinishedOrNot) {
         own.committed = is_finished ? 3 : 2;
         const std::shared_ptr<storage::Target> target = storage::memory_target();
         write_own(*target, "own.nc", own);
-        const auto source = opened_nc4(target, "own.nc");
+        const auto source = opened(target, "own.nc");
         ASSERT_NE(source, nullptr);
         EXPECT_EQ(time_text(*source, records_of(*source, "t").at(2).valid), "2026-03-01T07:00:00Z");
         EXPECT_EQ(time_text(*source, records_of(*source, "t").at(2).reference), "2026-03-01T06:00:00Z");
-        expect_own_nc4(*source, own.committed);
+        expect_own(*source, own.committed);
         if (!is_finished) continue;
         ASSERT_TRUE(target->remove("own.nc.trx").is_ok());
-        const auto without = opened_nc4(target, "own.nc");
+        const auto without = opened(target, "own.nc");
         ASSERT_NE(without, nullptr);
-        expect_own_nc4(*without, 3);
+        expect_own(*without, 3);
       }
     }
   }

@@ -7,12 +7,12 @@
 #include <cstring>
 
 #include "formats/registry.hpp"
+#include "reading.hpp"
 #include "storage/target.hpp"
 #include "streams/index.hpp"
 #include "variables/names.hpp"
 
-// Files of our own streams with their index, put together as the servers of a stream do it, and what is read
-// of files.
+// Files of our own streams with their index, put together as the servers of a stream do it.
 namespace tailrace::variables::test {
 
 struct OwnStream {
@@ -171,71 +171,28 @@ inline OwnStream own_stream(const std::string& format) {
   return own;
 }
 
-inline void write_bytes(storage::Target& target, const std::string& path, const ByteVector& bytes) {
-  const auto file = *target.open(path, storage::OpenMode::create);
-  ASSERT_TRUE(file->write(bytes, 0).is_ok());
-  ASSERT_TRUE(file->close().is_ok());
-}
-
-inline std::shared_ptr<storage::Target> target_with(const std::string& path, const ByteVector& bytes) {
-  const std::shared_ptr<storage::Target> target = storage::memory_target();
-  write_bytes(*target, path, bytes);
-  return target;
-}
-
-/// Stands for missing values, so that lists of values can be compared.
-inline constexpr double absent = -1e99;
-
-/// The part of a record, or the error; missing values are `absent`.
-struct PartRead {
-  std::vector<double> values;
-  Index missing = 0;
-  Status status;
-};
-
-template <typename Value>
-PartRead part_of(const Source& source, const Record& record, const layout::Box& cut) {
-  Index count = 1;
-  for (std::size_t d = 0; d < cut.lower.size(); ++d) count *= cut.upper[d] - cut.lower[d];
-  std::vector<Value> values(static_cast<std::size_t>(count), Value{-77});
-  Scratch scratch;
-  const Result<Index> missing =
-      source.read(record.place, source.inventory().grids.at(static_cast<std::size_t>(record.grid)), cut,
-                  sizeof(Value) == 4 ? ElementType::f32 : ElementType::f64,
-                  reinterpret_cast<std::byte*>(values.data()), scratch);
-  EXPECT_LE(std::ssize(scratch.bytes) + std::ssize(scratch.decoded),
-            source.scratch_bound(source.inventory().grids.at(static_cast<std::size_t>(record.grid))));
-  PartRead part;
-  part.status = missing.status();
-  if (missing.is_ok()) part.missing = *missing;
-  for (const Value each : values)
-    part.values.push_back(std::isnan(each) ? absent : static_cast<double>(each));
-  return part;
-}
-
-template <typename Value = double>
-PartRead all_of(const Source& source, const Record& record) {
-  const Grid& grid = source.inventory().grids.at(static_cast<std::size_t>(record.grid));
-  return part_of<Value>(source, record, {std::vector<Index>(grid.shape.size(), 0), grid.shape});
-}
-
-/// Returns the records of one field, in their order.
-inline std::vector<Record> records_of(const Source& source, const std::string& field) {
-  std::vector<Record> records;
-  for (const Record& each : source.inventory().records) {
-    if (each.field == field) records.push_back(each);
+/// Expects what own_stream() has put, in the first `steps` steps.
+inline void expect_own(const Source& source, std::size_t steps) {
+  EXPECT_EQ(source.inventory().calendar, Calendar::no_leap);
+  const std::vector<Record> t = records_of(source, "t"), n = records_of(source, "n");
+  ASSERT_EQ(t.size(), 2 * steps);
+  EXPECT_EQ(t[1].level_type, "isobaricInhPa");
+  EXPECT_EQ(t[1].level, 850);
+  EXPECT_EQ(t[1].member, 4);
+  EXPECT_EQ(time_text(source, t[3].valid), "2026-03-01T07:00:00Z");
+  EXPECT_EQ(key_of(source, t[0], "gridType"), "regular_ll");
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    std::vector<double> expected;
+    for (Index e = 0; e < 12; ++e) expected.push_back(own_value(i / 2, 0, static_cast<Index>(i % 2), e));
+    EXPECT_EQ(all_of<float>(source, t[i]).values, expected);
+    EXPECT_EQ(part_of<double>(source, t[i], {{1, 1}, {3, 3}}).values,
+              (std::vector<double>{expected[5], expected[6], expected[9], expected[10]}));
   }
-  return records;
-}
-
-inline std::string time_text(const Source& source, std::int64_t seconds) {
-  return seconds == any_time ? "any" : format_time(from_seconds(seconds, source.inventory().calendar));
-}
-
-inline std::string key_of(const Source& source, const Record& record, const std::string& key) {
-  const std::string* const found =
-      codec::find_key(source.inventory().grids.at(static_cast<std::size_t>(record.grid)).keys, key);
-  return found == nullptr ? "(none)" : *found;
+  EXPECT_EQ(n.at(0).level_type, "heightAboveGround");
+  EXPECT_EQ(part_of<double>(source, n.at(1), {{1}, {3}}).values,
+            (std::vector<double>{own_value(1, 2, 0, 1), own_value(1, 2, 0, 2)}));
+  EXPECT_EQ(all_of(source, records_of(source, "m").at(1)).missing, 1);
+  EXPECT_EQ(all_of(source, records_of(source, "m").at(1)).values[2], absent);
 }
 
 }  // namespace tailrace::variables::test

@@ -23,7 +23,7 @@ program fem
   call MPI_Comm_size(MPI_COMM_WORLD, nproc)
   call read_arguments(status)
   if (status < 0) then
-    if (donio(myid, nproc) /= 0) call give_up_together()      ! the calls have printed why
+    if (donio(myid, nproc) /= 0) call give_up_together()
     allocate (column(8, nez))
     call write_and_read()
     call print_seconds()
@@ -124,10 +124,11 @@ contains
     if (wrong /= 0) write (error_unit, '(a,i0,3a)') 'fem_fortran: ', wrong, ' numbers in ', path, ' were read wrong'
   end subroutine
 
-  ! A collective call has failed on all ranks. The first one may not have printed why when another one ends the job.
+  ! A collective call has failed on all ranks, and has printed why. A launcher may lose the last lines of a job
+  ! that aborts.
   subroutine give_up_together()
-    call MPI_Barrier(MPI_COMM_WORLD)
-    call give_up()
+    call MPI_Finalize()
+    stop 1, quiet=.true.
   end subroutine
 
   subroutine give_up()

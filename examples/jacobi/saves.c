@@ -5,12 +5,14 @@
 #include <stdlib.h>
 
 /* Ends the program if a call failed. The call then failed on every rank, except in the local modes, where
- * each rank is alone. */
+ * each rank is alone. A launcher may lose the last lines of a job that aborts. */
 static void check(const struct saves* s, int ok) {
   if (ok) return;
-  if (!s->options->mode->is_local && s->grid->rank != 0) MPI_Barrier(s->grid->comm); /* rank 0 ends it */
-  fprintf(stderr, "jacobi_c: %s\n", tr_error());
-  MPI_Abort(s->grid->comm, 1);
+  const int is_alone = s->options->mode->is_local;
+  if (is_alone || s->grid->rank == 0) fprintf(stderr, "jacobi_c: %s\n", tr_error());
+  if (is_alone) MPI_Abort(s->grid->comm, 1);
+  MPI_Finalize();
+  exit(1);
 }
 
 static tr_file* open_file(const struct saves* s, const char* name, char access) {

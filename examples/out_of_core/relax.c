@@ -47,12 +47,13 @@ struct relaxation {
   double waited;      /* seconds in tr_window_next */
 };
 
-/* Every rank gets the same error of a collective call, and so all end together. */
+/* Every rank gets the same error of a collective call, and so all end together. A launcher may lose the last
+ * lines of a job that aborts. */
 static void check(const struct relaxation* r, int code) {
   if (code == TR_OK) return;
   if (r->rank == 0) fprintf(stderr, "relax: %s\n", tr_error());
-  MPI_Barrier(r->comm);
-  MPI_Abort(r->comm, 1);
+  MPI_Finalize();
+  exit(1);
 }
 
 /* Does the same for a call of this rank alone. The others would wait for it in the next collective call. */

@@ -83,7 +83,7 @@ def holds(path, kind, rows=ROWS, columns=COLUMNS, shift=0):
 def any_number_of_servers(format, kind):
     directory = fresh(f"servers-{format}-{kind}")
     files = []
-    for ranks, servers in ((1, 0), (3, 0), (2, 1), (3, 2)):
+    for ranks, servers in scenes(kind == "curvilinear"):
         path = f"{directory}/r{ranks}s{servers}.{ENDINGS[format]}"
         code, _, err = run(ranks + servers, model(path, kind=kind), TAILRACE_SERVERS=str(servers))
         check(code == 0, f"{format}, {kind}, {ranks} ranks, {servers} servers: {code}, {err}")

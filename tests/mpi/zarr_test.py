@@ -72,14 +72,14 @@ def any_number_of_servers(options, fields="", tolerance=1e-12):
     """The store of one of the jobs."""
     directory = fresh("servers-" + (options + fields).replace("=", "-").replace(":", "-").replace(" ", "-"))
     stores = []
-    for ranks, servers in ((1, 0), (3, 0), (2, 1), (3, 2), (2, 3)):
+    for ranks, servers in scenes(options == "compress=gzip" and not fields):
         path = f"{directory}/r{ranks}s{servers}.zarr"
         code, _, err = run(ranks + servers, arguments(path, f"{options} attributes=title=small", 2), TAILRACE_SERVERS=str(servers),
                            SMALL_MODEL_FIELDS=fields)
         check(code == 0 and holds(path, range(3), tolerance), f"{options} {fields}, {ranks} ranks, {servers} servers: {code}, {err}")
         stores.append(bytes_of(path))
     check(all(store == stores[0] for store in stores), f"{options} {fields}: the bytes depend on ranks or servers")
-    return f"{directory}/r2s1.zarr"
+    return f"{directory}/r3s2.zarr"
 
 
 def compressions_and_chunks():

@@ -47,6 +47,12 @@ def environment(**settings):
     return env
 
 
+def scenes(is_first):
+    """Numbers of compute ranks and of servers. Where a test compares them for several formats, the first has all of them, and
+    the others have two unless all tests run."""
+    return ((1, 0), (3, 0), (2, 1), (3, 2), (2, 3)) if is_first or ALL else ((1, 0), (3, 2))
+
+
 def arguments(pattern, options, last, first=0, pause=0, *more):
     return [MODEL, pattern, options, str(first), str(last), str(pause), *more]
 

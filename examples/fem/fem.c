@@ -49,6 +49,7 @@ struct run {
 static void check(const struct run* r, int code) {
   if (code == TR_OK) return;
   if (r->rank == 0) fprintf(stderr, "fem: %s\n", tr_error());
+  tr_finalize();
   MPI_Finalize();
   exit(1);
 }

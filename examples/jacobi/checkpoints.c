@@ -9,6 +9,7 @@
 static void check(const struct checkpoints* c, int code) {
   if (code == TR_OK) return;
   if (c->grid->rank == 0) fprintf(stderr, "jacobi_c: %s\n", tr_error());
+  tr_finalize();
   MPI_Finalize();
   exit(1);
 }

@@ -11,6 +11,7 @@ static void check(const struct saves* s, int ok) {
   const int is_alone = s->options->mode->is_local;
   if (is_alone || s->grid->rank == 0) fprintf(stderr, "jacobi_c: %s\n", tr_error());
   if (is_alone) MPI_Abort(s->grid->comm, 1);
+  tr_finalize();
   MPI_Finalize();
   exit(1);
 }

@@ -52,6 +52,7 @@ struct relaxation {
 static void check(const struct relaxation* r, int code) {
   if (code == TR_OK) return;
   if (r->rank == 0) fprintf(stderr, "relax: %s\n", tr_error());
+  tr_finalize();
   MPI_Finalize();
   exit(1);
 }

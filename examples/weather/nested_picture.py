@@ -3,6 +3,7 @@
 how far the two are apart near the border, hour by hour. cdo decodes the fields; Python's own library draws.
 
 nested.py calls this. By hand, where its files lie:  python3 examples/weather/nested_picture.py out/nested
+The picture of README.md is `rsvg-convert -w 900 nested.svg -o nested.png` after nested.py with its defaults.
 """
 import base64
 import html

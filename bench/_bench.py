@@ -117,13 +117,13 @@ class Launcher:
             raise Failure(f"{self.build} holds no {name}: which library did the configuration not find?")
         return path
 
-    def start(self, ranks, program, arguments, settings, environment=None, errors=None, stdin=subprocess.DEVNULL):
-        """`settings` are the library's, `environment` is anybody's else; standard error goes to the file `errors`."""
+    def start(self, ranks, program, arguments, settings, environment=None, errors=None, stdin=subprocess.DEVNULL, flags=()):
+        """`settings` are the library's, `environment` is anybody's else, `flags` the launcher's; standard error goes to the file `errors`."""
         command = [self.mpiexec]
         if self.openmpi:
             # The programs bind themselves: one launcher's words for it differ from the other's.
             command += ["--oversubscribe", "--bind-to", "none"]
-        command += ["-n", str(ranks), self.program(program), *map(str, arguments)]
+        command += [*flags, "-n", str(ranks), self.program(program), *map(str, arguments)]
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
         environment = dict(inherited, **(environment or {}))
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
@@ -135,9 +135,9 @@ class Launcher:
         return subprocess.Popen(command, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=errors,
                                 text=True)
 
-    def run(self, ranks, program, arguments, settings, watch=None, environment=None, timeout=600, errors=None):
+    def run(self, ranks, program, arguments, settings, watch=None, environment=None, timeout=600, errors=None, flags=()):
         """Runs to the end; the JSON that the program printed. `watch(process)` is called over and over meanwhile."""
-        process = self.start(ranks, program, arguments, settings, environment, errors)
+        process = self.start(ranks, program, arguments, settings, environment, errors, flags=flags)
         try:
             while watch and process.poll() is None:
                 watch(process)

@@ -4,6 +4,9 @@
 
   decode    all records of a GRIB2 file, read and decoded by as many threads as there are cores, and by one: our decoders against a bare
             loop over ecCodes (pread, codes_handle_new_from_message, codes_get_double_array) on the same threads, in turn
+  first     seconds until a new process has one field of 48 files of 120 messages (--quick: 12 files), and then a field of the last file: ours with and
+            without kept inventories, against ecCodes with an index of each file, with one of all files, and without; on 1 and 4 ranks
+  nodes     how often each record is read and decoded, on one node and on three
   model     a nested forecast (examples/weather) whose boundary files are read ahead, or when it asks for them, over the same forecast
             with its boundaries in memory; reading a file takes 0.6 of the computing between two of them, by a throttle. Needs cdo
 
@@ -16,14 +19,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import Bench, Figure, bench_parser, run_main, say  # noqa: E402
+from _input_first import FirstGroup  # noqa: E402
 from _input_model import ModelGroup  # noqa: E402
 
-GROUPS = ("decode", "model")
+GROUPS = ("decode", "first", "nodes", "model")
 PACKINGS = (("simple", 16), ("simple", 12), ("simple", 24), ("ccsds", 16), ("complex", 16))
 DECODE_BOUND = 0.9
 
 
-class InputBench(ModelGroup, Bench):
+class InputBench(FirstGroup, ModelGroup, Bench):
     def decode(self):
         size, records = (500, 40) if self.args.quick else (2000, 20) if self.args.large else (1000, 40)
         say(f"records of {size} x {size} points, {records} in the file, which is in the page cache")
@@ -44,6 +48,7 @@ class InputBench(ModelGroup, Bench):
 
 def main():
     parser = bench_parser(__doc__, GROUPS, quick="500 x 500 points: some seconds", large="2000 x 2000 points")
+    parser.add_argument("--charts", type=Path, default=Path("out/bench"), metavar="DIR", help="for the charts of first (out/bench)")
     return InputBench(parser.parse_args()).measure("input", GROUPS)
 
 

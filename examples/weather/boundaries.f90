@@ -105,10 +105,19 @@ contains
   subroutine extend(a)
     real(dp), intent(inout) :: a(ilo-halo:, jlo-halo:)
     integer :: i, j
-    do j = jlo - halo, jhi + halo
-      do i = ilo - halo, ihi + halo
-        a(i,j) = a(max(1, min(nx, i)), max(1, min(ny, j)))
+    do j = max(1, jlo - halo), min(ny, jhi + halo)
+      do i = ilo - halo, 0
+        a(i,j) = a(1,j)
       end do
+      do i = nx + 1, ihi + halo
+        a(i,j) = a(nx,j)
+      end do
+    end do
+    do j = jlo - halo, 0
+      a(:,j) = a(:,1)
+    end do
+    do j = ny + 1, jhi + halo
+      a(:,j) = a(:,ny)
     end do
   end subroutine
 

@@ -9,6 +9,8 @@ them ahead while it computes. It runs three times, and its files must be the sam
   2  with boundaries that are read ahead, two files at a time
   3  at the same time as the coarse forecast: it follows the files as they come
 
+nested.svg in the output directory shows both forecasts and how far they are apart near the border.
+
 By hand, after ./dev build:
 
   python3 examples/weather/nested.py --build build/release-openmpi --out out/nested
@@ -24,6 +26,7 @@ from pathlib import Path
 
 import formats
 from demo import Failure, Launcher, act, cores, fresh, require_programs, run_tool, say
+from nested_picture import make_picture
 
 BOUNDARIES = "bd_{base:%Y%m%d%H}+{lead:03h}.grib2"
 
@@ -147,6 +150,7 @@ def main():
     if not results[0] or any(files != results[0] for files in results):
         raise Failure(f"the nested forecasts left other files in {args.out}/memory, ahead and followed")
     say(f"\nThe {len(results[0])} files of the three nested forecasts are the same, byte for byte: {args.out}/ahead")
+    say(f"Both forecasts in one picture: {make_picture(args.out)}")
 
 
 if __name__ == "__main__":

@@ -42,10 +42,16 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
   auto* to = reinterpret_cast<T*>(out);
   const T w = static_cast<T>(weight);
   const T rest = static_cast<T>(1 - weight);
-  for (Bytes i = 0; i < bytes / static_cast<Bytes>(sizeof(T)); ++i) {
-    const T value = second == nullptr ? a[i] : rest * a[i] + w * b[i];
-    to[i] = missing && std::isnan(value) ? static_cast<T>(*missing) : value;
-  }
+  const auto count = bytes / static_cast<Bytes>(sizeof(T));
+  // Loops without a branch, which the compiler makes vector operations of.
+  if (second == nullptr)
+    std::copy_n(a, count, to);
+  else
+    for (Bytes i = 0; i < count; ++i) to[i] = rest * a[i] + w * b[i];
+  if (!missing) return;
+  const T value = static_cast<T>(*missing);
+  for (Bytes i = 0; i < count; ++i)
+    if (std::isnan(to[i])) to[i] = value;
 }
 
 }  // namespace
@@ -262,11 +268,25 @@ InputStream::Field* InputStream::field_called(const std::string& name) {
   return found == fields_.end() ? nullptr : found->get();
 }
 
+/// Returns true if a thread that looked now would find something to read, or to look for. Most steps between
+/// two of the files leave nothing: a thread that is woken in vain takes the model's core.
+bool InputStream::has_work_ahead() {
+  const auto is_needed = [](Loader* loader) { return loader->ring().soonest().has_value(); };
+  const auto lacks_steps = [](Loader* loader) { return loader->ring().lacks_steps(); };
+  if (files_.follows && std::ranges::any_of(loaders(true), lacks_steps)) return true;
+  return (files_.prefetch > 0 || files_.follows) && std::ranges::any_of(loaders(false), is_needed);
+}
+
 /// Has a thread read what the rings want, if there are threads.
 void InputStream::read_ahead() {
   executor::Threads& threads = group_->threads();
-  if ((files_.prefetch == 0 || loaders(false).empty()) && !files_.follows) return;
   if (group_->node().rank() >= most_readers || threads.waiting_threads() == 0) return;
+  bool has_work = true;
+  static_cast<void>(guarded([&] {
+    has_work = has_work_ahead();
+    return Status();
+  }));
+  if (!has_work) return;
   ++asked_;
   if (is_busy_.exchange(true)) return;
   const Status queued = guarded([&] {
@@ -557,12 +577,17 @@ void InputStream::copy_level(Field& field, Index level, const std::vector<Index>
   const std::optional<double>& missing = field.request.missing;
   if (slots.size() == 1 && !(files_.is_linear && missing)) return share.map.scatter(data, begin, end, first);
   const std::byte* const second = slots.size() == 1 ? nullptr : ring.values(slots.back(), level) + begin;
-  between_.resize(static_cast<std::size_t>(end - begin));
-  if (field.request.type == ElementType::f32)
-    interpolate<float>(first, second, now_->weight, end - begin, missing, between_.data());
-  else
-    interpolate<double>(first, second, now_->weight, end - begin, missing, between_.data());
-  share.map.scatter(data, begin, end, between_.data());
+  constexpr Bytes portion = Bytes{16} << 10;  // stays in the nearest cache between the two copies
+  between_.resize(static_cast<std::size_t>(std::min(portion, end - begin)));
+  for (Bytes at = begin; at < end; at += portion) {
+    const Bytes bytes = std::min(portion, end - at);
+    const std::byte* const b = second == nullptr ? nullptr : second + (at - begin);
+    if (field.request.type == ElementType::f32)
+      interpolate<float>(first + (at - begin), b, now_->weight, bytes, missing, between_.data());
+    else
+      interpolate<double>(first + (at - begin), b, now_->weight, bytes, missing, between_.data());
+    share.map.scatter(data, at, at + bytes, between_.data());
+  }
 }
 
 Status InputStream::end() {

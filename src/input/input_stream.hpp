@@ -93,6 +93,7 @@ class InputStream final {
   void hand_over(Field& field);
   void take_back(Field& field);
   std::vector<Index> slots_of(Field& field);
+  bool has_work_ahead();
   void read_ahead();
   void work();
   void take_counts();

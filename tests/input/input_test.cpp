@@ -2,12 +2,14 @@
 //
 // Streams that are read: the ranks get what was put, whatever layouts, allocations, orders of levels, types,
 // leads and numbers of ranks, threads and servers there are. Errors are the same on every rank.
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "mpi/scene.hpp"
@@ -597,6 +599,52 @@ MPI_TEST(input, a_node_reads_each_record_once_and_the_report_tells) {
     CHECK_EQ(reported(report, "records_read"), 2 * 45 * nodes);
     CHECK_EQ(reported(report, "gets_in_memory") + reported(report, "gets_late"), 2 * 15 * ranks);
   }
+}
+
+std::set<std::string> threads_of_process() {
+  std::set<std::string> threads;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    threads.insert(thread.path().filename());
+  return threads;
+}
+
+/// Returns how often the threads that are not among `others` have gone to sleep so far.
+long sleeps_of_threads_beside(const std::set<std::string>& others) {
+  long sleeps = 0;
+  for (const std::string& thread : threads_of_process()) {
+    if (others.contains(thread)) continue;
+    std::ifstream status("/proc/self/task/" + thread + "/status");
+    for (std::string word; status >> word;)
+      if (long count = 0; word == "voluntary_ctxt_switches:" && status >> count) sleeps += count;
+  }
+  return sleeps;
+}
+
+MPI_TEST(input, a_step_that_leaves_nothing_to_read_wakes_no_thread) {
+  constexpr int steps = 100;
+  input();
+  const std::set<std::string> others = threads_of_process();
+  on_ranks(1, 0, "io_threads=1", [&](MPI_Comm compute) {
+    Array array("block", compute, TR_F32);
+    tr_stream* in = nullptr;
+    expect(tr_stream_open((input() + "/bd+{lead:03h}.grib2").c_str(),
+                          (base + std::string("prefetch=2 between=linear")).c_str(), &in));
+    expect(tr_stream_define(in, "t", array.layout(), TR_F32, own_levels));
+    const auto step = [&](std::int64_t lead) {
+      tr_stream_begin(in, lead);
+      tr_stream_get(in, "t", array.data());
+      expect(tr_stream_end(in));
+    };
+    step(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the next steps are read
+    const long before = sleeps_of_threads_beside(others);
+    for (std::int64_t lead = 2; lead < 2 + steps; ++lead) {
+      step(lead);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a thread that was woken sleeps again
+    }
+    CHECK(sleeps_of_threads_beside(others) - before < steps / 4);
+    expect(tr_stream_close(&in));
+  });
 }
 
 MPI_TEST(input, tr_finalize_closes_what_is_open) {

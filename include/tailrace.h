@@ -290,7 +290,9 @@ TR_API int tr_stream_close(tr_stream** stream);
  * required). follow: a step of a file that has Tailrace's index beside it is there once it is committed. A
  * file without one is another program's: its steps are there once it can be read and its size has not changed
  * for 2 seconds, or at once if FILE.ready lies beside it, which a directory needs. Steps come in the order of
- * their leads. A file in another calendar is TR_ERR_SETTINGS.
+ * their leads. A step that its writer takes back is waited for again; if it does so while ranks get from it,
+ * tr_stream_end is TR_ERR_STATE, and the same step may be tried again. TAILRACE_TIMEOUT does not count the
+ * wait for a step. A file in another calendar is TR_ERR_SETTINGS.
  * TR_ERR_SETTINGS for other options. TR_ERR_IO if no file has such a name. */
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 

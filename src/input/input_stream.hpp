@@ -73,7 +73,8 @@ class InputStream final {
   InputStream(std::shared_ptr<files::Group> group, std::string name, Opener open)
       : group_(std::move(group)), name_(std::move(name)), open_(std::move(open)) {}
   [[nodiscard]] std::string step_text() const;
-  comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {});
+  comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {},
+                      ByteVector versions = {});
   Result<layout::Box> agree_on_box(const Field& field, const std::string& call);
   Status make_ring(const FieldDefinition& definition, const std::string& call, Field& field);
   Result<const Share*> share_of(Field& field, const streams::ArrayShape* shape) const;
@@ -87,6 +88,10 @@ class InputStream final {
   [[nodiscard]] Ring* any_ring() const;
   Status begin_rings();
   Status await_step();
+  void renew_step();
+  void forget_steps(const std::vector<std::int64_t>& gone);
+  Status note_version(std::int64_t lead, std::uint64_t version, const Field& field);
+  [[nodiscard]] ByteVector versions_told();
   void look_for_steps(Ring& ring);
   bool follow();
   [[nodiscard]] std::vector<Loader*> loaders(bool served_too);
@@ -129,7 +134,8 @@ class InputStream final {
   std::int64_t step_ = 0;
   std::int64_t operation_ = 0;
   std::int64_t lead_ = 0;
-  std::optional<Between> now_;  // nothing if there is no such step
+  std::optional<Between> now_;                      // nothing if there is no such step
+  std::map<std::int64_t, std::uint64_t> versions_;  // of the files' steps that this rank has got, by lead
 };
 
 }  // namespace tailrace::input

@@ -13,6 +13,16 @@ namespace tailrace::input {
 
 namespace {
 
+/// A writer seldom commits while a record is read, and much seldomer so often.
+constexpr int most_reads = 20;
+
+Status taken_back(const std::string& path, std::int64_t lead) {
+  return {Code::state,
+          cat(path, ": its writer has taken the step at lead ", lead,
+              " s back, as one does that goes on from an earlier checkpoint: try the step again, which waits "
+              "until it comes once more")};
+}
+
 template <typename T>
 void replace_missing(std::span<std::byte> bytes, double value) {
   auto* const values = reinterpret_cast<T*>(bytes.data());
@@ -60,26 +70,52 @@ bool Loader::work_on(Index slot, Index level, sources::Scratch& scratch) {
 /// Ends the task whatever happens: other ranks wait for it.
 void Loader::work(const Ring::Claim& claim, sources::Scratch& scratch) {
   const DefaultArithmetic guard;
-  ring_.finish(claim, guarded([&] { return load(claim, scratch); }));
+  std::uint64_t version = 0;
+  const Status loaded = guarded([&] { return load(claim, scratch, version); });
+  ring_.finish(claim, loaded, version);
 }
 
-Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
-  Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
-  TR_TRY(file.status());
+/// The bytes that were read are those of a committed step if its index did not change meanwhile. If it did,
+/// the record is read once more.
+Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch, std::uint64_t& version) {
+  for (int tries = 1;; ++tries) {
+    Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
+    TR_TRY(file.status());
+    const Status loaded = load_from(*file, claim, scratch);
+    const Result<bool> is_current = files_->is_current(**file);
+    TR_TRY(is_current.status());
+    if (!*is_current && tries < most_reads) continue;
+    const std::shared_ptr<const Commits>& commits = (*file)->commits();
+    if (commits == nullptr || !commits->has_index()) return loaded;
+    const std::optional<std::uint64_t> committed = commits->version(ring_.files().valid(claim.lead));
+    if (!committed) return taken_back((*file)->path(), claim.lead);
+    if (!*is_current)
+      return {Code::state,
+              cat((*file)->path(), ": its index has changed each of the ", most_reads, " times that '",
+                  ring_.field().name, "' was read at lead ", claim.lead, " s: try the step again")};
+    version = *committed;
+    return loaded;
+  }
+}
+
+/// `file` becomes the file as it was opened anew.
+Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Claim& claim,
+                         sources::Scratch& scratch) {
   const FieldDefinition& field = ring_.field();
   const double level = field.levels.values[static_cast<std::size_t>(claim.level)];
-  Result<const sources::Record*> record = (*file)->find(ring_.files(), field, claim.lead, level);
+  Result<const sources::Record*> record = file->find(ring_.files(), field, claim.lead, level);
   if (!record.is_ok() && ring_.files().follows) {
     // The file may have grown since it was opened.
     forget_once(claim.lead);
-    file = files_->at(claim.lead);
-    TR_TRY(file.status());
-    record = (*file)->find(ring_.files(), field, claim.lead, level);
+    const Result<std::shared_ptr<const OpenFile>> anew = files_->at(claim.lead);
+    TR_TRY(anew.status());
+    file = *anew;
+    record = file->find(ring_.files(), field, claim.lead, level);
   }
   TR_TRY(record.status());
-  const sources::Source& source = (*file)->source();
+  const sources::Source& source = file->source();
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
-  TR_TRY(check_grid(**file, grid));
+  TR_TRY(check_grid(*file, grid));
   const Result<Index> missing =
       source.read((*record)->place, grid, cut_on(grid, field), field.type, claim.values.data(), scratch);
   // Its program may have written it anew: the next try opens it once more.
@@ -87,7 +123,7 @@ Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
   TR_TRY(missing.status());
   ++counts_.records;
   counts_.bytes += std::ssize(scratch.bytes);
-  return *missing > 0 ? fill_missing(**file, claim, *missing) : Status();
+  return *missing > 0 ? fill_missing(*file, claim, *missing) : Status();
 }
 
 /// A step is known once its file has it: to open the file that has grown once is enough, until the program

@@ -37,7 +37,9 @@ class Loader {
 
  private:
   void work(const Ring::Claim& claim, sources::Scratch& scratch);
-  Status load(const Ring::Claim& claim, sources::Scratch& scratch);
+  Status load(const Ring::Claim& claim, sources::Scratch& scratch, std::uint64_t& version);
+  Status load_from(std::shared_ptr<const OpenFile>& file, const Ring::Claim& claim,
+                   sources::Scratch& scratch);
   void forget_once(std::int64_t lead);
   Status check_grid(const OpenFile& file, const sources::Grid& grid);
   Status fill_missing(const OpenFile& file, const Ring::Claim& claim, Index missing) const;

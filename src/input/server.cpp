@@ -78,9 +78,12 @@ std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& given) {
   std::shared_ptr<Files> files = known.lock();
   if (files == nullptr) {
     const std::shared_ptr<storage::Target> target(std::shared_ptr<void>(), &session_.streams_target());
-    files = std::make_shared<Files>(definition, [target, cache = definition.cache](const std::string& path) {
-      return sources::open(target, path, cache);
-    });
+    files = std::make_shared<Files>(
+        definition,
+        [target, cache = definition.cache](const std::string& path) {
+          return sources::open(target, path, cache);
+        },
+        target.get());
     known = files;
   }
   std::erase_if(files_, [](const auto& each) { return each.second.expired(); });

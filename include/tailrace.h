@@ -284,8 +284,9 @@ TR_API int tr_stream_close(tr_stream** stream);
  * Collective; waits for compute rank 0, which looks for the files. `pattern` as in tr_stream_create; without
  * a lead in it all steps lie in one file. Files may be of any writer and of any format that this build reads.
  * Options: base=TIME (without it the files' reference time; required if the pattern has times), calendar=,
- * member=N, prefetch=N (steps that are read ahead: 2), between=fail|linear (linear: a lead between two steps
- * of the files is interpolated between them), follow=on and timeout=DURATION (a step that is not there yet is
+ * member=N, prefetch=N (steps that are read ahead: 2), between=fail|linear|bridge (linear: a lead between two
+ * steps of the files is interpolated between them, unless one between these is missing, which is
+ * TR_ERR_ARGUMENT; bridge: also then), follow=on and timeout=DURATION (a step that is not there yet is
  * waited for in tr_stream_get, at most so long from tr_stream_begin on; without timeout= for ever; base= is
  * required). follow: a step of a file that has Tailrace's index beside it is there once it is committed. A
  * file without one is another program's: its steps are there once it can be read and its size has not changed

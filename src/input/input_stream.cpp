@@ -425,7 +425,21 @@ Status InputStream::begin_rings() {
     if (!leads->empty()) ring.make_of(*leads);
   }
   set_now(std::move(*leads));
+  tell_gap();
   return {};
+}
+
+/// Says once that a step of a followed run is interpolated over a longer distance than those before: a file
+/// may be missing, or steps come less often from here on.
+void InputStream::tell_gap() {
+  if (follower_ == nullptr || files_.bridges || now_->leads.size() != 2 || !group_->is_io_rank()) return;
+  const std::int64_t last = now_->leads.back();
+  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(any_ring()->steps(), lead_);
+  if (!missing || told_gap_ == last) return;
+  told_gap_ = last;
+  log(LogLevel::warn,
+      cat("stream ", name_, ": lead ", lead_, " s is interpolated between ", now_->leads.front(), " s and ",
+          last, " s; a step at lead ", *missing, " s may be missing"));
 }
 
 void InputStream::set_now(std::vector<std::int64_t> leads) {

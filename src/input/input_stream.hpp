@@ -87,6 +87,7 @@ class InputStream final {
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
   [[nodiscard]] Ring* any_ring() const;
   Status begin_rings();
+  void tell_gap();
   Status await_step();
   void renew_step();
   void forget_steps(const std::vector<std::int64_t>& gone);
@@ -134,6 +135,7 @@ class InputStream final {
   std::int64_t step_ = 0;
   std::int64_t operation_ = 0;
   std::int64_t lead_ = 0;
+  std::optional<std::int64_t> told_gap_;            // the step behind the last gap that was told
   std::optional<Between> now_;                      // nothing if there is no such step
   std::map<std::int64_t, std::uint64_t> versions_;  // of the files' steps that this rank has got, by lead
 };

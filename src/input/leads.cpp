@@ -106,6 +106,7 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
   files.member = request.member;
   files.follows = request.follows;
   files.is_linear = request.is_linear;
+  files.bridges = request.bridges;
   files.prefetch = request.prefetch;
   files.cache = cache;
   if (request.follows) {

@@ -407,6 +407,26 @@ void write_mask(const std::string& path) {
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
+MPI_TEST(input, a_missing_file_is_the_same_error_on_every_rank_unless_it_may_be_bridged) {
+  const std::string directory = fresh_directory("missing");
+  input();
+  if (rank() == 0)
+    for (const std::string at : {"000", "003", "009", "012"})
+      copy_part(input() + "/bd+" + at + ".grib2", directory + "/m+" + at + ".grib2", 100'000);
+  quiet_barrier();
+  on_ranks(3, 0, "io_threads=1", [&](MPI_Comm compute) {
+    Small small(compute, directory + "/m+{lead:03h}.grib2", "between=linear");
+    expect(small.define(own_levels));
+    small.works(hour);
+    small.fails(small.step(6 * hour), TR_ERR_ARGUMENT, {"m+006.grib2", "between=bridge"});
+    small.works(10 * hour);
+    Small bridged(compute, directory + "/m+{lead:03h}.grib2", "between=bridge");
+    expect(bridged.define(own_levels));
+    expect(bridged.step(6 * hour));
+    bridged.works(9 * hour);
+  });
+}
+
 MPI_TEST(input, a_field_without_a_time_fits_each_step) {
   const std::string directory = fresh_directory("mask");
   if (rank() == 0)

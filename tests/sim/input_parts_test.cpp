@@ -73,6 +73,39 @@ TEST(input_ring, the_steps_that_make_an_open_step_stay_though_one_between_them_c
   EXPECT_EQ(*ring.around(3 * an_hour), Leads{3 * an_hour});
 }
 
+TEST(input_ring, a_missing_step_is_not_interpolated_over_unless_that_is_asked_for) {
+  FilesDefinition files;
+  files.pattern = "a_{lead:03h}";
+  files.is_linear = true;
+  const auto at = [&](std::int64_t hours, const Leads& in_hours) {
+    Leads there = in_hours;
+    for (std::int64_t& each : there) each *= an_hour;
+    return files.around(there, hours * an_hour);
+  };
+  const auto is_missing = [&](std::int64_t hours, const Leads& there) {
+    return at(hours, there).status().code() == Code::argument;
+  };
+  const Leads hole{0, 3, 6, 12, 15};
+  const Status told = at(7, hole).status();
+  EXPECT_EQ(told.code(), Code::argument);
+  for (const char* const part : {"a_009", "32400", "each 10800 s", "between=bridge"})
+    EXPECT_NE(told.text().find(part), std::string::npos) << part << " is not in " << told.text();
+  EXPECT_EQ(*at(4, hole), (Leads{3 * an_hour, 6 * an_hour})) << "elsewhere nothing is missing";
+  EXPECT_EQ(*at(12, hole), Leads{12 * an_hour});
+  EXPECT_TRUE(is_missing(1, {0, 6, 9}) && is_missing(7, {0, 3, 6, 12}) && is_missing(4, {0, 3, 18, 24}));
+  EXPECT_FALSE(is_missing(7, {0, 3, 6, 12, 18})) << "steps come less often from 6 hours on";
+  EXPECT_FALSE(is_missing(5, {0, 24})) << "nothing tells how often steps come";
+  EXPECT_FALSE(is_missing(40 * 24, {0, 31 * 24, 59 * 24, 90 * 24})) << "months";
+  files.follows = true;
+  EXPECT_FALSE(is_missing(7, {0, 3, 6, 12})) << "the next step may come as late";
+  EXPECT_TRUE(is_missing(7, hole));
+  files.bridges = true;
+  EXPECT_EQ(*at(7, hole), (Leads{6 * an_hour, 12 * an_hour}));
+  const auto request = parse_open("a", "between=bridge");
+  ASSERT_TRUE(request.is_ok());
+  EXPECT_TRUE(request->is_linear && request->bridges);
+}
+
 TEST(input_ring, another_field_says_which_steps_make_the_open_one) {
   FilesDefinition files;
   files.follows = true;

@@ -119,7 +119,7 @@ struct Program {
     auto stream =
         InputStream::open(*group, "in_{lead:03h}",
                           cat("base=1970-01-01 prefetch=", common.random(0, 3),
-                              is_linear ? " between=linear" : "", written != nullptr ? " follow=on" : ""),
+                              is_linear ? " between=bridge" : "", written != nullptr ? " follow=on" : ""),
                           opener);
     if (!hearing.collective(me, "open", stream.status())) return;
     const streams::PlacedLayout placed{*layout::Layout::block(shape, rank.ranks()), 1, {2, 1}, {}, {}, false};

@@ -329,8 +329,8 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
  * tr_stream_end on a stream that is read: collective; blocks until all ranks have got. Returns the first
  * error of any rank's begin and gets on all of them: TR_ERR_ARGUMENT for a field, level or step that the
  * files do not have, TR_ERR_LAYOUT for another grid, TR_ERR_DATA for missing values, TR_ERR_CORRUPT for a
- * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_ORDER if the ranks have begun different leads. The program
- * may go on with another step, or with the same one again.
+ * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_MEMORY if the budget has no room to decode, TR_ERR_ORDER if
+ * the ranks have begun different leads. The program may go on with another step, or with the same one again.
  *
  * tr_stream_close on a stream that is read: collective. Waits for records that are being read. Sets *stream
  * to NULL, also if it returns an error that was kept. */

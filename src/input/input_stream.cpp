@@ -23,6 +23,9 @@ namespace {
 /// that more ranks decode side by side is worth it only where a get waits.
 constexpr int most_readers = 8;
 
+/// A rank that has no room to decode a record waits so long for others that have; in nanoseconds.
+constexpr std::int64_t room_comes_within = 1'000'000'000;
+
 /// The session's storage outlives its streams.
 std::shared_ptr<storage::Target> borrowed(storage::Target& target) {
   return {std::shared_ptr<void>(), &target};
@@ -322,7 +325,11 @@ void InputStream::work() {
   do {
     asked = asked_;
     const Status worked = guarded([&] {
-      while (!is_closed_ && (work_on_soonest(loaders(false), thread_scratch_) || follow())) continue;
+      while (!is_closed_) {
+        if (work_on_soonest(loaders(false), thread_scratch_)) continue;
+        thread_scratch_.release();
+        if (!follow()) break;
+      }
       return Status();
     });
     is_busy_ = false;
@@ -432,9 +439,11 @@ Status InputStream::begin_rings() {
 /// Says once that a step of a followed run is interpolated over a longer distance than those before: a file
 /// may be missing, or steps come less often from here on.
 void InputStream::tell_gap() {
-  if (follower_ == nullptr || files_.bridges || now_->leads.size() != 2 || !group_->is_io_rank()) return;
+  Ring* const ring = any_ring();
+  if (follower_ == nullptr || files_.bridges || now_->leads.size() != 2) return;
+  if (ring == nullptr || !group_->is_io_rank()) return;
   const std::int64_t last = now_->leads.back();
-  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(any_ring()->steps(), lead_);
+  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(ring->steps(), lead_);
   if (!missing || told_gap_ == last) return;
   told_gap_ = last;
   log(LogLevel::warn,
@@ -523,6 +532,7 @@ void InputStream::get(const std::string& name, void* data, const streams::ArrayS
     if (data == nullptr) return {Code::argument, "the array is a null pointer"};
     return get_all(*field, static_cast<std::byte*>(data), **share);
   });
+  scratch_.release();
   latch(status.in(call));
   counters().blocked += now() - entered;
 }
@@ -619,8 +629,10 @@ std::vector<Index> InputStream::slots_of(Field& field) {
 }
 
 /// Waits for a record. The caller reads it if nobody else does, and otherwise others of the step meanwhile.
+/// Code::memory if nobody has room to decode it.
 Status InputStream::wait_for(Field& field, Index slot, Index level) {
   Ring& ring = field.loader->ring();
+  std::int64_t refused_at = now();
   const auto is_done = [&] {
     const Ring::State state = ring.state(slot, level);
     return state == Ring::State::ready || state == Ring::State::failed;
@@ -628,20 +640,25 @@ Status InputStream::wait_for(Field& field, Index slot, Index level) {
   group_->wait(
       [&] {
         if (is_done()) return true;
+        scratch_.forget_refusal();
         if (field.loader->work_on(slot, level, scratch_)) return true;
         const std::uint32_t ticket = ring.bell().ticket();
         if (is_done()) {
           ring.bell().cancel();
           return true;
         }
-        if (field.loader->work_once(std::ssize(now_->leads) - 1, scratch_))
+        const bool has_room = scratch_.refused().is_ok();
+        if (has_room && field.loader->work_once(std::ssize(now_->leads) - 1, scratch_))
           ring.bell().cancel();
         else
           group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(1));
-        return is_done();
+        // Those who have room give it back soon.
+        if (has_room || ring.decoding() > 0) refused_at = now();
+        return is_done() || now() - refused_at > room_comes_within;
       },
       cat("'", field.request.name, "' of ", name_, " ", step_text(),
           ", which is read: storage is slower than the model, or prefetch= is too small"));
+  if (!is_done()) return scratch_.refused();
   return ring.state(slot, level) == Ring::State::failed ? ring.error(slot, level) : Status();
 }
 

@@ -71,7 +71,11 @@ class InputStream final {
   };
 
   InputStream(std::shared_ptr<files::Group> group, std::string name, Opener open)
-      : group_(std::move(group)), name_(std::move(name)), open_(std::move(open)) {}
+      : group_(std::move(group)),
+        name_(std::move(name)),
+        open_(std::move(open)),
+        scratch_(group_->budget()),
+        thread_scratch_(group_->budget()) {}
   [[nodiscard]] std::string step_text() const;
   comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {},
                       ByteVector versions = {});
@@ -127,8 +131,8 @@ class InputStream final {
   std::unique_ptr<Follower> follower_;  // with follow=on; its mutex guards it
   std::int64_t timeout_ = -1;           // nanoseconds; -1: none
   std::int64_t began_ = 0;              // when the step was begun
-  sources::Scratch scratch_;            // of the program's thread
-  sources::Scratch thread_scratch_;
+  DrawnScratch scratch_;                // of the program's thread
+  DrawnScratch thread_scratch_;
   ByteVector between_;
   Status latched_;
   bool in_step_ = false;

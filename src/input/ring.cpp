@@ -321,6 +321,10 @@ std::optional<Ring::Claim> Ring::claim(Index number, Index level) {
   return claimed(number, level);
 }
 
+void Ring::put_back(const Claim& claim) {
+  task(claim.slot, claim.level).state.store(State::wanted, std::memory_order_release);
+}
+
 void Ring::finish(const Claim& claim, const Status& status, std::uint64_t version_read) {
   Task& done = task(claim.slot, claim.level);
   done.version = version_read;

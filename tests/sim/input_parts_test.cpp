@@ -172,7 +172,8 @@ TEST(input_ring, the_first_step_that_has_a_task_is_told) {
 /// A file with nothing but an inventory. Its first read fails if `fails` says so.
 class Listed final : public sources::Source {
  public:
-  explicit Listed(sources::Inventory inventory, bool fails = false) : fails_(fails) {
+  explicit Listed(sources::Inventory inventory, bool fails = false, Bytes bound = 0)
+      : fails_(fails), bound_(bound) {
     inventory_ = std::move(inventory);
   }
   Result<Index> read(const sources::Place&, const sources::Grid& grid, const layout::Box& cut, ElementType,
@@ -183,10 +184,11 @@ class Listed final : public sources::Source {
     if (fails_) return io_error("read", "it", EIO);
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return bound_; }
 
  private:
   bool fails_;
+  Bytes bound_;
 };
 
 sources::Record record_at(std::int64_t valid, std::int64_t reference = 0) {
@@ -362,7 +364,8 @@ Ring::State loaded(const FieldDefinition& field, const Opener& opener, int tries
   Silent transport;
   LoadCounts counts;
   Loader loader(memory.data()->bytes, transport, std::make_shared<Files>(files, opener), counts);
-  sources::Scratch scratch;
+  node::Budget budget;
+  DrawnScratch scratch(budget);
   for (int step = 0; step < tries; ++step) {
     loader.ring().begin(step, 0);
     for (std::size_t level = 0; level < field.levels.values.size(); ++level)
@@ -418,6 +421,36 @@ TEST(input_loader, a_file_that_lacks_a_field_is_opened_anew_once_for_all_its_lev
   opened = 0;
   EXPECT_EQ(loaded(field, opener, 2, true), Ring::State::failed);
   EXPECT_EQ(opened, 3) << "the program tries the step again";
+}
+
+TEST(input_loader, a_record_without_room_to_decode_it_is_left_to_others) {
+  sources::Inventory inventory;
+  inventory.grids.push_back({{2, 3}, {}});
+  inventory.records = {record_at(0)};
+  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+    return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory, false, 600));
+  };
+  FilesDefinition files;
+  files.pattern = "a";
+  files.leads = {0};
+  OwnRing own(files);
+  LoadCounts counts;
+  Loader loader(own.bytes(), own.transport, std::make_shared<Files>(files, opener), counts);
+  loader.ring().begin(0, 0);
+  node::Budget::Account account;
+  node::Budget budget(account, 1000);
+  DrawnScratch first(budget), second(budget);
+  ASSERT_TRUE(first.reserve(600, "a").is_ok());
+  EXPECT_FALSE(loader.work_once(0, second));
+  expect_text(second.refused(), Code::memory, {"a: decoding a record takes up to 600", "TAILRACE_MEMORY"});
+  EXPECT_EQ(loader.ring().state(0, 0), Ring::State::wanted) << "another worker may have room";
+  first.release();
+  EXPECT_TRUE(loader.work_once(0, second));
+  EXPECT_EQ(loader.ring().state(0, 0), Ring::State::ready);
+  EXPECT_EQ(budget.left(), 400) << "it keeps its room for the next record";
+  second.release();
+  EXPECT_EQ(budget.left(), 1000);
+  EXPECT_EQ(loader.ring().decoding(), 0);
 }
 
 TEST(input_request, takes_the_keys_that_output_takes) {

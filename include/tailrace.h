@@ -284,13 +284,16 @@ TR_API int tr_stream_close(tr_stream** stream);
  * Collective; waits for compute rank 0, which looks for the files. `pattern` as in tr_stream_create; without
  * a lead in it all steps lie in one file. Files may be of any writer and of any format that this build reads.
  * Options: base=TIME (without it the files' reference time; required if the pattern has times), calendar=,
- * member=N, prefetch=N (steps that are read ahead: 2), between=fail|linear (linear: a lead between two steps
- * of the files is interpolated between them), follow=on and timeout=DURATION (a step that is not there yet is
+ * member=N, prefetch=N (steps that are read ahead: 2), between=fail|linear|bridge (linear: a lead between two
+ * steps of the files is interpolated between them, unless one between these is missing, which is
+ * TR_ERR_ARGUMENT; bridge: also then), follow=on and timeout=DURATION (a step that is not there yet is
  * waited for in tr_stream_get, at most so long from tr_stream_begin on; without timeout= for ever; base= is
  * required). follow: a step of a file that has Tailrace's index beside it is there once it is committed. A
  * file without one is another program's: its steps are there once it can be read and its size has not changed
  * for 2 seconds, or at once if FILE.ready lies beside it, which a directory needs. Steps come in the order of
- * their leads. A file in another calendar is TR_ERR_SETTINGS.
+ * their leads. A step that its writer takes back is waited for again; if it does so while ranks get from it,
+ * tr_stream_end is TR_ERR_STATE, and the same step may be tried again. TAILRACE_TIMEOUT does not count the
+ * wait for a step. A file in another calendar is TR_ERR_SETTINGS.
  * TR_ERR_SETTINGS for other options. TR_ERR_IO if no file has such a name. */
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 
@@ -326,8 +329,8 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
  * tr_stream_end on a stream that is read: collective; blocks until all ranks have got. Returns the first
  * error of any rank's begin and gets on all of them: TR_ERR_ARGUMENT for a field, level or step that the
  * files do not have, TR_ERR_LAYOUT for another grid, TR_ERR_DATA for missing values, TR_ERR_CORRUPT for a
- * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_ORDER if the ranks have begun different leads. The program
- * may go on with another step, or with the same one again.
+ * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_MEMORY if the budget has no room to decode, TR_ERR_ORDER if
+ * the ranks have begun different leads. The program may go on with another step, or with the same one again.
  *
  * tr_stream_close on a stream that is read: collective. Waits for records that are being read. Sets *stream
  * to NULL, also if it returns an error that was kept. */

@@ -21,6 +21,27 @@ std::optional<T> get_optional(Unpacker& in) {
   return is_there ? std::optional(value) : std::nullopt;
 }
 
+/// Returns " (fc_009.grib2)", or "" if the files' names do not tell steps apart.
+std::string name_text(const FilesDefinition& files, std::int64_t lead, std::int64_t before) {
+  const Result<streams::Pattern> pattern = streams::Pattern::parse(files.pattern);
+  if (!pattern.is_ok()) return "";
+  const Result<std::string> name = pattern->expand(lead, files.context());
+  const Result<std::string> other = pattern->expand(before, files.context());
+  return name.is_ok() && other.is_ok() && *name != *other ? cat(" (", *name, ")") : "";
+}
+
+Status check_gap(const FilesDefinition& files, std::span<const std::int64_t> there, std::int64_t lead) {
+  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(there, lead);
+  if (!missing) return {};
+  const auto behind = std::ranges::upper_bound(there, lead);
+  const std::int64_t before = *std::prev(behind);
+  return {Code::argument,
+          cat("the step at lead ", *missing, " s", name_text(files, *missing, before),
+              " is missing: expected one each ", *missing - before, " s, got none between leads ", before,
+              " s and ", *behind, " s, from which lead ", lead,
+              " s would be interpolated; get it, or give between=bridge to interpolate over it")};
+}
+
 }  // namespace
 
 std::string leads_text(std::span<const std::int64_t> leads) {
@@ -35,12 +56,30 @@ Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::i
   if (next != there.end() && *next == lead) return std::vector{lead};
   if (follows && next == there.end()) return std::vector<std::int64_t>();
   const bool is_between = next != there.begin() && next != there.end();
-  if (is_linear && is_between) return std::vector{*std::prev(next), *next};
+  if (is_linear && is_between) {
+    // While no step behind the last one has come, steps may come less often from there on.
+    const bool is_open = follows && std::next(next) == there.end();
+    if (!bridges && !is_open) TR_TRY(check_gap(*this, there, lead));
+    return std::vector{*std::prev(next), *next};
+  }
   std::string near = cat("the files have ", leads_text(there));
   if (is_between)
     near += cat("; the nearest are at ", *std::prev(next), " s and ", *next,
                 " s, and between=linear interpolates");
   return Status(Code::argument, cat("there is no step at lead ", lead, " s: ", near));
+}
+
+std::optional<std::int64_t> FilesDefinition::missing_step(std::span<const std::int64_t> there,
+                                                          std::int64_t lead) {
+  const auto behind = std::ranges::upper_bound(there, lead);
+  if (behind == there.begin() || behind == there.end()) return std::nullopt;
+  const auto before = std::prev(behind);
+  std::int64_t usual = 0;
+  if (before != there.begin()) usual = *before - *std::prev(before);
+  if (std::next(behind) != there.end()) usual = std::max(usual, *std::next(behind) - *behind);
+  // Months differ by a tenth; a step that is missing doubles the distance.
+  const bool is_far = usual > 0 && 4 * (*behind - *before) >= 7 * usual;
+  return is_far ? std::optional(*before + usual) : std::nullopt;
 }
 
 std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there,
@@ -75,7 +114,7 @@ FilesDefinition FilesDefinition::from_root() const {
 void FilesDefinition::pack(Packer& out) const {
   out.put_text(pattern).put(base).put(calendar);
   put_optional(out, member);
-  out.put(follows).put(is_linear).put(prefetch).put_text(cache);
+  out.put(follows).put(is_linear).put(bridges).put(prefetch).put_text(cache);
   out.put_list(std::span<const std::int64_t>(leads)).put_text(directory);
 }
 
@@ -87,6 +126,7 @@ FilesDefinition FilesDefinition::unpack(Unpacker& in) {
   files.member = get_optional<int>(in);
   files.follows = in.get<bool>();
   files.is_linear = in.get<bool>();
+  files.bridges = in.get<bool>();
   files.prefetch = in.get<Index>();
   files.cache = in.get_text();
   files.leads = in.get_list<std::int64_t>();

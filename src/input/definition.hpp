@@ -22,6 +22,7 @@ struct FilesDefinition {
   std::optional<int> member;
   bool follows = false;
   bool is_linear = false;
+  bool bridges = false;  // with is_linear: also over steps that are missing
   Index prefetch = 0;
   std::string cache;                // directory of inventories; "" = none
   std::vector<std::int64_t> leads;  // of the steps that the files had at the beginning, ascending
@@ -36,9 +37,13 @@ struct FilesDefinition {
   }
   /// Returns the steps of the files from which a step at `lead` is made, if the files have those that are
   /// `there`: one, or the two around it. Returns none if it may still come, and Code::argument, naming what
-  /// there is, if it does not.
+  /// there is, if it does not, or if a step between the two around it is missing.
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::span<const std::int64_t> there,
                                                          std::int64_t lead) const;
+  /// Returns the first step that is missing between the two around `lead`, if they are much further apart
+  /// than the steps before and behind them. Steps may come less often from some lead on.
+  [[nodiscard]] static std::optional<std::int64_t> missing_step(std::span<const std::int64_t> there,
+                                                                std::int64_t lead);
   /// Returns `now`, from which the step at `lead` is made, and behind them the steps to read ahead, at most
   /// slots() in all. `now` is empty if they may still come. `backward`: the steps come in falling order.
   [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there,

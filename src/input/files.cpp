@@ -15,6 +15,9 @@ namespace {
 /// Steps that are read ahead lie in several files. More than these stay open for nothing.
 constexpr std::size_t most_open = 8;
 
+/// A writer that commits while a file is opened does so once in a while.
+constexpr int most_tries = 10;
+
 /// Texts of errors name so many of the things that there are.
 constexpr std::size_t most_named = 12;
 
@@ -63,8 +66,9 @@ Status check_calendar(const std::string& path, const sources::Inventory& invento
               name_of(files.calendar), ": give calendar=", name_of(inventory.calendar))};
 }
 
-OpenFile::OpenFile(std::string path, std::shared_ptr<const sources::Source> source)
-    : path_(std::move(path)), source_(std::move(source)) {
+OpenFile::OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
+                   std::shared_ptr<const Commits> commits)
+    : path_(std::move(path)), source_(std::move(source)), commits_(std::move(commits)) {
   for (const sources::Record& record : source_->inventory().records)
     fields_[record.field][record.valid].push_back(&record);
 }
@@ -139,38 +143,90 @@ Status OpenFile::no_level(const FieldDefinition& field, const std::vector<const 
                               field.levels.type, "; it has ", list_text(there))};
 }
 
-Files::Files(const FilesDefinition& definition, Opener open)
+Files::Files(const FilesDefinition& definition, Opener open, storage::Target* target)
     : definition_(definition),
       open_(std::move(open)),
+      target_(definition.follows ? target : nullptr),
       pattern_(streams::Pattern::parse(definition.pattern)) {}
 
-Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
+Result<std::string> Files::path_of(std::int64_t lead) const {
   TR_TRY(pattern_.status());
-  const Result<std::string> path = pattern_->expand(lead, definition_.context());
+  return pattern_->expand(lead, definition_.context());
+}
+
+std::shared_ptr<Files::Entry> Files::entry_of(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(entries_, [&](const auto& each) { return each.first == path; });
+  if (found != entries_.end())
+    entries_.splice(entries_.begin(), entries_, found);
+  else
+    entries_.emplace_front(path, std::make_shared<Entry>());
+  std::shared_ptr<Entry> entry = entries_.front().second;
+  if (entries_.size() > most_open) entries_.pop_back();
+  return entry;
+}
+
+/// Reads the index beside the file if it has changed. The caller has the entry's lock.
+Status Files::look_at_index(Entry& entry, const std::string& path) const {
+  if (target_ == nullptr) return {};
+  if (entry.commits != nullptr) {
+    const Result<bool> is_current = entry.commits->is_current(*target_);
+    TR_TRY(is_current.status());
+    if (*is_current) return {};
+  }
+  Result<Commits> commits = Commits::read(*target_, path);
+  TR_TRY(commits.status());
+  entry.commits = std::make_shared<const Commits>(std::move(*commits));
+  return {};
+}
+
+Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
+  const Result<std::string> path = path_of(lead);
   TR_TRY(path.status());
-  std::shared_ptr<Entry> entry;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find_if(entries_, [&](const auto& each) { return each.first == *path; });
-    if (found != entries_.end())
-      entries_.splice(entries_.begin(), entries_, found);
-    else
-      entries_.emplace_front(*path, std::make_shared<Entry>());
-    entry = entries_.front().second;
-    if (entries_.size() > most_open) entries_.pop_back();
-  }
+  const std::shared_ptr<Entry> entry = entry_of(*path);
   const std::lock_guard lock(entry->opening);
-  if (entry->file == nullptr) {
+  for (int tries = 1;; ++tries) {
+    TR_TRY(look_at_index(*entry, *path));
+    if (entry->file != nullptr && entry->file->commits() == entry->commits) return entry->file;
     const Result<std::shared_ptr<const sources::Source>> source = open_(*path);
+    // The source has read the index, too: both must have seen the same one.
+    const Result<bool> is_same = entry->commits == nullptr ? true : entry->commits->is_current(*target_);
+    TR_TRY(is_same.status());
+    if (!*is_same && tries < most_tries) continue;
     TR_TRY(source.status());
-    entry->file = std::make_shared<const OpenFile>(*path, *source);
+    entry->file = std::make_shared<const OpenFile>(*path, *source, entry->commits);
+    return entry->file;
   }
-  return entry->file;
+}
+
+Result<std::shared_ptr<const Commits>> Files::commits(std::int64_t lead) {
+  const Result<std::string> path = path_of(lead);
+  TR_TRY(path.status());
+  const std::shared_ptr<Entry> entry = entry_of(*path);
+  const std::lock_guard lock(entry->opening);
+  TR_TRY(look_at_index(*entry, *path));
+  return entry->commits;
+}
+
+Result<bool> Files::is_current(const OpenFile& file) const {
+  if (target_ == nullptr || file.commits() == nullptr) return true;
+  return file.commits()->is_current(*target_);
+}
+
+std::vector<std::int64_t> Files::taken_back(std::int64_t lead, const Commits& commits,
+                                            std::span<const std::int64_t> known) const {
+  std::vector<std::int64_t> gone;
+  const Result<std::string> path = path_of(lead);
+  if (!path.is_ok() || !commits.has_index()) return gone;
+  for (const std::int64_t each : known) {
+    const Result<std::string> its = path_of(each);
+    if (its.is_ok() && *its == *path && !commits.version(definition_.valid(each))) gone.push_back(each);
+  }
+  return gone;
 }
 
 void Files::forget(std::int64_t lead) {
-  if (!pattern_.is_ok()) return;
-  const Result<std::string> path = pattern_->expand(lead, definition_.context());
+  const Result<std::string> path = path_of(lead);
   if (!path.is_ok()) return;
   const std::lock_guard lock(mutex_);
   std::erase_if(entries_, [&](const auto& each) { return each.first == *path; });

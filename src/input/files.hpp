@@ -5,9 +5,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "input/commits.hpp"
 #include "input/definition.hpp"
 #include "input/leads.hpp"
 
@@ -20,10 +22,13 @@ Status check_calendar(const std::string& path, const sources::Inventory& invento
 /// A file of an input stream, with its records by field and time. Immutable. Any thread may use it.
 class OpenFile {
  public:
-  OpenFile(std::string path, std::shared_ptr<const sources::Source> source);
+  /// `commits` are those by which the source has found its records; nullptr: nobody has asked.
+  OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
+           std::shared_ptr<const Commits> commits = nullptr);
 
   [[nodiscard]] const sources::Source& source() const { return *source_; }
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::shared_ptr<const Commits>& commits() const { return commits_; }
   /// Returns the record of one level of a field, at a lead; a record without a time fits each. If the file
   /// has several, the last one counts. Code::argument names what the file has, if it has no such record, or
   /// those of several members or runs and the stream does not say which; Code::settings: check_calendar().
@@ -43,17 +48,29 @@ class OpenFile {
 
   std::string path_;
   std::shared_ptr<const sources::Source> source_;
+  std::shared_ptr<const Commits> commits_;
   std::map<std::string, Times> fields_;
 };
 
 /// The files of an input stream that a process has open: those that it has used last. Any thread may call it.
 class Files {
  public:
-  Files(const FilesDefinition& definition, Opener open);
+  /// `target` has the indexes beside the files, which are looked at if the stream follows. nullptr: nobody
+  /// takes steps back.
+  Files(const FilesDefinition& definition, Opener open, storage::Target* target = nullptr);
 
   [[nodiscard]] const FilesDefinition& definition() const { return definition_; }
-  /// Returns the file with the step at `lead`. A file that cannot be opened is tried again by the next call.
+  /// Returns the file with the step at `lead`, as its index tells it by now. A file that cannot be opened is
+  /// tried again by the next call.
   Result<std::shared_ptr<const OpenFile>> at(std::int64_t lead);
+  /// Returns the steps that the index beside that file tells by now; nullptr if the stream does not follow.
+  Result<std::shared_ptr<const Commits>> commits(std::int64_t lead);
+  /// Returns true if nothing was committed to the file, or taken back from it, since at() has returned it.
+  [[nodiscard]] Result<bool> is_current(const OpenFile& file) const;
+  /// Returns those of the steps `known` that lie in the file with the step at `lead`, and that `commits`, of
+  /// this file, do not tell: its writer has taken them back.
+  [[nodiscard]] std::vector<std::int64_t> taken_back(std::int64_t lead, const Commits& commits,
+                                                     std::span<const std::int64_t> known) const;
   /// Forgets a file that may have grown.
   void forget(std::int64_t lead);
 
@@ -62,10 +79,15 @@ class Files {
   struct Entry {
     std::mutex opening;
     std::shared_ptr<const OpenFile> file;
+    std::shared_ptr<const Commits> commits;
   };
+  Result<std::string> path_of(std::int64_t lead) const;
+  std::shared_ptr<Entry> entry_of(const std::string& path);
+  Status look_at_index(Entry& entry, const std::string& path) const;
 
   const FilesDefinition definition_;
   const Opener open_;
+  storage::Target* const target_;
   Result<streams::Pattern> pattern_;
   std::mutex mutex_;
   std::list<std::pair<std::string, std::shared_ptr<Entry>>> entries_;  // the last used first

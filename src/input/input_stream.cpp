@@ -23,9 +23,46 @@ namespace {
 /// that more ranks decode side by side is worth it only where a get waits.
 constexpr int most_readers = 8;
 
+/// A rank that has no room to decode a record waits so long for others that have; in nanoseconds.
+constexpr std::int64_t room_comes_within = 1'000'000'000;
+
 /// The session's storage outlives its streams.
 std::shared_ptr<storage::Target> borrowed(storage::Target& target) {
   return {std::shared_ptr<void>(), &target};
+}
+
+Status changed(std::int64_t lead) {
+  return {Code::state, cat("the writer of the files has taken the step at lead ", lead,
+                           " s back and written it once more while it was read: try the step again")};
+}
+
+/// As long as it lives TAILRACE_TIMEOUT does not end the job: a step that is to come is no hang.
+class Excused {
+ public:
+  explicit Excused(comm::Switchboard& board) : seconds_(board.watch().give_up_seconds), before_(seconds_) {
+    seconds_.reset();
+  }
+  ~Excused() { seconds_ = before_; }
+  Excused(const Excused&) = delete;
+  Excused& operator=(const Excused&) = delete;
+
+ private:
+  std::optional<std::int64_t>& seconds_;
+  const std::optional<std::int64_t> before_;
+};
+
+/// Returns Code::state if two nodes have got different versions of a step.
+Status check_versions(const std::vector<ByteVector>& told) {
+  std::map<std::int64_t, std::uint64_t> all;
+  for (const ByteVector& each : told) {
+    for (Unpacker in(each); !in.rest().empty();) {
+      const auto lead = in.get<std::int64_t>();
+      const auto version = in.get<std::uint64_t>();
+      if (!in.ok()) break;
+      if (all.emplace(lead, version).first->second != version) return changed(lead);
+    }
+  }
+  return {};
 }
 
 Opener opener_of(files::Group& group, const std::string& cache) {
@@ -82,7 +119,8 @@ Result<std::unique_ptr<InputStream>> InputStream::open(const std::shared_ptr<fil
   TR_TRY(verdict.status);
   Unpacker in(verdict.contributions.front());
   stream->files_ = FilesDefinition::unpack(in);
-  stream->opened_ = std::make_shared<Files>(stream->files_, stream->open_);
+  stream->opened_ =
+      std::make_shared<Files>(stream->files_, stream->open_, &group->service().session().streams_target());
   const Result<OpenRequest> request = parse_open(pattern, options);
   TR_TRY(request.status());
   if (request->timeout_seconds) stream->timeout_ = *request->timeout_seconds * 1'000'000'000;
@@ -100,9 +138,14 @@ InputStream::~InputStream() {
 }
 
 /// An epoch tells the streams of one name apart.
-comm::Verdict InputStream::agree(const std::string& call, const Status& mine, ByteVector told) {
+comm::Verdict InputStream::agree(const std::string& call, const Status& mine, ByteVector told,
+                                 ByteVector versions) {
   const Cause cause{mine.cause().step, mine.cause().operation, group_->rank()};
-  return group_->agree({mine.at(cause), cat(call, " of stream ", epoch_), std::move(told)});
+  comm::Vote vote{mine.at(cause), cat(call, " of stream ", epoch_), std::move(told)};
+  vote.for_first = std::move(versions);
+  if (follower_ != nullptr)
+    vote.check = [](const comm::Verdict& verdict) { return check_versions(verdict.for_first); };
+  return group_->agree(std::move(vote));
 }
 
 void InputStream::latch(const Status& status) {
@@ -302,7 +345,11 @@ void InputStream::work() {
   do {
     asked = asked_;
     const Status worked = guarded([&] {
-      while (!is_closed_ && (work_on_soonest(loaders(false), thread_scratch_) || follow())) continue;
+      while (!is_closed_) {
+        if (work_on_soonest(loaders(false), thread_scratch_)) continue;
+        thread_scratch_.release();
+        if (!follow()) break;
+      }
       return Status();
     });
     is_busy_ = false;
@@ -336,7 +383,31 @@ void InputStream::look_for_steps(Ring& ring) {
     return follower_->look(group_->service().session().streams_target(), open_, now());
   });
   if (!there.is_ok()) return;  // the next look may succeed
+  const std::vector<std::int64_t> gone = follower_->taken_back(ring.steps());
   for (Loader* const loader : loaders(true)) loader->ring().add_steps(*there);
+  forget_steps(gone);
+}
+
+void InputStream::forget_steps(const std::vector<std::int64_t>& gone) {
+  if (gone.empty()) return;
+  for (Loader* const loader : loaders(true)) loader->ring().forget_steps(gone);
+}
+
+/// The files' steps of the step to begin may have been taken back since they were read ahead. The first rank
+/// of a node to begin looks once more. A file that cannot be looked at now fails when it is read.
+void InputStream::renew_step() {
+  Ring* const first = any_ring();
+  if (follower_ == nullptr || first == nullptr || first->step() >= step_) return;
+  const Result<std::vector<std::int64_t>> leads = first->around(lead_);
+  if (!leads.is_ok()) return;
+  for (const std::int64_t lead : *leads) {
+    const Result<std::shared_ptr<const Commits>> commits = opened_->commits(lead);
+    if (!commits.is_ok() || *commits == nullptr) continue;
+    const std::optional<std::uint64_t> version = (*commits)->version(files_.valid(lead));
+    if (!version) forget_steps(opened_->taken_back(lead, **commits, first->steps()));
+    if (version)
+      for (Loader* const loader : loaders(true)) loader->ring().renew(step_, lead, *version);
+  }
 }
 
 std::string InputStream::step_text() const { return cat("at lead ", lead_, " s"); }
@@ -352,6 +423,7 @@ void InputStream::begin(std::int64_t lead) {
   in_step_ = true;
   lead_ = lead;
   now_.reset();
+  versions_.clear();
   operation_ = 0;
   began_ = entered;
   const Status begun = guarded([&] { return begin_rings(); });
@@ -365,6 +437,7 @@ void InputStream::begin(std::int64_t lead) {
 
 /// The first ring says from which steps of the files the step is made.
 Status InputStream::begin_rings() {
+  renew_step();
   Result<std::vector<std::int64_t>> leads = around(lead_);
   TR_TRY(leads.status());
   const Ring* const first = any_ring();
@@ -379,7 +452,23 @@ Status InputStream::begin_rings() {
     if (!leads->empty()) ring.make_of(*leads);
   }
   set_now(std::move(*leads));
+  tell_gap();
   return {};
+}
+
+/// Says once that a step of a followed run is interpolated over a longer distance than those before: a file
+/// may be missing, or steps come less often from here on.
+void InputStream::tell_gap() {
+  Ring* const ring = any_ring();
+  if (follower_ == nullptr || files_.bridges || now_->leads.size() != 2) return;
+  if (ring == nullptr || !group_->is_io_rank()) return;
+  const std::int64_t last = now_->leads.back();
+  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(ring->steps(), lead_);
+  if (!missing || told_gap_ == last) return;
+  told_gap_ = last;
+  log(LogLevel::warn,
+      cat("stream ", name_, ": lead ", lead_, " s is interpolated between ", now_->leads.front(), " s and ",
+          last, " s; a step at lead ", *missing, " s may be missing"));
 }
 
 void InputStream::set_now(std::vector<std::int64_t> leads) {
@@ -406,6 +495,7 @@ Result<std::vector<std::int64_t>> InputStream::around(std::int64_t lead) const {
 Status InputStream::await_step() {
   Ring& ring = *any_ring();
   Status status;
+  std::optional<Excused> excused(std::in_place, group_->line().board());
   group_->wait(
       [&] {
         const std::uint32_t ticket = ring.bell().ticket();
@@ -426,6 +516,7 @@ Status InputStream::await_step() {
         return true;
       },
       cat("the step of ", name_, " ", step_text(), " to come (follow=on)"));
+  excused.reset();
   if (status.code() != Code::timeout) return status;
   const std::lock_guard lock(look_mutex_);
   return follower_->last_failure().is_ok()
@@ -461,6 +552,7 @@ void InputStream::get(const std::string& name, void* data, const streams::ArrayS
     if (data == nullptr) return {Code::argument, "the array is a null pointer"};
     return get_all(*field, static_cast<std::byte*>(data), **share);
   });
+  scratch_.release();
   latch(status.in(call));
   counters().blocked += now() - entered;
 }
@@ -490,6 +582,20 @@ Result<const Share*> InputStream::share_of(Field& field, const streams::ArraySha
   return &*field.last_share;
 }
 
+/// A step may be taken back and written once more between two of its records.
+Status InputStream::note_version(std::int64_t lead, std::uint64_t version, const Field& field) {
+  if (versions_.emplace(lead, version).first->second == version) return {};
+  return changed(lead).in(cat("'", field.request.in_file, "'"));
+}
+
+/// One rank of each node tells for all of them: they have their records in common.
+ByteVector InputStream::versions_told() {
+  Packer told;
+  if (follower_ != nullptr && group_->node().rank() == 0)
+    for (const auto& [lead, version] : versions_) told.put(lead).put(version);
+  return told.take();
+}
+
 Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
   Ring& ring = field.loader->ring();
   bool is_late = now_->leads.empty();
@@ -511,6 +617,8 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
       counters().get_wait += now() - entered;
       TR_TRY(status);
     }
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      TR_TRY(note_version(now_->leads[i], ring.version(slots[i], level), field));
     copy_level(field, level, slots, data + level * share.level_stride, share);
   }
   ++(is_late ? counters().gets_late : counters().gets_in_memory);
@@ -541,8 +649,10 @@ std::vector<Index> InputStream::slots_of(Field& field) {
 }
 
 /// Waits for a record. The caller reads it if nobody else does, and otherwise others of the step meanwhile.
+/// Code::memory if nobody has room to decode it.
 Status InputStream::wait_for(Field& field, Index slot, Index level) {
   Ring& ring = field.loader->ring();
+  std::int64_t refused_at = now();
   const auto is_done = [&] {
     const Ring::State state = ring.state(slot, level);
     return state == Ring::State::ready || state == Ring::State::failed;
@@ -550,20 +660,25 @@ Status InputStream::wait_for(Field& field, Index slot, Index level) {
   group_->wait(
       [&] {
         if (is_done()) return true;
+        scratch_.forget_refusal();
         if (field.loader->work_on(slot, level, scratch_)) return true;
         const std::uint32_t ticket = ring.bell().ticket();
         if (is_done()) {
           ring.bell().cancel();
           return true;
         }
-        if (field.loader->work_once(std::ssize(now_->leads) - 1, scratch_))
+        const bool has_room = scratch_.refused().is_ok();
+        if (has_room && field.loader->work_once(std::ssize(now_->leads) - 1, scratch_))
           ring.bell().cancel();
         else
           group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(1));
-        return is_done();
+        // Those who have room give it back soon.
+        if (has_room || ring.decoding() > 0) refused_at = now();
+        return is_done() || now() - refused_at > room_comes_within;
       },
       cat("'", field.request.name, "' of ", name_, " ", step_text(),
           ", which is read: storage is slower than the model, or prefetch= is too small"));
+  if (!is_done()) return scratch_.refused();
   return ring.state(slot, level) == Ring::State::failed ? ring.error(slot, level) : Status();
 }
 
@@ -595,7 +710,11 @@ Status InputStream::end() {
   const std::string call = cat("tr_stream_end(\"", name_, "\")");
   if (!in_step_) latch(Status(Code::state, cat(call, " without tr_stream_begin")));
   const std::string place = in_step_ ? cat(call, " ", step_text()) : call;
-  const Status status = agree(place, std::exchange(latched_, Status())).status;
+  // Other ranks may wait for a step of which this one gets nothing.
+  std::optional<Excused> excused;
+  if (follower_ != nullptr && now_ && now_->leads.empty()) excused.emplace(group_->line().board());
+  const Status status = agree(place, std::exchange(latched_, Status()), {}, versions_told()).status;
+  excused.reset();
   in_step_ = false;
   ++step_;
   pipeline::Counters& counts = counters();

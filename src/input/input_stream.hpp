@@ -71,9 +71,14 @@ class InputStream final {
   };
 
   InputStream(std::shared_ptr<files::Group> group, std::string name, Opener open)
-      : group_(std::move(group)), name_(std::move(name)), open_(std::move(open)) {}
+      : group_(std::move(group)),
+        name_(std::move(name)),
+        open_(std::move(open)),
+        scratch_(group_->budget()),
+        thread_scratch_(group_->budget()) {}
   [[nodiscard]] std::string step_text() const;
-  comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {});
+  comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {},
+                      ByteVector versions = {});
   Result<layout::Box> agree_on_box(const Field& field, const std::string& call);
   Status make_ring(const FieldDefinition& definition, const std::string& call, Field& field);
   Result<const Share*> share_of(Field& field, const streams::ArrayShape* shape) const;
@@ -86,7 +91,12 @@ class InputStream final {
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
   [[nodiscard]] Ring* any_ring() const;
   Status begin_rings();
+  void tell_gap();
   Status await_step();
+  void renew_step();
+  void forget_steps(const std::vector<std::int64_t>& gone);
+  Status note_version(std::int64_t lead, std::uint64_t version, const Field& field);
+  [[nodiscard]] ByteVector versions_told();
   void look_for_steps(Ring& ring);
   bool follow();
   [[nodiscard]] std::vector<Loader*> loaders(bool served_too);
@@ -122,15 +132,17 @@ class InputStream final {
   std::unique_ptr<Follower> follower_;  // with follow=on; its mutex guards it
   std::int64_t timeout_ = -1;           // nanoseconds; -1: none
   std::int64_t began_ = 0;              // when the step was begun
-  sources::Scratch scratch_;            // of the program's thread
-  sources::Scratch thread_scratch_;
+  DrawnScratch scratch_;                // of the program's thread
+  DrawnScratch thread_scratch_;
   ByteVector between_;
   Status latched_;
   bool in_step_ = false;
   std::int64_t step_ = 0;
   std::int64_t operation_ = 0;
   std::int64_t lead_ = 0;
-  std::optional<Between> now_;  // nothing if there is no such step
+  std::optional<std::int64_t> told_gap_;            // the step behind the last gap that was told
+  std::optional<Between> now_;                      // nothing if there is no such step
+  std::map<std::int64_t, std::uint64_t> versions_;  // of the files' steps that this rank has got, by lead
 };
 
 }  // namespace tailrace::input

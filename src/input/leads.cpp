@@ -106,6 +106,7 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
   files.member = request.member;
   files.follows = request.follows;
   files.is_linear = request.is_linear;
+  files.bridges = request.bridges;
   files.prefetch = request.prefetch;
   files.cache = cache;
   if (request.follows) {
@@ -157,6 +158,7 @@ Follower::Follower(const FilesDefinition& files) : files_(files) {
 Result<std::vector<std::int64_t>> Follower::look(storage::Target& target, const Opener& open,
                                                  std::int64_t now) {
   failure_ = Status();
+  looked_at_.clear();
   Result<std::vector<std::int64_t>> there = look_once(target, open, now);
   if (!there.is_ok()) failure_ = there.status();
   return there;
@@ -177,6 +179,7 @@ Result<std::vector<std::int64_t>> Follower::look_once(storage::Target& target, c
       if (read.code() == Code::settings) return read;
       if (!read.is_ok()) failure_ = read;
     }
+    if (seen.is_read && seen.index) looked_at_.insert(path);
     all.insert(all.end(), seen.leads.begin(), seen.leads.end());
     // Steps come in their order: a later one would say that this file has no more.
     if (!seen.is_read) break;
@@ -184,6 +187,17 @@ Result<std::vector<std::int64_t>> Follower::look_once(storage::Target& target, c
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;
+}
+
+std::vector<std::int64_t> Follower::taken_back(std::span<const std::int64_t> known) const {
+  std::vector<std::int64_t> gone;
+  for (const std::int64_t lead : known) {
+    const Result<std::string> path = request_.pattern.expand(lead, files_.context());
+    if (!path.is_ok() || !looked_at_.contains(*path)) continue;
+    const std::vector<std::int64_t>& there = seen_.at(*path).leads;
+    if (!std::ranges::binary_search(there, lead)) gone.push_back(lead);
+  }
+  return gone;
 }
 
 Status Follower::read_leads(const Opener& open, const std::string& path, std::int64_t lead,
@@ -206,13 +220,15 @@ Result<bool> Follower::is_ready(storage::Target& target, const std::string& path
   TR_TRY(index.status());
   const Result<std::optional<Bytes>> of_index = storage::size_if_there(target, *index);
   TR_TRY(of_index.status());
-  // An index grows with each commit.
+  const Result<std::optional<storage::Identity>> stamp = stamp_of(target, *index);
+  TR_TRY(stamp.status());
+  // An index grows with each commit, and is cut when steps are taken back.
   const Result<std::optional<Bytes>> size = *of_index ? of_index : storage::size_if_there(target, path);
   // Targets that take stores for files have no file for a store of another program: Code::state.
   const bool is_directory = size.status().error_number() == EISDIR || size.status().code() == Code::state;
   if (!is_directory) TR_TRY(size.status());
   const Bytes bytes = is_directory ? 0 : size->value_or(0);
-  if (bytes != seen.size) seen = {bytes, now, false, std::move(seen.leads)};
+  if (bytes != seen.size || *stamp != seen.index) seen = {bytes, now, *stamp, false, std::move(seen.leads)};
   if (*of_index) return true;
   const Result<bool> marked = target.exists(path + ".ready");
   TR_TRY(marked.status());

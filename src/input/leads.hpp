@@ -4,8 +4,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "input/commits.hpp"
 #include "input/definition.hpp"
 #include "input/request.hpp"
 #include "sources/source.hpp"
@@ -33,12 +38,16 @@ class Follower {
   /// that cannot be read yet. last_failure() has the reason.
   Result<std::vector<std::int64_t>> look(storage::Target& target, const Opener& open, std::int64_t now);
   [[nodiscard]] const Status& last_failure() const { return failure_; }
+  /// Returns those of the steps `known` that the last look found no more in files with an index: their writer
+  /// has taken them back.
+  [[nodiscard]] std::vector<std::int64_t> taken_back(std::span<const std::int64_t> known) const;
 
  private:
   struct Seen {
     Bytes size = -1;
     std::int64_t since = 0;
-    bool is_read = false;  // at this size
+    std::optional<storage::Identity> index;
+    bool is_read = false;  // at this size, by this index
     std::vector<std::int64_t> leads;
   };
   Result<std::vector<std::int64_t>> look_once(storage::Target& target, const Opener& open, std::int64_t now);
@@ -49,6 +58,7 @@ class Follower {
   const FilesDefinition files_;
   OpenRequest request_;
   std::map<std::string, Seen> seen_;  // by path
+  std::set<std::string> looked_at_;   // paths, by the last look
   Status failure_;
 };
 

@@ -13,6 +13,28 @@ namespace tailrace::input {
 
 namespace {
 
+/// A writer seldom commits while a record is read, and much seldomer so often.
+constexpr int most_reads = 20;
+
+Status taken_back(const std::string& path, std::int64_t lead) {
+  return {Code::state,
+          cat(path, ": its writer has taken the step at lead ", lead,
+              " s back, as one does that goes on from an earlier checkpoint: try the step again, which waits "
+              "until it comes once more")};
+}
+
+/// Counts a worker as long as it decodes.
+class Decoding {
+ public:
+  explicit Decoding(Ring& ring) : count_(ring.decoding()) { ++count_; }
+  ~Decoding() { --count_; }
+  Decoding(const Decoding&) = delete;
+  Decoding& operator=(const Decoding&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 template <typename T>
 void replace_missing(std::span<std::byte> bytes, double value) {
   auto* const values = reinterpret_cast<T*>(bytes.data());
@@ -36,7 +58,22 @@ layout::Box cut_on(const sources::Grid& grid, const FieldDefinition& field) {
 
 }  // namespace
 
-bool work_on_soonest(std::span<Loader* const> loaders, sources::Scratch& scratch) {
+Status DrawnScratch::reserve(Bytes bytes, const std::string& what) {
+  refused_ = Status();
+  if (bytes <= draw_.bytes()) return {};
+  release();
+  refused_ =
+      draw_.take(bytes).in(cat(what, ": decoding a record takes up to ", size_text(bytes),
+                               " beside the steps in memory: set prefetch= lower or TAILRACE_MEMORY higher"));
+  return refused_;
+}
+
+void DrawnScratch::release() {
+  memory_ = sources::Scratch();
+  draw_.give_back();
+}
+
+bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch) {
   std::vector<std::pair<Index, Loader*>> soonest;
   for (Loader* const loader : loaders)
     if (const std::optional<Index> ahead = loader->ring().soonest()) soonest.emplace_back(*ahead, loader);
@@ -45,49 +82,81 @@ bool work_on_soonest(std::span<Loader* const> loaders, sources::Scratch& scratch
                              [&](const auto& each) { return each.second->work_once(each.first, scratch); });
 }
 
-bool Loader::work_once(Index ahead, sources::Scratch& scratch) {
+bool Loader::work_once(Index ahead, DrawnScratch& scratch) {
   const std::optional<Ring::Claim> claim = ring_.claim(ahead);
-  if (claim) work(*claim, scratch);
-  return claim.has_value();
+  return claim && work(*claim, scratch);
 }
 
-bool Loader::work_on(Index slot, Index level, sources::Scratch& scratch) {
+bool Loader::work_on(Index slot, Index level, DrawnScratch& scratch) {
   const std::optional<Ring::Claim> claim = ring_.claim(slot, level);
-  if (claim) work(*claim, scratch);
-  return claim.has_value();
+  return claim && work(*claim, scratch);
 }
 
-/// Ends the task whatever happens: other ranks wait for it.
-void Loader::work(const Ring::Claim& claim, sources::Scratch& scratch) {
+/// Ends the task whatever happens: other ranks wait for it. Without room to decode another worker may do it.
+bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
   const DefaultArithmetic guard;
-  ring_.finish(claim, guarded([&] { return load(claim, scratch); }));
+  std::uint64_t version = 0;
+  scratch.forget_refusal();
+  const Status loaded = guarded([&] { return load(claim, scratch, version); });
+  if (!scratch.refused().is_ok()) {
+    ring_.put_back(claim);
+    return false;
+  }
+  ring_.finish(claim, loaded, version);
+  return true;
 }
 
-Status Loader::load(const Ring::Claim& claim, sources::Scratch& scratch) {
-  Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
-  TR_TRY(file.status());
+/// The bytes that were read are those of a committed step if its index did not change meanwhile. If it did,
+/// the record is read once more.
+Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
+  for (int tries = 1;; ++tries) {
+    Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
+    TR_TRY(file.status());
+    const Status loaded = load_from(*file, claim, scratch);
+    const Result<bool> is_current = files_->is_current(**file);
+    TR_TRY(is_current.status());
+    if (!*is_current && tries < most_reads && scratch.refused().is_ok()) continue;
+    const std::shared_ptr<const Commits>& commits = (*file)->commits();
+    if (commits == nullptr || !commits->has_index()) return loaded;
+    const std::optional<std::uint64_t> committed = commits->version(ring_.files().valid(claim.lead));
+    if (!committed) return taken_back((*file)->path(), claim.lead);
+    if (!*is_current)
+      return {Code::state,
+              cat((*file)->path(), ": its index has changed each of the ", most_reads, " times that '",
+                  ring_.field().name, "' was read at lead ", claim.lead, " s: try the step again")};
+    version = *committed;
+    return loaded;
+  }
+}
+
+/// `file` becomes the file as it was opened anew.
+Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Claim& claim,
+                         DrawnScratch& scratch) {
   const FieldDefinition& field = ring_.field();
   const double level = field.levels.values[static_cast<std::size_t>(claim.level)];
-  Result<const sources::Record*> record = (*file)->find(ring_.files(), field, claim.lead, level);
+  Result<const sources::Record*> record = file->find(ring_.files(), field, claim.lead, level);
   if (!record.is_ok() && ring_.files().follows) {
     // The file may have grown since it was opened.
     forget_once(claim.lead);
-    file = files_->at(claim.lead);
-    TR_TRY(file.status());
-    record = (*file)->find(ring_.files(), field, claim.lead, level);
+    const Result<std::shared_ptr<const OpenFile>> anew = files_->at(claim.lead);
+    TR_TRY(anew.status());
+    file = *anew;
+    record = file->find(ring_.files(), field, claim.lead, level);
   }
   TR_TRY(record.status());
-  const sources::Source& source = (*file)->source();
+  const sources::Source& source = file->source();
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
-  TR_TRY(check_grid(**file, grid));
-  const Result<Index> missing =
-      source.read((*record)->place, grid, cut_on(grid, field), field.type, claim.values.data(), scratch);
+  TR_TRY(check_grid(*file, grid));
+  TR_TRY(scratch.reserve(source.scratch_bound(grid), file->path()));
+  const Decoding decoding(ring_);
+  const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
+                                            claim.values.data(), scratch.memory());
   // Its program may have written it anew: the next try opens it once more.
   if (!missing.is_ok()) files_->forget(claim.lead);
   TR_TRY(missing.status());
   ++counts_.records;
-  counts_.bytes += std::ssize(scratch.bytes);
-  return *missing > 0 ? fill_missing(**file, claim, *missing) : Status();
+  counts_.bytes += std::ssize(scratch.memory().bytes);
+  return *missing > 0 ? fill_missing(*file, claim, *missing) : Status();
 }
 
 /// A step is known once its file has it: to open the file that has grown once is enough, until the program

@@ -7,10 +7,12 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "input/files.hpp"
 #include "input/ring.hpp"
+#include "node/budget.hpp"
 
 namespace tailrace::input {
 
@@ -20,8 +22,30 @@ struct LoadCounts {
   std::atomic<std::int64_t> bytes{0};    // of the files that were read for them
 };
 
+/// The memory that a thread needs to decode records. It is drawn on the node's budget while the thread has
+/// it. Not thread-safe.
+class DrawnScratch {
+ public:
+  /// `budget` must outlive it.
+  explicit DrawnScratch(node::Budget& budget) : draw_(budget, node::Use::input) {}
+  /// Makes room for a record. Code::memory if the budget has less left; refused() returns it from then on,
+  /// until room was made.
+  Status reserve(Bytes bytes, const std::string& what);
+  [[nodiscard]] const Status& refused() const { return refused_; }
+  void forget_refusal() { refused_ = Status(); }
+  /// Gives the memory back. A thread that waits must not keep it: others of the node may have too little.
+  void release();
+  /// Returns the memory, of which at most what reserve() was told may be used.
+  [[nodiscard]] sources::Scratch& memory() { return memory_; }
+
+ private:
+  sources::Scratch memory_;
+  node::Draw draw_;
+  Status refused_;
+};
+
 /// Works on the ring of one field, for one process: it needs the memory and the files alone. Any thread may
-/// call it, with a Scratch of its own.
+/// call it, with a DrawnScratch of its own.
 class Loader {
  public:
   /// `files` are those of the ring's definition.
@@ -30,14 +54,16 @@ class Loader {
 
   [[nodiscard]] Ring& ring() { return ring_; }
   /// Reads and decodes one record of a step that is needed at most `ahead` steps from now. Returns false if
-  /// there is none to do. A failure is in the ring.
-  bool work_once(Index ahead, sources::Scratch& scratch);
-  /// Does the same with this record. Returns false if another worker has it.
-  bool work_on(Index slot, Index level, sources::Scratch& scratch);
+  /// there is none to do, or the budget has no room to decode it: scratch.refused(). Another failure is in
+  /// the ring.
+  bool work_once(Index ahead, DrawnScratch& scratch);
+  /// Does the same with this record. Returns false if another worker has it, or without room.
+  bool work_on(Index slot, Index level, DrawnScratch& scratch);
 
  private:
-  void work(const Ring::Claim& claim, sources::Scratch& scratch);
-  Status load(const Ring::Claim& claim, sources::Scratch& scratch);
+  bool work(const Ring::Claim& claim, DrawnScratch& scratch);
+  Status load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version);
+  Status load_from(std::shared_ptr<const OpenFile>& file, const Ring::Claim& claim, DrawnScratch& scratch);
   void forget_once(std::int64_t lead);
   Status check_grid(const OpenFile& file, const sources::Grid& grid);
   Status fill_missing(const OpenFile& file, const Ring::Claim& claim, Index missing) const;
@@ -51,6 +77,6 @@ class Loader {
 };
 
 /// Reads one record of the step that is needed first, of any of the rings. Returns false if there is none.
-bool work_on_soonest(std::span<Loader* const> loaders, sources::Scratch& scratch);
+bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch);
 
 }  // namespace tailrace::input

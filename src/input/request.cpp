@@ -41,9 +41,10 @@ Status take_base(OpenRequest& request, const std::string& text) {
 }
 
 Status take_between(OpenRequest& request, const std::string& text) {
-  const Result<std::size_t> word = parse_choice(text, {"fail", "linear"});
+  const Result<std::size_t> word = parse_choice(text, {"fail", "linear", "bridge"});
   TR_TRY(word.status());
-  request.is_linear = *word == 1;
+  request.is_linear = *word >= 1;
+  request.bridges = *word == 2;
   return {};
 }
 

@@ -22,6 +22,7 @@ struct OpenRequest {
   std::optional<int> member;
   Index prefetch = 2;      // steps that are read ahead
   bool is_linear = false;  // leads between two steps of the files are interpolated
+  bool bridges = false;    // also if a step between the two is missing
   bool follows = false;    // a step that is not there yet is waited for
   std::optional<std::int64_t> timeout_seconds;
 };

@@ -92,6 +92,7 @@ std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
   all.step = step;
   all.lead = lead;
   all.chosen_count = 0;
+  drop_stale();
   plan();
   for (Index number = 0; number < slots_; ++number) {
     if (slot(number).position == unwanted) continue;
@@ -115,6 +116,7 @@ void Ring::seek(std::int64_t step, std::int64_t lead) {
   head().has_started = false;  // the next step lies where this one says, not behind an earlier one
   head().lead = lead;
   head().chosen_count = 0;
+  drop_stale();
   plan();
 }
 
@@ -191,6 +193,45 @@ void Ring::add_steps(std::span<const std::int64_t> more) {
   bell().ring();
 }
 
+void Ring::forget_steps(std::span<const std::int64_t> gone) {
+  const shared::Locked lock(head().lock, transport_);
+  const auto is_gone = [&](std::int64_t lead) { return std::ranges::count(gone, lead) > 0; };
+  const auto rest = std::ranges::remove_if(leads(), is_gone);
+  if (rest.empty()) return;
+  head().leads -= std::ssize(rest);
+  head().pause = head().next_look = 0;
+  const auto chosen = std::span(head().chosen).first(static_cast<std::size_t>(head().chosen_count));
+  for (Index number = 0; number < slots_; ++number) {
+    Slot& each = slot(number);
+    if (!each.is_used || !is_gone(each.lead)) continue;
+    // Ranks may copy from it: all of them get the same, or none.
+    const bool is_open = std::ranges::count(chosen, each.lead) > 0;
+    each.is_stale = is_open;
+    each.is_used = is_open;
+  }
+  plan();
+}
+
+/// Gives up the slots of steps that were open when their writer took them back.
+void Ring::drop_stale() {
+  for (Index number = 0; number < slots_; ++number) {
+    Slot& each = slot(number);
+    if (each.is_stale) each.is_used = false;
+    each.is_stale = false;
+  }
+}
+
+void Ring::renew(std::int64_t step, std::int64_t lead, std::uint64_t version_now) {
+  const shared::Locked lock(head().lock, transport_);
+  if (head().step >= step) return;
+  for (Index number = 0; number < slots_; ++number) {
+    Slot& each = slot(number);
+    if (!each.is_used || each.lead != lead) continue;
+    for (Index level = 0; level < levels_; ++level)
+      if (state(number, level) == State::ready && version(number, level) != version_now) each.is_used = false;
+  }
+}
+
 bool Ring::is_busy(Index number) const {
   for (Index level = 0; level < levels_; ++level)
     if (task(number, level).state.load(std::memory_order_relaxed) == State::loading) return true;
@@ -200,6 +241,7 @@ bool Ring::is_busy(Index number) const {
 void Ring::take_for(Slot& taken, Index number, std::int64_t lead) {
   taken.lead = lead;
   taken.is_used = true;
+  taken.is_stale = false;
   for (Index level = 0; level < levels_; ++level) task(number, level).state = State::wanted;
 }
 
@@ -279,8 +321,13 @@ std::optional<Ring::Claim> Ring::claim(Index number, Index level) {
   return claimed(number, level);
 }
 
-void Ring::finish(const Claim& claim, const Status& status) {
+void Ring::put_back(const Claim& claim) {
+  task(claim.slot, claim.level).state.store(State::wanted, std::memory_order_release);
+}
+
+void Ring::finish(const Claim& claim, const Status& status, std::uint64_t version_read) {
   Task& done = task(claim.slot, claim.level);
+  done.version = version_read;
   if (!status.is_ok()) {
     done.code = status.code();
     done.error_number = status.error_number();
@@ -303,6 +350,8 @@ std::optional<Index> Ring::find(std::int64_t lead) {
 Ring::State Ring::state(Index slot, Index level) const {
   return task(slot, level).state.load(std::memory_order_acquire);
 }
+
+std::uint64_t Ring::version(Index slot, Index level) const { return task(slot, level).version; }
 
 Status Ring::error(Index slot, Index level) const {
   const Task& failed = task(slot, level);

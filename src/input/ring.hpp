@@ -61,6 +61,12 @@ class Ring {
   bool may_look();
   /// Adds the steps that the files have by now.
   void add_steps(std::span<const std::int64_t> leads);
+  /// Says that the writer has taken these steps back: they may come once more. The open step keeps what it
+  /// has.
+  void forget_steps(std::span<const std::int64_t> leads);
+  /// Says that the step of the files at `lead` has this version, before a rank begins step number `step`:
+  /// records of another one are read anew. Does nothing if another rank has begun the step.
+  void renew(std::int64_t step, std::int64_t lead, std::uint64_t version);
 
   enum class State : std::uint32_t { empty, wanted, loading, ready, failed };
   /// A task that the caller has claimed, and ends with finish().
@@ -77,11 +83,18 @@ class Ring {
   std::optional<Claim> claim(Index ahead);
   /// Claims this task, if nobody has yet.
   std::optional<Claim> claim(Index slot, Index level);
-  void finish(const Claim& claim, const Status& status);
+  /// Leaves a task that was claimed to the next worker.
+  void put_back(const Claim& claim);
+  /// Counts the workers that have the memory to decode a record, and do so now.
+  [[nodiscard]] std::atomic<int>& decoding() { return head().decoding; }
+  /// `version` is that of the step from which the record is; 0: it cannot be taken back.
+  void finish(const Claim& claim, const Status& status, std::uint64_t version);
 
   /// Returns the slot of a step that is needed now, if it has one. It stays until the next begin().
   [[nodiscard]] std::optional<Index> find(std::int64_t lead);
   [[nodiscard]] State state(Index slot, Index level) const;
+  /// Returns the version of the step that a task that is ready has read.
+  [[nodiscard]] std::uint64_t version(Index slot, Index level) const;
   /// Returns the error of a task that has failed.
   [[nodiscard]] Status error(Index slot, Index level) const;
   /// Returns the values of a task that is ready: those of the definition's `cut`, in C order.
@@ -108,16 +121,19 @@ class Ring {
     Index chosen_count = 0;
     std::int64_t next_look = 0;
     std::int64_t pause = 0;
+    std::atomic<int> decoding{0};  // the lock does not guard it
   };
   struct Slot {
     std::int64_t lead = 0;
     std::int32_t position = unwanted;  // among the steps that are wanted now
     bool is_used = false;
+    bool is_stale = false;  // the writer has taken the step back while it was open
   };
   struct alignas(64) Task {
     std::atomic<State> state{State::empty};
     Code code = Code::ok;
     std::int32_t error_number = 0;
+    std::uint64_t version = 0;
     char text[text_bytes] = {};
   };
   /// The offsets at which the parts of the memory begin.
@@ -142,6 +158,7 @@ class Ring {
   bool merge(std::span<const std::int64_t> more);
   void plan();
   void plan_again();
+  void drop_stale();
   [[nodiscard]] bool has_task(Index number) const;
   [[nodiscard]] std::optional<Index> first_with_task(Index ahead);
   [[nodiscard]] bool is_busy(Index number) const;

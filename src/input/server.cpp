@@ -78,9 +78,12 @@ std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& given) {
   std::shared_ptr<Files> files = known.lock();
   if (files == nullptr) {
     const std::shared_ptr<storage::Target> target(std::shared_ptr<void>(), &session_.streams_target());
-    files = std::make_shared<Files>(definition, [target, cache = definition.cache](const std::string& path) {
-      return sources::open(target, path, cache);
-    });
+    files = std::make_shared<Files>(
+        definition,
+        [target, cache = definition.cache](const std::string& path) {
+          return sources::open(target, path, cache);
+        },
+        target.get());
     known = files;
   }
   std::erase_if(files_, [](const auto& each) { return each.second.expired(); });
@@ -110,7 +113,7 @@ void InputServer::stop() {
 }
 
 void InputServer::run() {
-  sources::Scratch scratch;
+  DrawnScratch scratch(session_.memory().budget());
   std::chrono::microseconds rest = first_rest;
   for (;;) {
     {
@@ -125,12 +128,13 @@ void InputServer::run() {
       return Status();
     }));
     rest = has_worked ? first_rest : std::min(2 * rest, longest_rest);
+    if (!has_worked) scratch.release();
     if (!has_worked) std::this_thread::sleep_for(rest);
   }
 }
 
 /// Reads one record of the step that is needed first, of any ring.
-bool InputServer::work_once(sources::Scratch& scratch) {
+bool InputServer::work_once(DrawnScratch& scratch) {
   std::unique_lock lock(mutex_);
   // Another thread may have claimed the record meanwhile: the next ring is looked for then.
   for (std::size_t attempt = 0; attempt < rings_.size(); ++attempt) {

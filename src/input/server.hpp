@@ -43,7 +43,7 @@ class InputServer {
   Status start();
   void stop();
   void run();
-  bool work_once(sources::Scratch& scratch);
+  bool work_once(DrawnScratch& scratch);
   std::shared_ptr<Ring> soonest(Index& ahead) const;
 
   session::Session& session_;

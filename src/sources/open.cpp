@@ -100,6 +100,15 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
     opening.file = nullptr;
   }
   TR_TRY(find_index_of(opening));
+  // Targets that take our own stores for files need their index. Without it a store is one as others write.
+  if (opening.index == nullptr && opening.file != nullptr) {
+    const Result<bool> is_directory = target->exists(path + "/.");
+    if (is_directory.is_ok() && *is_directory) {
+      opening.file = nullptr;
+      opening.head.clear();
+      opening.size = 0;
+    }
+  }
   return opening;
 }
 

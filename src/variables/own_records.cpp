@@ -40,7 +40,9 @@ class OwnSource final : public Source {
     TR_TRY(missing.status().in(context));
     return missing;
   }
-  [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return most_bytes_at_once; }
+  [[nodiscard]] Bytes scratch_bound(const Grid&) const override {
+    return std::min(most_bytes_at_once, size_);
+  }
 
  private:
   std::string path_;

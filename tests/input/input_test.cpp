@@ -12,41 +12,20 @@
 #include <set>
 #include <thread>
 
+#include "input/ranks.hpp"
 #include "mpi/scene.hpp"
 #include "support/captured_stderr.hpp"
 
 using namespace tailrace::mpi_test;
 using namespace tailrace::scene;
+using namespace tailrace::input_test;
 
 namespace {
 
-constexpr std::int64_t hour = 3600;
 constexpr std::int64_t last_hour = 12;
 constexpr double accuracy = 0.001;
-constexpr double hole = -5000;
 const char* const put_levels = "levels=pressure:1000,850,500 accuracy=0.001 ";
 const char* const own_levels = "levels=pressure:1000,850,500";
-const char* const base = "base=2026-03-01T00:00Z ";
-
-bool expect(int code) {
-  return CHECK_EQ(code == TR_OK ? std::string("no error") : std::string(tr_error()), std::string("no error"));
-}
-
-/// Runs `body` on the first `ranks` ranks of the world, served by `servers` more.
-void on_ranks(int ranks, int servers, const std::string& settings,
-              const std::function<void(MPI_Comm)>& body) {
-  MPI_Comm part = MPI_COMM_NULL;
-  MPI_Comm_split(state().comm, rank() < ranks + servers ? 0 : MPI_UNDEFINED, rank(), &part);
-  if (part != MPI_COMM_NULL) {
-    MPI_Comm compute = MPI_COMM_NULL;
-    const std::string options = "servers=" + std::to_string(servers) + " staging=8MiB cache=none " + settings;
-    expect(tr_init(part, &compute, options.c_str()));
-    if (compute != MPI_COMM_NULL) body(compute);
-    expect(tr_finalize());
-    MPI_Comm_free(&part);
-  }
-  quiet_barrier();
-}
 
 /// In the field r some elements have no value.
 bool is_hole(int field, tr_index element) { return field == 2 && element % 7 == 3; }
@@ -430,6 +409,26 @@ void write_mask(const std::string& path) {
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
+MPI_TEST(input, a_missing_file_is_the_same_error_on_every_rank_unless_it_may_be_bridged) {
+  const std::string directory = fresh_directory("missing");
+  input();
+  if (rank() == 0)
+    for (const std::string at : {"000", "003", "009", "012"})
+      copy_part(input() + "/bd+" + at + ".grib2", directory + "/m+" + at + ".grib2", 100'000);
+  quiet_barrier();
+  on_ranks(3, 0, "io_threads=1", [&](MPI_Comm compute) {
+    Small small(compute, directory + "/m+{lead:03h}.grib2", "between=linear");
+    expect(small.define(own_levels));
+    small.works(hour);
+    small.fails(small.step(6 * hour), TR_ERR_ARGUMENT, {"m+006.grib2", "between=bridge"});
+    small.works(10 * hour);
+    Small bridged(compute, directory + "/m+{lead:03h}.grib2", "between=bridge");
+    expect(bridged.define(own_levels));
+    expect(bridged.step(6 * hour));
+    bridged.works(9 * hour);
+  });
+}
+
 MPI_TEST(input, a_field_without_a_time_fits_each_step) {
   const std::string directory = fresh_directory("mask");
   if (rank() == 0)
@@ -536,6 +535,124 @@ MPI_TEST(input, a_stream_that_follows_sees_each_step_that_another_one_has_commit
         in.works(at * hour);
       }
       expect(tr_stream_close(&out));
+    });
+  }
+}
+
+MPI_TEST(input, a_step_that_is_waited_for_is_no_hang) {
+  const std::string directory = fresh_directory("patient");
+  input();
+  quiet_barrier();
+  on_ranks(3, 0, "io_threads=1 timeout=1s", [&](MPI_Comm compute) {
+    Small small(compute, directory + "/f+{lead:03h}.grib2", "follow=on timeout=20s");
+    expect(small.define(own_levels));
+    std::thread writer;
+    if (rank_of(compute) == 0) {
+      writer = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+        copy_part(input() + "/bd+000.grib2", directory + "/f+000.grib2", 100'000);
+        std::ofstream(directory + "/f+000.grib2.ready").flush();
+      });
+    }
+    tr_stream_begin(small.stream(), 0);
+    // A rank that gets nothing waits in the call that ends the step.
+    if (rank_of(compute) != 1) tr_stream_get(small.stream(), "t", small.array().data());
+    expect(tr_stream_end(small.stream()));
+    if (writer.joinable()) writer.join();
+    small.works(0);
+  });
+}
+
+/// On rank 0: cuts a file back to the steps behind which its index and data had so many bytes. The index is
+/// cut first, as a writer does that goes on from a checkpoint.
+void cut_back(const std::string& path, std::uintmax_t index_bytes, std::uintmax_t data_bytes) {
+  std::filesystem::resize_file(path + ".trx", index_bytes);
+  std::filesystem::resize_file(path, data_bytes);
+}
+
+/// On rank 0: writes `bytes` behind the end of a file that has the first of them.
+void write_on(const std::string& path, const std::vector<std::byte>& bytes) {
+  const std::uintmax_t there = std::filesystem::file_size(path);
+  std::ofstream file(path, std::ios::binary | std::ios::app);
+  file.write(reinterpret_cast<const char*>(bytes.data()) + there,
+             static_cast<std::streamsize>(bytes.size() - there));
+}
+
+/// The writer of a file of several steps, which is killed and goes on from an earlier step.
+struct Restarted {
+  std::string path;
+  std::string options;
+  std::uintmax_t index_bytes = 0, data_bytes = 0;  // behind the steps that stay
+  std::vector<std::byte> index[2], data[2];        // before the restart and behind it
+
+  /// Collective. Puts field number `field` as t at all steps from `from` on.
+  void write(MPI_Comm compute, int field, std::int64_t from, const std::string& more) {
+    Array put("block", compute, TR_F32);
+    expect(tr_layout_georeference(put.layout(), grid_keys));
+    tr_stream* out = nullptr;
+    expect(tr_stream_create(path.c_str(), (base + options + more).c_str(), &out));
+    expect(tr_stream_define(out, "t", put.layout(), TR_F32, options.empty() ? put_levels : own_levels));
+    for (std::int64_t at = from; at <= 9; at += 3) {
+      put.fill(field, at * hour);
+      tr_stream_begin(out, at * hour);
+      tr_stream_put(out, "t", put.data());
+      expect(tr_stream_end(out));
+      expect(tr_stream_wait(out, TR_DURABLE));
+      if (from == 0 && at == 3) {
+        index_bytes = contents(path + ".trx").size();
+        data_bytes = contents(path).size();
+      }
+    }
+    expect(tr_stream_close(&out));
+    index[field] = contents(path + ".trx");
+    data[field] = contents(path);
+    MPI_Barrier(compute);
+  }
+};
+
+MPI_TEST(input, a_step_that_its_writer_takes_back_is_waited_for_and_comes_with_its_new_values) {
+  const std::string directory = fresh_directory("taken_back");
+  for (const std::string way : {"io_threads=0", "io_threads=1", "servers"}) {
+    const std::string name = way == "io_threads=1" ? "/live.raw" : "/live.grib2";
+    const std::string own = "/" + way + name.substr(1);
+    on_ranks(3, way == "servers" ? 1 : 0, way == "servers" ? "" : way, [&](MPI_Comm compute) {
+      const bool is_first = rank_of(compute) == 0;
+      Restarted writer{directory + own, name == "/live.raw" ? "format=raw " : ""};
+      writer.write(compute, 0, 0, "");
+      if (is_first) cut_back(writer.path, writer.index_bytes, writer.data_bytes);
+      MPI_Barrier(compute);
+      writer.write(compute, 1, 6, "existing=continue");
+      const auto restore = [&](int when) {
+        if (is_first) cut_back(writer.path, writer.index_bytes, writer.data_bytes);
+        if (is_first) write_on(writer.path, writer.data[when]);
+        if (is_first) write_on(writer.path + ".trx", writer.index[when]);
+      };
+      restore(0);
+      MPI_Barrier(compute);
+      Small small(compute, writer.path, "follow=on timeout=20s prefetch=3");
+      Small impatient(compute, writer.path, "follow=on timeout=0s prefetch=3");
+      expect(small.define(own_levels));
+      expect(impatient.define(own_levels));
+      small.works(3 * hour);
+      impatient.works(3 * hour);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // steps 6 and 9 are read ahead
+      MPI_Barrier(compute);
+      if (is_first) cut_back(writer.path, writer.index_bytes, writer.data_bytes);
+      MPI_Barrier(compute);
+      impatient.fails(impatient.step(6 * hour), TR_ERR_TIMEOUT, {"timeout="});
+      impatient.works(0);
+      std::thread restarted;
+      if (is_first) {
+        restarted = std::thread([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          write_on(writer.path, writer.data[1]);
+          write_on(writer.path + ".trx", writer.index[1]);
+        });
+      }
+      for (const std::int64_t at : {6, 9})
+        if (expect(small.step(at * hour)))
+          check_values(small.array(), 1, static_cast<double>(at), {0, 1, 2}, "the step's second try");
+      if (restarted.joinable()) restarted.join();
     });
   }
 }

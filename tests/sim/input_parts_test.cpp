@@ -73,6 +73,39 @@ TEST(input_ring, the_steps_that_make_an_open_step_stay_though_one_between_them_c
   EXPECT_EQ(*ring.around(3 * an_hour), Leads{3 * an_hour});
 }
 
+TEST(input_ring, a_missing_step_is_not_interpolated_over_unless_that_is_asked_for) {
+  FilesDefinition files;
+  files.pattern = "a_{lead:03h}";
+  files.is_linear = true;
+  const auto at = [&](std::int64_t hours, const Leads& in_hours) {
+    Leads there = in_hours;
+    for (std::int64_t& each : there) each *= an_hour;
+    return files.around(there, hours * an_hour);
+  };
+  const auto is_missing = [&](std::int64_t hours, const Leads& there) {
+    return at(hours, there).status().code() == Code::argument;
+  };
+  const Leads hole{0, 3, 6, 12, 15};
+  const Status told = at(7, hole).status();
+  EXPECT_EQ(told.code(), Code::argument);
+  for (const char* const part : {"a_009", "32400", "each 10800 s", "between=bridge"})
+    EXPECT_NE(told.text().find(part), std::string::npos) << part << " is not in " << told.text();
+  EXPECT_EQ(*at(4, hole), (Leads{3 * an_hour, 6 * an_hour})) << "elsewhere nothing is missing";
+  EXPECT_EQ(*at(12, hole), Leads{12 * an_hour});
+  EXPECT_TRUE(is_missing(1, {0, 6, 9}) && is_missing(7, {0, 3, 6, 12}) && is_missing(4, {0, 3, 18, 24}));
+  EXPECT_FALSE(is_missing(7, {0, 3, 6, 12, 18})) << "steps come less often from 6 hours on";
+  EXPECT_FALSE(is_missing(5, {0, 24})) << "nothing tells how often steps come";
+  EXPECT_FALSE(is_missing(40 * 24, {0, 31 * 24, 59 * 24, 90 * 24})) << "months";
+  files.follows = true;
+  EXPECT_FALSE(is_missing(7, {0, 3, 6, 12})) << "the next step may come as late";
+  EXPECT_TRUE(is_missing(7, hole));
+  files.bridges = true;
+  EXPECT_EQ(*at(7, hole), (Leads{6 * an_hour, 12 * an_hour}));
+  const auto request = parse_open("a", "between=bridge");
+  ASSERT_TRUE(request.is_ok());
+  EXPECT_TRUE(request->is_linear && request->bridges);
+}
+
 TEST(input_ring, another_field_says_which_steps_make_the_open_one) {
   FilesDefinition files;
   files.follows = true;
@@ -139,7 +172,8 @@ TEST(input_ring, the_first_step_that_has_a_task_is_told) {
 /// A file with nothing but an inventory. Its first read fails if `fails` says so.
 class Listed final : public sources::Source {
  public:
-  explicit Listed(sources::Inventory inventory, bool fails = false) : fails_(fails) {
+  explicit Listed(sources::Inventory inventory, bool fails = false, Bytes bound = 0)
+      : fails_(fails), bound_(bound) {
     inventory_ = std::move(inventory);
   }
   Result<Index> read(const sources::Place&, const sources::Grid& grid, const layout::Box& cut, ElementType,
@@ -150,10 +184,11 @@ class Listed final : public sources::Source {
     if (fails_) return io_error("read", "it", EIO);
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return bound_; }
 
  private:
   bool fails_;
+  Bytes bound_;
 };
 
 sources::Record record_at(std::int64_t valid, std::int64_t reference = 0) {
@@ -329,7 +364,8 @@ Ring::State loaded(const FieldDefinition& field, const Opener& opener, int tries
   Silent transport;
   LoadCounts counts;
   Loader loader(memory.data()->bytes, transport, std::make_shared<Files>(files, opener), counts);
-  sources::Scratch scratch;
+  node::Budget budget;
+  DrawnScratch scratch(budget);
   for (int step = 0; step < tries; ++step) {
     loader.ring().begin(step, 0);
     for (std::size_t level = 0; level < field.levels.values.size(); ++level)
@@ -385,6 +421,36 @@ TEST(input_loader, a_file_that_lacks_a_field_is_opened_anew_once_for_all_its_lev
   opened = 0;
   EXPECT_EQ(loaded(field, opener, 2, true), Ring::State::failed);
   EXPECT_EQ(opened, 3) << "the program tries the step again";
+}
+
+TEST(input_loader, a_record_without_room_to_decode_it_is_left_to_others) {
+  sources::Inventory inventory;
+  inventory.grids.push_back({{2, 3}, {}});
+  inventory.records = {record_at(0)};
+  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+    return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory, false, 600));
+  };
+  FilesDefinition files;
+  files.pattern = "a";
+  files.leads = {0};
+  OwnRing own(files);
+  LoadCounts counts;
+  Loader loader(own.bytes(), own.transport, std::make_shared<Files>(files, opener), counts);
+  loader.ring().begin(0, 0);
+  node::Budget::Account account;
+  node::Budget budget(account, 1000);
+  DrawnScratch first(budget), second(budget);
+  ASSERT_TRUE(first.reserve(600, "a").is_ok());
+  EXPECT_FALSE(loader.work_once(0, second));
+  expect_text(second.refused(), Code::memory, {"a: decoding a record takes up to 600", "TAILRACE_MEMORY"});
+  EXPECT_EQ(loader.ring().state(0, 0), Ring::State::wanted) << "another worker may have room";
+  first.release();
+  EXPECT_TRUE(loader.work_once(0, second));
+  EXPECT_EQ(loader.ring().state(0, 0), Ring::State::ready);
+  EXPECT_EQ(budget.left(), 400) << "it keeps its room for the next record";
+  second.release();
+  EXPECT_EQ(budget.left(), 1000);
+  EXPECT_EQ(loader.ring().decoding(), 0);
 }
 
 TEST(input_request, takes_the_keys_that_output_takes) {

@@ -39,6 +39,9 @@ struct Plan {
   bool has_fired = false;
   std::map<int, int> reads_of_rank;
   std::map<std::string, int> reads;  // by node, file and record
+  Bytes scratch_bound = 0;           // what decoding a record takes
+  std::map<int, int> reading;        // by node: ranks that decode now
+  int most_reading = 0;              // on one node at one moment
 };
 
 class MadeUp final : public sources::Source {
@@ -62,7 +65,10 @@ class MadeUp final : public sources::Source {
                      ElementType type, std::byte* values, sources::Scratch& scratch) const override {
     ++plan_.reads[cat("node ", rank_.rank() / plan_.ranks_per_node, " lead ", lead_, " record ", place[0],
                       " ", place[1])];
+    int& reading = plan_.reading[rank_.rank() / plan_.ranks_per_node];
+    plan_.most_reading = std::max(plan_.most_reading, ++reading);
     rank_.compute(dice_.random(1, 3'000'000));
+    --reading;
     if (rank_.rank() == plan_.failing_rank && ++plan_.reads_of_rank[rank_.rank()] == plan_.failing_read) {
       plan_.has_fired = true;
       return io_error("read", cat("in_", lead_), EIO);
@@ -83,7 +89,7 @@ class MadeUp final : public sources::Source {
     } while (layout::advance(at, extents));
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return plan_.scratch_bound; }
 
  private:
   Plan& plan_;
@@ -119,7 +125,7 @@ struct Program {
     auto stream =
         InputStream::open(*group, "in_{lead:03h}",
                           cat("base=1970-01-01 prefetch=", common.random(0, 3),
-                              is_linear ? " between=linear" : "", written != nullptr ? " follow=on" : ""),
+                              is_linear ? " between=bridge" : "", written != nullptr ? " follow=on" : ""),
                           opener);
     if (!hearing.collective(me, "open", stream.status())) return;
     const streams::PlacedLayout placed{*layout::Layout::block(shape, rank.ranks()), 1, {2, 1}, {}, {}, false};
@@ -260,6 +266,28 @@ TEST(sim_input, each_rank_gets_its_part_with_halo_whatever_the_order_of_leads) {
     EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
     if (HasFailure()) return;
   }
+}
+
+/// The ranks of a node have room for one that decodes, or for none.
+TEST(sim_input, ranks_decode_one_after_the_other_if_the_budget_has_no_more_room) {
+  int most_reading = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
+    Scheduler dice(seed * 104'729);
+    Plan plan;
+    Job job = job_of(plan, dice, seed);
+    job.limits_parks = true;  // no bell rings when another rank gives memory back
+    job.settings = "memory=64MiB";
+    const bool has_room = seed % 4 != 0;
+    plan.scratch_bound = Bytes{has_room ? 33 : 65} << 20;
+    Hearing hearing(static_cast<int>(job.nodes.size()) * plan.ranks_per_node);
+    EXPECT_EQ(run_world(job, plan, hearing, false), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.wrong(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.disagreements(), Texts()) << "seed " << seed;
+    EXPECT_EQ(hearing.failures(), has_room ? 0 : 6) << "seed " << seed << hearing.said(0).back().text;
+    most_reading = std::max(most_reading, plan.most_reading);
+    if (HasFailure()) return;
+  }
+  EXPECT_EQ(most_reading, 1);
 }
 
 TEST(sim_input, ranks_that_follow_get_each_step_once_it_is_there) {

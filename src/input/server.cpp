@@ -24,7 +24,7 @@ class InputServer::Work final : public node::MemoryTaker::Work {
   Work(InputServer& server, std::shared_ptr<Ring> ring) : server_(server), ring_(std::move(ring)) {}
   ~Work() override { forget(); }
 
-  std::optional<ByteVector> end() override {
+  std::optional<ByteVector> end(bool /*does_hear*/) override {
     {
       const std::lock_guard lock(server_.mutex_);
       ring_->is_ending = true;

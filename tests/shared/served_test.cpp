@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "hanging_storage.hpp"
 #include "support/captured_stderr.hpp"
 
 using namespace tailrace::files_test;
+using tailrace::HangingStorage;
 
 namespace {
 
@@ -48,8 +50,8 @@ class Job {
     MPI_Comm_rank(compute, &me);
     MPI_Comm_size(compute, &ranks);
     bytes = ranks * pages_of_rank * page;
-    ok(tr_shared_open(path.c_str(), mode, options.c_str(), &file), "open");
-    ok(tr_global_create(TR_I64, elements, "page=4KiB", &array), "create");
+    ok(tr_shared_open_comm(compute, path.c_str(), mode, options.c_str(), &file), "open");
+    ok(tr_global_create_comm(compute, TR_I64, elements, "page=4KiB", &array), "create");
   }
   void write(int round) const {
     for (tr_index at = me * page / 2; at < bytes; at += ranks * page / 2)
@@ -64,6 +66,11 @@ class Job {
     tr_index count = 0;
     ok(tr_shared_pread(file, got.data(), bytes, 0, &count), "read");
     CHECK(got == bytes_at(0, bytes, round));
+  }
+  void check_page(tr_index which, int round) const {
+    std::string got(page, '?');
+    ok(tr_shared_pread(file, got.data(), page, which * page, nullptr), "read");
+    CHECK(got == bytes_at(which * page, page, round));
   }
   void add() const {
     std::vector<tr_index> all(elements);
@@ -242,6 +249,81 @@ MPI_TEST(served, where_a_server_has_no_file_the_ranks_answer_themselves) {
     job.close();
   });
   CHECK_EQ(any_rank(mentions(log, "cannot answer other nodes for its compute ranks")), are_several);
+}
+
+/// A file in which the storage of the servers hangs, in calls of one name at a time.
+struct HangingFile {
+  void hang(const std::string& call) const { write_file(path + ".hang_" + call, ""); }
+  void wait() const { wait_for(".hangs"); }
+  void wait_for(const std::string& marker) const {
+    for (int i = 0; i < 15'000 && !HangingStorage::exists(path + marker); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(HangingStorage::exists(path + marker));
+  }
+  void go_on(const std::string& call) const {
+    CHECK(!HangingStorage::exists(path + ".gave_up"));
+    std::filesystem::remove(path + ".hang_" + call);
+    std::filesystem::remove(path + ".hangs");
+  }
+  std::string path;
+};
+
+/// Opens a file on the ranks of `group`, uses it, and closes it.
+void use_one(MPI_Comm group, const std::string& path, int round) {
+  Job job(group, path, 8);
+  job.write(round);
+  job.sync();
+  job.check(round);
+  job.close();
+}
+
+/// Storage hangs on the servers alone, in the opens and closes of one file of two ranks, and then while it
+/// gives one page. The other ranks use, open and close files and arrays through the same servers.
+void use_beside_what_hangs(MPI_Comm compute, const std::string& path) {
+  HangingStorage::get().hang_never();
+  const HangingFile held{path + ".held"};
+  Job all(compute, path, 8);
+  all.write(1);
+  all.add();
+  all.sync();
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(compute, all.me / 2, all.me, &half);
+  for (const std::string call : {"open", "close"}) {
+    if (all.me == 0) held.hang(call);
+    all.barrier();
+    if (all.me < 2) {
+      use_one(half, held.path, 2);
+    } else {
+      held.wait();
+      all.check(1);
+      all.check_sums(all.ranks);
+      use_one(half, path + ".other", 3);
+      if (all.me == 2) held.go_on(call);
+    }
+    all.barrier();
+  }
+  Job job(compute, held.path, 4, "r+");
+  if (all.me == 0) held.hang("pread");
+  all.barrier();
+  if (all.me == 0) job.check_page(3, 2);
+  if (all.me == 2) {
+    held.wait();
+    for (tr_index which = 0; which < 16; ++which)
+      if (which != 3) job.check_page(which, 2);
+    all.check(1);
+    held.go_on("pread");
+  }
+  all.barrier();
+  job.close();
+  all.close();
+  MPI_Comm_free(&half);
+}
+
+MPI_TEST(served, storage_that_hangs_keeps_nothing_else_waiting) {
+  if (size() != 6 || !are_several_nodes()) return;  // two nodes, of two ranks and a server
+  HangingStorage::get().hang("/file.held", 3 * page);
+  with_servers("served", "io_threads=0", use_beside_what_hangs);
+  HangingStorage::get().hang_never();
 }
 
 /// tr_finalize ends all that is open, and the next session begins anew.

@@ -4,6 +4,7 @@
 // MPI_THREAD_MULTIPLE: the server of its node does it. On one node nobody has to be answered, and the cases
 // pass all the same.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -323,6 +324,83 @@ MPI_TEST(served, storage_that_hangs_keeps_nothing_else_waiting) {
   if (size() != 6 || !are_several_nodes()) return;  // two nodes, of two ranks and a server
   HangingStorage::get().hang("/file.held", 3 * page);
   with_servers("served", "io_threads=0", use_beside_what_hangs);
+  HangingStorage::get().hang_never();
+}
+
+/// Steps of one field in one file.
+class Steps {
+ public:
+  Steps(const std::string& path, bool reads) {
+    tr_layout* grid = nullptr;
+    ok(tr_layout_block(2, std::array<tr_index, 2>{19, 36}.data(), nullptr, &grid), "layout");
+    ok(tr_layout_georeference(grid, globe), "georeference");
+    const auto open = reads ? tr_stream_open : tr_stream_create;
+    const char* const options = reads ? "base=2026-03-01T00:00Z prefetch=4" : "base=2026-03-01T00:00Z";
+    ok(open(path.c_str(), options, &stream_), "open");
+    ok(tr_stream_define(stream_, "t", grid, TR_F32, "levels=height:2"), "define");
+    ok(tr_layout_free(&grid), "free");
+  }
+  void put(float value) const {
+    const std::vector<float> values(19 * 36, value);
+    for (int step = 0; step < 6; ++step) {
+      ok(tr_stream_begin(stream_, step * 3600), "begin");
+      ok(tr_stream_put(stream_, "t", values.data()), "put");
+      ok(tr_stream_end(stream_), "end");
+    }
+  }
+  void check(float value) const {
+    std::vector<float> got(19 * 36, -1);
+    for (int step = 0; step < 6; ++step) {
+      ok(tr_stream_begin(stream_, step * 3600), "begin");
+      ok(tr_stream_get(stream_, "t", got.data()), "get");
+      ok(tr_stream_end(stream_), "end");
+      CHECK_EQ(got.front(), value);
+    }
+  }
+  void seek() const { ok(tr_stream_seek(stream_, 0), "seek"); }
+  void close() { ok(tr_stream_close(&stream_), "close"); }
+
+ private:
+  static constexpr const char* globe =
+      "keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=90, "
+      "latitudeOfLastGridPointInDegrees=-90, "
+      "longitudeOfFirstGridPointInDegrees=0, iDirectionIncrementInDegrees=10'";
+  tr_stream* stream_ = nullptr;
+};
+
+/// The ranks read themselves as soon as they have to: what the server has come to is looked at.
+MPI_TEST(served, an_input_stream_whose_file_hangs_leaves_the_server_to_others) {
+  if (size() < 2) return;
+  HangingStorage::get().hang("/slow.nc", -1);
+  HangingStorage::get().tell_use("/good.nc");
+  with_servers("served", "threads=1", [](MPI_Comm compute, const std::string& path) {
+    HangingStorage::get().hang_never();
+    const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+    const std::string names[] = {directory / "slow.nc", directory / "good.nc"};
+    for (int i = 0; i < 2; ++i) {
+      Steps written(names[i], false);
+      written.put(static_cast<float>(i));
+      written.close();
+    }
+    int me = 0;
+    MPI_Comm_rank(compute, &me);
+    const HangingFile hanging{names[0]};
+    if (me == 0) hanging.hang("open");
+    MPI_Barrier(compute);
+    Steps slow(names[0], true);
+    slow.seek();
+    hanging.wait();
+    std::filesystem::remove(names[1] + ".used");  // by the server that wrote it
+    Steps good(names[1], true);
+    good.seek();
+    HangingFile{names[1]}.wait_for(".used");
+    MPI_Barrier(compute);
+    if (me == 0) hanging.go_on("open");
+    good.check(1);
+    slow.check(0);
+    good.close();
+    slow.close();
+  });
   HangingStorage::get().hang_never();
 }
 

@@ -15,11 +15,12 @@ Requests::Requests(RequestDesk& desk, Place place, std::uint64_t epoch, executor
       place_(std::move(place)),
       epoch_(epoch),
       threads_(threads),
-      key_(threads.new_own_key()),
       asking_(cat("asking other nodes for ", what)),
       what_(what),
       served_(std::move(served)) {
+  for (int i = 0; i < served_.at_once; ++i) ways_.push_back({threads.new_own_key()});
   desk_.open(address(), *this);
+  is_open_ = true;
   send_to(nullptr);
 }
 
@@ -37,8 +38,13 @@ void Requests::say_how() {
 }
 
 Requests::~Requests() {
-  desk_.close(address(), *this);
-  threads_.drain(key_);
+  (void)end();
+  for (const Way& way : ways_) threads_.drain(way.key);
+}
+
+bool Requests::end() {
+  if (std::exchange(is_open_, false)) desk_.close(address(), *this);
+  return std::ranges::all_of(ways_, [this](const Way& way) { return threads_.is_idle(way.key); });
 }
 
 // A message: the epoch, what it is, the number of the request; then pieces of work, or two statuses and
@@ -171,23 +177,32 @@ bool Requests::is_waiting() const {
 /// Returns false if a thread has still to wait for storage, or the request cannot be done for now.
 bool Requests::serve_first(int source, Queue& queue) {
   Request& request = queue.requests.front();
-  if (queue.done == nullptr && served_.is_quick(request.pieces())) {
-    if (!work_on(request, false, queue.answer)) return false;
-  } else {
-    if (queue.done == nullptr) {
-      queue.done = std::make_shared<std::atomic<bool>>(false);
-      threads_.submit(key_, [this, &queue, &request, done = queue.done] {
-        queue.is_over = work_on(request, true, queue.answer);
-        done->store(true);
-      });
-    }
+  const bool is_done =
+      queue.done == nullptr && served_.is_quick(request.pieces()) && work_on(request, false, queue.answer);
+  if (!is_done) {
+    if (queue.done == nullptr) submit(request, queue);
     if (!queue.done->load()) return false;
     queue.done = nullptr;
+    --ways_[queue.way].jobs;
     if (!queue.is_over) return false;  // the next pass tries again
   }
   reply(source, request.number, std::exchange(queue.answer, {}));
   queue.requests.pop_front();
   return true;
+}
+
+/// A thread goes on with the request, behind those that came first: a new one begins where fewest wait.
+void Requests::submit(Request& request, Queue& queue) {
+  const auto way = std::ranges::min_element(ways_, {}, &Way::jobs);
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  threads_.submit(way->key, [this, &queue, &request, done] {
+    queue.is_over = work_on(request, true, queue.answer);
+    done->store(true);
+    served_.wake();
+  });
+  queue.done = std::move(done);
+  queue.way = static_cast<std::size_t>(way - ways_.begin());
+  ++way->jobs;
 }
 
 Unpacker Requests::Request::pieces() const {

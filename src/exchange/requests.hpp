@@ -34,18 +34,21 @@ class Requests {
     Status got;
     ByteVector values;
   };
-  /// The work as the file or array does it. One thread at a time calls these; beside it, one that may wait
-  /// for storage calls serve().
+  /// The work as the file or array does it. One thread at a time calls these; beside it, `at_once` threads
+  /// that may wait for storage call serve(), each for another rank.
   struct Served {
+    int at_once = 1;
     /// tell() returns the number that each message tells; hear() takes the one that another rank has told.
     std::function<Bytes()> tell = [] { return Bytes{0}; };
     std::function<void(Bytes told)> hear = [](Bytes) {};
     /// Returns true if these pieces of work need not wait for storage, as it looks.
     std::function<bool(Unpacker pieces)> is_quick = [](Unpacker) { return true; };
     /// Does all of these pieces, and returns true. One that fails keeps no later one from being done. With
-    /// `waits` it is called by a thread that may wait for storage. Returns false if it cannot go on for now:
-    /// `pieces` are then those that are to be done later.
+    /// `waits` it is called by a thread that may wait for storage. Returns false if it cannot go on for now,
+    /// or must not wait and would have to: `pieces` are then those that are to be done later.
     std::function<bool(Unpacker& pieces, bool waits, Answer& answer)> serve;
+    /// Called by a thread that has done work for another rank: the desk is to be moved on.
+    std::function<void()> wake = [] {};
     /// Called in each pass, by whoever serves. Returns true if it has done something for others.
     std::function<bool()> help = [] { return false; };
   };
@@ -110,6 +113,9 @@ class Requests {
   /// Returns the first failure of a change since take_failure().
   [[nodiscard]] Status failure() const;
   Status take_failure();
+  /// Local. Drops all work that others ask for from now on. Returns true once no thread does any: then the
+  /// destructor waits for nobody.
+  bool end();
   /// Keeps this rank from doing others' work as long as it is held.
   [[nodiscard]] std::unique_lock<std::mutex> alone() { return std::unique_lock(desk_.mutex()); }
 
@@ -139,8 +145,14 @@ class Requests {
   struct Queue {
     std::deque<Request> requests;
     std::shared_ptr<std::atomic<bool>> done;  // of a thread that does the first one
+    std::size_t way = 0;                      // by which it does that
     bool is_over = false;                     // as that thread leaves it
     Answer answer;                            // so far
+  };
+  /// A key of the executor, whose jobs do the first requests of different ranks one after another.
+  struct Way {
+    executor::Key key;  // its own: other jobs may wait for the rank that asks
+    int jobs = 0;
   };
 
   [[nodiscard]] RequestDesk::Address address() const { return {place_.line, epoch_}; }
@@ -166,6 +178,7 @@ class Requests {
   /// Returns true if something moved.
   bool serve();
   bool serve_first(int source, Queue& queue);
+  void submit(Request& request, Queue& queue);
   /// Returns true if a thread does one of the requests.
   [[nodiscard]] bool is_waiting() const;
   [[nodiscard]] bool work_on(Request& request, bool waits, Answer& answer) const;
@@ -175,7 +188,6 @@ class Requests {
   const Place place_;
   const std::uint64_t epoch_;
   executor::Threads& threads_;
-  const executor::Key key_;  // its own: other jobs may wait for the rank that asks
   const std::string asking_;
   const std::string what_;
   std::string waiting_;
@@ -192,6 +204,8 @@ class Requests {
   std::map<std::uint64_t, Answer> answers_;  // to questions
   Status failure_;
   std::map<int, Queue> queues_;  // of the ranks of the transport that have requests here
+  std::vector<Way> ways_;
+  bool is_open_ = false;
 };
 
 }  // namespace tailrace::exchange

@@ -8,6 +8,40 @@
 
 namespace tailrace::files {
 
+namespace {
+
+/// first, first + step, ...
+struct RankRun {
+  int first = 0;
+  int step = 0;
+  int count = 1;
+};
+
+}  // namespace
+
+void pack_ranks(Packer& out, const std::vector<int>& ranks, const std::vector<int>& all) {
+  std::vector<RankRun> runs;
+  if (ranks != all) {
+    for (const int rank : ranks) {
+      if (!runs.empty() && runs.back().count == 1) runs.back().step = rank - runs.back().first;
+      if (!runs.empty() && rank == runs.back().first + runs.back().count * runs.back().step)
+        ++runs.back().count;
+      else
+        runs.push_back({rank});
+    }
+  }
+  out.put_list(std::span<const RankRun>(runs));
+}
+
+std::vector<int> unpack_ranks(Unpacker& in, const std::vector<int>& all) {
+  const std::vector<RankRun> runs = in.get_list<RankRun>();
+  if (runs.empty()) return all;
+  std::vector<int> ranks;
+  for (const RankRun& run : runs)
+    for (int i = 0; i < run.count; ++i) ranks.push_back(run.first + i * run.step);
+  return ranks;
+}
+
 NodeServers::NodeServers(Group& group, std::uint64_t epoch) : group_(group), epoch_(epoch) {
   const session::Topology& topology = group.service().session().topology();
   const comm::Members& members = *group.line().members();
@@ -40,7 +74,8 @@ Packer NodeServers::description() const {
   std::vector<int> transport_ranks;
   for (int rank = 0; rank < group_.size(); ++rank) transport_ranks.push_back(members.transport_rank(rank));
   Packer out;
-  out.put(group_.line().number()).put(epoch_).put_list(std::span<const int>(transport_ranks));
+  out.put(group_.line().number()).put(epoch_);
+  pack_ranks(out, transport_ranks, group_.service().session().topology().roster().compute_transport);
   return out;
 }
 

@@ -12,6 +12,11 @@
 
 namespace tailrace::files {
 
+/// Packs the ranks of a group, in their order, for somebody who knows `all` ranks that compute. That takes a
+/// few bytes for a group of all of them, and for each run of ranks at one distance from each other.
+void pack_ranks(Packer& out, const std::vector<int>& ranks, const std::vector<int>& all);
+std::vector<int> unpack_ranks(Unpacker& in, const std::vector<int>& all);
+
 /// The servers of a group's nodes, which answer other nodes for the ranks of theirs: the first server of each
 /// node. The first rank of the group on each node hands it the memory of one shared file or global array.
 /// If one server cannot take it, all ranks answer themselves. All functions are local.

@@ -24,7 +24,7 @@ class InputServer::Work final : public node::MemoryTaker::Work {
   Work(InputServer& server, std::shared_ptr<Ring> ring) : server_(server), ring_(std::move(ring)) {}
   ~Work() override { forget(); }
 
-  std::optional<ByteVector> end() override {
+  std::optional<ByteVector> end(bool /*does_hear*/) override {
     {
       const std::lock_guard lock(server_.mutex_);
       ring_->is_ending = true;
@@ -55,13 +55,17 @@ Result<std::unique_ptr<node::MemoryTaker::Work>> InputServer::take(std::unique_p
   auto ring = std::make_shared<Ring>();
   ring->memory = std::move(memory);
   const input::Ring definition(ring->memory->part(0), session_.board().transport());
-  ring->loader = std::make_unique<Loader>(ring->memory->part(0), session_.board().transport(),
-                                          files_of(definition.files()), ring->counts);
-  TR_TRY(start());
+  ring->files = files_of(definition.files());
+  ring->loader = std::make_unique<Loader>(ring->memory->part(0), session_.board().transport(), ring->files,
+                                          ring->counts);
+  TR_TRY(start(1));
+  bool are_several = false;
   {
     const std::lock_guard lock(mutex_);
     rings_.push_back(ring);
+    are_several = has_several_streams();
   }
+  if (are_several) (void)start(2);  // one does until there is memory for another
   changed_.notify_all();
   return std::unique_ptr<node::MemoryTaker::Work>(std::make_unique<Work>(*this, std::move(ring)));
 }
@@ -90,13 +94,13 @@ std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& given) {
   return files;
 }
 
-/// Starts as many threads as the server has for encoding: one at least, or it says why not.
-Status InputServer::start() {
-  if (!threads_.empty()) return {};
-  const int wanted = std::max(session_.serving().encoding_threads(), 1);
-  for (int i = 0; i < wanted; ++i) {
+/// Starts as many threads as the server has for encoding, `least` at least: or it says why there is none.
+Status InputServer::start(int least) {
+  const int wanted = std::max(session_.serving().encoding_threads(), least);
+  while (std::ssize(threads_) < wanted) {
     Result<std::thread> thread = start_thread([this] { run(); });
     if (!thread.is_ok()) return threads_.empty() ? thread.status() : Status();
+    const std::lock_guard lock(mutex_);
     threads_.push_back(std::move(*thread));
   }
   return {};
@@ -161,12 +165,26 @@ bool InputServer::work_once(DrawnScratch& scratch) {
 std::shared_ptr<InputServer::Ring> InputServer::soonest(Index& ahead) const {
   std::shared_ptr<Ring> found;
   for (const auto& ring : rings_) {
-    const std::optional<Index> needed = ring->is_ending ? std::nullopt : ring->loader->ring().soonest();
+    const bool is_passed = ring->is_ending || is_for_others(*ring);
+    const std::optional<Index> needed = is_passed ? std::nullopt : ring->loader->ring().soonest();
     if (!needed || (found != nullptr && *needed >= ahead)) continue;
     found = ring;
     ahead = *needed;
   }
   return found;
+}
+
+/// Under the lock.
+bool InputServer::has_several_streams() const {
+  return std::ranges::any_of(rings_, [&](const auto& each) { return each->files != rings_.front()->files; });
+}
+
+/// Under the lock. Returns true if all threads but one work on the ring's files. Where there are others,
+/// their storage may answer, and this one may hang: one thread is left to them.
+bool InputServer::is_for_others(const Ring& ring) const {
+  std::ptrdiff_t working = 0;
+  for (const auto& each : rings_) working += each->files == ring.files ? each->working : 0;
+  return working + 1 >= std::ssize(threads_) && threads_.size() > 1 && has_several_streams();
 }
 
 }  // namespace tailrace::input

@@ -31,6 +31,7 @@ class InputServer {
   /// A ring that was handed over.
   struct Ring {
     std::unique_ptr<node::NodeMemory> memory;
+    std::shared_ptr<Files> files;
     LoadCounts counts;
     std::unique_ptr<Loader> loader;
     int working = 0;  // threads that use it
@@ -40,11 +41,13 @@ class InputServer {
 
   Result<std::unique_ptr<node::MemoryTaker::Work>> take(std::unique_ptr<node::NodeMemory> memory);
   std::shared_ptr<Files> files_of(const FilesDefinition& given);
-  Status start();
+  Status start(int least);
   void stop();
   void run();
   bool work_once(DrawnScratch& scratch);
   std::shared_ptr<Ring> soonest(Index& ahead) const;
+  [[nodiscard]] bool is_for_others(const Ring& ring) const;
+  [[nodiscard]] bool has_several_streams() const;
 
   session::Session& session_;
   std::mutex mutex_;  // guards what follows

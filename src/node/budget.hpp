@@ -79,6 +79,10 @@ class Draw {
   Status take(Bytes bytes);
   void give_back(Bytes bytes);
   void give_back() { give_back(bytes_); }
+  /// Leaves all bytes drawn, and returns them: from now on they are those of another draw of the node, for
+  /// the same use, which inherits them. That cannot fail.
+  Bytes bequeath() { return bytes_.exchange(0); }
+  void inherit(Bytes bytes) { bytes_ += bytes; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 enum class HandedMessage : std::uint32_t {
   hand = 40,       // giver -> server: number, token, the memory's parts, kind, description
   taken = 41,      // server -> giver: number, status
-  take_back = 42,  // giver -> server: number
+  take_back = 42,  // giver -> server: number, whether it waits for the answer
   ended = 43,      // server -> giver: number, what it tells
 };
 
@@ -61,6 +61,7 @@ Status MemoryGiver::give(Handover& handover, const NodeMemory& memory, Given& gi
             handover.hang_up();
           }
         }
+        ring();  // the message may not have been there when it looked last
         return given.taken.has_value();
       },
       cat("server rank ", given.server, " to map memory of its node"));
@@ -69,16 +70,20 @@ Status MemoryGiver::give(Handover& handover, const NodeMemory& memory, Given& gi
 
 ByteVector MemoryGiver::take_back(std::uint64_t number) {
   Given& given = given_.at(number);
-  line_.send(given.server, Packer().put(HandedMessage::take_back).put(number).take());
-  line_.board().wait([&] { return given.ended.has_value(); },
-                     cat("server rank ", given.server, " to let go of memory of its node"));
+  line_.send(given.server, Packer().put(HandedMessage::take_back).put(number).put(true).take());
+  line_.board().wait(
+      [&] {
+        ring();
+        return given.ended.has_value();
+      },
+      cat("server rank ", given.server, " to let go of memory of its node"));
   ByteVector told = std::move(*given.ended);
   given_.erase(number);
   return told;
 }
 
 void MemoryGiver::abandon(std::uint64_t number) {
-  line_.send(given_.at(number).server, Packer().put(HandedMessage::take_back).put(number).take());
+  line_.send(given_.at(number).server, Packer().put(HandedMessage::take_back).put(number).put(false).take());
   given_.erase(number);
 }
 
@@ -110,7 +115,9 @@ void MemoryTaker::on_hand(int source, Unpacker& in) {
 
 void MemoryTaker::on_take_back(int source, Unpacker& in) {
   const auto taken = taken_.find({source, in.get<std::uint64_t>()});
-  if (taken != taken_.end()) taken->second.is_ending = true;
+  if (taken == taken_.end()) return;
+  taken->second.is_ending = true;
+  taken->second.does_giver_hear = in.get<bool>();
 }
 
 void MemoryTaker::drop_all() {
@@ -130,7 +137,7 @@ bool MemoryTaker::advance() {
   return moved;
 }
 
-/// Memory without a handover and without work afterwards is over.
+/// Memory without a handover and without work afterwards is over. Work that throws has not begun.
 bool MemoryTaker::move_on(const Name& name, Taken& taken) {
   if (taken.handover != nullptr) {
     Unpacker in(taken.message);
@@ -140,18 +147,31 @@ bool MemoryTaker::move_on(const Name& name, Taken& taken) {
     if (status.is_ok()) status = guarded([&] { return begin(name.first, *descriptor, in, taken.work); });
     taken.handover = nullptr;
     taken.message = {};
-    Packer answer;
-    answer.put(HandedMessage::taken).put(name.second);
-    status.pack(answer);
-    line_.send(name.first, answer.take());
+    if (!status.is_ok()) return answer(name, status), true;
+  }
+  if (!taken.has_begun) {
+    std::optional<Status> begun;
+    const Status thrown = guarded([&] { return begun = taken.work->begun(), Status(); });
+    if (!thrown.is_ok()) begun = thrown;
+    if (!begun) return false;
+    taken.has_begun = true;
+    if (!begun->is_ok()) taken.work = nullptr;
+    answer(name, *begun);
     return true;
   }
   if (!taken.is_ending) return false;
-  const std::optional<ByteVector> told = taken.work->end();
+  const std::optional<ByteVector> told = taken.work->end(taken.does_giver_hear);
   if (!told) return false;
   taken.work = nullptr;
   line_.send(name.first, Packer().put(HandedMessage::ended).put(name.second).put_bytes(*told).take());
   return true;
+}
+
+void MemoryTaker::answer(const Name& name, const Status& status) {
+  Packer message;
+  message.put(HandedMessage::taken).put(name.second);
+  status.pack(message);
+  line_.send(name.first, message.take());
 }
 
 /// Returns Code::timeout as long as the descriptor has not come.

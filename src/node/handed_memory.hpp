@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/doorbell.hpp"
 #include "comm/line.hpp"
 #include "node/handover.hpp"
 #include "node/node_memory.hpp"
@@ -28,6 +29,8 @@ class MemoryGiver {
   MemoryGiver(const MemoryGiver&) = delete;
   MemoryGiver& operator=(const MemoryGiver&) = delete;
 
+  /// Messages wake no server: `bell` wakes the one of this node to which memory goes. nullptr: nothing does.
+  void ring_by(comm::Doorbell* bell) { bell_ = bell; }
   /// Blocks until rank `server` of the line has mapped the memory and answered. Returns a number for
   /// take_back(), or the reason why the server has not got the memory. The memory was made with
   /// Growth::by_any.
@@ -47,7 +50,12 @@ class MemoryGiver {
   void on_taken(Unpacker& in);
   void on_ended(Unpacker& in);
 
+  void ring() const {
+    if (bell_ != nullptr) bell_->ring();
+  }
+
   comm::Line& line_;
+  comm::Doorbell* bell_ = nullptr;
   std::map<std::uint64_t, Given> given_;
   std::uint64_t next_ = 0;
 };
@@ -59,9 +67,12 @@ class MemoryTaker {
   class Work {
    public:
     virtual ~Work() = default;
+    /// Called until it returns whether the work has begun: whatever may wait for storage, a thread does. Work
+    /// that could not begin is destroyed, and the owners hear why.
+    virtual std::optional<Status> begun() { return Status(); }
     /// The owners want their memory back. Called until it returns what it has to tell them; then it is
-    /// destroyed, and only then do they hear of it.
-    virtual std::optional<ByteVector> end() = 0;
+    /// destroyed, and only then do they hear of it: if `does_hear` is false, not even then.
+    virtual std::optional<ByteVector> end(bool does_hear) = 0;
   };
   /// Begins to work on memory of one kind, or says why not. `giver` is the rank of the line that has handed
   /// it over. The description is gone afterwards.
@@ -92,13 +103,16 @@ class MemoryTaker {
     ByteVector message;
     // Afterwards:
     std::unique_ptr<Work> work;
+    bool has_begun = false;
     bool is_ending = false;
+    bool does_giver_hear = true;  // of the end
   };
   void on_hand(int source, Unpacker& in);
   void on_take_back(int source, Unpacker& in);
   bool move_on(const Name& name, Taken& taken);
   static Result<int> receive(Handover& handover, Unpacker& in);
   Status begin(int giver, int descriptor, Unpacker& in, std::unique_ptr<Work>& work);
+  void answer(const Name& name, const Status& status);
 
   comm::Line& line_;
   std::map<Handed, Begin> begins_;

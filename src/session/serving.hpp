@@ -44,6 +44,8 @@ class Serving {
   [[nodiscard]] node::MemoryTaker& taker() { return *taker_; }
   /// On servers: `limit` says how long the server may park at most, as often as it is about to.
   void park_at_most(std::function<std::chrono::nanoseconds()> limit) { most_park_ = std::move(limit); }
+  /// On servers: ends a park, and has run() look at once. Any thread.
+  void wake() { bell().ring(); }
   [[nodiscard]] bool is_over() const { return server_->is_over(); }
   [[nodiscard]] std::string waiting_for() const { return server_ ? server_->waiting_for() : std::string(); }
   /// Returns the number of threads that encode.

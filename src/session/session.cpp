@@ -145,6 +145,7 @@ Status Session::make_threads(decltype(Facts::make_executor) make_executor, Ledge
     Result<std::unique_ptr<executor::Threads>> threads = executor::Threads::create({0, settings_.io_threads});
     TR_TRY(threads.status());
     threads_ = std::move(*threads);
+    if (giver_ != nullptr && memory_->bells() != nullptr) giver_->ring_by(&memory_->bells()->reader[0]);
   }
   if (!is_server() && !topology_->roster().self_served) return {};
   TR_TRY(memory_->take_staging_without_ranks());

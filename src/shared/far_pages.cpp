@@ -14,11 +14,13 @@ FarPages::FarPages(exchange::RequestDesk& desk, Requests::Place place, std::uint
                    executor::Threads& threads, Served served)
     : served_(std::move(served)),
       requests_(desk, std::move(place), epoch, threads, "pages of a shared file",
-                {.tell = served_.size,
+                {.at_once = served_.at_once,
+                 .tell = served_.size,
                  .hear = served_.raise_size,
                  .is_quick = [this](Unpacker pieces) { return are_here(pieces); },
                  .serve = [this](Unpacker& pieces, bool waits,
                                  Requests::Answer& answer) { return serve(pieces, waits, answer); },
+                 .wake = served_.wake,
                  .help = served_.help}) {}
 
 // A piece of work: what it is, its offset, and the bytes to be written or the number of bytes to be read or

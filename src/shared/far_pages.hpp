@@ -30,6 +30,9 @@ struct Served {
   std::function<bool(const Status& failure)> is_to_wait = [](const Status&) { return false; };
   /// Called now and then, by whoever serves. Returns true if it has done something for others.
   std::function<bool()> help = [] { return false; };
+  /// How many threads may wait for storage at a time, and the function that each of them calls at the end.
+  int at_once = 1;
+  std::function<void()> wake = [] {};
 };
 
 /// Reads and writes of pages of other nodes, as requests to the ranks that serve them. Each message tells the

@@ -36,6 +36,8 @@ Status no_room() {
   return {Code::memory, "no page of this node can make room for another one before it is stored", EAGAIN};
 }
 
+Status would_wait() { return {Code::memory, "a page of this node is not there at this moment", EAGAIN}; }
+
 /// Returns how many pages that follow one another in the file are stored ahead together. Those of one node do
 /// so only if there are no others.
 Index pages_stored_ahead(const NodePages::Plan& plan) {
@@ -45,17 +47,32 @@ Index pages_stored_ahead(const NodePages::Plan& plan) {
 
 }  // namespace
 
-/// Holds a frame from when it is found until the caller has copied.
-class NodePages::Holding {
+/// The hold of a thread during one call: a frame that is found is held until the caller has copied. A thread
+/// of the executor takes a free one of its rank.
+class NodePages::Seat {
  public:
-  explicit Holding(Hold& hold) : hold_(hold) {}
-  ~Holding() { hold_.frame.store(nobody, std::memory_order_release); }
-  Holding(const Holding&) = delete;
-  Holding& operator=(const Holding&) = delete;
+  explicit Seat(Hold& hold) : hold_(hold) {}
+  Seat(Hold& hold, std::unique_lock<std::mutex> alone) : hold_(hold), alone_(std::move(alone)) {}
+  ~Seat() { hold_.frame.store(nobody, std::memory_order_release); }
+  Seat(const Seat&) = delete;
+  Seat& operator=(const Seat&) = delete;
+  [[nodiscard]] Hold& hold() const { return hold_; }
 
  private:
   Hold& hold_;
+  std::unique_lock<std::mutex> alone_;
 };
+
+NodePages::Seat NodePages::seat_of(User user) {
+  Hold* const mine = first_hold() + Index{users} * me_ + static_cast<int>(user);
+  if (user != User::service) return Seat(*mine);
+  // A server's holds are the last ones.
+  for (std::size_t i = 0; !stores_ && i < services_.size(); ++i) {
+    std::unique_lock free(services_[i], std::try_to_lock);
+    if (free) return {mine[i], std::move(free)};
+  }
+  return {*mine, std::unique_lock(services_.front())};
+}
 
 Result<std::unique_ptr<NodePages>> NodePages::create(comm::Line& node, const Plan& plan, bool huge_pages,
                                                      node::Budget& budget, Disk disk) {
@@ -79,11 +96,9 @@ Result<std::unique_ptr<NodePages>> NodePages::attach(comm::Transport& transport,
   return pages;
 }
 
-Bytes NodePages::end_serving() {
+Bytes NodePages::end_serving(bool has_heir) {
   end_wanting_room();
-  const Bytes drawn = drawn_.bytes();
-  drawn_.give_back();
-  return drawn;
+  return has_heir ? drawn_.bequeath() : 0;
 }
 
 void NodePages::lay_out() {
@@ -113,9 +128,7 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   base_ = memory_->part(0);
   if (me_ == 0) {
     (new (base_) Head())->most = frames_;
-    for (int rank = 0; rank <= ranks_; ++rank) {
-      for (const User user : users) new (&hold_of(rank, user)) Hold();
-    }
+    for (Index i = 0; i < holds(); ++i) new (first_hold() + i) Hold();
     for (std::uint32_t number = 0; number <= bucket_mask_; ++number)
       new (&bucket(number)) std::atomic<FrameNumber>(nobody);
     for (FrameNumber number = 0; number < frames_; ++number) new (&frame(number)) Frame();
@@ -162,23 +175,18 @@ void NodePages::begin_again(Disk disk) {
 // The head, a hold for each user of each rank and of a server, the buckets and the frames follow one another.
 
 Bytes NodePages::head_bytes() const {
-  return round_up(static_cast<Bytes>(sizeof(Head)) +
-                  std::ssize(users) * (ranks_ + 1) * static_cast<Bytes>(sizeof(Hold)) +
+  return round_up(static_cast<Bytes>(sizeof(Head)) + holds() * static_cast<Bytes>(sizeof(Hold)) +
                   (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>)) +
                   Bytes{frames_} * static_cast<Bytes>(sizeof(Frame)) + Bytes{alignof(Frame)});
 }
 
-NodePages::Hold& NodePages::hold_of(int rank, User user) const {
-  return reinterpret_cast<Hold*>(&head() + 1)[std::ssize(users) * rank + static_cast<int>(user)];
-}
-
 std::atomic<NodePages::FrameNumber>& NodePages::bucket(std::uint64_t number) const {
-  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_ + 1, User::program))[number];
+  return reinterpret_cast<std::atomic<FrameNumber>*>(first_hold() + holds())[number];
 }
 
 NodePages::Frame& NodePages::frame(FrameNumber number) const {
   auto* const behind_buckets =
-      reinterpret_cast<std::byte*>(&hold_of(ranks_ + 1, User::program)) +
+      reinterpret_cast<std::byte*>(first_hold() + holds()) +
       (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>));
   const auto address = reinterpret_cast<std::uintptr_t>(behind_buckets);
   const std::uintptr_t aligned = (address + alignof(Frame) - 1) / alignof(Frame) * alignof(Frame);
@@ -243,11 +251,8 @@ void NodePages::unlink(FrameNumber number, Index page) {
 }
 
 bool NodePages::is_held(FrameNumber number) const {
-  for (int rank = 0; rank <= ranks_; ++rank) {
-    for (const User user : users)
-      if (hold_of(rank, user).frame.load() == number) return true;
-  }
-  return false;
+  const std::span all(first_hold(), static_cast<std::size_t>(holds()));
+  return std::ranges::any_of(all, [number](const Hold& each) { return each.frame.load() == number; });
 }
 
 /// Both this and take_from_others() store first and then load what the other stores, sequentially
@@ -259,8 +264,7 @@ bool NodePages::try_hold(FrameNumber number, Index page, Hold& hold) const {
   return false;
 }
 
-Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> whole, User user) {
-  Hold& mine = hold_of(me_, user);
+Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> whole, User user, Hold& mine) {
   const auto place = static_cast<std::size_t>(near_number(page)) % known_.front().size();
   Known* const known = user == User::service ? nullptr : &known_[user == User::program ? 0 : 1][place];
   if (known != nullptr && known->page == page && try_hold(known->frame, page, mine)) {
@@ -271,6 +275,8 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
     Held held;
     if (const std::optional<FrameNumber> found = find(page); found && try_hold(*found, page, mine)) {
       held.frame = *found;
+    } else if (!may_wait(user)) {
+      return would_wait();
     } else {
       Result<Held> brought = bring_in(page, whole, mine);
       TR_TRY(brought.status());
@@ -304,7 +310,7 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
   }
   const Result<Room> room = find_room();
   if (!stores_) {
-    if (room.is_ok() || !lacks_room(room.status()))
+    if (room.is_ok() || !is_for_later(room.status()))
       end_wanting_room();
     else
       room_is_for_ = page;
@@ -453,7 +459,7 @@ void NodePages::free_frame(FrameNumber number) {
   frame(number).lock.unlock();
 }
 
-bool NodePages::lacks_room(const Status& failure) {
+bool NodePages::is_for_later(const Status& failure) {
   return failure.code() == Code::memory && failure.error_number() == EAGAIN;
 }
 
@@ -577,15 +583,14 @@ Status NodePages::store_run(std::span<const std::pair<Index, FrameNumber>> run) 
 }
 
 Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User user) {
-  const std::unique_lock alone =
-      user == User::service ? std::unique_lock(service_) : std::unique_lock<std::mutex>();
-  const Result<Held> held = hold(page, {}, user);
+  const Seat seat = seat_of(user);
+  const Result<Held> held = hold(page, {}, user, seat.hold());
   TR_TRY(held.status());
-  const Holding holding(hold_of(me_, user));
   Frame& here = frame(held->frame);
   const Bytes end = from + std::ssize(bytes);
   if (here.filled.load(std::memory_order_acquire) < end) {
-    const Locked lock(here.lock, transport_);
+    TR_TRY(lock(here.lock, user));
+    const Locked locked(here.lock, std::adopt_lock);
     fill_up_to(held->frame, end);
   }
   std::memcpy(bytes.data(), memory_of(held->frame) + from, bytes.size());
@@ -593,19 +598,25 @@ Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User 
   return {};
 }
 
+/// Locks a frame to copy. A rank that stores the page has the lock meanwhile.
+Status NodePages::lock(SharedLock& lock, User user) {
+  if (!may_wait(user)) return lock.lock_soon() ? Status() : would_wait();
+  lock.lock(transport_);
+  return {};
+}
+
 Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes, User user) {
-  const std::unique_lock alone =
-      user == User::service ? std::unique_lock(service_) : std::unique_lock<std::mutex>();
+  const Seat seat = seat_of(user);
   const bool is_whole = std::ssize(bytes) == plan_.page;
-  const Result<Held> held = hold(page, is_whole ? bytes : std::span<const std::byte>(), user);
+  const Result<Held> held = hold(page, is_whole ? bytes : std::span<const std::byte>(), user, seat.hold());
   TR_TRY(held.status());
-  const Holding holding(hold_of(me_, user));
   if (held->is_written) {
     offer_run_of(page);
     return {};
   }
   Frame& here = frame(held->frame);
-  Locked lock(here.lock, transport_);
+  TR_TRY(lock(here.lock, user));
+  Locked locked(here.lock, std::adopt_lock);
   const Bytes end = from + std::ssize(bytes);
   fill_up_to(held->frame, from);
   std::memcpy(memory_of(held->frame) + from, bytes.data(), bytes.size());
@@ -613,7 +624,7 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
   const bool is_whole_now = note_written(held->frame, std::ssize(bytes));
   if (!here.changed.load(std::memory_order_relaxed)) here.changed.store(true, std::memory_order_relaxed);
   if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
-  lock.unlock();
+  locked.unlock();
   if (is_whole_now) offer_run_of(page);
   return {};
 }

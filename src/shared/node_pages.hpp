@@ -33,21 +33,22 @@ class NodePages {
     std::shared_ptr<const PageDeal> deal = nullptr;  // nullptr: all pages belong to this node
   };
   /// The threads of a process that use the pages: the program's, the one that has the desk and so answers
-  /// other nodes, and one of the executor's, which waits for storage for them (and is no service thread).
+  /// other nodes, and one of the executor's, which waits for storage for them. A server has several of these.
   enum class User { program, desk, service };
-  static constexpr std::array users{User::program, User::desk, User::service};
+  static constexpr int services_of_server = 4;
 
   /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
   static Result<std::unique_ptr<NodePages>> create(comm::Line& node, const Plan& plan, bool huge_pages,
                                                    node::Budget& budget, Disk disk);
   /// Local. Pages that `ranks` ranks of this node have made, on a server of the node. It stores none: where
-  /// only a page that has changed could make room, a call fails, and lacks_room() is true of the failure.
+  /// only a page that has changed could make room, a call fails, and is_for_later() is true of the failure.
+  /// So does a call of User::desk that would have to wait for storage.
   static Result<std::unique_ptr<NodePages>> attach(comm::Transport& transport, const Plan& plan, int ranks,
                                                    node::Budget& budget, Disk disk,
                                                    std::unique_ptr<node::NodeMemory> memory);
-  /// On a server, at the end. Returns the bytes that it has drawn for frames, which the budget has back.
-  Bytes end_serving();
-  [[nodiscard]] static bool lacks_room(const Status& failure);
+  /// On a server, at the end. Returns the bytes drawn for frames: another one's from now on, if there is one.
+  Bytes end_serving(bool has_heir);
+  [[nodiscard]] static bool is_for_later(const Status& failure);
   [[nodiscard]] const node::NodeMemory& memory() const { return *memory_; }
   /// Uses the memory for another file. The ranks of the node do it together, when nobody uses the first file
   /// any more, and agree before anybody uses the other.
@@ -77,8 +78,7 @@ class NodePages {
   /// Return the file's size as this node knows it, and make it larger.
   [[nodiscard]] Bytes size() const { return head().size.load(std::memory_order_relaxed); }
   void raise_size(Bytes size);
-  /// Returns the size before. Returns Code::argument if the file would end behind the last byte that it can
-  /// have.
+  /// Returns the size before, or Code::argument if the file would end behind the last byte that it can have.
   Result<Bytes> add_to_size(Bytes bytes);
 
   // Storing ahead: a run of pages that were written whole is offered to storage while the ranks write on. One
@@ -90,11 +90,9 @@ class NodePages {
 
   // A server of the node needs room, and ranks store pages for it.
   [[nodiscard]] bool is_room_wanted() const { return head().wants_room.load(std::memory_order_relaxed); }
-  /// Stores some pages that have changed. The server hears of a failure. Any thread. Returns true if it has
-  /// stored any.
+  /// Stores some changed pages. The server hears of a failure. Any thread. Returns true if it has stored any.
   bool make_room();
-  /// Draws what a server had drawn for frames.
-  void take_over(Bytes drawn) { (void)drawn_.take(drawn); }
+  void take_over(Bytes drawn) { drawn_.inherit(drawn); }  // by a server, for frames
 
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
@@ -160,7 +158,7 @@ class NodePages {
     Index page = no_page;
     FrameNumber frame = nobody;
   };
-  /// A frame to bring a page into (locked), or one to store first (locked), or none at this moment.
+  /// A locked frame to bring a page into, or to store first, or none at this moment.
   struct Room {
     FrameNumber frame = nobody;
     bool is_to_store = false;
@@ -171,12 +169,12 @@ class NodePages {
     FrameNumber frame = nobody;
     bool was_zero = false;  // the frame's memory, before it was read into
   };
-  /// A frame that the caller's thread holds.
   struct Held {
     FrameNumber frame = nobody;
     bool is_written = false;  // bringing it in has written the bytes
   };
-  class Holding;
+  class Seat;
+  static constexpr int users = 3;
 
   NodePages(comm::Transport& transport, const Plan& plan, node::Budget& budget, Disk disk)
       : transport_(transport), plan_(plan), drawn_(budget, node::Use::pages), disk_(std::move(disk)) {}
@@ -186,7 +184,9 @@ class NodePages {
   bool free_stored(FrameNumber number, bool is_stored);
   [[nodiscard]] Bytes head_bytes() const;
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
-  [[nodiscard]] Hold& hold_of(int rank, User user) const;
+  [[nodiscard]] Index holds() const { return Index{users} * (ranks_ + 1) + services_of_server - 1; }
+  [[nodiscard]] Hold* first_hold() const { return reinterpret_cast<Hold*>(&head() + 1); }
+  [[nodiscard]] Seat seat_of(User user);
   [[nodiscard]] std::atomic<FrameNumber>& bucket(std::uint64_t number) const;
   /// Pages of this node follow one another in its buckets.
   [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const {
@@ -197,13 +197,14 @@ class NodePages {
     return base_ + head_bytes_ + static_cast<Bytes>(number) * plan_.page;
   }
   [[nodiscard]] bool is_held(FrameNumber number) const;
-
   [[nodiscard]] std::optional<FrameNumber> find(Index page) const;
   [[nodiscard]] FrameNumber find_in_chain(Index page) const;
   void link(FrameNumber number, Index page);
   void unlink(FrameNumber number, Index page);
   bool try_hold(FrameNumber number, Index page, Hold& hold) const;
-  Result<Held> hold(Index page, std::span<const std::byte> whole, User user);
+  Result<Held> hold(Index page, std::span<const std::byte> whole, User user, Hold& mine);
+  Status lock(SharedLock& lock, User user);
+  [[nodiscard]] bool may_wait(User user) const { return stores_ || user != User::desk; }
   Result<Held> bring_in(Index page, std::span<const std::byte> whole, Hold& hold);
   Status fill(FrameNumber number, Index page, std::span<const std::byte> whole);
   Status give_memory(FrameNumber number);
@@ -233,8 +234,7 @@ class NodePages {
   std::unique_ptr<node::NodeMemory> memory_;
   std::byte* base_ = nullptr;
   Bytes head_bytes_ = 0;
-  int page_shift_ = 0;
-  int me_ = 0, ranks_ = 1;
+  int page_shift_ = 0, me_ = 0, ranks_ = 1;
   bool stores_ = true;                        // false on a server
   std::atomic<Index> room_is_for_ = no_page;  // on a server: the page that needs it, of the last request
   FrameNumber frames_ = 0;
@@ -244,7 +244,7 @@ class NodePages {
   std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
   std::vector<char> touched_;                      // by frame: its page tables are made
   std::function<Status()> start_;
-  std::mutex service_;  // one thread at a time has the hold of User::service
+  std::array<std::mutex, services_of_server> services_;  // each has a hold of User::service
 };
 
 }  // namespace tailrace::shared

@@ -166,7 +166,7 @@ void SharedFile::hand_pages() {
   more.put(page_).put(pages_->plan().memory).put(group_->rank());
   const storage::FileNumber number = storage::number_of(stored_path());
   const bool is_in_file_system = number != storage::FileNumber();
-  more.put_list(std::span(group_->nodes())).put(number);
+  more.put(number);
   more.put_text(is_in_file_system ? storage::path_from_root(stored_path()) : stored_path());
   servers_->hand(node::Handed::pages, pages_->memory(), more);
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "comm/transport.hpp"
 
@@ -19,16 +20,19 @@ class SharedLock {
   void lock(comm::Transport& transport) {
     for (int tries = 1; !try_lock(); ++tries) wait_a_little(tries, transport);
   }
+  /// Tries for as long as copies of a few pieces take. Returns true if the caller has the lock.
+  [[nodiscard]] bool lock_soon() {
+    for (int tries = 1; tries < spins; ++tries) {
+      if (try_lock()) return true;
+      pause();
+    }
+    return try_lock();
+  }
   void unlock() { taken_.store(0, std::memory_order_release); }
 
   /// Waits for another rank that is about to be done. `tries` counts the waits so far.
   static void wait_a_little(int tries, comm::Transport& transport) {
-    if (tries % spins != 0) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-      return;
-    }
+    if (tries % spins != 0) return pause();
     transport.idle(tries < long_wait ? 0 : 50'000, "a page of a shared file");
   }
 
@@ -38,6 +42,11 @@ class SharedLock {
   }
 
  private:
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
   static constexpr int spins = 64;
   static constexpr int long_wait = 200 * spins;  // a holder that waits for storage
   std::atomic<std::uint32_t> taken_{0};
@@ -47,6 +56,8 @@ class SharedLock {
 class Locked {
  public:
   Locked(SharedLock& lock, comm::Transport& transport) : lock_(&lock) { lock.lock(transport); }
+  /// The caller has locked it.
+  Locked(SharedLock& lock, std::adopt_lock_t /*unused*/) : lock_(&lock) {}
   ~Locked() { unlock(); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """A test program (argument 1) with as many cases as argument 2 says, of ranks on two nodes: shared files or global arrays,
-whose pages or elements travel as messages, under Open MPI. Under MPICH the same programs run on two nodes without a script."""
+whose pages or elements travel as messages, under Open MPI. Under MPICH the same programs run on two nodes without a script. Argument 4: the number of ranks."""
 import os
 import sys
 
@@ -13,10 +13,11 @@ if faked is None:
     sys.exit(77)
 flags, settings = faked
 # The runs of MPICH have no threads. With argument 3 other nodes are answered by service threads.
-ways = [("2", {"MPI_TEST_THREADS": "1"} if sys.argv[3:] == ["service_threads"] else {})]
+ways = [("2", {"MPI_TEST_THREADS": "1"} if sys.argv[3:4] == ["service_threads"] else {})]
+ranks = int(sys.argv[4]) if sys.argv[4:] else 4
 if ALL:
     ways = [("2", {}), ("0", {}), ("2", {"MPI_TEST_THREADS": "1"})]
 for threads, level in ways:
-    code, out, err = run(4, [os.path.abspath(sys.argv[1])], launcher=flags, TAILRACE_IO_THREADS=threads, **level, **settings)
+    code, out, err = run(ranks, [os.path.abspath(sys.argv[1])], launcher=flags, TAILRACE_IO_THREADS=threads, **level, **settings)
     check(code == 0 and sys.argv[2] in out, f"on two nodes, {threads} threads, {level}: {code}, {out} {err}")
 finish()

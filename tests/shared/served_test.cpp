@@ -4,14 +4,17 @@
 // MPI_THREAD_MULTIPLE: the server of its node does it. On one node nobody has to be answered, and the cases
 // pass all the same.
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "hanging_storage.hpp"
 #include "support/captured_stderr.hpp"
 
 using namespace tailrace::files_test;
+using tailrace::HangingStorage;
 
 namespace {
 
@@ -48,8 +51,8 @@ class Job {
     MPI_Comm_rank(compute, &me);
     MPI_Comm_size(compute, &ranks);
     bytes = ranks * pages_of_rank * page;
-    ok(tr_shared_open(path.c_str(), mode, options.c_str(), &file), "open");
-    ok(tr_global_create(TR_I64, elements, "page=4KiB", &array), "create");
+    ok(tr_shared_open_comm(compute, path.c_str(), mode, options.c_str(), &file), "open");
+    ok(tr_global_create_comm(compute, TR_I64, elements, "page=4KiB", &array), "create");
   }
   void write(int round) const {
     for (tr_index at = me * page / 2; at < bytes; at += ranks * page / 2)
@@ -64,6 +67,11 @@ class Job {
     tr_index count = 0;
     ok(tr_shared_pread(file, got.data(), bytes, 0, &count), "read");
     CHECK(got == bytes_at(0, bytes, round));
+  }
+  void check_page(tr_index which, int round) const {
+    std::string got(page, '?');
+    ok(tr_shared_pread(file, got.data(), page, which * page, nullptr), "read");
+    CHECK(got == bytes_at(which * page, page, round));
   }
   void add() const {
     std::vector<tr_index> all(elements);
@@ -242,6 +250,158 @@ MPI_TEST(served, where_a_server_has_no_file_the_ranks_answer_themselves) {
     job.close();
   });
   CHECK_EQ(any_rank(mentions(log, "cannot answer other nodes for its compute ranks")), are_several);
+}
+
+/// A file in which the storage of the servers hangs, in calls of one name at a time.
+struct HangingFile {
+  void hang(const std::string& call) const { write_file(path + ".hang_" + call, ""); }
+  void wait() const { wait_for(".hangs"); }
+  void wait_for(const std::string& marker) const {
+    for (int i = 0; i < 15'000 && !HangingStorage::exists(path + marker); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(HangingStorage::exists(path + marker));
+  }
+  void go_on(const std::string& call) const {
+    CHECK(!HangingStorage::exists(path + ".gave_up"));
+    std::filesystem::remove(path + ".hang_" + call);
+    std::filesystem::remove(path + ".hangs");
+  }
+  std::string path;
+};
+
+/// Opens a file on the ranks of `group`, uses it, and closes it.
+void use_one(MPI_Comm group, const std::string& path, int round) {
+  Job job(group, path, 8);
+  job.write(round);
+  job.sync();
+  job.check(round);
+  job.close();
+}
+
+/// Storage hangs on the servers alone, in the opens and closes of one file of two ranks, and then while it
+/// gives one page. The other ranks use, open and close files and arrays through the same servers.
+void use_beside_what_hangs(MPI_Comm compute, const std::string& path) {
+  HangingStorage::get().hang_never();
+  const HangingFile held{path + ".held"};
+  Job all(compute, path, 8);
+  all.write(1);
+  all.add();
+  all.sync();
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(compute, all.me / 2, all.me, &half);
+  for (const std::string call : {"open", "close"}) {
+    if (all.me == 0) held.hang(call);
+    all.barrier();
+    if (all.me < 2) {
+      use_one(half, held.path, 2);
+    } else {
+      held.wait();
+      all.check(1);
+      all.check_sums(all.ranks);
+      use_one(half, path + ".other", 3);
+      if (all.me == 2) held.go_on(call);
+    }
+    all.barrier();
+  }
+  Job job(compute, held.path, 4, "r+");
+  if (all.me == 0) held.hang("pread");
+  all.barrier();
+  if (all.me == 0) job.check_page(3, 2);
+  if (all.me == 2) {
+    held.wait();
+    for (tr_index which = 0; which < 16; ++which)
+      if (which != 3) job.check_page(which, 2);
+    all.check(1);
+    held.go_on("pread");
+  }
+  all.barrier();
+  job.close();
+  all.close();
+  MPI_Comm_free(&half);
+}
+
+MPI_TEST(served, storage_that_hangs_keeps_nothing_else_waiting) {
+  if (size() != 6 || !are_several_nodes()) return;  // two nodes, of two ranks and a server
+  HangingStorage::get().hang("/file.held", 3 * page);
+  with_servers("served", "io_threads=0", use_beside_what_hangs);
+  HangingStorage::get().hang_never();
+}
+
+/// Steps of one field in one file.
+class Steps {
+ public:
+  Steps(const std::string& path, bool reads) {
+    tr_layout* grid = nullptr;
+    ok(tr_layout_block(2, std::array<tr_index, 2>{19, 36}.data(), nullptr, &grid), "layout");
+    ok(tr_layout_georeference(grid, globe), "georeference");
+    const auto open = reads ? tr_stream_open : tr_stream_create;
+    const char* const options = reads ? "base=2026-03-01T00:00Z prefetch=4" : "base=2026-03-01T00:00Z";
+    ok(open(path.c_str(), options, &stream_), "open");
+    ok(tr_stream_define(stream_, "t", grid, TR_F32, "levels=height:2"), "define");
+    ok(tr_layout_free(&grid), "free");
+  }
+  void put(float value) const {
+    const std::vector<float> values(19 * 36, value);
+    for (int step = 0; step < 6; ++step) {
+      ok(tr_stream_begin(stream_, step * 3600), "begin");
+      ok(tr_stream_put(stream_, "t", values.data()), "put");
+      ok(tr_stream_end(stream_), "end");
+    }
+  }
+  void check(float value) const {
+    std::vector<float> got(19 * 36, -1);
+    for (int step = 0; step < 6; ++step) {
+      ok(tr_stream_begin(stream_, step * 3600), "begin");
+      ok(tr_stream_get(stream_, "t", got.data()), "get");
+      ok(tr_stream_end(stream_), "end");
+      CHECK_EQ(got.front(), value);
+    }
+  }
+  void seek() const { ok(tr_stream_seek(stream_, 0), "seek"); }
+  void close() { ok(tr_stream_close(&stream_), "close"); }
+
+ private:
+  static constexpr const char* globe =
+      "keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=90, "
+      "latitudeOfLastGridPointInDegrees=-90, "
+      "longitudeOfFirstGridPointInDegrees=0, iDirectionIncrementInDegrees=10'";
+  tr_stream* stream_ = nullptr;
+};
+
+/// The ranks read themselves as soon as they have to: what the server has come to is looked at.
+MPI_TEST(served, an_input_stream_whose_file_hangs_leaves_the_server_to_others) {
+  if (size() < 2) return;
+  HangingStorage::get().hang("/slow.nc", -1);
+  HangingStorage::get().tell_use("/good.nc");
+  with_servers("served", "threads=1", [](MPI_Comm compute, const std::string& path) {
+    HangingStorage::get().hang_never();
+    const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+    const std::string names[] = {directory / "slow.nc", directory / "good.nc"};
+    for (int i = 0; i < 2; ++i) {
+      Steps written(names[i], false);
+      written.put(static_cast<float>(i));
+      written.close();
+    }
+    int me = 0;
+    MPI_Comm_rank(compute, &me);
+    const HangingFile hanging{names[0]};
+    if (me == 0) hanging.hang("open");
+    MPI_Barrier(compute);
+    Steps slow(names[0], true);
+    slow.seek();
+    hanging.wait();
+    std::filesystem::remove(names[1] + ".used");  // by the server that wrote it
+    Steps good(names[1], true);
+    good.seek();
+    HangingFile{names[1]}.wait_for(".used");
+    MPI_Barrier(compute);
+    if (me == 0) hanging.go_on("open");
+    good.check(1);
+    slow.check(0);
+    good.close();
+    slow.close();
+  });
+  HangingStorage::get().hang_never();
 }
 
 /// tr_finalize ends all that is open, and the next session begins anew.

@@ -30,7 +30,7 @@ class Adding final : public MemoryTaker::Work {
       : memory_(std::move(memory)), number_(description.get<std::uint8_t>()) {
     add();
   }
-  std::optional<ByteVector> end() override {
+  std::optional<ByteVector> end(bool /*does_hear*/) override {
     if (++asked_ < 4) return std::nullopt;
     add();
     return Packer().put_text("done").take();

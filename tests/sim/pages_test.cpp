@@ -382,8 +382,9 @@ struct ServerAndRank {
   static constexpr Bytes memory = 4 * page;
   explicit ServerAndRank(SessionRank& rank) : group(*rank.group({0})) {
     shared::Disk disk;
-    disk.load = [](std::span<std::byte>, Bytes) { return Status(); };
+    disk.load = [this](std::span<std::byte>, Bytes) { return at_storage(), Status(); };
     disk.store = [this](storage::Parts, Bytes) {
+      at_storage();
       return is_full ? io_error("write", "data", ENOSPC) : Status();
     };
     const auto deal = std::make_shared<shared::PageDeal>(page, group->node_ranks());
@@ -411,6 +412,7 @@ struct ServerAndRank {
 
   std::shared_ptr<files::Group> group;
   bool is_full = false;
+  std::function<void()> at_storage = [] {};
   std::unique_ptr<NodePages> mine, server;
 };
 
@@ -428,12 +430,61 @@ void with_server_and_rank(const std::function<void(ServerAndRank&)>& program) {
 /// A rank brings in the page for which its server wants room: from then on nobody stores anything for it.
 TEST(sim_pages, a_server_that_finds_its_page_wants_no_room_any_more) {
   with_server_and_rank([](ServerAndRank& both) {
-    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 9)));
+    EXPECT_TRUE(NodePages::is_for_later(both.read(*both.server, 9)));
     EXPECT_TRUE(both.mine->is_room_wanted());
     EXPECT_TRUE(both.read(*both.mine, 9).is_ok());
     EXPECT_TRUE(both.read(*both.server, 9).is_ok());
     EXPECT_FALSE(both.mine->is_room_wanted());
   });
+}
+
+/// Storage may hang while a rank has a page's lock to store it, and while a page comes from there.
+TEST(sim_pages, the_loop_of_a_server_does_not_wait_for_a_page_that_is_at_storage) {
+  with_server_and_rank([](ServerAndRank& both) {
+    const auto write = [&](Index number) {
+      return both.server->write(number, 0, ByteVector(5), NodePages::User::desk);
+    };
+    for (Index number = 0; number < 4; ++number) EXPECT_TRUE(write(number).is_ok());
+    EXPECT_TRUE(NodePages::is_for_later(write(9)));
+    int for_later = 0;
+    int stored = 0;
+    both.at_storage = [&] {
+      ++stored;
+      for (Index number = 0; number < 4; ++number)
+        for_later += NodePages::is_for_later(write(number)) ? 1 : 0;
+    };
+    EXPECT_TRUE(both.mine->store_changed(0, 1).is_ok());
+    EXPECT_EQ(stored, 1) << "four pages that follow one another";
+    EXPECT_EQ(for_later, 0) << "a flush locks no page";
+    both.write_to(0);
+    EXPECT_TRUE(NodePages::is_for_later(both.read(*both.server, 9)));
+    EXPECT_TRUE(both.mine->make_room());
+    EXPECT_GE(for_later, 1) << "a page that makes room is locked while it is stored";
+    both.mine->set_stored(100 * page);
+    both.at_storage = [&] { EXPECT_TRUE(NodePages::is_for_later(write(9))); };
+    EXPECT_TRUE(both.read(*both.server, 9).is_ok());
+    both.at_storage = [] {};
+    EXPECT_TRUE(write(9).is_ok());
+  });
+}
+
+/// Nothing is free for others in between: another draw can take nothing of it.
+TEST(sim_pages, what_a_server_has_drawn_goes_over_to_its_rank) {
+  node::Budget::Account account;
+  node::Budget budget(account, 100);
+  node::Draw server(budget, node::Use::pages);
+  EXPECT_TRUE(server.take(60).is_ok());
+  {
+    node::Draw rank(budget, node::Use::pages);
+    EXPECT_TRUE(rank.take(40).is_ok());
+    const Bytes left = server.bequeath();
+    EXPECT_EQ(budget.left(), 0);
+    rank.inherit(left);
+    server.give_back();
+    EXPECT_EQ(budget.left(), 0);
+    EXPECT_EQ(rank.bytes(), 100);
+  }
+  EXPECT_EQ(budget.left(), 100);
 }
 
 /// A page that could not be stored once makes no later request fail.
@@ -444,19 +495,19 @@ TEST(sim_pages, a_server_is_told_once_that_no_room_could_be_made) {
       EXPECT_TRUE(both.mine->make_room());
       both.is_full = false;
     };
-    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 9)));
+    EXPECT_TRUE(NodePages::is_for_later(both.read(*both.server, 9)));
     fail_to_make_room();
     EXPECT_EQ(both.read(*both.server, 9).code(), Code::space);
-    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 9))) << "it asks anew";
+    EXPECT_TRUE(NodePages::is_for_later(both.read(*both.server, 9))) << "it asks anew";
     fail_to_make_room();
     EXPECT_TRUE(both.read(*both.mine, 9).is_ok());
     EXPECT_TRUE(both.read(*both.server, 9).is_ok());
     both.write_to(20);
-    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 30))) << "the page came another way";
+    EXPECT_TRUE(NodePages::is_for_later(both.read(*both.server, 30))) << "the page came another way";
     fail_to_make_room();
     EXPECT_TRUE(both.mine->store_changed(0, 1).is_ok());
     both.write_to(40);
-    EXPECT_TRUE(NodePages::lacks_room(both.read(*both.server, 30))) << "a flush has stored everything";
+    EXPECT_TRUE(NodePages::is_for_later(both.read(*both.server, 30))) << "a flush has stored everything";
   });
 }
 

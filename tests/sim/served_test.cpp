@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "files/node_servers.hpp"
 #include "scenario.hpp"
 #include "shared/page_server.hpp"
 #include "shared_program.hpp"
@@ -37,7 +38,7 @@ Job job_with_servers(std::uint64_t seed) {
   job.crowded = seed % 5 == 0;
   job.limits_parks = true;
   job.on_server = [](session::Session& session) {
-    Result<std::unique_ptr<PageServer>> made = PageServer::create(session);
+    Result<std::unique_ptr<PageServer>> made = PageServer::create(session, false);
     EXPECT_TRUE(made.is_ok());
     return std::shared_ptr<void>(std::shared_ptr<PageServer>(std::move(*made)));
   };
@@ -91,6 +92,28 @@ TEST(sim_served, every_element_of_a_global_array_is_what_the_model_says) {
     SessionWorld world(job);
     expect_success(program, world, cat("seed ", seed));
     if (HasFailure()) return;
+  }
+}
+
+/// An open costs each node a few bytes for the ranks of its group, however many there are.
+TEST(sim_served, a_server_hears_in_a_few_bytes_which_ranks_a_group_has) {
+  std::vector<int> all(10'000);
+  for (int i = 0; i < std::ssize(all); ++i) all[static_cast<std::size_t>(i)] = i + i / 46 * 2;
+  std::vector<int> reversed(all.rbegin(), all.rend() - 9'000);
+  std::vector<int> row;
+  for (int rank = 7; rank < 9'000; rank += 30) row.push_back(rank);
+  Scheduler dice(7);
+  std::vector<int> any(300);
+  for (int& rank : any) rank = static_cast<int>(dice.random(0, 9'000));
+  const std::pair<std::vector<int>, std::size_t> groups[] = {
+      {all, 16}, {reversed, 12 * 24 + 8}, {row, 20}, {{5}, 20}, {{3, 4, 9}, 32}, {any, 12 * 300 + 8}};
+  for (const auto& [ranks, most] : groups) {
+    Packer packed;
+    files::pack_ranks(packed, ranks, all);
+    EXPECT_LE(packed.bytes().size(), most) << ranks.size() << " ranks";
+    Unpacker in(packed.bytes());
+    EXPECT_EQ(files::unpack_ranks(in, all), ranks);
+    EXPECT_TRUE(in.ok() && in.rest().empty());
   }
 }
 

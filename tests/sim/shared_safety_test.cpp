@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "scenario.hpp"
+#include "shared/page_server.hpp"
 #include "shared/shared_file.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
@@ -51,6 +52,7 @@ struct Phase {
 struct Script {
   int ranks = 1;
   int ranks_per_node = 1;
+  int servers = 0;  // of each node
   std::string mode = "r+";
   Safety safety = Safety::journal;
   std::string before;  // that the file holds durably; empty: there is none
@@ -110,11 +112,11 @@ class Program {
   Program(const Script& script, Course& course) : script_(script), course_(course) {}
 
   void run(SessionRank& rank) const {
-    std::vector<int> all(static_cast<std::size_t>(script_.ranks));
-    for (int i = 0; i < script_.ranks; ++i) all[static_cast<std::size_t>(i)] = i;
-    const auto group = rank.group(all);
+    const auto group = rank.group(rank.session().topology().roster().compute_transport);
     if (!heard(group.status())) return;
-    shared::Definition what{name, *shared::read_mode(script_.mode), 4096, 16384 * script_.ranks};
+    // Where servers answer they need room, too.
+    const int ranks = script_.servers > 0 ? script_.ranks_per_node : script_.ranks;
+    shared::Definition what{name, *shared::read_mode(script_.mode), 4096, 16384 * ranks};
     what.safety = script_.safety;
     Result<std::unique_ptr<SharedFile>> file = SharedFile::open(*group, "open", what);
     if (!heard(file.status())) return;
@@ -168,6 +170,14 @@ Course run(const Script& script, const Disk& disk, FaultPlan plan, std::uint64_t
   const auto faulty = storage::faulty_target(disk, plan);
   Job job;
   job.nodes = nodes_of(script.ranks, script.ranks_per_node);
+  for (NodeShape& node : job.nodes) node.servers = script.servers;
+  if (script.servers > 0) {
+    job.limits_parks = true;
+    job.on_server = [](session::Session& session) {
+      return std::shared_ptr<void>(
+          std::shared_ptr<shared::PageServer>(std::move(*shared::PageServer::create(session, false))));
+    };
+  }
   job.settings = cat("aggregators=", 1 + seed % 3);
   job.storage = faulty;
   job.seed = seed;
@@ -213,8 +223,14 @@ void check(const Script& script, const Course& course, const Disk& disk, const s
 }
 
 /// Ends a program at its first call, its second, ...
-void end_at_any_call(std::uint64_t seed, Safety safety, Fault fault, bool lasting) {
-  const Script script = random_script(seed, safety);
+void end_at_any_call(std::uint64_t seed, Safety safety, Fault fault, bool lasting, int servers = 0) {
+  Script script = random_script(seed, safety);
+  if (servers > 0) {
+    // Each node has room for fewer pages than there are.
+    while (script.ranks != 3) script = random_script(++seed, safety);
+    script.ranks_per_node = 1;
+    script.servers = servers;
+  }
   std::int64_t step = 1;
   for (std::int64_t call = 1;; call += step) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << " call " << call);
@@ -250,6 +266,15 @@ TEST(sim_shared_safety, a_loss_of_power_at_any_call_leaves_the_last_flush_with_j
 TEST(sim_shared_safety, a_loss_of_power_at_any_call_leaves_the_last_flush_with_rename) {
   for (std::uint64_t seed = 21; seed <= 20 + seeds(6); ++seed) {
     end_at_any_call(seed, Safety::rename, Fault::io_error, true);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+/// Pages are stored, and so kept before, because servers need room.
+TEST(sim_shared_safety, a_loss_of_power_or_a_kill_leaves_the_last_flush_where_servers_answer) {
+  for (std::uint64_t seed = 81; seed <= 80 + seeds(2); ++seed) {
+    end_at_any_call(seed, Safety::journal, Fault::io_error, true, 1);
+    end_at_any_call(seed, Safety::rename, Fault::stopped, true, 1);
     if (testing::Test::HasFailure()) return;
   }
 }

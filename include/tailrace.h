@@ -198,7 +198,7 @@ TR_API int tr_layout_free(tr_layout** layout);
  * keys="...", attributes="...", existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION,
  * deadline=DURATION, manifest=on|off, references=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with
  * the finished file as $1), same_lead=fail|keep, empty_step=fail|keep, interval=DURATION|Nmo|Ny, and any GRIB
- * key, and for GRIB2 index=wgrib2,ecmwf: listings of the messages of each file for other tools; TR_ERR_STATE,
+ * key, and for GRIB2 index=wgrib2,ecmwf,cfgrib: listings of each file, for other tools; TR_ERR_STATE,
  * here or with the first step of a file, if another file has the name of one, and TR_ERR_FORMAT from
  * tr_stream_define if the line of a field is not known (docs/formats/other-indexes.md).
  * format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5 (classic NetCDF), in .nc4,

@@ -9,6 +9,16 @@
 
 namespace tailrace::codec {
 
+/// What a listing has around its lines, of a tool that reads it as a whole and compares its age with that of
+/// the data file.
+struct Enclosure {
+  std::string_view head;  // before the lines
+  std::string_view tail;  // behind the lines
+  /// Among the first 128 bytes of every listing of the kind, also of those that the tool itself has made. The
+  /// tool makes a listing again if there is none, so such a file is nobody's loss.
+  std::string_view mark;
+};
+
 /// A kind of listing: a text file beside a data file that has one line for each record, by which another tool
 /// finds them. A line follows from the record's bytes, its number and its place alone.
 struct Listing {
@@ -24,6 +34,8 @@ struct Listing {
   /// The words before offset and length of a line's record, if those in front of them come from tables that
   /// another version of a library may have otherwise. Empty: a line is the same for ever.
   std::string_view place_key = {};
+  std::string_view line_end = "\n";  // a line is what lies before it
+  std::optional<Enclosure> enclosure = {};
 };
 
 }  // namespace tailrace::codec

@@ -32,12 +32,30 @@ constexpr std::string_view ecmwf_place_key = "\"_offset\": ";
 Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
 std::optional<Bytes> ecmwf_offset(std::string_view line, std::int64_t number);
 
+/// cfgrib's index (version 0.9.15.1): what stands before the entries, an entry, and what ends it.
+std::string_view cfgrib_head();
+Result<std::string> cfgrib_entry(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
+std::optional<Bytes> cfgrib_offset(std::string_view entry, std::int64_t number);
+constexpr std::string_view cfgrib_entry_end = "\nltp9\n";
+/// Behind the entries. Of messages that have all values in common cfgrib takes the first: a dictionary of the
+/// entries is updated with them in the reverse order. Then the FileIndex gets its attributes.
+constexpr std::string_view cfgrib_tail =
+    "lp0\n0cbuiltins\ndict\n(g0\ntRp1\n0cbuiltins\ngetattr\n(g1\nVupdate\ntR(cbuiltins\nreversed\n(g0\n"
+    "tRtR0cbuiltins\nlist\n(cbuiltins\ngetattr\n(g1\nVitems\ntR(tRtRdb.";
+
 /// Returns wgrib2's abbreviation of a parameter of WMO's tables, or "" if it is not in the table here.
 std::string_view wgrib2_name(int discipline, int category, int number);
 
 inline std::vector<codec::Listing> listings() {
-  return {{"wgrib2", ".idx", wgrib2_line, wgrib2_offset, {}},
-          {"ecmwf", ".index", ecmwf_line, ecmwf_offset, ecmwf_place_key}};
+  return {{"wgrib2", ".idx", wgrib2_line, wgrib2_offset},
+          {"ecmwf", ".index", ecmwf_line, ecmwf_offset, ecmwf_place_key},
+          {"cfgrib",
+           ".5b7b6.idx",
+           cfgrib_entry,
+           cfgrib_offset,
+           {},
+           cfgrib_entry_end,
+           codec::Enclosure{cfgrib_head(), cfgrib_tail, "cfgrib.messages"}}};
 }
 
 }  // namespace tailrace::grib2

@@ -52,6 +52,14 @@ Result<std::string> lines_of(Target& target, const std::string& data_path, const
   return text;
 }
 
+/// Returns the whole listing of these records.
+Result<std::string> whole_text(Target& target, const std::string& data_path, const Listing& kind,
+                               Records records) {
+  Result<std::string> lines = lines_of(target, data_path, kind, 1, records);
+  if (!lines.is_ok() || !kind.enclosure) return lines;
+  return cat(kind.enclosure->head, *lines, kind.enclosure->tail);
+}
+
 /// Returns true if the first line of a text gives the first record the same place and length as `line` does.
 bool has_same_place(const Listing& kind, std::string_view text, std::string_view line) {
   if (kind.place_key.empty()) return false;
@@ -65,6 +73,7 @@ bool has_same_place(const Listing& kind, std::string_view text, std::string_view
 Result<bool> begins_as_ours(Target& target, const std::string& data_path, const Listing& kind,
                             std::string_view text) {
   if (text.empty()) return true;
+  if (kind.enclosure) return text.substr(0, 128).find(kind.enclosure->mark) != std::string_view::npos;
   constexpr storage::Range first{};
   const Result<std::string> line = lines_of(target, data_path, kind, 1, {&first, 1});
   const int error = line.status().error_number();
@@ -84,25 +93,33 @@ Result<bool> path_is_ours(Target& target, const std::string& data_path, const Li
   return begins_as_ours(target, data_path, kind, *text);
 }
 
-/// Returns where the lines of a listing end that tell where the records lie, from the first line on.
+/// Returns true if the text begins as its kind does. The tool's own listings begin otherwise.
+bool has_enclosure(const Listing& kind, std::string_view text) {
+  return !kind.enclosure || text.starts_with(kind.enclosure->head);
+}
+
+/// Returns where the lines of a listing end that tell where the records lie, from the first line on, or 0 if
+/// there are none.
 std::size_t end_of_matching(const Listing& kind, std::string_view text, Records records) {
-  std::size_t end = 0;
+  if (!has_enclosure(kind, text)) return 0;
+  const std::size_t begin = kind.enclosure ? kind.enclosure->head.size() : 0;
+  std::size_t end = begin;
   std::int64_t number = 0;
   for (const storage::Range& record : records) {
     const std::string_view rest = text.substr(end);
-    const std::size_t length = rest.find('\n');
+    const std::size_t length = rest.find(kind.line_end);
     if (length == std::string_view::npos) break;
     if (kind.offset_of(rest.substr(0, length), ++number) != record.offset) break;
-    end += length + 1;
+    end += length + kind.line_end.size();
   }
-  return end;
+  return end == begin ? 0 : end;
 }
 
 /// Returns the length of the whole lines with which both texts begin.
-std::size_t same_lines(std::string_view one, std::string_view other) {
+std::size_t same_lines(const Listing& kind, std::string_view one, std::string_view other) {
   const auto same = std::ranges::mismatch(one, other).in1 - one.begin();
-  const std::size_t end = one.substr(0, static_cast<std::size_t>(same)).rfind('\n');
-  return end == std::string_view::npos ? 0 : end + 1;
+  const std::size_t end = one.substr(0, static_cast<std::size_t>(same)).rfind(kind.line_end);
+  return end == std::string_view::npos ? 0 : end + kind.line_end.size();
 }
 
 Status not_ours(const std::string& data_path, const Listing& kind) {
@@ -140,35 +157,42 @@ Status create(Target& target, const std::string& path, std::string_view text) {
   return made;
 }
 
-/// Replaces what a listing has from `at` on.
-Status replace_end(Target& target, const std::string& path, Bytes at, std::string_view text) {
+/// Replaces what a listing has from `at` on. A tool that reads a listing as a whole finds a tail at any time:
+/// nothing is cut off before the new one was written.
+Status replace_end(Target& target, const std::string& path, const Listing& kind, Bytes at,
+                   std::string_view text) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   TR_TRY(file.status());
   const Result<Bytes> size = (*file)->size();
   TR_TRY(size.status());
-  if (*size > at) TR_TRY((*file)->truncate(at));
+  if (*size > at && !kind.enclosure) TR_TRY((*file)->truncate(at));
   const Status written = text.empty() ? Status() : (*file)->write(std::as_bytes(std::span(text)), at);
   if (!written.is_ok()) {
-    // The part that a full disk has taken is room for the data.
-    static_cast<void>((*file)->truncate(at));
+    // The part that a full disk has taken is room for the data. A listing without its tail is no use.
+    static_cast<void>(kind.enclosure ? storage::remove_if_there(target, path) : (*file)->truncate(at));
     return written;
   }
+  const Bytes end = at + static_cast<Bytes>(text.size());
+  if (*size > end && kind.enclosure) TR_TRY((*file)->truncate(end));
   TR_TRY((*file)->sync());
   return (*file)->close();
 }
 
-/// Gives a listing that has `text` the lines `wanted`, durably.
-Status bring_up_to(Target& target, const std::string& path, std::string_view text, std::string_view wanted) {
-  const std::size_t kept = same_lines(text, wanted);
+/// Gives a listing that has `text` the lines `wanted`, durably. A tool that compares ages gets one that is
+/// younger than the data file, whatever was done to that in between.
+Status bring_up_to(Target& target, const std::string& path, const Listing& kind, std::string_view text,
+                   std::string_view wanted) {
+  const std::size_t kept = same_lines(kind, text, wanted);
   if (kept == 0) return create(target, path, wanted);
-  if (text == wanted) return storage::make_durable(target, path);
-  return replace_end(target, path, static_cast<Bytes>(kept), wanted.substr(kept));
+  if (text == wanted && !kind.enclosure) return storage::make_durable(target, path);
+  return replace_end(target, path, kind, static_cast<Bytes>(kept), wanted.substr(kept));
 }
 
 /// Returns true if the first line that differs tells of the same record in other words: the tool itself has
 /// made the listing, or somebody has changed it.
 bool says_it_otherwise(const Listing& kind, std::string_view text, std::string_view wanted) {
-  const std::size_t kept = same_lines(text, wanted);
+  if (kind.enclosure) return !has_enclosure(kind, text);
+  const std::size_t kept = same_lines(kind, text, wanted);
   const auto number = std::ranges::count(wanted.substr(0, kept), '\n') + 1;
   const auto offset = [&, number](std::string_view from) -> std::optional<Bytes> {
     const std::string_view line = from.substr(kept);
@@ -245,6 +269,13 @@ Status remove_all(Target& target, const std::string& data_path) {
                           [&](const Listing& kind) { return remove(target, data_path, kind); });
 }
 
+Status remove_others(Target& target, const std::string& data_path, const std::vector<Listing>& kept) {
+  return for_each_of_ours(target, data_path, [&](const Listing& kind) -> Status {
+    if (!kind.enclosure || std::ranges::find(kept, kind.word, &Listing::word) != kept.end()) return {};
+    return remove(target, data_path, kind);
+  });
+}
+
 Status cut_all(Target& target, const std::string& data_path, Records kept) {
   TR_TRY(guarded([&] { return remove_unfinished(target, data_path); }));
   return for_each_of_ours(target, data_path, [&](const Listing& kind) -> Status {
@@ -252,8 +283,9 @@ Status cut_all(Target& target, const std::string& data_path, Records kept) {
     TR_TRY(text.status());
     const std::size_t end = end_of_matching(kind, *text, kept);
     if (end == 0) return remove(target, data_path, kind);
-    if (end == text->size()) return {};
-    return replace_end(target, path_of(data_path, kind), static_cast<Bytes>(end), {});
+    const std::string_view tail = kind.enclosure ? kind.enclosure->tail : std::string_view();
+    if (std::string_view(*text).substr(end) == tail) return {};
+    return replace_end(target, path_of(data_path, kind), kind, static_cast<Bytes>(end), tail);
   });
 }
 
@@ -263,12 +295,12 @@ Status complete_all(Target& target, const std::string& data_path, Records record
     return guarded([&]() -> Status {
       const Result<std::string> text = read_ours(target, data_path, kind);
       TR_TRY(text.status());
-      const Result<std::string> wanted = lines_of(target, data_path, kind, 1, records);
+      const Result<std::string> wanted = whole_text(target, data_path, kind, records);
       // Tailrace writes no such listing.
       if (wanted.status().code() == Code::format) return {};
       TR_TRY(wanted.status());
       if (says_it_otherwise(kind, *text, *wanted)) return {};
-      return bring_up_to(target, path_of(data_path, kind), *text, *wanted);
+      return bring_up_to(target, path_of(data_path, kind), kind, *text, *wanted);
     });
   });
 }
@@ -285,10 +317,30 @@ Status Writer::add(Target& target, const std::string& data_path, Records step, c
     const std::int64_t before = std::exchange(told_, -1);
     const Result<std::string> lines = lines_of(target, data_path, kind_, before + 1, step);
     TR_TRY(lines.status());
-    TR_TRY(replace_end(target, path, size_, *lines));
+    const std::string_view tail = kind_.enclosure ? kind_.enclosure->tail : std::string_view();
+    TR_TRY(replace_end(target, path, kind_, size_ - static_cast<Bytes>(tail.size()), cat(*lines, tail)));
     size_ += static_cast<Bytes>(lines->size());
     told_ = before + static_cast<std::int64_t>(step.size());
     return {};
+  });
+}
+
+Status Writer::finish(Target& target, const std::string& data_path, const AllRecords& all) {
+  if (!is_complete()) return complete(target, data_path, all);
+  if (!kind_.enclosure) return {};
+  return guarded([&]() -> Status {
+    const std::string path = path_of(data_path, kind_);
+    const Result<std::optional<Bytes>> size = storage::size_if_there(target, path);
+    TR_TRY(size.status());
+    // Something else has changed it since.
+    if (*size != size_) return complete(target, data_path, all);
+    Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+    TR_TRY(file.status());
+    // The last character once more gives it a new age.
+    const std::string_view last = kind_.enclosure->tail.substr(kind_.enclosure->tail.size() - 1);
+    TR_TRY((*file)->write(std::as_bytes(std::span(last)), size_ - 1));
+    TR_TRY((*file)->sync());
+    return (*file)->close();
   });
 }
 
@@ -302,9 +354,9 @@ Status Writer::complete(Target& target, const std::string& data_path, const AllR
     const Result<std::string> text = read_ours(target, data_path, kind_);
     TR_TRY(text.status());
     // All lines are compared: places may agree where the records are others now.
-    const Result<std::string> wanted = lines_of(target, data_path, kind_, 1, records);
+    const Result<std::string> wanted = whole_text(target, data_path, kind_, records);
     TR_TRY(wanted.status());
-    TR_TRY(bring_up_to(target, path_of(data_path, kind_), *text, *wanted));
+    TR_TRY(bring_up_to(target, path_of(data_path, kind_), kind_, *text, *wanted));
     size_ = static_cast<Bytes>(wanted->size());
     told_ = static_cast<std::int64_t>(records.size());
     return {};

@@ -21,7 +21,7 @@ using AllRecords = std::function<Result<std::vector<storage::Range>>()>;
 
 /// Returns true if there is no listing, or one of this data file: its first line is that of the file's first
 /// record, or gives that place and length in the words of other tables. Such a listing can be written anew at
-/// any time.
+/// any time. Of a kind with an enclosure, any file with the mark of its tool is one.
 Result<bool> is_ours(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
 /// Returns Code::state, naming the file, if another file has the name of one of these listings.
@@ -37,6 +37,11 @@ Status remove(storage::Target& target, const std::string& data_path, const codec
 /// Removes all listings of the data file, durably, and the unfinished ones (FILE.idx.new). Files of others
 /// stay.
 Status remove_all(storage::Target& target, const std::string& data_path);
+
+/// Removes the listings that are as good as gone when a stream that does not keep them goes on with the data
+/// file: their tool would find each of them too old, and make no other one.
+Status remove_others(storage::Target& target, const std::string& data_path,
+                     const std::vector<codec::Listing>& kept);
 
 /// Cuts all listings of the data file behind the lines of these records, durably, before the index loses the
 /// rest.
@@ -54,7 +59,10 @@ class Writer {
   /// Adds the lines of a step's records, which was committed, durably. Called for each step: if the listing
   /// lacks lines of earlier records it gets those, too.
   Status add(storage::Target& target, const std::string& data_path, Records step, const AllRecords& all);
-  /// Gives the listing the lines that it lacks, durably, if there are any.
+  /// Gives the listing the lines that it lacks, durably. Called when the data file is complete: for a tool
+  /// that compares ages the listing is written last.
+  Status finish(storage::Target& target, const std::string& data_path, const AllRecords& all);
+  /// Compares all lines, and gives the listing those that it lacks, durably.
   Status complete(storage::Target& target, const std::string& data_path, const AllRecords& all);
   /// Returns true if the listing is known to have the lines of all steps that were added.
   [[nodiscard]] bool is_complete() const { return told_ >= 0; }

@@ -147,12 +147,12 @@ class FileLedger final : public pipeline::Ledger {
     // A file with one step, or a slow one, has them all.
     const bool are_told = !taken.empty() && taken.mapped().references.told() == taken.mapped().index.steps();
     // A second pair gets its listings when it has its name.
-    const bool are_listed = !taken.empty() && !taken.mapped().again &&
-                            std::ranges::all_of(taken.mapped().listings, &listings::Writer::is_complete);
+    std::vector<listings::Writer> writers;
+    if (!taken.empty() && !taken.mapped().again) writers = taken.mapped().listings;
     Result<std::optional<WholePair>> whole =
         taken.empty() ? pairs_.finish_left_open(path) : pairs_.finish(path, taken.mapped());
     if (whole.is_ok() && *whole && !are_told) static_cast<void>(write_references(path));
-    if (whole.is_ok() && *whole && !are_listed) complete_listings(path);
+    if (whole.is_ok() && *whole) finish_listings(path, std::move(writers));
     guard.lock();
     if (!whole.is_ok()) {
       if (!taken.empty()) open_.insert(std::move(taken));
@@ -234,10 +234,14 @@ class FileLedger final : public pipeline::Ledger {
     }
   }
 
-  void complete_listings(const std::string& path) {
-    for (const codec::Listing& kind : options().listings) {
-      const Status completed = listings::Writer(kind).complete(pairs_.target(), path, records_of(path));
-      warn_of_listing(path, kind, completed);
+  /// `writers` are those that have written the listings, or none.
+  void finish_listings(const std::string& path, std::vector<listings::Writer> writers) {
+    if (writers.empty()) {
+      for (const codec::Listing& kind : options().listings) writers.emplace_back(kind);
+    }
+    for (listings::Writer& listing : writers) {
+      const Status finished = listing.finish(pairs_.target(), path, records_of(path));
+      warn_of_listing(path, listing.kind(), finished);
     }
   }
 

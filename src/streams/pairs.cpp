@@ -25,8 +25,11 @@ Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
   return OpenPair{nullptr, std::move(*index), again, false, {}, {}};
 }
 
-void give_listings(OpenPair& pair, const StreamRequest& request) {
-  for (const codec::Listing& kind : request.options.listings) pair.listings.emplace_back(kind);
+Status give_listings(storage::Target& target, const std::string& path, OpenPair& pair,
+                     const std::vector<codec::Listing>& kinds) {
+  for (const codec::Listing& kind : kinds) pair.listings.emplace_back(kind);
+  // Until a second pair is complete, the first one and its listings stay.
+  return pair.again ? Status() : listings::remove_others(target, path, kinds);
 }
 
 /// Returns why steps of a stream cannot follow those in a file, which nothing has changed yet.
@@ -81,7 +84,7 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
   TR_TRY(file.status());
   TR_TRY(begin_data(path, *file));
   file->lock = std::move(*lock);
-  give_listings(*file, request_);
+  TR_TRY(give_listings(*target_, path, *file, request_.options.listings));
   return Beginning{{file->index.data_end(), written_to(path, file->again)}, std::move(*file)};
 }
 
@@ -204,7 +207,7 @@ Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& p
   TR_TRY(file.status());
   TR_TRY(begin_data(path, *file));
   file->lock = std::move(lock);
-  give_listings(*file, request_);
+  TR_TRY(give_listings(*target_, path, *file, request_.options.listings));
   return Beginning{std::move(begun), std::move(*file)};
 }
 

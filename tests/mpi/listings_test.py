@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Listings of GRIB2 files, by which wgrib2 and readers of ECMWF's open data find messages: the same for any number of ranks and servers,
+"""Listings of GRIB2 files, by which wgrib2, readers of ECMWF's open data and cfgrib find messages: the same for any number of ranks and servers,
 never ahead of the index, and exact after a kill, a repair, a cut and a run that goes on."""
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
+import types
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-BOTH = "format=grib2 index=wgrib2,ecmwf centre=98"
+ALL_THREE = "format=grib2 index=wgrib2,ecmwf,cfgrib centre=98"
 NAMES = {"t": "TMP", "u": "UGRD"}
 PRESSURES = (1000, 850, 500)
 
@@ -27,12 +29,48 @@ def messages(path):
     return found
 
 
+class FileIndex:
+    """Stands for cfgrib's, which is not installed here (tests/python/test_cfgrib.py has it)."""
+
+
+for name, known in (("cfgrib", {}), ("cfgrib.messages", {"FileIndex": FileIndex}), ("cfgrib.cfmessage", {"COMPUTED_KEYS": {}})):
+    sys.modules[name] = types.ModuleType(name)
+    vars(sys.modules[name]).update(known)
+
+
+def from_indexpath(path):
+    with open(path, "rb") as file:
+        return pickle.load(file)
+
+
+def cfgrib_index(path, filestream):
+    """What cfgrib takes: its functions call each other like this."""
+    return from_indexpath(path + ".5b7b6.idx")
+
+
+def check_cfgrib(path, records, places, member):
+    """cfgrib's index tells exactly these records, and is not older than the file."""
+    stream = object()
+    try:
+        index = cfgrib_index(path, stream)
+    except (OSError, EOFError, pickle.UnpicklingError) as error:
+        check(False, f"{path}.5b7b6.idx: {error!r}")
+        return
+    check(index.fieldset is stream and index.index_protocol_version == "2" and index.filter_by_keys == {}, f"{path}: {vars(index)}")
+    values = [dict(zip(index.index_keys, each)) for each, _ in index.field_ids_index]
+    shown = [(each["step"], each["paramId"], each["level:float"], each["typeOfLevel"], each["time"], each["number"]) for each in values]
+    check(shown == [(float(hour), {"t": 130, "u": 131}[name], float(pressure), "isobaricInhPa", 1772323200, member)
+                    for hour, name, pressure in records], f"{path}: {shown}")
+    check([offsets for _, offsets in index.field_ids_index] == [[offset] for offset, _ in places], f"{path}: places")
+    check(os.path.getmtime(path + ".5b7b6.idx") >= os.path.getmtime(path), f"{path}: its index for cfgrib is older")
+
+
 def wanted(hours):
     return [(hour, name, pressure) for hour in hours for name in ("t", "u") for pressure in PRESSURES]
 
 
 def check_file(path, hours, member=""):
-    """Both listings tell exactly the messages of these hours."""
+    """All listings tell exactly the messages of these hours."""
     records, places = wanted(hours), messages(path)
     check(len(records) == len(places), f"{path}: {len(places)} messages")
     text = (contents(path + ".idx") or b"").decode()
@@ -44,6 +82,7 @@ def check_file(path, hours, member=""):
              for each in objects]
     check(shown == [(str(hour), name, str(pressure), "pl", "20260301", "0000", *place)
                     for (hour, name, pressure), place in zip(records, places)], f"{path}.index: {objects}")
+    check_cfgrib(path, records, places, 7 if member else "undef")
 
 
 def any_number_of_servers():
@@ -51,17 +90,17 @@ def any_number_of_servers():
     texts = set()
     for ranks, servers in ((1, 0), (3, 2)):
         path = f"{directory}/r{ranks}s{servers}"
-        code, _, err = run(ranks + servers, arguments(path, BOTH, 3), TAILRACE_SERVERS=str(servers))
+        code, _, err = run(ranks + servers, arguments(path, ALL_THREE, 3), TAILRACE_SERVERS=str(servers))
         check(code == 0, f"{path}: {code}, {err}")
         check_file(path, range(4))
-        texts.add((contents(path + ".idx"), contents(path + ".index")))
+        texts.add((contents(path + ".idx"), contents(path + ".index"), contents(path + ".5b7b6.idx")))
     check(len(texts) == 1, "listings differ by ranks or servers")
 
 
 def never_ahead_of_the_index():
     """A reader looks again and again while the model runs."""
     path = f"{os.path.abspath(fresh('beside'))}/fc"
-    beside = subprocess.Popen([*MPIRUN, "-n", "3", *arguments(path, BOTH, 12, 0, 15)], env=environment(TAILRACE_SERVERS="1"),
+    beside = subprocess.Popen([*MPIRUN, "-n", "3", *arguments(path, ALL_THREE, 12, 0, 15)], env=environment(TAILRACE_SERVERS="1"),
                               stdout=subprocess.DEVNULL)
     seen = set()
     try:
@@ -87,7 +126,7 @@ def never_ahead_of_the_index():
 def killed_repaired_cut_and_continued():
     directory = os.path.abspath(fresh("killed"))
     path, life = f"{directory}/fc", fresh(f"{directory}/life")
-    job = Job([*MPIRUN, "-n", "3", *arguments(path, BOTH, 7)],
+    job = Job([*MPIRUN, "-n", "3", *arguments(path, ALL_THREE, 7)],
               environment(SMALL_MODEL_AWAITS=f"4:{life}/never", TAILRACE_SERVERS="1"), life)
     try:
         code, _, err = tailrace("wait", path, "--lead", "3h", "--timeout", "60s")
@@ -95,26 +134,28 @@ def killed_repaired_cut_and_continued():
     finally:
         job.kill_all()
     # A kill in the middle of a write leaves such bytes.
-    whole = contents(path + ".idx") or b""
-    with open(path + ".idx", "wb") as file:
-        file.write(whole[:len(whole) // 2])
+    for ending in (".idx", ".5b7b6.idx"):
+        whole = contents(path + ending) or b""
+        with open(path + ending, "wb") as file:
+            file.write(whole[:len(whole) // 2])
     code, out, err = tailrace("repair", path)
     check(code == 0, f"repair: {code}, {out} {err}")
     check_file(path, range(4))
     code, out, err = tailrace("repair", "--through-lead", "1h", path)
     check(code == 0, f"repair: {code}, {out} {err}")
     check_file(path, range(2))
-    code, _, err = run(2, arguments(path, BOTH + " existing=continue", 4, 2))
+    code, _, err = run(2, arguments(path, ALL_THREE + " existing=continue", 4, 2))
     check(code == 0, f"continued: {code}, {err}")
     check_file(path, range(5))
     # A run without listings leaves none that are wrong.
     check(run(2, arguments(path, "format=grib2", 1))[0] == 0, "a run without listings")
-    check(not os.path.exists(path + ".idx") and not os.path.exists(path + ".index"), "listings of a file that was replaced")
+    left = [ending for ending in (".idx", ".index", ".5b7b6.idx") if os.path.exists(path + ending)]
+    check(not left, f"listings of a file that was replaced: {left}")
 
 
 def a_file_for_each_step_and_a_member():
     directory = fresh("rolled")
-    options = BOTH + " member=7 members=51"
+    options = ALL_THREE + " member=7 members=51"
     code, _, err = run(3, arguments(directory + "/fc+{lead:03h}", options, 2), TAILRACE_SERVERS="1")
     check(code == 0, f"a file for each step: {code}, {err}")
     for hour in range(3):
@@ -126,7 +167,7 @@ def somebody_elses():
     directory = fresh("foreign")
     with open(directory + "/fc.idx", "w") as file:
         file.write("notes\n")
-    code, _, err = run(2, arguments(directory + "/fc", BOTH, 1))
+    code, _, err = run(2, arguments(directory + "/fc", ALL_THREE, 1))
     check(code != 0 and "fc.idx" in err and "existing=overwrite" in err, f"{code}, {err}")
     check(contents(directory + "/fc.idx") == b"notes\n" and not os.path.exists(directory + "/fc"), f"{os.listdir(directory)}")
 

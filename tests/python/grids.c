@@ -52,7 +52,8 @@ static int write_on(const char* directory, const char* name, const char* keys, c
                                    "levels=hybrid:1-3 coefficients=0,100,200,0,0,0.2,0.5,1 accuracy=0.01")) ||
       failed("sp", tr_stream_define(out, "sp", grid, TR_F32, "accuracy=1 missing=-1")) ||
       failed("2t", tr_stream_define(out, "2t", grid, TR_F64, "levels=height:2 accuracy=0.01")) ||
-      failed("tp", tr_stream_define(out, "tp", grid, TR_F32, "statistic=accum since=start accuracy=0.01")))
+      failed("tp", tr_stream_define(out, "tp", grid, TR_F32, "statistic=accum since=start accuracy=0.01")) ||
+      failed("skt", tr_stream_define(out, "skt", grid, TR_F32, "statistic=average since=last accuracy=0.01")))
     return 1;
   for (int hour = 1; hour <= 2; hour++) {
     static double height[NY * NX];
@@ -68,6 +69,7 @@ static int write_on(const char* directory, const char* name, const char* keys, c
     }
     tr_stream_put(out, "sp", sp);
     if (hour == 2) tr_stream_put(out, "tp", tp);
+    tr_stream_put(out, "skt", tp);
     if (failed("end", tr_stream_end(out))) return 1;
   }
   return failed("close", tr_stream_close(&out)) || failed("free", tr_layout_free(&grid));

@@ -27,17 +27,17 @@ def test_grib_tells_the_places_that_netcdf_has(data, name):
     grib, cdf = dataset(data, name, "grib2"), dataset(data, name, "nc")
     horizontal = {"rotated": ("rlat", "rlon"), "northward": ("lat", "lon"), "unstructured": ("cell",)}.get(name, ("y", "x"))
     assert grib["u"].dims == cdf["u"].dims == ("lead", "lev", *horizontal)
-    for coordinate in ("lat", "lon", "rlat", "rlon"):
+    for coordinate in ("lat", "lon", "rlat", "rlon", "y", "x"):
         assert (coordinate in grib.coords) == (coordinate in cdf.coords), coordinate
         if coordinate in grib.coords:
             assert grib[coordinate].dims == cdf[coordinate].dims and grib[coordinate].attrs["units"] == cdf[coordinate].attrs["units"]
             assert np.allclose(grib[coordinate], cdf[coordinate], atol=2e-5), coordinate
+            assert all(grib[coordinate].attrs[key] == value for key, value in cdf[coordinate].attrs.items() if key != "bounds"), coordinate
     if "grid_mapping" in cdf["u"].attrs:
         mapping = cdf["u"].attrs["grid_mapping"]
         assert grib["u"].attrs["grid_mapping"] == mapping and grib["u"].attrs["standard_name"] == cdf["u"].attrs["standard_name"] == "x_wind"
         for key, value in cdf[mapping].attrs.items():
-            if key not in ("false_easting", "false_northing"):
-                assert np.allclose(grib[mapping].attrs[key], value) if not isinstance(value, str) else grib[mapping].attrs[key] == value, key
+            assert np.allclose(grib[mapping].attrs[key], value) if not isinstance(value, str) else grib[mapping].attrs[key] == value, key
     assert grib["2t"].attrs["units"] == cdf["2t"].attrs["units"] == "K" and float(grib["height"]) == float(cdf["height"]) == 2
     assert grib["tp"].attrs["cell_methods"] == cdf["tp"].attrs["cell_methods"] == "time: sum"
     assert grib["tp"].attrs["units"] == cdf["tp"].attrs["units"] == "kg m-2" and int(grib["realization"]) == 3
@@ -49,7 +49,7 @@ def test_values_missing_ones_and_fields_that_were_not_put(data, name, ending):
     run = tr.open(f"{data}/grids/{name}.{ending}")
     shape = (48,) if name == "unstructured" else (6, 8)
     first, second = run.steps
-    assert list(first) == ["u", "sp", "2t"] and list(second) == ["u", "sp", "2t", "tp"] and first.member == 3
+    assert list(first) == ["u", "sp", "2t", "skt"] and list(second) == ["u", "sp", "2t", "tp", "skt"] and first.member == 3
     assert np.abs(second["u"] - (0.5 * np.arange(144) + 2).reshape(3, *shape)).max() < 0.011
     missing = (POINTS % 5 == 0).reshape(shape)
     sp = first["sp"]
@@ -58,6 +58,17 @@ def test_values_missing_ones_and_fields_that_were_not_put(data, name, ending):
     assert np.isnan(data_set["tp"][0].values).all() and np.abs(data_set["tp"][1].values - 2 * POINTS.reshape(shape)).max() < 0.011
     assert (np.isnan(data_set["sp"][1].values) == missing).all() and data_set["2t"].dtype == np.float64
     assert sorted(run.to_datatree().groups) == ["/", "/heightAboveGround", "/hybrid", "/surface"]
+
+
+@pytest.mark.parametrize("ending", [ending for ending in formats() if ending != "bin"])
+def test_intervals_have_bounds(data, ending):
+    opened = dataset(data, "lambert", ending)
+    rain, mean = opened["tp"].attrs["time_bounds"], opened["skt"].attrs["time_bounds"]
+    assert "time_bounds" not in opened["u"].attrs and {rain, mean} == {"time_bnds", "time_2_bnds"}
+    hours = {name: ((opened[name] - opened["base"]) / np.timedelta64(1, "h")).values.tolist() for name in (rain, mean)}
+    assert hours[mean] == [[0, 1], [1, 2]] and hours[rain][1] == [0, 2] and np.isnan(hours[rain][0]).all(), "rain was put at hour 2 alone"
+    assert opened["time"].attrs["bounds"] == "time_bnds" and opened["time_2"].attrs["bounds"] == "time_2_bnds"
+    assert np.array_equal(opened["time_2"], opened["time"])
 
 
 @pytest.mark.parametrize("ending", [ending for ending in ("nc", "nc4", "zarr") if ending in formats()])

@@ -119,6 +119,12 @@ class ClassicHead:
         elements_of(shape, scanner.what)
         return Variable(name, dims, attrs, dtype, shape, begin, has_steps)
 
+    def first_of(self, variable: Variable, row: int) -> float:
+        """The first element of a variable in step `row`. A step holds the variables that have steps, each padded to a multiple of 4 bytes."""
+        size = sum(-(-elements_of(each.shape, self.path) * each.dtype.itemsize // 4) * 4 for each in self.variables if each.has_steps)
+        data = read_range(self.path, variable.begin + row * size, variable.dtype.itemsize)
+        return float(np.frombuffer(data, variable.dtype)[0])
+
     def coordinate(self, variable: Variable) -> Coordinate:
         """A variable without steps, which lies before the first step."""
         length = elements_of(variable.shape, self.path) * variable.dtype.itemsize

@@ -10,6 +10,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from .data_file import DataFile
+from .errors import NotThereError, StateError
 from .run import Variable, absent
 from .threads import side_by_side
 
@@ -42,6 +43,19 @@ class Cube(BackendArray):
         """A record of the field, from which the file can be asked about it."""
         file, _, step, _, number = self.steps[0]
         return file, step, number, step.records[np.flatnonzero(step.records["field"] == number)[0]]
+
+    def begins(self) -> list[int | None]:
+        """For each lead, where the field's interval begins: seconds after the base time, None if that is not known or the field was not put."""
+        def begin(lead: int) -> int | None:
+            put = np.flatnonzero(self.places[lead] >= 0)
+            if not len(put):
+                return None
+            file, header, step, ordinal, number = self.steps[self.places[lead, put[0]]]
+            try:
+                return file.interval_begin(header, step.lead, ordinal, number, int(put[0]))
+            except (StateError, NotThereError):
+                return None  # it was cut back since
+        return side_by_side(begin, list(range(len(self.places))))
 
     def __getitem__(self, key: Any) -> Any:
         return indexing.explicit_indexing_adapter(key, self.shape, indexing.IndexingSupport.OUTER, self._outer)

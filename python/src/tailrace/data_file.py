@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from .index import Index, IndexHeader, IndexStep, find_index, holds_still, index
 from .source import Source, source_of
 
 _TRIES = 5
+T = TypeVar("T")
 
 
 def told(header: IndexHeader) -> str:
@@ -103,8 +105,16 @@ class DataFile:
         return same[earlier]
 
     def record(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int) -> np.ndarray:
-        """The values of a field's level in a step. `number` is the field's in the header that was known when the step was taken. A step that is
-        not in the index any more when its bytes were read is looked for again: they may be another step's."""
+        """The values of a field's level in a step. `number` is the field's in the header that was known when the step was taken."""
+        return self._read(known, lead, ordinal, number, level, lambda source, *place: source.values(*place))
+
+    def interval_begin(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int) -> int | None:
+        """Where the interval of a record begins, in seconds after the base time. None if the file does not tell."""
+        return self._read(known, lead, ordinal, number, level, lambda source, *place: source.interval_begin(*place))
+
+    def _read(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int, read: Callable[[Source, int, IndexStep, np.void], T]) -> T:
+        """Reads something of a record. A step that is not in the index any more when its bytes were read is looked for again: they may be
+        another step's."""
         error: Exception | None = None
         is_fresh = False
         for _ in range(_TRIES):
@@ -125,7 +135,7 @@ class DataFile:
             if not len(found):
                 raise NotThereError(f'{self.path}: level {level} of "{known.fields[number].name}" was not put at lead {lead} s')
             try:
-                values, error = source.values(row, step, step.records[found[-1]]), None
+                values, error = read(source, row, step, step.records[found[-1]]), None
             except (TailraceError, OSError) as raised:
                 error = raised
             if index is not None and index_again(self.path) in (None, index.path) and holds_still(index.path, step):

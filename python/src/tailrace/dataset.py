@@ -2,6 +2,7 @@
 """A run as xarray has it: dimensions, coordinates and attributes of CF, around lazy values."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -87,13 +88,16 @@ class _Builder:
         """A Dataset of these cubes, under the names that are given."""
         coordinates = self._times()
         names = _Names({*wanted.values(), *coordinates})
-        variables = {}
+        variables, intervals = {}, _Intervals(names)
         for name, shown in wanted.items():
             cube = self.cubes[name]
             shown = shown if shown not in ("lead", "time", "base", "realization") else f"{shown}_{cube.variable.level_type}"
             file, step, number, record = cube.first()
             described = file.source.described(number, step, record)
             variables[shown] = self._variable(cube, described, names, coordinates)
+            if _is_of_intervals(described) and (bounds := intervals.name_of(cube.begins())):
+                variables[shown].attrs["time_bounds"] = bounds
+        intervals.add_to(coordinates, self._moments)
         return xarray.Dataset(variables, coordinates, self.attrs)
 
     def _variable(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable]) -> xarray.Variable:
@@ -130,6 +134,18 @@ class _Builder:
             coordinates[name] = xarray.Variable((name,), values, attrs) if cube.has_levels else xarray.Variable((), values[0], attrs)
         return name
 
+    def _moments(self, leads: list[int | None]) -> np.ndarray:
+        """The times of these leads, in the calendar of the run. None has no time."""
+        assert self.header is not None
+        base = self.header.base
+        if base.calendar == 0 and abs(base.year) < 10**6:
+            return np.datetime64(base.seconds, "s") + np.array([np.datetime64("NaT") if lead is None else lead for lead in leads], "timedelta64[s]")
+        known = [lead or 0 for lead in leads]
+        values, attrs = _in_calendar(known, base, {}, {"calendar": CALENDARS[base.calendar]})
+        values = values.astype(float) if attrs else values
+        values[[lead is None for lead in leads]] = np.nan
+        return values
+
     def _times(self) -> dict[str, xarray.Variable]:
         assert self.header is not None
         base = self.header.base
@@ -142,6 +158,8 @@ class _Builder:
             first = np.datetime64(base.seconds, "s")
             times["time"] = xarray.Variable(("lead",), first + times["lead"].values, valid)
             times["base"] = xarray.Variable((), first, start)
+            # Bounds are written with the units of their time.
+            times["time"].encoding = {"units": units, "calendar": CALENDARS[0], "dtype": np.dtype("int64")}
         else:
             told = {"units": units, "calendar": CALENDARS[base.calendar]}
             times["time"] = xarray.Variable(("lead",), *_in_calendar(self.leads, base, valid, told))
@@ -150,6 +168,42 @@ class _Builder:
         if self.header.member is not None:
             times["realization"] = xarray.Variable((), self.header.member, {"standard_name": "realization", "units": "1"})
         return times
+
+
+class _Intervals:
+    """The intervals of fields. Fields whose intervals begin at the same times share one set of bounds."""
+
+    def __init__(self, names: _Names) -> None:
+        self.names, self.found = names, []  # type: _Names, list[list[int | None]]
+
+    def name_of(self, begins: list[int | None]) -> str | None:
+        """The name of the bounds of these intervals, or None if no file tells where they begin."""
+        if all(begin is None for begin in begins):
+            return None
+        for number, known in enumerate(self.found):
+            if all(one is None or other is None or one == other for one, other in zip(begins, known)):
+                self.found[number] = [other if one is None else one for one, other in zip(begins, known)]
+                return self._name(number)
+        self.found.append(begins)
+        return self._name(len(self.found) - 1)
+
+    def _name(self, number: int) -> str:
+        return self.names.of("time_bnds" if number == 0 else f"time_{number + 1}_bnds", ("interval", number))
+
+    def add_to(self, coordinates: dict[str, xarray.Variable], moments: Callable[[list[int | None]], np.ndarray]) -> None:
+        """The bounds, and behind the first ones another time for each of them, as the NetCDF files have it."""
+        leads = coordinates["lead"].values.astype("timedelta64[s]").astype(int).tolist()
+        for number, begins in enumerate(self.found):
+            time = coordinates["time"] if number == 0 else coordinates["time"].copy()
+            ends = [None if begin is None else lead for begin, lead in zip(begins, leads)]
+            coordinates[self._name(number)] = xarray.Variable(("lead", "bnds"), np.stack([moments(begins), moments(ends)], axis=1))
+            coordinates["time" if number == 0 else self.names.of(f"time_{number + 1}", ("time", number))] = time
+            time.attrs["bounds"] = self._name(number)
+
+
+def _is_of_intervals(described: Described) -> bool:
+    method = str(described.attrs.get("cell_methods", ""))
+    return method.startswith("time: ") and method != "time: point"
 
 
 def _in_calendar(leads: list[int], base: Moment, attrs: dict[str, Any], told: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:

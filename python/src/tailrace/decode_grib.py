@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import numpy as np
 from .errors import FormatError, UnsupportedError
 from .head import Coordinate, Described, plain_dims
 from .names import QUANTITIES, cf_units
+from .projection import Earth, lambert, polar
 
 # A message of so few bytes cannot have so many points, unless all are equal and the file lies.
 MOST_POINTS, MOST_POINTS_PER_BYTE = 1 << 27, 4096
@@ -127,6 +130,27 @@ def section_3(message: bytes) -> bytes:
     return b""
 
 
+_UNITS = {0: 60, 1: 3600, 2: 86400, 10: 10800, 11: 21600, 12: 43200, 13: 1}  # seconds of the units of code table 4.4
+_OF_INTERVALS = range(8, 15)  # product definition templates
+
+
+def interval_begin(header: bytes, what: str) -> int | None:
+    """Where the interval of a message begins, in seconds after the base time. None if its values are of a moment. `header` has the sections
+    before the values."""
+    at = 16
+    while at + 34 <= len(header):
+        length, number = struct.unpack_from(">IB", header, at)
+        if number == 4:
+            if struct.unpack_from(">H", header, at + 7)[0] not in _OF_INTERVALS:
+                return None
+            unit, begin = struct.unpack_from(">BI", header, at + 17)
+            return _UNITS[unit] * begin if unit in _UNITS and begin < 1 << 31 else None
+        if length < 5:
+            break
+        at += length
+    raise FormatError(f"{what}: section 4 is missing or cut short")
+
+
 _METHODS = {"accum": "time: sum", "avg": "time: mean", "max": "time: maximum", "min": "time: minimum"}
 
 
@@ -205,17 +229,40 @@ def _rotated(opened: Message, shape: tuple[int, ...]) -> dict[str, Coordinate]:
 
 
 def _projected(opened: Message, shape: tuple[int, ...], kind: str) -> tuple[tuple[str, ...], str, dict[str, Coordinate]]:
+    """The mapping, and y and x in metres as the library writes them into NetCDF. A message that makes no map has neither y nor x."""
     attrs: dict[str, Any]
+    major = opened.get("earthMajorAxisInMetres") if opened.get("earthIsOblate", 0) else opened.get("radius")
+    minor = opened.get("earthMinorAxisInMetres") if opened.get("earthIsOblate", 0) else major
+    first = opened.get("latitudeOfFirstGridPointInDegrees", 0.0), opened.get("longitudeOfFirstGridPointInDegrees", 0.0)
+    earth = Earth(float(major or 0), float(minor or 0))
+    place: Callable[[], tuple[float, float]]
     if kind == "lambert":
-        first, second = opened.get("Latin1InDegrees", 0.0), opened.get("Latin2InDegrees", 0.0)
+        parallels = opened.get("Latin1InDegrees", 0.0), opened.get("Latin2InDegrees", 0.0)
+        central, origin = opened.get("LoVInDegrees", 0.0), opened.get("LaDInDegrees", 0.0)
         name = "lambert_conformal_conic"
-        attrs = {"standard_parallel": first if first == second else [first, second],
-                 "longitude_of_central_meridian": opened.get("LoVInDegrees", 0.0), "latitude_of_projection_origin": opened.get("LaDInDegrees", 0.0)}
+        attrs = {"standard_parallel": parallels[0] if parallels[0] == parallels[1] else list(parallels),
+                 "longitude_of_central_meridian": central, "latitude_of_projection_origin": origin}
+        place = partial(lambert, earth, parallels, origin, central, *first)
     else:
         name, south = "polar_stereographic", bool(opened.get("projectionCentreFlag", 0) & 128)
-        parallel = abs(opened.get("LaDInDegrees", 0.0))
-        attrs = {"straight_vertical_longitude_from_pole": opened.get("orientationOfTheGridInDegrees", 0.0),
+        parallel, central = abs(opened.get("LaDInDegrees", 0.0)), opened.get("orientationOfTheGridInDegrees", 0.0)
+        attrs = {"straight_vertical_longitude_from_pole": central,
                  "latitude_of_projection_origin": -90.0 if south else 90.0, "standard_parallel": -parallel if south else parallel}
-    if opened.get("radius") is not None:
-        attrs["earth_radius"] = opened.get("radius")
-    return ("y", "x"), name, {name: _constant(0, (), {"grid_mapping_name": name, **attrs})}
+        place = partial(polar, earth, parallel, south, central, *first)
+    attrs.update(false_easting=0.0, false_northing=0.0)
+    if major:
+        attrs.update({"earth_radius": earth.major} if earth.major == earth.minor else {"semi_major_axis": earth.major, "semi_minor_axis": earth.minor})
+    out = {name: _constant(0, (), {"grid_mapping_name": name, **attrs})}
+    try:
+        x, y = place()
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return ("y", "x"), name, out
+    for letter, begin, key, points, falls in (("y", y, "DyInMetres", shape[0], not opened.get("jScansPositively", 0)),
+                                              ("x", x, "DxInMetres", shape[1], opened.get("iScansNegatively", 0))):
+        spacing = opened.get(key)
+        if not spacing or not np.isfinite(begin):
+            continue
+        values = begin + (-spacing if falls else spacing) * np.arange(points)
+        out[letter] = _constant(values, (letter,), {"standard_name": f"projection_{letter}_coordinate", "long_name": f"{letter} in the projection",
+                                                    "units": "m", "axis": letter.upper()})
+    return ("y", "x"), name, out

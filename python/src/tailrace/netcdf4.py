@@ -14,11 +14,11 @@ import numpy as np
 from .binary import elements_of, read_range
 from .errors import FormatError, UnsupportedError
 from .head import Coordinate, Described, plain_dims
-from .index import IndexField
+from .index import IndexField, IndexHeader
 from .source import CfSource, _assigned, cf_described
 
 _OWN = ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates")
-MOST_CHUNKS = 1 << 16
+MOST_CHUNKS, MOST_STEPS = 1 << 16, 1 << 22
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class Netcdf4Source(CfSource):
     """Chunks through shuffle and deflate, or as they are."""
 
     _variables: list[Variable] | None = None
+
+    def __init__(self, path: str, header: IndexHeader) -> None:
+        super().__init__(path, header)
+        self._begins: dict[str, np.ndarray] = {}
 
     @property
     def is_finished(self) -> bool:
@@ -58,6 +62,21 @@ class Netcdf4Source(CfSource):
             with _opened(self.path) as file:
                 self._variables = [_variable(name, each) for name, each in file.items() if hasattr(each, "shape")]
         return self._variables
+
+    def cf_variables(self) -> list[Variable]:
+        return self.variables() if self.is_finished else []
+
+    def bounds_at(self, variable: Variable, row: int) -> float:
+        if variable.name not in self._begins:
+            try:
+                with _opened(self.path) as file:
+                    dataset = file[variable.name]
+                    steps = min(dataset.shape[0], MOST_STEPS)
+                    self._begins[variable.name] = np.asarray(dataset[:steps, 0], np.float64)
+            except (KeyError, OSError, RuntimeError, TypeError, ValueError, IndexError) as error:
+                raise FormatError(f'{self.path}: "{variable.name}" cannot be read: {error!r}') from error
+        begins = self._begins[variable.name]
+        return float(begins[row]) if row < len(begins) else np.nan
 
     def coordinate(self, variable: Variable) -> Coordinate:
         def values() -> np.ndarray:

@@ -15,6 +15,9 @@ from .head import Coordinate, Described, plain_dims
 from .index import IndexField, IndexHeader, IndexStep
 
 
+_LATEST = 1 << 53  # seconds that float64 counts one by one
+
+
 class CfVariable(Protocol):
     """A variable of a format that keeps metadata of CF."""
 
@@ -75,6 +78,10 @@ class Source:
     def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
         return Described(plain_dims(self.header.fields[number].shape))
 
+    def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
+        """Where the interval of a record of step `row` begins, in seconds after the base time. None if the file does not tell."""
+        return None
+
     def check_size(self, end: int) -> None:
         """A FormatError if the file is shorter than its committed bytes."""
         size = os.stat(self.path).st_size
@@ -109,6 +116,19 @@ class GribSource(Source):
         message = self.bytes_of(step, record)
         return decode_grib.decode(message, field.shape, np.dtype(np.float32 if field.type == 5 else np.float64), what)
 
+    def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
+        what, length = self.what(step, record), int(record["length"])
+        begin = None
+        # Section 3 of a reduced grid has a number for each row.
+        for most in (1024, 1 << 20):
+            try:
+                begin = decode_grib.interval_begin(read_range(self.path, int(record["offset"]), min(length, most)), what)
+                break
+            except FormatError:
+                if most >= length or most > 1024:
+                    raise
+        return begin
+
     def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
         field = self.header.fields[number]
         message = self.bytes_of(step, record)
@@ -118,11 +138,43 @@ class GribSource(Source):
 class CfSource(Source):
     """A format that keeps the metadata of CF in the file."""
 
+    def __init__(self, path: str, header: IndexHeader) -> None:
+        super().__init__(path, header)
+        self._bounds: dict[int, CfVariable | None] = {}
+
     def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
         return self.cf_described(number)
 
     def cf_described(self, number: int) -> Described:
         raise NotImplementedError
+
+    def cf_variables(self) -> Sequence[CfVariable]:
+        """The variables of the file. None if it does not tell them yet."""
+        raise NotImplementedError
+
+    def bounds_at(self, variable: Any, row: int) -> float:
+        """Where the interval of step `row` begins, of a variable with the bounds of a time. NaN if it is not there."""
+        raise NotImplementedError
+
+    def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
+        number = int(record["field"])
+        if number not in self._bounds:
+            self._bounds[number] = _bounds_of(self.header.fields, number, self.cf_variables())
+        bounds = self._bounds[number]
+        begin = self.bounds_at(bounds, row) if bounds is not None else np.nan
+        return int(begin) if np.isfinite(begin) and abs(begin) < _LATEST else None
+
+
+def _bounds_of(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable]) -> CfVariable | None:
+    """The variable with the intervals of a field: the bounds of its time."""
+    found = _assigned(fields, variables).get(number)
+    if found is None:
+        return None
+    by_name = {each.name: each for each in variables if each.has_steps}
+    listed = [name for name in str(found.attrs.get("coordinates", "")).split() if name in by_name and by_name[name].dims == ("time",)]
+    time = by_name.get(listed[0] if listed else "time")
+    bounds = by_name.get(str(time.attrs.get("bounds", ""))) if time is not None else None
+    return bounds if bounds is not None and bounds.shape == (2,) else None
 
 
 def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable], coordinate: Callable[[Any], Coordinate]) -> Described:
@@ -183,6 +235,12 @@ class ClassicSource(CfSource):
 
     def cf_described(self, number: int) -> Described:
         return cf_described(self.header.fields, number, self.head().variables, self.head().coordinate)
+
+    def cf_variables(self) -> Sequence[CfVariable]:
+        return self.head().variables
+
+    def bounds_at(self, variable: classic.Variable, row: int) -> float:
+        return self.head().first_of(variable, row)
 
     def tells(self, row: int) -> bool:
         return classic.told_steps(self.path, self.head().version) > row

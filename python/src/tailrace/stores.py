@@ -83,6 +83,18 @@ class ZarrSource(CfSource):
     def cf_described(self, number: int) -> Described:
         return cf_described(self.header.fields, number, variables_of(self.path), self.coordinate)
 
+    def cf_variables(self) -> list[Variable]:
+        return variables_of(self.path)
+
+    def bounds_at(self, variable: Variable, row: int) -> float:
+        array = self.array(variable.name, row + 1)
+        if array.ndim != 2 or array.shape[0] <= row:
+            return float("nan")
+        try:
+            return float(array[row, 0])
+        except Exception as error:  # codecs of several packages raise errors of their own
+            raise FormatError(f'{self.path}: array "{variable.name}" cannot be decoded: {error!r}') from error
+
     def coordinate(self, variable: Variable) -> Coordinate:
         return Coordinate(variable.dims, lambda: np.asarray(self.array(variable.name, 0)[...]),
                           {name: value for name, value in variable.attrs.items() if name != "_FillValue"})

@@ -27,7 +27,8 @@ namespace {
 const std::string kPath = "fc.grib2";
 const std::string kText = kPath + ".idx";
 const std::string kJson = kPath + ".index";
-const std::string kBoth = "index=wgrib2,ecmwf";
+const std::string kPickle = kPath + ".5b7b6.idx";
+const std::string kAll = "index=wgrib2,ecmwf,cfgrib";
 
 codec::FieldDefinition grib_field(const std::string& name, const std::string& level_type,
                                   std::vector<double> levels) {
@@ -122,14 +123,15 @@ std::string expected(const std::string& path, std::int64_t last, std::int64_t fi
   std::string& text = known[cat(path, " ", first, " ", last)];
   if (!text.empty() || last < first) return text;
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  const Status written = write_run(target, {.options = kBoth, .first = first, .last = last});
+  const Status written = write_run(target, {.options = kAll, .first = first, .last = last});
   EXPECT_TRUE(written.is_ok()) << written.text();
   return text = text_of(*target, path);
 }
 
-void expect_both(storage::Target& target, std::int64_t last, const std::string& what) {
+void expect_all(storage::Target& target, std::int64_t last, const std::string& what) {
   EXPECT_EQ(text_of(target, kText), expected(kText, last)) << what;
   EXPECT_EQ(text_of(target, kJson), expected(kJson, last)) << what;
+  EXPECT_EQ(text_of(target, kPickle), expected(kPickle, last)) << what;
 }
 
 /// Returns the text behind the offset of each line.
@@ -143,7 +145,7 @@ std::vector<std::string> tails_of(const std::string& text) {
 
 TEST(listings, have_the_lines_that_wgrib2_prints) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 2}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 2}).is_ok());
   // As `wgrib2 -s` of version 3.4 prints them.
   EXPECT_EQ(tails_of(text_of(*target, kText)),
             (std::vector<std::string>{
@@ -277,7 +279,7 @@ TEST(listings, tell_layers_and_units_of_time_as_wgrib2_does) {
 
 TEST(listings, have_no_line_for_what_was_not_put) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 2, .left_out = {0}}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 2, .left_out = {0}}).is_ok());
   const std::vector<std::string> tails = tails_of(text_of(*target, kText));
   ASSERT_EQ(tails.size(), 4U);
   EXPECT_EQ(tails[2], "d=2026030100:TMP:2 m above ground:2 hour fcst:");
@@ -287,25 +289,26 @@ TEST(listings, tell_exactly_the_committed_steps_whatever_storage_call_is_the_las
   for (std::int64_t nth = 1;; ++nth) {
     SCOPED_TRACE(cat("call ", nth));
     const std::shared_ptr<storage::Target> target = storage::memory_target();
-    ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 2}).is_ok());
+    ASSERT_TRUE(write_run(target, {.options = kAll, .last = 2}).is_ok());
     const auto faulty =
         storage::faulty_target(target, {nth, storage::Fault::stopped, storage::all_calls, true});
     const bool anew = nth % 2 == 0;
-    const std::string more = anew ? kBoth : kBoth + " existing=continue";
+    const std::string more = anew ? kAll : kAll + " existing=continue";
     static_cast<void>(write_run(faulty, {.options = more, .first = anew ? 1 : 3, .last = 4}));
     const Result<IndexContents> index = load_index(*target, index_path(kPath));
     const std::size_t steps = index.is_ok() ? index->steps.size() : 0;
-    for (const std::string& path : {kText, kJson}) {
-      const std::string text = text_of(*target, path);
+    for (const std::string& path : {kText, kJson, kPickle}) {
+      std::string text = text_of(*target, path);
+      if (text.ends_with(grib2::cfgrib_tail)) text.resize(text.size() - grib2::cfgrib_tail.size());
       const std::string whole = expected(path, static_cast<std::int64_t>(steps));
       EXPECT_TRUE(whole.starts_with(text)) << path << ": " << text << "is ahead of " << whole;
     }
     if (steps > 0) {
-      EXPECT_TRUE(write_run(target, {.options = kBoth + " existing=continue",
+      EXPECT_TRUE(write_run(target, {.options = kAll + " existing=continue",
                                      .first = static_cast<std::int64_t>(steps) + 1,
                                      .last = static_cast<std::int64_t>(steps) + 1})
                       .is_ok());
-      expect_both(*target, static_cast<std::int64_t>(steps) + 1, "continued");
+      expect_all(*target, static_cast<std::int64_t>(steps) + 1, "continued");
     }
     if (!faulty->fired()) break;
   }
@@ -321,15 +324,15 @@ TEST(listings, are_whole_after_a_loss_of_power_and_a_run_that_goes_on) {
       const auto disk = storage::crash_target();
       const auto faulty =
           storage::faulty_target(disk, {nth, storage::Fault::stopped, storage::changing_calls, true});
-      static_cast<void>(write_run(faulty, {.options = kBoth, .last = 3}));
+      static_cast<void>(write_run(faulty, {.options = kAll, .last = 3}));
       const std::shared_ptr<storage::CrashTarget> after =
           disk->crash(policy, static_cast<std::uint64_t>(nth));
       const Result<IndexContents> index = load_index(*after, index_path(kPath));
       const std::int64_t next = index.is_ok() ? static_cast<std::int64_t>(index->steps.size()) + 1 : 1;
       const Status gone_on =
-          write_run(after, {.options = kBoth + " existing=continue", .first = next, .last = 4});
+          write_run(after, {.options = kAll + " existing=continue", .first = next, .last = 4});
       EXPECT_TRUE(next > 4 || gone_on.is_ok()) << "call " << nth << ": " << gone_on.text();
-      if (next <= 4) expect_both(*after, 4, cat("call ", nth));
+      if (next <= 4) expect_all(*after, 4, cat("call ", nth));
       if (!faulty->fired()) break;
     }
   }
@@ -339,31 +342,35 @@ TEST(listings, a_failed_one_fails_no_step_and_gets_its_lines_with_the_next) {
   std::int64_t struck = 0;
   for (std::int64_t nth = 1;; ++nth) {
     const std::shared_ptr<storage::Target> target = storage::memory_target();
-    ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 1}).is_ok());
+    ASSERT_TRUE(write_run(target, {.options = kAll, .last = 1}).is_ok());
     const auto faulty = storage::faulty_target(
         target, {nth, storage::Fault::no_space, storage::set_of(storage::Call::write), false});
-    const Status status = write_run(faulty, {.options = kBoth + " existing=continue", .first = 2, .last = 4});
+    const Status status = write_run(faulty, {.options = kAll + " existing=continue", .first = 2, .last = 4});
     if (!faulty->fired()) break;
     // A write of data or index that fails ends the run. Those of listings do not.
     if (!status.is_ok()) continue;
     ++struck;
-    expect_both(*target, 4, cat("call ", nth));
+    expect_all(*target, 4, cat("call ", nth));
   }
-  EXPECT_EQ(struck, 6) << "two listings, three steps";
+  EXPECT_EQ(struck, 10) << "three listings, three steps; one is written once more at the end";
 }
 
 TEST(listings, lose_the_lines_of_steps_that_are_cut_off) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 4}).is_ok());
   ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
-  expect_both(*target, 2, "cut back");
-  // A stream without index= that goes on leaves what is there, and one with it adds what is missing.
+  expect_all(*target, 2, "cut back");
+  // A stream without index= that goes on leaves what is there, and one with it adds what is missing. cfgrib
+  // compares ages: it would find its index too old, and make no other one.
   ASSERT_TRUE(write_run(target, {.options = "existing=continue", .first = 3, .last = 3}).is_ok());
-  expect_both(*target, 2, "without index=");
-  ASSERT_TRUE(write_run(target, {.options = kBoth + " existing=continue", .first = 4, .last = 4}).is_ok());
-  expect_both(*target, 4, "with it again");
+  EXPECT_EQ(text_of(*target, kText), expected(kText, 2)) << "without index=";
+  EXPECT_EQ(text_of(*target, kJson), expected(kJson, 2)) << "without index=";
+  EXPECT_FALSE(*target->exists(kPickle)) << "without index=";
+  ASSERT_TRUE(write_run(target, {.options = kAll + " existing=continue", .first = 4, .last = 4}).is_ok());
+  expect_all(*target, 4, "with it again");
   ASSERT_TRUE(recover(*target, kPath, {.through_lead = 0}).is_ok());
-  EXPECT_FALSE(*target->exists(kText) || *target->exists(kJson)) << "no step is left";
+  EXPECT_FALSE(*target->exists(kText) || *target->exists(kJson) || *target->exists(kPickle))
+      << "no step is left";
 }
 
 // ecCodes' tables give the values of FILE.index, and change with its version.
@@ -376,12 +383,12 @@ TEST(listings, in_the_words_of_another_eccodes_are_cut_and_removed_as_others) {
   const std::string key = "\"levtype\": \"", length = "\"_length\": ";
   const auto other = [&](std::int64_t last) { return reworded(expected(kJson, last), key, key + "new-"); };
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 4}).is_ok());
   ASSERT_TRUE(storage::put_file(*target, kJson, other(4)).is_ok());
   ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
   EXPECT_EQ(text_of(*target, kJson), other(2)) << "cut back";
-  ASSERT_TRUE(write_run(target, {.options = kBoth + " existing=continue", .first = 3, .last = 4}).is_ok());
-  expect_both(*target, 4, "in today's words");
+  ASSERT_TRUE(write_run(target, {.options = kAll + " existing=continue", .first = 3, .last = 4}).is_ok());
+  expect_all(*target, 4, "in today's words");
   ASSERT_TRUE(storage::put_file(*target, kJson, other(4)).is_ok());
   ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
   EXPECT_FALSE(*target->exists(kJson)) << "replaced";
@@ -391,7 +398,7 @@ TEST(listings, in_the_words_of_another_eccodes_are_cut_and_removed_as_others) {
     ASSERT_TRUE(storage::put_file(*target, kJson, text).is_ok());
     ASSERT_TRUE(recover(*target, kPath, {.through_lead = 3600}).is_ok());
     EXPECT_EQ(text_of(*target, kJson), text);
-    EXPECT_EQ(write_run(target, {.options = kBoth}).code(), Code::state);
+    EXPECT_EQ(write_run(target, {.options = kAll}).code(), Code::state);
   }
 }
 
@@ -413,58 +420,95 @@ TEST(listings, that_a_kill_left_unfinished_go_with_the_steps) {
 
 TEST(listings, of_a_file_that_is_replaced_go_with_it) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 4}).is_ok());
   ASSERT_TRUE(write_run(target, {.options = "index=wgrib2", .last = 2}).is_ok());
   EXPECT_EQ(text_of(*target, kText), expected(kText, 2));
-  EXPECT_FALSE(*target->exists(kJson));
+  EXPECT_FALSE(*target->exists(kJson) || *target->exists(kPickle));
+}
+
+// Python's test reads such files with cfgrib itself.
+TEST(listings, have_the_entries_of_cfgrib) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.options = "index=cfgrib", .first = 2, .last = 2}).is_ok());
+  std::string text = text_of(*target, kPickle);
+  ASSERT_TRUE(text.starts_with(grib2::cfgrib_head()) && text.ends_with(grib2::cfgrib_tail)) << text;
+  text = text.substr(grib2::cfgrib_head().size());
+  const std::string first = text.substr(0, text.find(grib2::cfgrib_entry_end));
+  EXPECT_EQ(grib2::cfgrib_offset(first, 1), Bytes{0});
+  EXPECT_NE(first.find("\nI20260301\nI0\n"), std::string::npos) << first;
+  EXPECT_NE(first.find("\nF2\nVundef\nVregular_ll\nF850\nV"), std::string::npos) << first;
+  EXPECT_NE(first.find("\nVundef\nI60\nI130\nF2\nVinstant\nI1\n"), std::string::npos) << first;
+  EXPECT_NE(first.find("\nI1772323200\nVisobaricInhPa\n"), std::string::npos) << first;
+  EXPECT_NE(text.find("\nF2\nVaccum\nI1\n"), std::string::npos) << "rain ends at hour 2";
+  EXPECT_FALSE(*target->exists(kText)) << "not asked for";
+}
+
+TEST(listings, that_cfgrib_has_made_itself_are_replaced) {
+  const std::string own =
+      "\x80\x04\x95\xff\x8c\x0f"
+      "cfgrib.messages\x94\x8c\tFileIndex\x94";
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  ASSERT_TRUE(write_run(target, {.last = 3}).is_ok());
+  ASSERT_TRUE(storage::put_file(*target, kPickle, own).is_ok());
+  const Result<IndexContents> index = load_index(*target, index_path(kPath));
+  const std::vector<storage::Range> records = ranges_of(index->steps);
+  ASSERT_TRUE(listings::complete_all(*target, kPath, records).is_ok());
+  EXPECT_EQ(text_of(*target, kPickle), own) << "a repair leaves it alone";
+  ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
+  EXPECT_FALSE(*target->exists(kPickle)) << "it tells of steps that are gone";
+  ASSERT_TRUE(storage::put_file(*target, kPickle, own).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll + " existing=continue", .first = 3, .last = 3}).is_ok());
+  expect_all(*target, 3, "gone on");
+  ASSERT_TRUE(storage::put_file(*target, kPickle, "notes\n").is_ok());
+  EXPECT_EQ(write_run(target, {.options = "index=cfgrib", .last = 1}).code(), Code::state);
 }
 
 TEST(listings, lose_lines_when_a_file_is_indexed_again_with_fewer_steps) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 3}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 3}).is_ok());
   const Result<IndexContents> index = load_index(*target, index_path(kPath));
   const std::vector<IndexStep> one(index->steps.begin(), index->steps.begin() + 1);
   ASSERT_TRUE(write_index(*target, kPath, index->header, one).is_ok());
-  expect_both(*target, 1, "one step");
+  expect_all(*target, 1, "one step");
 }
 
 TEST(listings, follow_a_closed_file_that_a_run_from_a_checkpoint_writes_again) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
   const Uuid run = Uuid::random();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 3, .run = run}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 3, .run = run}).is_ok());
   // Until the second pair is complete, the first and its listings stay.
-  Forecast again{.options = kBoth, .first = 2, .last = 5, .finishes = false, .run = run, .behind = 1};
+  Forecast again{.options = kAll, .first = 2, .last = 5, .finishes = false, .run = run, .behind = 1};
   ASSERT_TRUE(write_run(target, again).is_ok());
   ASSERT_TRUE(*target->exists(again_path(kPath)));
-  expect_both(*target, 3, "the first pair");
+  expect_all(*target, 3, "the first pair");
   again.finishes = true;
   const Status status = write_run(target, again);
   ASSERT_TRUE(status.is_ok()) << status.text();
   EXPECT_FALSE(*target->exists(again_path(kPath)));
-  expect_both(*target, 5, "the second pair");
+  expect_all(*target, 5, "the second pair");
   EXPECT_FALSE(*target->exists(again_path(kPath) + ".idx"));
 }
 
 TEST(listings, are_completed_when_a_run_from_a_checkpoint_finishes_a_file_that_was_left_open) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
   const Uuid run = Uuid::random();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 4, .finishes = false, .run = run}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 4, .finishes = false, .run = run}).is_ok());
   ASSERT_TRUE(target->remove(kText).is_ok());
-  const Status status = write_run(target, {.options = kBoth, .first = 3, .last = 3, .run = run, .behind = 2});
+  const Status status = write_run(target, {.options = kAll, .first = 3, .last = 3, .run = run, .behind = 2});
   ASSERT_TRUE(status.is_ok()) << status.text();
-  expect_both(*target, 3, "cut back and finished");
+  expect_all(*target, 3, "cut back and finished");
 }
 
 TEST(listings, are_completed_by_a_repair) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
-  ASSERT_TRUE(write_run(target, {.options = kBoth, .last = 3}).is_ok());
+  ASSERT_TRUE(write_run(target, {.options = kAll, .last = 3}).is_ok());
   // A crash between the commit of a step and its lines, in the middle of a write.
   const std::string text = text_of(*target, kText);
   ASSERT_TRUE(storage::put_file(*target, kText, text.substr(0, text.size() - 60)).is_ok());
   const Result<IndexContents> index = load_index(*target, index_path(kPath));
   const std::vector<storage::Range> records = ranges_of(index->steps);
   ASSERT_TRUE(listings::complete_all(*target, kPath, records).is_ok());
-  expect_both(*target, 3, "completed");
+  expect_all(*target, 3, "completed");
 }
 
 TEST(listings, that_say_it_in_other_words_are_left_alone_by_a_repair) {
@@ -484,20 +528,20 @@ TEST(listings, never_take_the_place_of_a_file_of_somebody_else) {
        {std::string("1:0:d=2026030100:TMP Temperature [K]:850 mb:1 hour fcst:\n"), std::string("notes\n")}) {
     const std::shared_ptr<storage::Target> target = storage::memory_target();
     ASSERT_TRUE(storage::put_file(*target, kText, foreign).is_ok());
-    Status status = write_run(target, {.options = kBoth});
+    Status status = write_run(target, {.options = kAll});
     EXPECT_EQ(status.code(), Code::state) << status.text();
     EXPECT_NE(status.text().find(kText), std::string::npos) << status.text();
     EXPECT_FALSE(*target->exists(kPath));
     // It stays beside a file whose stream does not ask for a listing, and beside one that goes on.
     ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
     for (const char* more : {"", " existing=continue"}) {
-      status = write_run(target, {.options = kBoth + more, .first = 3, .last = 3});
+      status = write_run(target, {.options = kAll + more, .first = 3, .last = 3});
       EXPECT_EQ(status.code(), Code::state) << status.text();
     }
     ASSERT_TRUE(recover(*target, kPath, {.through_lead = 3600}).is_ok());
     EXPECT_EQ(text_of(*target, kText), foreign);
-    ASSERT_TRUE(write_run(target, {.options = kBoth + " existing=overwrite", .last = 2}).is_ok());
-    expect_both(*target, 2, "overwritten");
+    ASSERT_TRUE(write_run(target, {.options = kAll + " existing=overwrite", .last = 2}).is_ok());
+    expect_all(*target, 2, "overwritten");
   }
 }
 
@@ -518,9 +562,9 @@ TEST(listings, have_the_name_of_an_old_index_once_that_has_todays_name) {
   ASSERT_TRUE(target->rename(index_path(kPath), old_index_path(kPath)).is_ok());
   const StreamRequest request = *parse_stream(kPath, "base=2026-03-01 index=wgrib2");
   EXPECT_TRUE(look_ahead(*target, request, {}).is_ok());
-  const Status status = write_run(target, {.options = kBoth + " existing=continue", .first = 3, .last = 3});
+  const Status status = write_run(target, {.options = kAll + " existing=continue", .first = 3, .last = 3});
   ASSERT_TRUE(status.is_ok()) << status.text();
-  expect_both(*target, 3, "beside an old index");
+  expect_all(*target, 3, "beside an old index");
 }
 
 TEST(listings, are_written_anew_where_the_places_agree_and_the_records_do_not) {

@@ -538,7 +538,9 @@ void Conventions::complete_formulas(const std::string& pressure) {
   for (Vertical& each : verticals_) {
     for (const auto& [variable, ending] : std::exchange(each.formula_of, {})) {
       std::vector<Attribute>& attributes = contents_.variables[variable].attributes;
-      const auto term = [&](std::string_view name) { return cat(each.coordinate, "_", name, ending); };
+      const auto term = [&, &end = ending](std::string_view name) {
+        return cat(each.coordinate, "_", name, end);
+      };
       if (ending.empty()) attributes.push_back(Attribute::text("computed_standard_name", "air_pressure"));
       attributes.push_back(
           Attribute::text("formula_terms", cat("ap: ", term("ap"), " b: ", term("b"), " ps: ", pressure)));

@@ -5,7 +5,10 @@
 
 #include <atomic>
 #include <cmath>
+#include <csetjmp>
+#include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/text.hpp"
 
@@ -14,6 +17,26 @@ namespace tailrace::grib2 {
 namespace {
 
 std::atomic<std::int64_t> messages_opened{0};
+
+/// A failed assertion of ecCodes jumps here; null: nobody waits for one.
+thread_local std::jmp_buf* assertion = nullptr;
+
+/// Returns true if ecCodes may hold a lock where this assertion stands, which it would keep for ever: it
+/// reads definitions there, or has no memory.
+bool may_hold_locks(std::string_view message) {
+  for (const std::string_view source : {"action_class_concept.c", "action_class_hash_array.c",
+                                        "grib_context.c", "grib_parse_utils.c", "trie"}) {
+    if (message.find(source) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+extern "C" void tailrace_eccodes_asserts(const char* message) {
+  if (assertion != nullptr && !may_hold_locks(message)) std::longjmp(*assertion, 1);
+  // As without us: ecCodes is not installed as it should be, or the program has called it itself.
+  std::fprintf(stderr, "%s\n", message);
+  std::abort();
+}
 
 }  // namespace
 
@@ -31,7 +54,34 @@ std::string library_text() {
              path == nullptr ? "none" : path);
 }
 
-void Handle::Free::operator()(grib_handle* handle) const { codes_handle_delete(handle); }
+int without_assertions(const std::function<int()>& call) {
+  static const bool is_set = (codes_set_codes_assertion_failed_proc(tailrace_eccodes_asserts), true);
+  (void)is_set;
+  std::jmp_buf here;
+  if (setjmp(here) != 0) {
+    assertion = nullptr;
+    return CODES_INTERNAL_ERROR;
+  }
+  assertion = &here;
+  const int error = call();
+  assertion = nullptr;
+  return error;
+}
+
+void Handle::Free::operator()(grib_handle* handle) const {
+  (void)without_assertions([&] { return codes_handle_delete(handle); });
+}
+
+int Handle::ask(const std::function<int(grib_handle*)>& call) const {
+  if (is_lost_) return CODES_INTERNAL_ERROR;
+  is_lost_ = true;
+  const int error = without_assertions([&] {
+    const int returned = call(handle_.get());
+    is_lost_ = false;
+    return returned;
+  });
+  return error;
+}
 
 Result<Handle> Handle::from_sample(const std::string& name) {
   ++messages_opened;
@@ -45,33 +95,44 @@ Result<Handle> Handle::from_sample(const std::string& name) {
 
 Result<Handle> Handle::from_message(std::span<const std::byte> message) {
   ++messages_opened;
-  grib_handle* handle = codes_handle_new_from_message_copy(nullptr, message.data(), message.size());
+  grib_handle* handle = nullptr;
+  (void)without_assertions([&] {
+    handle = codes_handle_new_from_message_copy(nullptr, message.data(), message.size());
+    return CODES_SUCCESS;
+  });
   if (handle == nullptr) return Status(Code::corrupt, "ecCodes does not read the message");
   return Handle(handle);
 }
 
 int Handle::set(const std::string& key, long value) {
-  return codes_set_long(handle_.get(), key.c_str(), value);
+  return ask([&](grib_handle* handle) { return codes_set_long(handle, key.c_str(), value); });
 }
 int Handle::set(const std::string& key, double value) {
-  return codes_set_double(handle_.get(), key.c_str(), value);
+  return ask([&](grib_handle* handle) { return codes_set_double(handle, key.c_str(), value); });
 }
 int Handle::set(const std::string& key, const std::string& value) {
   std::size_t length = value.size();
-  return codes_set_string(handle_.get(), key.c_str(), value.c_str(), &length);
+  return ask(
+      [&](grib_handle* handle) { return codes_set_string(handle, key.c_str(), value.c_str(), &length); });
 }
 int Handle::set(const std::string& key, std::span<const long> values) {
-  return codes_set_long_array(handle_.get(), key.c_str(), values.data(), values.size());
+  return ask([&](grib_handle* handle) {
+    return codes_set_long_array(handle, key.c_str(), values.data(), values.size());
+  });
 }
 int Handle::set(const std::string& key, std::span<const double> values) {
-  return codes_set_double_array(handle_.get(), key.c_str(), values.data(), values.size());
+  return ask([&](grib_handle* handle) {
+    return codes_set_double_array(handle, key.c_str(), values.data(), values.size());
+  });
 }
-int Handle::set_missing(const std::string& key) { return codes_set_missing(handle_.get(), key.c_str()); }
+int Handle::set_missing(const std::string& key) {
+  return ask([&](grib_handle* handle) { return codes_set_missing(handle, key.c_str()); });
+}
 
 int Handle::set_text(const std::string& key, const std::string& value) {
   if (value == "missing") return set_missing(key);
   int type = CODES_TYPE_UNDEFINED;
-  codes_get_native_type(handle_.get(), key.c_str(), &type);
+  ask([&](grib_handle* handle) { return codes_get_native_type(handle, key.c_str(), &type); });
   // Numbers in text keys (experimentVersionNumber=0001) keep their zeros as text.
   if (type == CODES_TYPE_STRING && set(key, value) == CODES_SUCCESS && text(key) == value)
     return CODES_SUCCESS;
@@ -88,37 +149,55 @@ int Handle::set_text(const std::string& key, const std::string& value) {
   return set(key, value);
 }
 
-bool Handle::has(const std::string& key) const { return codes_is_defined(handle_.get(), key.c_str()) != 0; }
+bool Handle::has(const std::string& key) const {
+  bool is_there = false;
+  ask([&](grib_handle* handle) {
+    is_there = codes_is_defined(handle, key.c_str()) != 0;
+    return CODES_SUCCESS;
+  });
+  return is_there;
+}
 
 bool Handle::is_missing(const std::string& key) const {
-  int error = 0;
-  return codes_is_missing(handle_.get(), key.c_str(), &error) != 0 && error == CODES_SUCCESS;
+  bool is_missing = false;
+  const int error = ask([&](grib_handle* handle) {
+    int told = CODES_SUCCESS;
+    is_missing = codes_is_missing(handle, key.c_str(), &told) != 0;
+    return told;
+  });
+  return is_missing && error == CODES_SUCCESS;
 }
 
 std::optional<long> Handle::integer(const std::string& key) const {
   long value = 0;
-  if (codes_get_long(handle_.get(), key.c_str(), &value) != CODES_SUCCESS) return std::nullopt;
-  return value;
+  const int error = ask([&](grib_handle* handle) { return codes_get_long(handle, key.c_str(), &value); });
+  return error == CODES_SUCCESS ? std::optional(value) : std::nullopt;
 }
 
 std::optional<double> Handle::number(const std::string& key) const {
   double value = 0;
-  if (codes_get_double(handle_.get(), key.c_str(), &value) != CODES_SUCCESS) return std::nullopt;
-  return value;
+  const int error = ask([&](grib_handle* handle) { return codes_get_double(handle, key.c_str(), &value); });
+  return error == CODES_SUCCESS ? std::optional(value) : std::nullopt;
 }
 
 std::optional<std::string> Handle::text(const std::string& key) const {
   char buffer[1024];
   std::size_t length = sizeof buffer;
-  if (codes_get_string(handle_.get(), key.c_str(), buffer, &length) != CODES_SUCCESS) return std::nullopt;
+  const int error =
+      ask([&](grib_handle* handle) { return codes_get_string(handle, key.c_str(), buffer, &length); });
+  if (error != CODES_SUCCESS) return std::nullopt;
   return std::string(buffer);
 }
 
 std::vector<double> Handle::numbers(const std::string& key) const {
   std::size_t count = 0;
-  if (codes_get_size(handle_.get(), key.c_str(), &count) != CODES_SUCCESS) return {};
+  if (ask([&](grib_handle* handle) { return codes_get_size(handle, key.c_str(), &count); }) != CODES_SUCCESS)
+    return {};
   std::vector<double> values(count);
-  if (codes_get_double_array(handle_.get(), key.c_str(), values.data(), &count) != CODES_SUCCESS) return {};
+  const int error = ask([&](grib_handle* handle) {
+    return codes_get_double_array(handle, key.c_str(), values.data(), &count);
+  });
+  if (error != CODES_SUCCESS) return {};
   values.resize(count);
   return values;
 }
@@ -126,7 +205,8 @@ std::vector<double> Handle::numbers(const std::string& key) const {
 std::span<const std::byte> Handle::message() const {
   const void* bytes = nullptr;
   std::size_t length = 0;
-  if (codes_get_message(handle_.get(), &bytes, &length) != CODES_SUCCESS) return {};
+  const int error = ask([&](grib_handle* handle) { return codes_get_message(handle, &bytes, &length); });
+  if (error != CODES_SUCCESS) return {};
   return {static_cast<const std::byte*>(bytes), length};
 }
 

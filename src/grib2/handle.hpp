@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,11 @@
 struct grib_handle;
 
 namespace tailrace::grib2 {
+
+/// Calls ecCodes, by a function that leaves no C++ object behind when it is left in the middle. A failed
+/// assertion of ecCodes, which would end the program, becomes the error number of an internal error.
+/// Assertions about ecCodes' definitions end it all the same: while these are read, ecCodes holds locks.
+int without_assertions(const std::function<int()>& call);
 
 /// An ecCodes handle that frees itself. Setters return ecCodes' own error number, 0 for success. The caller
 /// decides which errors matter, because many keys are refused for reasons that the read-back judges better.
@@ -50,7 +56,9 @@ class Handle {
     void operator()(grib_handle* handle) const;
   };
   explicit Handle(grib_handle* handle) : handle_(handle) {}
+  int ask(const std::function<int(grib_handle*)>& call) const;
   std::unique_ptr<grib_handle, Free> handle_;
+  mutable bool is_lost_ = false;  // a call failed in the middle: nothing more is asked
 };
 
 /// Returns a lock to be held while definitions are asked for. ecCodes 2.28 reads them when a handle first

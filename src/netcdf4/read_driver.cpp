@@ -2,9 +2,12 @@
 #include "netcdf4/read_driver.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
@@ -19,6 +22,29 @@ struct OpenedFile {
   ReadFile* file;
   haddr_t end;  // as the library has set it
 };
+
+std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at, std::size_t width) {
+  std::uint64_t number = 0;
+  for (std::size_t i = width; i-- > 0;)
+    number =
+        number << 8 | std::to_integer<std::uint64_t>(at + i < bytes.size() ? bytes[at + i] : std::byte{});
+  return number;
+}
+
+constexpr std::uint64_t aligned(std::uint64_t length) { return (length + 7) / 8 * 8; }
+
+/// A global heap (HDF5 File Format Specification 3.0, III.E) is objects behind one another. The library goes
+/// from one to the next by their lengths alone: by one of 0 without end, and by a large one out of the heap.
+bool is_sound(std::span<const std::byte> heap, std::size_t width) {
+  const std::uint64_t head = aligned(8 + width);
+  for (std::uint64_t at = head; at + head <= heap.size();) {
+    const std::uint64_t number = number_at(heap, at, 2), length = number_at(heap, at + 8, width);
+    if (length > heap.size() || (number == 0 && length == 0)) return false;
+    at += number == 0 ? length : head + aligned(length);
+    if (at > heap.size()) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -95,9 +121,35 @@ void ReadFile::close() {
 Status ReadFile::read_at(Bytes offset, std::span<std::byte> to) {
   const Result<Bytes> got = read_(to, offset);
   TR_TRY(got.status());
-  if (*got == std::ssize(to)) return {};
+  if (*got == std::ssize(to)) return check_heaps(offset, to);
   return {Code::corrupt,
           cat("expected ", counted(to.size(), "byte"), " of metadata at byte ", offset, ", got ", *got)};
+}
+
+/// Checks the global heaps that begin in bytes of the file. The library may read them in parts; here they are
+/// read whole.
+Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
+  constexpr std::string_view mark("GCOL\1\0\0\0", 8);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (std::size_t found = text.find(mark); found != text.npos; found = text.find(mark, found + 1)) {
+    const Bytes at = offset + static_cast<Bytes>(found);
+    if (checked_.contains(at)) continue;
+    std::array<std::byte, 16> superblock{}, head{};
+    TR_TRY(read_(superblock, 0).status());
+    TR_TRY(read_(head, at).status());
+    const std::size_t width =
+        std::to_integer<std::size_t>(superblock[superblock[8] < std::byte{2} ? 14 : 10]);
+    if (width > 8) continue;  // the library refuses such files
+    const std::uint64_t length = number_at(head, 8, width);
+    if (length > static_cast<std::uint64_t>(size_ - at)) continue;  // likewise
+    ByteVector heap(static_cast<std::size_t>(length));
+    TR_TRY(read_(heap, at).status());
+    if (!is_sound(heap, width))
+      return {Code::corrupt, cat("the global heap at byte ", at,
+                                 ": expected objects that fill it, got lengths that contradict its own")};
+    checked_.insert(at);
+  }
+  return {};
 }
 
 hid_t ReadFile::access() {

@@ -3,6 +3,8 @@
 
 #include <hdf5.h>
 
+#include <set>
+
 #include "codec/codec.hpp"
 
 namespace tailrace::netcdf4 {
@@ -27,10 +29,12 @@ class ReadFile {
  private:
   friend struct ReadDriver;
   Status read_at(Bytes offset, std::span<std::byte> to);
+  Status check_heaps(Bytes offset, std::span<const std::byte> bytes);
   codec::ReadBytes read_;
   Bytes size_;
   hid_t driver_ = -1;
   Status error_;
+  std::set<Bytes> checked_;  // where global heaps lie that are sound
 };
 
 }  // namespace tailrace::netcdf4

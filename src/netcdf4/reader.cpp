@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "base/text.hpp"
@@ -157,13 +158,20 @@ std::string text_attribute(hid_t object, const char* name) {
   return found ? found->text : "";
 }
 
-std::vector<Index> extents_of(hid_t dataset) {
+Result<std::vector<Index>> extents_of(hid_t dataset) {
   const Handle space(H5Dget_space(dataset), H5Sclose);
   const int rank = H5Sget_simple_extent_ndims(space.id());
   std::vector<hsize_t> lengths(static_cast<std::size_t>(std::max(rank, 0)));
   if (rank > 0) H5Sget_simple_extent_dims(space.id(), lengths.data(), nullptr);
-  return {lengths.begin(), lengths.end()};
+  for (const hsize_t each : lengths) {
+    if (each > static_cast<hsize_t>(std::numeric_limits<Index>::max()))
+      return Status(Code::corrupt, cat("expected dimensions of less than 2^63 elements, got ", each));
+  }
+  return std::vector<Index>(lengths.begin(), lengths.end());
 }
+
+/// The numbers of dimensions are whole; one that is out of range becomes one that no dimension has.
+int number_of_dimension(double number) { return number >= 0 && number < 1e9 ? static_cast<int>(number) : -1; }
 
 std::vector<Filter> filters_of(hid_t creation) {
   std::vector<Filter> filters;
@@ -247,7 +255,9 @@ Status LibraryReader::collect_link(hid_t group, const std::string& name, const s
   if (found_.size() >= most_datasets)
     return {Code::corrupt, cat("expected at most ", most_datasets, " variables, got more")};
   Found found{cat(prefix, name), std::move(object), {}, -1, true};
-  found.extents = extents_of(found.dataset.id());
+  Result<std::vector<Index>> extents = extents_of(found.dataset.id());
+  TR_TRY(extents.status().in(cat("variable '", found.name, "'")));
+  found.extents = std::move(*extents);
   if (text_attribute(found.dataset.id(), "CLASS") == "DIMENSION_SCALE" && !found.extents.empty())
     add_dimension(found);
   found_.push_back(std::move(found));
@@ -280,10 +290,11 @@ void LibraryReader::add_dimension(Found& found) {
   contents_.dimensions.push_back({name, found.extents.front()});
   scales_.emplace(identity_of(dataset), found.dimension);
   found.is_variable = !text_attribute(dataset, "NAME").starts_with(only_dimension);
+  // Read as any attribute is: H5Aread does not ask how much room there is, and a file may have many numbers.
   const Handle attribute = open_attribute(dataset, "_Netcdf4Dimid");
-  int number = -1;
-  if (attribute.is_ok() && H5Aread(attribute.id(), H5T_NATIVE_INT, &number) >= 0)
-    by_number_.emplace(number, found.dimension);
+  const auto numbers = attribute.is_ok() ? read_attribute(attribute.id(), "") : std::nullopt;
+  if (numbers && numbers->numbers().size() == 1)
+    by_number_.emplace(number_of_dimension(numbers->numbers().front()), found.dimension);
 }
 
 /// Returns the dimensions that a dataset refers to, -1 for those that it does not name.
@@ -327,7 +338,7 @@ Result<std::vector<int>> LibraryReader::dimensions_of(const Found& found) {
     const Handle attribute = open_attribute(found.dataset.id(), "_Netcdf4Coordinates");
     const auto numbers = attribute.is_ok() ? read_attribute(attribute.id(), "") : std::nullopt;
     for (const double each : numbers ? numbers->numbers() : std::vector<double>()) {
-      const auto known = by_number_.find(static_cast<int>(std::clamp(each, -1.0, 1e9)));
+      const auto known = by_number_.find(number_of_dimension(each));
       if (known != by_number_.end()) dimensions.push_back(known->second);
     }
   }

@@ -37,6 +37,22 @@ std::string name_of(const Handle& handle) {
   return cat(number("discipline"), ".", number("parameterCategory"), ".", number("parameterNumber"));
 }
 
+/// Returns the end of the interval of a statistic over other than one or two ranges of time, whose step
+/// ecCodes calls "unavailable", which is 0 as a number. Nothing for all other messages.
+std::optional<DateTime> end_of_ranges(const Handle& handle) {
+  const auto ranges = present(handle, "numberOfTimeRange");
+  if (!ranges || *ranges == 1 || *ranges == 2) return std::nullopt;
+  const auto part = [&](const std::string& name) {
+    return present(handle, name + "OfEndOfOverallTimeInterval").value_or(-1);
+  };
+  return DateTime{part("year"),
+                  static_cast<int>(part("month")),
+                  static_cast<int>(part("day")),
+                  static_cast<int>(part("hour")),
+                  static_cast<int>(part("minute")),
+                  static_cast<int>(part("second"))};
+}
+
 Status set_times(Handle& handle, Record& record) {
   const auto date = handle.integer("dataDate"), hour = handle.integer("hour"),
              minute = handle.integer("minute");
@@ -49,6 +65,12 @@ Status set_times(Handle& handle, Record& record) {
     return {Code::corrupt, cat("its base time, ", format_time(base), ", does not exist")};
   record.reference = to_seconds(base, Calendar::proleptic_gregorian);
   record.valid = record.reference;
+  if (const std::optional<DateTime> end = end_of_ranges(handle)) {
+    if (!is_valid(*end, Calendar::proleptic_gregorian))
+      return {Code::corrupt, cat("the end of its interval, ", format_time(*end), ", does not exist")};
+    record.valid = to_seconds(*end, Calendar::proleptic_gregorian);
+    return {};
+  }
   // ecCodes answers in hours, rounded, unless it is told the unit.
   if (handle.set("stepUnits", std::string("s")) == 0) {
     if (const auto end = handle.integer("endStep")) {

@@ -8,9 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <csetjmp>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -255,49 +252,32 @@ Result<Index> store(Packed& packed, const Grid& grid, const layout::Box& cut, Oc
   return std::count_if(to, to + count, [](Value each) { return std::isnan(each); });
 }
 
-/// A failed assertion of ecCodes jumps here; null: nobody waits for one.
-thread_local std::jmp_buf* assertion = nullptr;
-
-extern "C" void tailrace_eccodes_asserts(const char* message) {
-  if (assertion != nullptr) std::longjmp(*assertion, 1);
-  // As without us: the program has called ecCodes itself.
-  std::fprintf(stderr, "ecCodes assertion failed: `%s'\n", message);
-  std::abort();
-}
-
-/// Returns ecCodes' error. Where a message contradicts itself, ecCodes' decoders assert, which would end the
-/// program.
-int get_values(codes_handle* handle, double* values, std::size_t* count) {
-  static const bool is_set = (codes_set_codes_assertion_failed_proc(tailrace_eccodes_asserts), true);
-  (void)is_set;
-  std::jmp_buf here;
-  if (setjmp(here) != 0) {
-    assertion = nullptr;
-    return CODES_DECODING_ERROR;
-  }
-  assertion = &here;
-  const int error = codes_get_double_array(handle, "values", values, count);
-  assertion = nullptr;
-  return error;
-}
-
 /// ecCodes decodes the whole field. It checks less than it trusts: the numbers of points were compared
 /// before.
 Status decode_by_eccodes(Octets message, Index points, double missing, double* values) {
+  using grib2::without_assertions;
   std::unique_ptr<codes_handle, int (*)(codes_handle*)> handle(nullptr, codes_handle_delete);
   std::size_t count = 0;
   {
     const auto lock = grib2::lock_definitions();
-    handle.reset(codes_handle_new_from_message(nullptr, message.data(), message.size()));
+    codes_handle* opened = nullptr;
+    (void)without_assertions([&] {
+      opened = codes_handle_new_from_message(nullptr, message.data(), message.size());
+      return CODES_SUCCESS;
+    });
+    handle.reset(opened);
     if (handle == nullptr) return {Code::corrupt, "ecCodes does not read it"};
-    if (const int error = codes_get_size(handle.get(), "values", &count); error != CODES_SUCCESS)
+    int error = without_assertions([&] { return codes_get_size(handle.get(), "values", &count); });
+    if (error != CODES_SUCCESS)
       return {Code::corrupt, cat("ecCodes does not tell how many values it has: ", grib2::reason(error))};
     if (static_cast<Index>(count) != points)
       return contradiction("values", points, static_cast<Index>(count));
-    if (const int error = codes_set_double(handle.get(), "missingValue", missing); error != CODES_SUCCESS)
+    error = without_assertions([&] { return codes_set_double(handle.get(), "missingValue", missing); });
+    if (error != CODES_SUCCESS)
       return {Code::corrupt, cat("ecCodes does not mark its missing values: ", grib2::reason(error))};
   }
-  const int error = get_values(handle.get(), values, &count);
+  const int error =
+      without_assertions([&] { return codes_get_double_array(handle.get(), "values", values, &count); });
   if (error != CODES_SUCCESS)
     return {Code::corrupt, cat("ecCodes does not decode its values: ", grib2::reason(error))};
   if (static_cast<Index>(count) != points)

@@ -22,6 +22,7 @@ constexpr std::size_t kClosedLength = kRecordPrefix + 8 + kChecksumBytes;
 static_assert(kClosedLength == static_cast<std::size_t>(kClosedBytes));
 constexpr std::size_t kMostRecords = 100'000'000;
 constexpr std::size_t kMostText = 1 << 20;
+constexpr std::int64_t kMostLead = 31'557'600'000'000'000;  // 10^9 years: base + lead must fit into 64 bits
 
 static_assert(std::endian::native == std::endian::little,
               "the format is little-endian, and so is Packer here");
@@ -243,6 +244,8 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
   }
   if (before && step.lead < before->lead)
     return bad(cat(where, " goes back in time: the step before has lead ", before->lead, " s"));
+  if (step.lead < -kMostLead || step.lead > kMostLead)
+    return bad(cat(where, " is more than 10^9 years away from the base time"));
   if (step.begin != begin || step.end < step.begin) {
     return bad(
         cat(where, " takes bytes ", step.begin, " to ", step.end, ", but the step before ended at ", begin));

@@ -276,6 +276,9 @@ Status CfReader::add_records(const std::string& name, const CfField& field, cons
       count > most_records - std::ssize(records))
     return {Code::corrupt,
             cat("variable '", name, "': with it the file has more than ", most_records, " records")};
+  // Very many are asked for at once: a vector that grows has them twice.
+  constexpr Index many = Index{1} << 20;
+  if (count > many) records.reserve(records.size() + static_cast<std::size_t>(count));
   const auto number = static_cast<std::int64_t>(found_.fields.size());
   for (std::size_t step = 0; step < span.valid.size(); ++step) {
     for (std::size_t member = 0; member < span.members.size(); ++member) {

@@ -45,6 +45,13 @@ void transpose(std::span<const std::size_t> order, std::span<const Index> chunk,
   }
 }
 
+/// Returns an upper bound of what so many bytes stand for: deflate makes 1032 of one, zstd 128 KiB of a block
+/// of 4, alone or in blosc, and LZ4 255 of one. A few bytes must not cost the memory of a large chunk.
+Bytes most_unpacked(Coding::Step step, Bytes packed) {
+  const bool is_deflate = step == Coding::Step::zlib || step == Coding::Step::gzip;
+  return (packed + 64) * (is_deflate ? 1100 : 33'000);
+}
+
 compression::Packed packed_by(Coding::Step step) {
   switch (step) {
     case Coding::Step::zlib:
@@ -70,8 +77,12 @@ Status decode_chunk(const Coding& coding, std::span<const Index> chunk, Bytes el
       TR_TRY(take_crc32c(bytes));
       continue;
     }
+    const Bytes most = most_unpacked(coding.steps[i], std::ssize(bytes));
+    if (i == 0 && expected > most)
+      return {Code::corrupt, cat("expected a chunk of ", expected, " bytes, got ",
+                                 counted(bytes.size(), "byte"), ", which cannot hold them")};
     // Steps before this one may have added sums, or a little to what does not compress.
-    const Bytes room = i == 0 ? expected : expected + expected / 64 + 1024;
+    const Bytes room = std::min(most, i == 0 ? expected : expected + expected / 64 + 1024);
     elements.resize(static_cast<std::size_t>(room));
     const Result<Bytes> size = decompressor.decompress(packed_by(coding.steps[i]), bytes, elements);
     TR_TRY(size.status());

@@ -61,6 +61,9 @@ TEST(cf_times, numbers_that_are_no_times_are_refused) {
   const TimeUnits days = *parse_time_units("days since 1900-01-01", "");
   for (const double number : {std::nan(""), std::numeric_limits<double>::infinity(), 1e300, -1e300})
     EXPECT_EQ(seconds_at(days, number).status().code(), Code::corrupt) << number;
+  const TimeUnits far = *parse_time_units("seconds since 900000000-01-01", "360_day");
+  EXPECT_EQ(seconds_at(far, 2.9e16).status().code(), Code::corrupt) << "no such year is in a calendar";
+  EXPECT_EQ(seconds_at(far, -2.9e16).is_ok(), true);
 }
 
 FoundVariable coordinate(const std::string& name,

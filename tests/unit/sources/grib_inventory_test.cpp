@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "grib2/handle.hpp"
 #include "grib2/sections.hpp"
 #include "messages.hpp"
 #include "samples.hpp"
 #include "storage/target.hpp"
+
+// What all assertions of ecCodes call; no header of its declares it.
+extern "C" void codes_assertion_failed(const char* message, const char* file, int line);
 
 namespace tailrace::sources {
 namespace {
@@ -81,6 +85,41 @@ TEST(grib_inventory, tells_names_levels_times_and_members) {
   const Record own =
       record_of(2, at({{"discipline", "0"}, {"parameterCategory", "191"}, {"parameterNumber", "77"}}));
   EXPECT_EQ(own.field, "0.191.77");
+}
+
+// ecCodes tells no step of more than two ranges.
+TEST(grib_inventory, tells_the_end_of_any_number_of_ranges_of_time) {
+  const codec::Keys statistic{{"dataDate", "20260301"},
+                              {"dataTime", "0600"},
+                              {"productDefinitionTemplateNumber", "8"},
+                              {"shortName", "tp"},
+                              {"stepRange", "0-9"}};
+  for (const std::string ranges : {"1", "2", "3", "5"}) {
+    codec::Keys keys = statistic;
+    if (ranges != "1") keys.emplace_back("numberOfTimeRange", ranges);
+    const auto source = open_parts({message(2, with(keys), wave(small_points))});
+    ASSERT_TRUE(source.is_ok()) << source.status().text();
+    EXPECT_EQ((*source)->inventory().records.at(0).valid, seconds("2026-03-01T15:00Z")) << ranges;
+  }
+  ByteVector bytes = message(2, with(statistic), wave(small_points));
+  const std::size_t product = grib2::section_begin(bytes, 4);
+  bytes[product + 41] = std::byte{0};   // ranges
+  bytes[product + 36] = std::byte{13};  // month
+  EXPECT_EQ(open_parts({bytes}).status().code(), Code::corrupt);
+}
+
+TEST(grib_inventory, failed_assertions_of_eccodes_are_errors) {
+  const auto fails = [](const char* source) {
+    return grib2::without_assertions([&] {
+      codes_assertion_failed("false", source, 1);
+      return 0;
+    });
+  };
+  EXPECT_NE(fails("src/grib_accessor_class_g2end_step.c"), 0);
+  EXPECT_NE(fails("src/grib_handle.c"), 0) << "again";
+  EXPECT_EQ(grib2::without_assertions([] { return 0; }), 0);
+  // ecCodes would keep its lock for ever.
+  EXPECT_DEATH(fails("src/action_class_concept.c"), "assertion failed");
 }
 
 TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {

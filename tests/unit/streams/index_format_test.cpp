@@ -139,6 +139,8 @@ TEST(index_format, a_step_that_cannot_follow_is_named) {
   };
   EXPECT_TRUE(mentions(error([](IndexStep& s) { s.step = 1; }), "does not follow step 1"));
   EXPECT_TRUE(mentions(error([](IndexStep& s) { s.lead = 10799; }), "goes back in time"));
+  EXPECT_TRUE(mentions(error([](IndexStep& s) { s.lead = std::numeric_limits<std::int64_t>::max(); }),
+                       "more than 10^9 years away"));
   EXPECT_TRUE(mentions(error([](IndexStep& s) { s.begin += 1; }), "the step before ended at 46"));
   EXPECT_TRUE(mentions(error([](IndexStep& s) { s.end = s.begin - 1; }), "takes bytes"));
   EXPECT_TRUE(mentions(error([](IndexStep& s) { s.records[0].field = 2; }), "field 2"));

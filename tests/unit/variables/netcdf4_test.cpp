@@ -185,8 +185,10 @@ TEST(Netcdf4Files, HaveCoordinatesOfSeveralDimensions) {
   EXPECT_TRUE(records_of(*source, "lat").empty());
 }
 
-/// An HDF5 file that no NetCDF library has made: one dataset, and what `set` does to its properties.
-ByteVector plain_hdf5(const std::function<void(hid_t)>& set, bool is_extended = false) {
+/// An HDF5 file that no NetCDF library has made: one dataset, and what `set` does to its properties and
+/// `change` to itself.
+ByteVector plain_hdf5(const std::function<void(hid_t)>& set, bool is_extended = false,
+                      const std::function<void(hid_t)>& change = {}) {
   const std::string path = cat(testing::TempDir(), "plain.", ::getpid(), ".h5");
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   const hsize_t lengths[] = {3, 4}, most[] = {H5S_UNLIMITED, 4};
@@ -197,6 +199,7 @@ ByteVector plain_hdf5(const std::function<void(hid_t)>& set, bool is_extended = 
   std::vector<std::int32_t> values(12);
   for (std::int32_t i = 0; i < 12; ++i) values[static_cast<std::size_t>(i)] = i * 3;
   EXPECT_GE(H5Dwrite(data, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  if (change) change(data);
   H5Lcreate_external("/etc/passwd", "/x", file, "elsewhere", H5P_DEFAULT, H5P_DEFAULT);
   H5Lcreate_soft("/data", file, "alias", H5P_DEFAULT, H5P_DEFAULT);
   H5Lcreate_hard(file, "/", file, "cycle", H5P_DEFAULT, H5P_DEFAULT);
@@ -244,6 +247,54 @@ TEST(Hdf5Files, WithFiltersThatAreNotReadAreRefusedByTheFiltersName) {
   EXPECT_NE(status.text().find("a.nc: variable 'data': its chunks went through the filter 'scaleoffset'"),
             std::string::npos)
       << status.text();
+}
+
+void add_attribute(hid_t data, const char* name, hid_t type, hsize_t count, const void* values) {
+  const hid_t space = H5Screate_simple(1, &count, nullptr),
+              attribute = H5Acreate2(data, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  EXPECT_GE(H5Awrite(attribute, type, values), 0) << name;
+  H5Aclose(attribute);
+  H5Sclose(space);
+}
+
+TEST(Hdf5Files, WithManyNumbersOfOneDimensionAreRead) {
+  const auto change = [](hid_t data) {
+    const hid_t text = H5Tcopy(H5T_C_S1);
+    H5Tset_size(text, 16);
+    add_attribute(data, "CLASS", text, 1, "DIMENSION_SCALE\0");
+    H5Tclose(text);
+    // A number of a dimension is one; more of them once went over what lay behind it.
+    const std::vector<int> numbers(8000, 0x41414141);
+    add_attribute(data, "_Netcdf4Dimid", H5T_NATIVE_INT, numbers.size(), numbers.data());
+  };
+  const auto source = opened(plain_hdf5([](hid_t) {}, false, change));
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(records_of(*source, "data").size(), 1U);
+}
+
+// The HDF5 library never comes back from a global heap with an object of no length, and reads out of one with
+// an object that is longer.
+TEST(Netcdf4Files, WhoseTextsLieInADamagedHeapAreCorrupt) {
+  Writer file(NC_NETCDF4);
+  const int x = file.dimension("x", 3), t = file.variable("t", NC_FLOAT, {x});
+  const char* units = "K";
+  nc_file::check(nc_put_att_string(file.id(), t, "units", 1, &units), "units");
+  file.put(t, sequence(3));
+  const ByteVector bytes = file.bytes();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t heap = text.find("GCOL"), objects = heap + 16;
+  ASSERT_NE(heap, text.npos);
+  EXPECT_NE(opened(bytes), nullptr);
+  for (const auto& [number, length] : {std::pair(0, 0), std::pair(1, 0x7fffffff), std::pair(0, 0x7fffffff)}) {
+    ByteVector damaged = bytes;
+    std::memset(&damaged[objects], 0, 16);
+    std::memcpy(&damaged[objects], &number, 2);
+    std::memcpy(&damaged[objects + 8], &length, 4);
+    const auto target = target_with("a.nc", damaged);
+    const Status status = open(target, "a.nc", "").status();
+    EXPECT_EQ(status.code(), Code::corrupt) << number;
+    EXPECT_NE(status.text().find("the global heap at byte"), std::string::npos) << status.text();
+  }
 }
 
 TEST(Hdf5Files, WithElementsElsewhereAreRefused) {

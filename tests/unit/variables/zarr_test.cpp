@@ -269,6 +269,27 @@ TEST(ZarrStores, WithMetadataThatAreVeryDeepAreRefused) {
   }
 }
 
+TEST(ZarrStores, WithChunksOfFarMoreBytesThanTheirObjectsAreRefused) {
+  const std::string codecs = R"({"name":"bytes"},{"name":"gzip"})";
+  for (const std::string more : {"", R"(,{"name":"gzip"})"}) {
+    Store store;
+    store.put("zarr.json", metadata_3(codecs + more, "16384,16384"));
+    store.put("c/0/0", compressed(compression::Method::gzip, ByteVector(100)));
+    const auto source = opened(store.target(), store.path());
+    ASSERT_NE(source, nullptr);
+    const Record& record = source->inventory().records.at(0);
+    std::vector<double> values(15);
+    Scratch scratch;
+    const Status status = source
+                              ->read(record.place, source->inventory().grids.at(0), {{0, 0}, {3, 5}},
+                                     ElementType::f64, reinterpret_cast<std::byte*>(values.data()), scratch)
+                              .status();
+    EXPECT_EQ(status.code(), Code::corrupt) << status.text();
+    EXPECT_LT(scratch.bytes.capacity() + scratch.decoded.capacity(), std::size_t{1} << 20)
+        << "1 GiB for a few bytes";
+  }
+}
+
 TEST(ZarrStores, WithCodecsThatAreNotReadAreRefusedByTheCodecsName) {
   Store store;
   store.put("zarr.json", std::string(R"({"zarr_format":3,"node_type":"group","attributes":{}})"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Writes the small copies with which fuzzing begins: make_corpus DIRECTORY. They are the same each time.
+// Writes the small copies with which fuzzing begins: make_checkpoint_corpus DIRECTORY. They are the same each
+// time.
 #include <complex>
 #include <cstdio>
 #include <cstdlib>

@@ -70,7 +70,7 @@ Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& 
   std::ranges::sort(frames);
   for (std::size_t i = 0; i < claimed; ++i) {
     coming[i].frame = frames[i];
-    frame(frames[i]).page = NodePages::coming(coming[i].page);
+    frame(frames[i]).page = shared::coming(coming[i].page);
     link(frames[i], coming[i].page);
   }
   return stored;
@@ -78,13 +78,14 @@ Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& 
 
 /// Under the directory's lock. Returns a frame without a page, locked, if one can be had and nobody misses
 /// its page, or nobody. Pages that were used keep their chance of staying: only who needs room takes it.
-NodePages::FrameNumber NodePages::take_spare() {
+FrameNumber NodePages::take_spare() {
   Head& all = head();
   if (const FrameNumber number = all.first_free; number != nobody) {
     if (!frame(number).lock.try_lock()) return nobody;  // whoever has freed it is about to let go of it
     all.first_free = frame(number).next;
     return number;
   }
+  if (const FrameNumber number = take_used_once(false); number != nobody) return number;
   const auto draw = [this] { return guarded([this] { return drawn_.take(plan_.page); }); };
   if (all.made < all.most && (all.made < least_ || draw().is_ok())) {
     frame(all.made).lock.lock(transport_);  // nobody knows it yet
@@ -96,7 +97,8 @@ NodePages::FrameNumber NodePages::take_spare() {
     Frame& from = frame(number);
     if (!from.lock.try_lock()) continue;
     const Index page = from.page;
-    if (page >= 0 && !from.used && !from.changed && !is_held(number) && take_out(number, page)) return number;
+    if (page >= 0 && from.use == unused && !from.changed && !is_held(number) && take_out(number, page))
+      return number;
     from.lock.unlock();
   }
   return nobody;
@@ -118,7 +120,7 @@ void NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
     Frame& into = frame(each.frame);
     const Bytes there = std::min(plan_.page, stored - (each.page << page_shift_));
     into.filled = each.was_zero ? plan_.page : there;
-    publish(each.frame, each.page, false);
+    publish(each.frame, each.page, false, brought_ahead);
   }
 }
 

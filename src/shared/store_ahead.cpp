@@ -45,7 +45,7 @@ void NodePages::offer_run_of(Index page) {
     const Locked lock(all.offers, transport_);
     if (all.offered_count == all.offered.size()) return;
     all.offered[all.offered_count++] = first;
-    if (std::exchange(all.is_storing, true)) return;
+    if (all.is_storing.exchange(true)) return;
   }
   if (guarded(start_).is_ok()) return;
   const Locked lock(all.offers, transport_);

@@ -27,8 +27,9 @@ constexpr Index most_pages_for_one_back = 16;
 constexpr FrameNumber eras_of_first_frames = 8;
 constexpr int eras_of_use = 4;
 
-/// A run of pages reaches the cache of the system in half of this time.
-constexpr std::int64_t longest_wait = 5'000'000;
+/// Fresh memory costs as much again later: each rank makes page tables for it.
+constexpr std::int64_t cost_of_fresh = 2;
+constexpr std::int64_t longest_wait = 20'000'000;
 constexpr int most_impatience = 255;
 
 }  // namespace
@@ -62,7 +63,7 @@ FrameNumber NodePages::take_used_once(bool has_waited) {
     const FrameNumber number = all.hand;
     all.hand = (all.hand + 1) % all.made;
     Frame& from = frame(number);
-    if (from.page < 0 || from.changed || !is_over(from) || !from.lock.try_lock()) continue;
+    if (from.page < 0 || !is_over(from) || !from.lock.try_lock()) continue;
     const Index page = from.page;
     if (page >= 0 && !from.changed && is_over(from) && !from.has_come_back && !is_held(number) &&
         take_out(number, page)) {
@@ -76,9 +77,9 @@ FrameNumber NodePages::take_used_once(bool has_waited) {
   return nobody;
 }
 
-/// Under the directory's lock, where no frame can be had. Returns true if pages are being stored, and a frame
-/// of theirs is likely to come sooner than fresh memory. `until` is 0 at first. Storage that is slower than
-/// memory is waited for ever more rarely.
+/// Under the directory's lock, where no frame can be had. Returns true if a run of pages is being stored, and
+/// fresh memory for as many pages would take longer than the caller has waited. `until` is 0 at first.
+/// Storage that is slower than fresh memory is waited for ever more rarely.
 bool NodePages::waits_for_storage(std::int64_t& until) {
   Head& all = head();
   if (all.made < all.reused_from || all.made == all.most || !all.is_storing) return false;
@@ -88,7 +89,7 @@ bool NodePages::waits_for_storage(std::int64_t& until) {
       --all.rooms_without_wait;
       return false;
     }
-    until = now + longest_wait;
+    until = now + std::min(cost_of_fresh * run_ * all.fresh_took, longest_wait);
   }
   if (now < until) return true;
   all.impatience = std::min(2 * all.impatience + 1, most_impatience);

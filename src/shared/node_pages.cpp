@@ -349,7 +349,10 @@ void NodePages::publish(FrameNumber number, Index page, bool is_changed, Era use
 Status NodePages::give_memory(FrameNumber number) {
   Frame& into = frame(number);
   if (into.has_memory) return {};
+  const std::int64_t begin = transport_.now();
   TR_TRY(memory_->add(memory_of(number), plan_.page));
+  std::atomic<std::int64_t>& took = head().fresh_took;
+  took = (3 * took + transport_.now() - begin) / 4;
   into.has_memory = true;
   into.is_zero = true;
   return {};

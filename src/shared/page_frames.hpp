@@ -70,6 +70,7 @@ struct PagesHead {
   Index came_back = 0;               // pages that were needed after all
   int impatience = 0;                // after a wait for storage in vain, so many rooms are found without one
   int rooms_without_wait = 0;        // of these, so many are left
+  std::atomic<std::int64_t> fresh_took{0};  // nanoseconds to get the memory of a frame, lately
   alignas(64) SharedLock offers;
   // Its lock guards these.
   std::array<Index, 64> offered{};  // the first pages of runs

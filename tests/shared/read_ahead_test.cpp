@@ -39,8 +39,9 @@ class Reads {
     program_ = std::this_thread::get_id();
     delay_ms = 0;
     fails = Fails::none;
-    own_calls = calls = 0;
+    own_calls = calls = watched_calls = 0;
     bytes = largest = end = 0;
+    watched = -1;
     inode_ = info.st_ino;
   }
   void stop() { inode_ = 0; }
@@ -57,6 +58,7 @@ class Reads {
     bytes += count;
     if (largest < count) largest = count;
     if (end < offset + count) end = offset + count;
+    if (offset <= watched && watched < offset + count) ++watched_calls;
     return true;
   }
   enum class Fails { none, others, all };
@@ -67,6 +69,8 @@ class Reads {
   std::atomic<tr_index> bytes{0};
   std::atomic<tr_index> largest{0};
   std::atomic<tr_index> end{0};
+  std::atomic<tr_index> watched{-1};  // a byte of the file
+  std::atomic<int> watched_calls{0};
 
  private:
   std::atomic<ino_t> inode_{0};
@@ -352,7 +356,9 @@ MPI_TEST(frames_again, a_file_that_is_read_once_takes_little_memory) {
   const Session session(small_budget);
   {
     LargeFile file(directory, "r");
-    CHECK_EQ(file.scan(), large_pages * page);
+    const tr_index read = file.scan();
+    CHECK(read >= large_pages * page);
+    CHECK(read < large_pages * page / 8 * 9);  // a thread without a core may bring what was read already
     CHECK(file.memory() > 8 * 1024 * 1024);
     CHECK(file.memory() < large_pages * page / 2);
   }
@@ -381,10 +387,11 @@ MPI_TEST(frames_again, a_page_that_is_used_again_stays_during_a_scan) {
   {
     LargeFile file(directory, "r");
     char got = 0;
-    const tr_index read = file.scan([&](tr_index i) {
+    Reads::get().watched = 7 * page;
+    file.scan([&](tr_index i) {
       if (i % 16 == 0) ok(tr_shared_pread(file.get(), &got, 1, 7 * page, nullptr), "pread");
     });
-    CHECK_EQ(read, large_pages * page);
+    CHECK_EQ(Reads::get().watched_calls.load(), 1);
     CHECK(file.memory() < large_pages * page / 2);
   }
   remove_directory(directory);
@@ -396,7 +403,7 @@ MPI_TEST(frames_again, a_file_that_is_read_again_and_again_stays_in_memory) {
   const Session session("memory=1GiB");
   {
     LargeFile file(directory, "r");
-    CHECK_EQ(file.scan(), large_pages * page);
+    CHECK(file.scan() >= large_pages * page);
     CHECK(file.scan() > large_pages * page / 4);
     CHECK_EQ(file.scan(), tr_index{0});
   }

@@ -27,8 +27,9 @@
  *
  * Memory: the pages of a file take at most `memory=` bytes on each node. They draw on the node's budget as
  * they come into use. When the memory is full, the library reuses that of pages that were not used lately,
- * and first writes those that have changed to the file. A rank that reads forward finds the next pages in
- * memory: a thread brings them in.
+ * and first writes those that have changed to the file. Without `memory=` it begins with pages that were used
+ * once and are stored as soon as the file has taken 128 MiB, or a sixteenth of the budget if that is less. A
+ * rank that reads forward finds the next pages in memory: a thread brings them in.
  *
  * Several nodes: a rank asks the ranks of other nodes for their pages by messages. If the node has an I/O
  * server (TAILRACE_SERVERS), its first one answers at any time, except as said below. If it has none, the

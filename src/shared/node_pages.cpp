@@ -127,7 +127,9 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   memory_ = std::move(*memory);
   base_ = memory_->part(0);
   if (me_ == 0) {
-    (new (base_) Head())->most = frames_;
+    Head& all = *new (base_) Head();
+    all.most = frames_;
+    all.reused_from = frames_made_first();
     for (Index i = 0; i < holds(); ++i) new (first_hold() + i) Hold();
     for (std::uint32_t number = 0; number <= bucket_mask_; ++number)
       new (&bucket(number)) std::atomic<FrameNumber>(nobody);
@@ -156,6 +158,7 @@ void NodePages::begin_again(Disk disk) {
   all.written_again = 0;
   all.stays_behind = false;
   all.most = frames_;
+  forget_gone();
   for (std::uint32_t number = 0; number <= bucket_mask_; ++number) bucket(number) = nobody;
   const auto free = [&](bool has_memory) {
     for (FrameNumber number = all.made; number-- > 0;) {
@@ -163,7 +166,7 @@ void NodePages::begin_again(Disk disk) {
       if (each.has_memory != has_memory) continue;
       each.page = no_page;
       each.changed = false;
-      each.used = false;
+      each.use = unused;
       each.next = all.first_free;
       all.first_free = number;
     }
@@ -180,11 +183,11 @@ Bytes NodePages::head_bytes() const {
                   Bytes{frames_} * static_cast<Bytes>(sizeof(Frame)) + Bytes{alignof(Frame)});
 }
 
-std::atomic<NodePages::FrameNumber>& NodePages::bucket(std::uint64_t number) const {
+std::atomic<FrameNumber>& NodePages::bucket(std::uint64_t number) const {
   return reinterpret_cast<std::atomic<FrameNumber>*>(first_hold() + holds())[number];
 }
 
-NodePages::Frame& NodePages::frame(FrameNumber number) const {
+Frame& NodePages::frame(FrameNumber number) const {
   auto* const behind_buckets =
       reinterpret_cast<std::byte*>(first_hold() + holds()) +
       (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>));
@@ -215,7 +218,7 @@ Result<Bytes> NodePages::add_to_size(Bytes bytes) {
 
 /// Returns the frame that has the page. A chain may change meanwhile, so that a page is missed: those who
 /// change anything look again under the directory's lock.
-std::optional<NodePages::FrameNumber> NodePages::find(Index page) const {
+std::optional<FrameNumber> NodePages::find(Index page) const {
   FrameNumber number = bucket_of(page).load(std::memory_order_acquire);
   for (FrameNumber steps = 0; number != nobody && steps < frames_; ++steps) {
     const Frame& here = frame(number);
@@ -226,7 +229,7 @@ std::optional<NodePages::FrameNumber> NodePages::find(Index page) const {
 }
 
 /// Under the directory's lock. Returns the frame that has the page, or into which it is coming, or nobody.
-NodePages::FrameNumber NodePages::find_in_chain(Index page) const {
+FrameNumber NodePages::find_in_chain(Index page) const {
   for (FrameNumber number = bucket_of(page); number != nobody; number = frame(number).next) {
     const Index there = frame(number).page;  // read once: the page may come at any moment
     if (there == page || there == coming(page)) return number;
@@ -237,7 +240,9 @@ NodePages::FrameNumber NodePages::find_in_chain(Index page) const {
 /// Under the locks of the directory and the frame.
 void NodePages::link(FrameNumber number, Index page) {
   frame(number).written = 0;
-  frame(number).is_stored_ahead = false;
+  count_page();
+  // What came back is not stored ahead a second time.
+  frame(number).has_come_back = frame(number).is_stored_ahead = comes_back(page);
   std::atomic<FrameNumber>& first = bucket_of(page);
   frame(number).next = first.load();
   first = number;
@@ -334,14 +339,14 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
     return Held{};
   }
   hold.frame.store(room->frame);
-  publish(room->frame, page, !whole.empty());
+  publish(room->frame, page, !whole.empty(), head().era);
   return Held{room->frame, !whole.empty()};
 }
 
 /// Gives a frame, which the caller has locked, its page.
-void NodePages::publish(FrameNumber number, Index page, bool is_changed) {
+void NodePages::publish(FrameNumber number, Index page, bool is_changed, Era use) {
   Frame& into = frame(number);
-  into.used = true;
+  into.use = use;
   into.changed = is_changed;
   into.page.store(page);
   into.lock.unlock();
@@ -350,7 +355,10 @@ void NodePages::publish(FrameNumber number, Index page, bool is_changed) {
 Status NodePages::give_memory(FrameNumber number) {
   Frame& into = frame(number);
   if (into.has_memory) return {};
+  const std::int64_t begin = transport_.now();
   TR_TRY(memory_->add(memory_of(number), plan_.page));
+  std::atomic<std::int64_t>& took = head().fresh_took;
+  took = (3 * took + transport_.now() - begin) / 4;
   into.has_memory = true;
   into.is_zero = true;
   return {};
@@ -405,8 +413,10 @@ Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
 
 /// Returns a locked frame without a page, or nobody if it is worth a look whether the page has come.
 Result<NodePages::Room> NodePages::find_room() {
+  std::int64_t until = 0;  // this call waits for storage
   for (int tries = 1;; ++tries) {
     Room room;
+    bool waits = false;
     {
       const Locked directory(head().directory, transport_);
       Head& all = head();
@@ -416,12 +426,19 @@ Result<NodePages::Room> NodePages::find_room() {
         frame(room.frame).lock.lock(transport_);  // whoever has freed it lets go of it at once
         return room;
       }
-      if (all.made < all.most && (all.made < least_ || drawn_.take(plan_.page).is_ok())) {
+      room.frame = take_used_once(until != 0);
+      if (room.frame != nobody) return room;
+      waits = waits_for_storage(until);
+      if (!waits && all.made < all.most && (all.made < least_ || drawn_.take(plan_.page).is_ok())) {
         room.frame = all.made++;
         frame(room.frame).lock.lock(transport_);
         return room;
       }
-      room = take_from_others();
+      if (!waits) room = take_from_others();
+    }
+    if (waits) {
+      SharedLock::wait_for_page(tries, transport_);
+      continue;
     }
     if (room.frame != nobody && !room.is_to_store) return room;
     if (room.is_to_store && !stores_) {
@@ -531,7 +548,7 @@ NodePages::Room NodePages::take_from_others() {
     if (number == to_store.frame || !from.lock.try_lock()) continue;
     const Index page = from.page;
     if (page >= 0 && !from.changed) ++unchanged;
-    if (page < 0 || from.used.exchange(false) || is_held(number)) {
+    if (page < 0 || from.use.exchange(unused) != unused || is_held(number)) {
       from.lock.unlock();
       continue;
     }
@@ -594,7 +611,7 @@ Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User 
     fill_up_to(held->frame, end);
   }
   std::memcpy(bytes.data(), memory_of(held->frame) + from, bytes.size());
-  if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
+  here.note_use(head().era.load(std::memory_order_relaxed));
   return {};
 }
 
@@ -623,7 +640,7 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
   if (here.filled.load(std::memory_order_relaxed) < end) here.filled.store(end, std::memory_order_release);
   const bool is_whole_now = note_written(held->frame, std::ssize(bytes));
   if (!here.changed.load(std::memory_order_relaxed)) here.changed.store(true, std::memory_order_relaxed);
-  if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
+  here.note_use(head().era.load(std::memory_order_relaxed));
   locked.unlock();
   if (is_whole_now) offer_run_of(page);
   return {};

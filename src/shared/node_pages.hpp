@@ -14,7 +14,7 @@
 #include "node/node_memory.hpp"
 #include "shared/definition.hpp"
 #include "shared/page_deal.hpp"
-#include "shared/shared_lock.hpp"
+#include "shared/page_frames.hpp"
 
 namespace tailrace::shared {
 
@@ -31,6 +31,7 @@ class NodePages {
     Bytes page = 0;                                  // a power of 2
     Bytes memory = 0;                                // the most that frames may take
     std::shared_ptr<const PageDeal> deal = nullptr;  // nullptr: all pages belong to this node
+    Bytes reused_from = 0;  // frames are used again before they take more than this; 0: before `memory`
   };
   /// The threads of a process that use the pages: the program's, the one that has the desk and so answers
   /// other nodes, and one of the executor's, which waits for storage for them. A server has several of these.
@@ -107,52 +108,8 @@ class NodePages {
   [[nodiscard]] bool take_stored_since() { return head().stored_since.exchange(false); }
 
  private:
-  using FrameNumber = std::uint32_t;
-  static constexpr FrameNumber nobody = ~FrameNumber{0};
+  using Head = PagesHead;
   static constexpr Bytes frames_of_rank = 4;
-  static constexpr Index no_page = -1;
-  /// A page that is being brought in has this in place of its number.
-  static constexpr Index coming(Index page) { return -2 - page; }
-
-  struct alignas(64) Frame {
-    std::atomic<Index> page{no_page};
-    std::atomic<FrameNumber> next{nobody};  // in the chain of its bucket, or of the free frames
-    SharedLock lock;
-    std::atomic<bool> changed{false};
-    std::atomic<bool> used{false};  // since the hand passed
-    // The bytes from here on are zeros of the page, whatever is in memory. It grows under the lock.
-    std::atomic<Bytes> filled{0};
-    // The lock guards these.
-    bool has_memory = false;
-    bool is_zero = false;
-    bool is_stored_ahead = false;  // since the last flush
-    // Bytes written since the page came or was stored, those written twice counted twice.
-    std::atomic<Bytes> written{0};
-  };
-  struct Head {
-    alignas(64) std::atomic<Bytes> size{0};
-    std::atomic<Bytes> stored{0};  // bytes before this one may be on disk
-    std::atomic<bool> stored_since{false};
-    std::atomic<bool> wants_room{false};  // a server of the node does
-    std::atomic<int> room_error{0};       // the errno of a page that could not be stored for it
-    alignas(64) SharedLock directory;
-    // The directory's lock guards what follows, the chains, and which frame has which page.
-    FrameNumber made = 0;
-    FrameNumber most = 0;
-    FrameNumber lost = 0;  // the node had no memory for them
-    FrameNumber hand = 0;
-    FrameNumber first_free = nobody;
-    alignas(64) SharedLock offers;
-    // Its lock guards these.
-    std::array<Index, 64> offered{};  // the first pages of runs
-    std::uint32_t offered_count = 0;
-    bool is_storing = false;                // a rank is in store_offered(), or about to be
-    std::atomic<Bytes> written_again{0};    // of pages that were stored ahead
-    std::atomic<bool> stays_behind{false};  // storing ahead has failed, or did not pay
-  };
-  struct alignas(64) Hold {
-    std::atomic<FrameNumber> frame{nobody};
-  };
   /// The frame in which the caller's thread has found a page last.
   struct Known {
     Index page = no_page;
@@ -208,12 +165,18 @@ class NodePages {
   Result<Held> bring_in(Index page, std::span<const std::byte> whole, Hold& hold);
   Status fill(FrameNumber number, Index page, std::span<const std::byte> whole);
   Status give_memory(FrameNumber number);
-  void publish(FrameNumber number, Index page, bool is_changed);
+  void publish(FrameNumber number, Index page, bool is_changed, Era use);
   Status give_up(FrameNumber number, Index page, const Status& why);
   Result<Room> find_room();
   void end_wanting_room();
   Room take_from_others();
   bool take_out(FrameNumber number, Index page);
+  [[nodiscard]] FrameNumber frames_made_first() const;
+  FrameNumber take_used_once(bool has_waited);
+  bool waits_for_storage(std::int64_t& until);
+  void count_page();
+  bool comes_back(Index page);
+  void forget_gone();
   FrameNumber take_spare();
   Bytes claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,
                     std::vector<FrameNumber>& frames);

@@ -312,18 +312,21 @@ Status SharedFile::take_pages(const Deal& deal) {
   if (is_first_of_node()) told.bid = deal.memory;
   const comm::Verdict verdict = group_->node().agree(std::move(told));
   TR_TRY(verdict.status);
+  NodePages::Plan plan{page_, verdict.largest_bid, nodes_ > 1 ? pages_of_ranks_ : nullptr};
+  if (!what_.memory) plan.reused_from = most_kept() / 2;
   Result<std::unique_ptr<NodePages>> pages =
-      NodePages::create(group_->node(), {page_, verdict.largest_bid, nodes_ > 1 ? pages_of_ranks_ : nullptr},
-                        group_->settings().huge_pages, group_->budget(), disk());
+      NodePages::create(group_->node(), plan, group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
   pages_ = std::move(*pages);
   return {};
 }
 
+/// Returns the most memory that is left to the next file.
+Bytes SharedFile::most_kept() const { return std::min(largest_kept, group_->budget().limit() / 8); }
+
 /// Leaves the pages to the next file, which then need not take fresh memory, if they are not too large.
 void SharedFile::leave_pages() {
-  const Bytes most_kept = std::min(largest_kept, group_->budget().limit() / 8);
-  if (pages_ == nullptr || pages_->taken() > most_kept) return;
+  if (pages_ == nullptr || pages_->taken() > most_kept()) return;
   group_->kept_pages() = std::make_shared<KeptPages>(KeptPages{std::move(pages_), what_.memory});
 }
 

@@ -83,6 +83,7 @@ class SharedFile {
   const std::shared_ptr<const PageDeal>& deal_out_pages();
   Status make_pages(const Deal& deal, const std::string& call);
   Status take_pages(const Deal& deal);
+  [[nodiscard]] Bytes most_kept() const;
   void leave_pages();
   Status open_file(storage::OpenMode mode);
   Status make_or_check();

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <set>
@@ -37,8 +39,9 @@ class Reads {
     program_ = std::this_thread::get_id();
     delay_ms = 0;
     fails = Fails::none;
-    own_calls = calls = 0;
+    own_calls = calls = watched_calls = 0;
     bytes = largest = end = 0;
+    watched = -1;
     inode_ = info.st_ino;
   }
   void stop() { inode_ = 0; }
@@ -55,6 +58,7 @@ class Reads {
     bytes += count;
     if (largest < count) largest = count;
     if (end < offset + count) end = offset + count;
+    if (offset <= watched && watched < offset + count) ++watched_calls;
     return true;
   }
   enum class Fails { none, others, all };
@@ -65,6 +69,8 @@ class Reads {
   std::atomic<tr_index> bytes{0};
   std::atomic<tr_index> largest{0};
   std::atomic<tr_index> end{0};
+  std::atomic<tr_index> watched{-1};  // a byte of the file
+  std::atomic<int> watched_calls{0};
 
  private:
   std::atomic<ino_t> inode_{0};
@@ -294,6 +300,124 @@ MPI_TEST(read_ahead, ends_before_the_file_is_cut_or_closed) {
     if (rank() == 0) CHECK(contents(path) == content(pages * page));
   }
   Reads::get().stop();
+  remove_directory(directory);
+}
+
+/// A file of this rank's own that is larger than the memory kept from file to file: that is an eighth of the
+/// node's budget, and frames are used again from half of it on.
+constexpr tr_index large_pages = 1536;  // 96 MiB
+constexpr const char* small_budget = "memory=256MiB";
+
+class LargeFile {
+ public:
+  LargeFile(const std::string& directory, const std::string& mode, const std::string& options = "page=64KiB")
+      : path_(directory + "/large-" + std::to_string(rank())), before_(shared_memory()) {
+    write_file(path_, "");
+    if (mode == "r") std::filesystem::resize_file(path_, large_pages * page);  // zeros
+    ok(tr_shared_open_comm(MPI_COMM_SELF, path_.c_str(), mode.c_str(), options.c_str(), &file_), "open");
+    Reads::get().watch(path_);
+  }
+  ~LargeFile() {
+    if (file_ != nullptr) ok(tr_shared_close(&file_), "close");
+    Reads::get().stop();
+  }
+  /// Returns the bytes of storage that were read for it.
+  tr_index scan(const std::function<void(tr_index)>& meanwhile = nullptr) {
+    const tr_index before = Reads::get().bytes;
+    std::string got(static_cast<std::size_t>(page), '?');
+    for (tr_index i = 0; i < large_pages; ++i) {
+      ok(tr_shared_pread(file_, got.data(), page, i * page, nullptr), "pread");
+      if (meanwhile != nullptr) meanwhile(i);
+    }
+    return Reads::get().bytes - before;
+  }
+  [[nodiscard]] tr_shared* get() const { return file_; }
+  /// Returns the bytes on storage.
+  [[nodiscard]] tr_index stored() const { return static_cast<tr_index>(std::filesystem::file_size(path_)); }
+  /// Returns the bytes of memory that the file has taken.
+  [[nodiscard]] tr_index memory() const { return shared_memory() - before_; }
+
+ private:
+  static tr_index shared_memory() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+      tr_index kilobytes = 0;
+      if (word == "RssShmem:" && status >> kilobytes) return kilobytes * 1024;
+    }
+    return 0;
+  }
+  std::string path_;
+  tr_index before_;
+  tr_shared* file_ = nullptr;
+};
+
+MPI_TEST(frames_again, a_file_that_is_read_once_takes_little_memory) {
+  const std::string directory = fresh_directory("again-read");
+  const Session session(small_budget);
+  {
+    LargeFile file(directory, "r");
+    const tr_index read = file.scan();
+    CHECK(read >= large_pages * page);
+    CHECK(read < large_pages * page / 8 * 9);  // a thread without a core may bring what was read already
+    CHECK(file.memory() > 8 * 1024 * 1024);
+    CHECK(file.memory() < large_pages * page / 2);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(frames_again, a_file_that_is_written_once_takes_little_memory) {
+  const std::string directory = fresh_directory("again-written");
+  const Session session(small_budget);
+  {
+    LargeFile file(directory, "w");
+    const std::string half(static_cast<std::size_t>(page / 2), 'w');
+    for (tr_index i = 0; i < 2 * large_pages; ++i) {
+      ok(tr_shared_pwrite(file.get(), half.data(), page / 2, i * page / 2), "pwrite");
+      CHECK(comes_true([&] { return file.stored() >= (i - 256) * page / 2; }));  // 8 MiB behind
+    }
+    CHECK(file.memory() < large_pages * page / 2);
+    CHECK_EQ(Reads::get().bytes.load(), tr_index{0});
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(frames_again, a_page_that_is_used_again_stays_during_a_scan) {
+  const std::string directory = fresh_directory("again-used");
+  const Session session(small_budget);
+  {
+    LargeFile file(directory, "r");
+    char got = 0;
+    Reads::get().watched = 7 * page;
+    file.scan([&](tr_index i) {
+      if (i % 16 == 0) ok(tr_shared_pread(file.get(), &got, 1, 7 * page, nullptr), "pread");
+    });
+    CHECK_EQ(Reads::get().watched_calls.load(), 1);
+    CHECK(file.memory() < large_pages * page / 2);
+  }
+  remove_directory(directory);
+}
+
+/// What was read twice is in memory the third time.
+MPI_TEST(frames_again, a_file_that_is_read_again_and_again_stays_in_memory) {
+  const std::string directory = fresh_directory("again-scans");
+  const Session session("memory=1GiB");
+  {
+    LargeFile file(directory, "r");
+    CHECK(file.scan() >= large_pages * page);
+    CHECK(file.scan() > large_pages * page / 4);
+    CHECK_EQ(file.scan(), tr_index{0});
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(frames_again, the_memory_that_a_file_was_given_holds_it) {
+  const std::string directory = fresh_directory("again-given");
+  const Session session("memory=1GiB");
+  {
+    LargeFile file(directory, "r", "page=64KiB memory=100MiB");
+    CHECK_EQ(file.scan(), large_pages * page);
+    CHECK_EQ(file.scan(), tr_index{0});
+  }
   remove_directory(directory);
 }
 

@@ -129,6 +129,39 @@ TEST(sim_pages, a_file_that_cannot_be_cut_stays_as_it_is) {
   }
 }
 
+/// The budget leaves little memory to the next file, so that frames are used again after the first 256 pages.
+TEST(sim_pages, a_file_whose_frames_are_used_again_holds_what_was_written) {
+  constexpr Bytes pages = 1000;
+  for (const int per_node : {1, 3}) {
+    Job job;
+    job.nodes = nodes_of(3, per_node);
+    job.settings = "memory=16MiB";
+    std::string content(pages * page, 'o');
+    put(*job.storage, content);
+    const auto letter = [](Index number, int round) {
+      return static_cast<char>('a' + (number + round) % 23);
+    };
+    shared::Definition what = definition("r+", 0);
+    what.memory.reset();
+    with_file(job, what, [&](SessionWorld& /*world*/, SessionRank& rank, SharedFile& file) {
+      for (int round = 0; round < 2; ++round) {
+        for (Index each = rank.rank(); each < pages; each += rank.ranks())
+          EXPECT_TRUE(write(file, each * page + 10 * round, std::string(9, letter(each, round))).is_ok());
+        EXPECT_TRUE(file.flush().is_ok());
+        for (Index each = 0; each < pages; ++each) {
+          EXPECT_EQ(read(file, each * page + 10 * round, 10), std::string(9, letter(each, round)) + "o");
+        }
+        EXPECT_TRUE(file.sync().is_ok());
+      }
+      EXPECT_TRUE(file.close().is_ok());
+    });
+    for (int round = 0; round < 2; ++round)
+      for (Index each = 0; each < pages; ++each)
+        content.replace(static_cast<std::size_t>(each * page + 10 * round), 9, 9, letter(each, round));
+    EXPECT_TRUE(stored(*job.storage) == content);
+  }
+}
+
 /// There is no memory to note which of its pages are kept.
 TEST(sim_pages, a_file_of_the_largest_size_is_not_flushed_without_its_notes) {
   Job job;

@@ -102,8 +102,9 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   TR_TRY(find_index_of(opening));
   // Targets that take our own stores for files need their index. Without it a store is one as others write.
   if (opening.index == nullptr && opening.file != nullptr) {
-    const Result<bool> is_directory = target->exists(path + "/.");
-    if (is_directory.is_ok() && *is_directory) {
+    const Result<bool> is_store = target->exists(path + "/.tailrace.json");
+    if (is_store.status().error_number() != ENOTDIR) TR_TRY(is_store.status());
+    if (is_store.is_ok() && *is_store) {
       opening.file = nullptr;
       opening.head.clear();
       opening.size = 0;

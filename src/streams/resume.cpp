@@ -189,11 +189,12 @@ Status check_has_step(const std::string& path, const IndexContents& contents, co
                              "checkpoint")};
 }
 
-/// Returns Code::corrupt if the data file lacks bytes of the steps up to the position.
+/// Returns Code::corrupt if the data file lacks bytes of the steps up to the position. A file without steps may
+/// lack its head, too: its index is made before it, and the run that goes on writes the head again.
 Status check_has_data(Target& target, const std::string& path, const IndexContents& contents,
                       const Resuming& resuming) {
-  const Bytes end = contents.end_of(contents.steps_up_to(*resuming.position.lead));
-  return end == 0 ? Status() : storage::check_holds(target, path, end);
+  const std::size_t steps = contents.steps_up_to(*resuming.position.lead);
+  return steps == 0 ? Status() : storage::check_holds(target, path, contents.end_of(steps));
 }
 
 /// Returns true for the file of a run that nobody goes on with: the run of the checkpoint was to replace it,

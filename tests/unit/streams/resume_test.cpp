@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <map>
 
@@ -173,6 +174,28 @@ TEST(resume, a_step_that_failed_need_not_be_there) {
   ASSERT_TRUE(index.is_ok());
   ASSERT_EQ(index->steps.size(), 1U);
   EXPECT_EQ(index->steps[0].lead, lead_of(3));
+}
+
+/// The index is made before the head of the data. A job may fail between them, in its only step of the file.
+TEST(resume, a_file_without_steps_may_lack_its_head) {
+  const auto disk = make_disk();
+  const std::string format = "format=cdf5";
+  ASSERT_TRUE(forecast(disk, {.until = 3, .stays_open = true, .options = format}).status.is_ok());
+  const std::string path = path_of(2);
+  Reopen reopen;
+  reopen.through_lead = lead_of(1);
+  ASSERT_TRUE(recover(*disk, path, reopen).is_ok());
+  ASSERT_TRUE((*disk->open(path, storage::OpenMode::existing))->truncate(0).is_ok());
+  Position position = position_behind(3);
+  position.failed = {{2, lead_of(2), "no space"}};
+  const Outcome second = forecast(disk, {.from = position, .options = format});
+  ASSERT_TRUE(second.status.is_ok()) << second.status.text();
+  const Result<IndexContents> index = load_index(*disk, index_path(path));
+  ASSERT_TRUE(index.is_ok()) << index.status().text();
+  EXPECT_EQ(index->steps.size(), 1U);
+  const auto bytes = get_bytes(*disk, path);
+  ASSERT_GE(std::ssize(bytes), index->data_end());
+  EXPECT_EQ(std::memcmp(bytes.data(), "CDF\5", 4), 0);
 }
 
 TEST(resume, files_of_another_run_are_refused) {

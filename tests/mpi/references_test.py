@@ -128,14 +128,17 @@ def any_number_of_servers(format):
 
 
 def never_ahead_of_the_index(format, servers):
-    """A reader looks again and again while the model runs."""
+    """A reader looks again and again while the model runs, which waits in the middle until it was looked at."""
     directory = os.path.abspath(fresh(f"beside-{format}-s{servers}"))
     path = f"{directory}/fc"
     beside = subprocess.Popen([*MPIRUN, "-n", str(2 + servers), *arguments(path, options(format), 25, 0, 15)],
-                              env=environment(TAILRACE_SERVERS=str(servers)), stdout=subprocess.DEVNULL)
+                              env=environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"13:{directory}/go"),
+                              stdout=subprocess.DEVNULL)
     seen = set()
     try:
-        while beside.poll() is None:
+        is_over = False
+        while not is_over:
+            is_over = beside.poll() is not None
             if not os.path.exists(path + ".refs.json"):
                 continue
             refs = References(path)
@@ -144,7 +147,7 @@ def never_ahead_of_the_index(format, servers):
                 break
             check_values(refs, "t", refs.steps() - 1, refs.steps() - 1, format)
             seen.add(refs.steps())
-        # A busy machine writes them so slowly that a twentieth of the time is enough for the first and the last alone.
+            open(f"{directory}/go", "w", encoding="ascii").close()
         check(beside.wait(timeout=60) == 0 and len(seen) > 1, f"{format}, {servers} servers: looks at {seen} steps")
     finally:
         if beside.poll() is None:

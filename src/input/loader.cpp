@@ -176,7 +176,7 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   const sources::Source& source = file->source();
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
   TR_TRY(check_grid(*file, grid));
-  TR_TRY(scratch.reserve(source.scratch_bound(grid), file->path()));
+  TR_TRY(scratch.reserve(source.scratch_bound((*record)->place, grid), file->path()));
   const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
                                             claim.values.data(), scratch.memory());
   // Its program may have written it anew: the next try opens it once more.

@@ -186,7 +186,7 @@ class Listed final : public sources::Source {
     if (fails_) return io_error("read", "it", EIO);
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override {
+  [[nodiscard]] Bytes scratch_bound(const sources::Place&, const sources::Grid&) const override {
     return bound_;
   }
 

@@ -91,7 +91,7 @@ class MadeUp final : public sources::Source {
     } while (layout::advance(at, extents));
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override {
+  [[nodiscard]] Bytes scratch_bound(const sources::Place&, const sources::Grid&) const override {
     if (plan_.longest_look > 0) rank_.compute(dice_.random(1, plan_.longest_look));
     return plan_.scratch_bound;
   }

@@ -23,7 +23,7 @@ namespace {
 /// that more ranks decode side by side is worth it only where a get waits.
 constexpr int most_readers = 8;
 
-/// A rank that has no room to decode a record waits so long for others that have; in nanoseconds.
+/// A rank that has no room to decode a record waits so long while nobody on its node decodes; in nanoseconds.
 constexpr std::int64_t room_comes_within = 1'000'000'000;
 
 /// The session's storage outlives its streams.
@@ -344,13 +344,12 @@ void InputStream::work() {
   std::int64_t asked = 0;
   do {
     asked = asked_;
-    const Status worked = guarded([&] {
+    const Status worked = guarded([&]() -> Status {
       while (!is_closed_) {
-        if (work_on_soonest(loaders(false), thread_scratch_)) continue;
-        thread_scratch_.release();
+        TR_TRY(work_on_all([this] { return loaders(false); }, is_closed_, thread_scratch_));
         if (!follow()) break;
       }
-      return Status();
+      return {};
     });
     is_busy_ = false;
     if (!worked.is_ok()) return;  // the ranks read when they need it
@@ -649,10 +648,10 @@ std::vector<Index> InputStream::slots_of(Field& field) {
 }
 
 /// Waits for a record. The caller reads it if nobody else does, and otherwise others of the step meanwhile.
-/// Code::memory if nobody has room to decode it.
+/// Code::memory if it has no room to decode it, and nobody decodes who would give some back.
 Status InputStream::wait_for(Field& field, Index slot, Index level) {
   Ring& ring = field.loader->ring();
-  std::int64_t refused_at = now();
+  std::optional<std::int64_t> refused_at;  // first, since anybody has decoded
   const auto is_done = [&] {
     const Ring::State state = ring.state(slot, level);
     return state == Ring::State::ready || state == Ring::State::failed;
@@ -667,14 +666,24 @@ Status InputStream::wait_for(Field& field, Index slot, Index level) {
           ring.bell().cancel();
           return true;
         }
-        const bool has_room = scratch_.refused().is_ok();
-        if (has_room && field.loader->work_once(std::ssize(now_->leads) - 1, scratch_))
+        if (scratch_.refused().is_ok() && field.loader->work_once(std::ssize(now_->leads) - 1, scratch_)) {
           ring.bell().cancel();
-        else
-          group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(1));
-        // Those who have room give it back soon.
-        if (has_room || ring.decoding() > 0) refused_at = now();
-        return is_done() || now() - refused_at > room_comes_within;
+          refused_at.reset();
+          return is_done();
+        }
+        scratch_.release();
+        // A rank that finds the record claimed learns nothing of the room: whoever has it may be refused.
+        const bool is_refused = !scratch_.refused().is_ok();
+        if (scratch_.is_anyone_decoding())
+          refused_at.reset();
+        else if (is_refused && !refused_at)
+          refused_at = now();
+        if (is_refused && refused_at && now() - *refused_at > room_comes_within) {
+          ring.bell().cancel();
+          return true;
+        }
+        group_->line().board().transport().park(ring.bell(), ticket, std::chrono::milliseconds(1));
+        return is_done();
       },
       cat("'", field.request.name, "' of ", name_, " ", step_text(),
           ", which is read: storage is slower than the model, or prefetch= is too small"));

@@ -2,7 +2,9 @@
 #include "input/loader.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,24 +18,19 @@ namespace {
 /// A writer seldom commits while a record is read, and much seldomer so often.
 constexpr int most_reads = 20;
 
+/// A rank that has no room looks for some each millisecond.
+constexpr std::chrono::milliseconds way_for_others{3};
+
+/// A thread that has no room rests so long: nothing tells it that some was given back.
+constexpr std::chrono::milliseconds first_wait{2};
+constexpr std::chrono::milliseconds longest_wait{50};
+
 Status taken_back(const std::string& path, std::int64_t lead) {
   return {Code::state,
           cat(path, ": its writer has taken the step at lead ", lead,
               " s back, as one does that goes on from an earlier checkpoint: try the step again, which waits "
               "until it comes once more")};
 }
-
-/// Counts a worker as long as it decodes.
-class Decoding {
- public:
-  explicit Decoding(Ring& ring) : count_(ring.decoding()) { ++count_; }
-  ~Decoding() { --count_; }
-  Decoding(const Decoding&) = delete;
-  Decoding& operator=(const Decoding&) = delete;
-
- private:
-  std::atomic<int>& count_;
-};
 
 template <typename T>
 void replace_missing(std::span<std::byte> bytes, double value) {
@@ -65,21 +62,53 @@ Status DrawnScratch::reserve(Bytes bytes, const std::string& what) {
   refused_ =
       draw_.take(bytes).in(cat(what, ": decoding a record takes up to ", size_text(bytes),
                                " beside the steps in memory: set prefetch= lower or TAILRACE_MEMORY higher"));
-  return refused_;
+  if (!refused_.is_ok()) return refused_;
+  ++budget_.decoders();
+  refusals_ = budget_.refusals();
+  return {};
 }
 
 void DrawnScratch::release() {
   memory_ = sources::Scratch();
+  if (draw_.bytes() == 0) return;
   draw_.give_back();
+  --budget_.decoders();
+}
+
+void DrawnScratch::make_way() {
+  if (draw_.bytes() == 0 || budget_.refusals() == refusals_) return;
+  release();
+  std::this_thread::sleep_for(way_for_others);
 }
 
 bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch) {
+  scratch.forget_refusal();
   std::vector<std::pair<Index, Loader*>> soonest;
   for (Loader* const loader : loaders)
     if (const std::optional<Index> ahead = loader->ring().soonest()) soonest.emplace_back(*ahead, loader);
   std::ranges::stable_sort(soonest, {}, [](const auto& each) { return each.first; });
   return std::ranges::any_of(soonest,
                              [&](const auto& each) { return each.second->work_once(each.first, scratch); });
+}
+
+Status work_on_all(const std::function<std::vector<Loader*>()>& loaders, const std::atomic<bool>& is_over,
+                   DrawnScratch& scratch) {
+  std::chrono::milliseconds rest = first_wait;
+  const Status worked = guarded([&] {
+    while (!is_over) {
+      if (work_on_soonest(loaders(), scratch)) {
+        rest = first_wait;
+        scratch.make_way();
+        continue;
+      }
+      if (scratch.refused().is_ok()) break;
+      std::this_thread::sleep_for(rest);
+      rest = std::min(2 * rest, longest_wait);
+    }
+    return Status();
+  });
+  scratch.release();
+  return worked;
 }
 
 bool Loader::work_once(Index ahead, DrawnScratch& scratch) {
@@ -147,8 +176,7 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   const sources::Source& source = file->source();
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
   TR_TRY(check_grid(*file, grid));
-  TR_TRY(scratch.reserve(source.scratch_bound(grid), file->path()));
-  const Decoding decoding(ring_);
+  TR_TRY(scratch.reserve(source.scratch_bound((*record)->place, grid), file->path()));
   const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
                                             claim.values.data(), scratch.memory());
   // Its program may have written it anew: the next try opens it once more.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "input/files.hpp"
 #include "input/ring.hpp"
@@ -27,7 +29,10 @@ struct LoadCounts {
 class DrawnScratch {
  public:
   /// `budget` must outlive it.
-  explicit DrawnScratch(node::Budget& budget) : draw_(budget, node::Use::input) {}
+  explicit DrawnScratch(node::Budget& budget) : budget_(budget), draw_(budget, node::Use::input) {}
+  ~DrawnScratch() { release(); }
+  DrawnScratch(const DrawnScratch&) = delete;
+  DrawnScratch& operator=(const DrawnScratch&) = delete;
   /// Makes room for a record. Code::memory if the budget has less left; refused() returns it from then on,
   /// until room was made.
   Status reserve(Bytes bytes, const std::string& what);
@@ -35,12 +40,19 @@ class DrawnScratch {
   void forget_refusal() { refused_ = Status(); }
   /// Gives the memory back. A thread that waits must not keep it: others of the node may have too little.
   void release();
+  /// Blocks for some milliseconds without the memory, if somebody on the node was refused some since it was
+  /// drawn: a worker that reads record after record would keep a get from it.
+  void make_way();
+  /// Returns true if somebody on the node has memory to decode with: it gives that back soon.
+  [[nodiscard]] bool is_anyone_decoding() const { return budget_.decoders() > 0; }
   /// Returns the memory, of which at most what reserve() was told may be used.
   [[nodiscard]] sources::Scratch& memory() { return memory_; }
 
  private:
+  node::Budget& budget_;
   sources::Scratch memory_;
   node::Draw draw_;
+  std::int64_t refusals_ = 0;  // on the node, when the memory was drawn
   Status refused_;
 };
 
@@ -78,5 +90,10 @@ class Loader {
 
 /// Reads one record of the step that is needed first, of any of the rings. Returns false if there is none.
 bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch);
+/// Reads records of the rings until none is left, or `is_over`: `loaders` returns them each time. Without
+/// room to decode it rests and tries again. The scratch has no memory on return, whatever happens.
+/// Code::memory if the process has none.
+Status work_on_all(const std::function<std::vector<Loader*>()>& loaders, const std::atomic<bool>& is_over,
+                   DrawnScratch& scratch);
 
 }  // namespace tailrace::input

@@ -85,8 +85,6 @@ class Ring {
   std::optional<Claim> claim(Index slot, Index level);
   /// Leaves a task that was claimed to the next worker.
   void put_back(const Claim& claim);
-  /// Counts the workers that have the memory to decode a record, and do so now.
-  [[nodiscard]] std::atomic<int>& decoding() { return head().decoding; }
   /// `version` is that of the step from which the record is; 0: it cannot be taken back.
   void finish(const Claim& claim, const Status& status, std::uint64_t version);
 
@@ -121,7 +119,6 @@ class Ring {
     Index chosen_count = 0;
     std::int64_t next_look = 0;
     std::int64_t pause = 0;
-    std::atomic<int> decoding{0};  // the lock does not guard it
   };
   struct Slot {
     std::int64_t lead = 0;

@@ -132,6 +132,7 @@ void InputServer::run() {
       return Status();
     }));
     rest = has_worked ? first_rest : std::min(2 * rest, longest_rest);
+    if (has_worked) scratch.make_way();
     if (!has_worked) scratch.release();
     if (!has_worked) std::this_thread::sleep_for(rest);
   }
@@ -140,11 +141,14 @@ void InputServer::run() {
 /// Reads one record of the step that is needed first, of any ring.
 bool InputServer::work_once(DrawnScratch& scratch) {
   std::unique_lock lock(mutex_);
-  // Another thread may have claimed the record meanwhile: the next ring is looked for then.
-  for (std::size_t attempt = 0; attempt < rings_.size(); ++attempt) {
+  // Another thread may have claimed the record meanwhile, or there is no room for this ring's records: the
+  // next ring is looked for then.
+  std::vector<const Ring*> tried;
+  for (;;) {
     Index ahead = 0;
-    std::shared_ptr<Ring> ring = soonest(ahead);
+    std::shared_ptr<Ring> ring = soonest(ahead, tried);
     if (ring == nullptr) return false;
+    tried.push_back(ring.get());
     ++ring->working;
     lock.unlock();
     bool has_worked = false;
@@ -158,14 +162,16 @@ bool InputServer::work_once(DrawnScratch& scratch) {
     ring = nullptr;
     if (has_worked) return true;
   }
-  return false;
 }
 
-/// Under the lock. Returns the ring whose next step is needed first, in `ahead` steps, or nullptr.
-std::shared_ptr<InputServer::Ring> InputServer::soonest(Index& ahead) const {
+/// Under the lock. Returns the ring whose next step is needed first, in `ahead` steps, and that was not tried
+/// yet; or nullptr.
+std::shared_ptr<InputServer::Ring> InputServer::soonest(Index& ahead,
+                                                        const std::vector<const Ring*>& tried) const {
   std::shared_ptr<Ring> found;
   for (const auto& ring : rings_) {
-    const bool is_passed = ring->is_ending || is_for_others(*ring);
+    const bool is_passed =
+        ring->is_ending || is_for_others(*ring) || std::ranges::count(tried, ring.get()) > 0;
     const std::optional<Index> needed = is_passed ? std::nullopt : ring->loader->ring().soonest();
     if (!needed || (found != nullptr && *needed >= ahead)) continue;
     found = ring;

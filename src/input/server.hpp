@@ -45,7 +45,7 @@ class InputServer {
   void stop();
   void run();
   bool work_once(DrawnScratch& scratch);
-  std::shared_ptr<Ring> soonest(Index& ahead) const;
+  std::shared_ptr<Ring> soonest(Index& ahead, const std::vector<const Ring*>& tried) const;
   [[nodiscard]] bool is_for_others(const Ring& ring) const;
   [[nodiscard]] bool has_several_streams() const;
 

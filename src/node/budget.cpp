@@ -32,6 +32,7 @@ Status Budget::take(Use use, Bytes bytes) {
   Bytes before = all.now;
   do {
     if (bytes > limit_ - before) {
+      ++account_->refusals;
       return {Code::memory, cat(size_text(bytes), " more would exceed the ", size_text(limit_),
                                 " that the library may take on a node (TAILRACE_MEMORY): ",
                                 text(&Account::Sum::now), " are taken")};

@@ -37,6 +37,8 @@ class Budget {
     };
     alignas(64) Sum all;
     std::array<Sum, uses> by_use;
+    std::atomic<int> decoders{0};
+    std::atomic<std::int64_t> refusals{0};
   };
 
   /// Makes a budget without a limit, for one process.
@@ -52,6 +54,10 @@ class Budget {
   /// Returns that sum and the largest sum of each use, as "1.5GiB (staging 1GiB, captures 768MiB)". The uses
   /// may have had their largest sums at different moments.
   [[nodiscard]] std::string most_text() const;
+  /// Counts those on the node that have memory to decode records of input streams, which they give back soon.
+  [[nodiscard]] std::atomic<int>& decoders() { return account_->decoders; }
+  /// Returns how often a draw was refused on the node.
+  [[nodiscard]] std::int64_t refusals() const { return account_->refusals; }
 
  private:
   friend class Draw;

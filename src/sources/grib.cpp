@@ -202,7 +202,7 @@ class GribSource final : public Source {
     return missing;
   }
 
-  [[nodiscard]] Bytes scratch_bound(const Grid& grid) const override {
+  [[nodiscard]] Bytes scratch_bound(const Place&, const Grid& grid) const override {
     return longest_ + spare_bytes + decoding_bytes(grid);
   }
 

@@ -69,8 +69,8 @@ class Source {
   /// storage fails.
   virtual Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                              std::byte* values, Scratch& scratch) const = 0;
-  /// Returns an upper bound of the bytes that `read` takes in Scratch for records of this grid.
-  [[nodiscard]] virtual Bytes scratch_bound(const Grid& grid) const = 0;
+  /// Returns an upper bound of the bytes that `read` takes in Scratch for this record.
+  [[nodiscard]] virtual Bytes scratch_bound(const Place& place, const Grid& grid) const = 0;
 
  protected:
   Inventory inventory_;

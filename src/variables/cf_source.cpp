@@ -20,4 +20,12 @@ Result<Index> CfSource::read(const Place& place, const Grid& grid, const layout:
   });
 }
 
+/// A place that is none fails before it takes memory.
+Bytes CfSource::scratch_bound(const Place& place, const Grid& grid) const {
+  if (!check_cf_place(contents(), fields_, place, grid).is_ok()) return 0;
+  const CfField& field = fields_[static_cast<std::size_t>(place[0])];
+  return record_bound(field, field.begin(place, contents().variables[field.variable].dimensions.size()),
+                      grid.shape);
+}
+
 }  // namespace tailrace::variables

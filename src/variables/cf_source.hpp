@@ -17,6 +17,7 @@ class CfSource : public Source {
  public:
   Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const final;
+  [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid& grid) const final;
 
  protected:
   /// `noun` is the format's word for a variable.
@@ -31,6 +32,9 @@ class CfSource : public Source {
   virtual Result<Index> read_record(const CfField& field, const std::vector<Index>& begin,
                                     const layout::Box& cut, ElementType type, std::byte* values,
                                     Scratch& scratch) const = 0;
+  /// Does Source::scratch_bound for a record of this shape that begins there.
+  [[nodiscard]] virtual Bytes record_bound(const CfField& field, const std::vector<Index>& begin,
+                                           std::span<const Index> shape) const = 0;
 
   const std::string path_;
   const std::string_view noun_;

@@ -91,7 +91,6 @@ class ClassicSource final : public CfSource {
       : CfSource(opening.path, "variable", std::move(file.found)),
         file_(opening.file),
         header_(std::move(file.header)) {}
-  [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return most_bytes_at_once; }
 
  private:
   [[nodiscard]] const cf::FoundContents& contents() const override { return header_.contents; }
@@ -99,6 +98,10 @@ class ClassicSource final : public CfSource {
                             ElementType type, std::byte* values, Scratch& scratch) const override {
     return read_strided(*file_, strided_of(header_, field, begin), field.unpacking, cut, type, values,
                         scratch);
+  }
+  [[nodiscard]] Bytes record_bound(const CfField& field, const std::vector<Index>& begin,
+                                   std::span<const Index> shape) const override {
+    return strided_bound(strided_of(header_, field, begin), shape, cf::size_of(field.unpacking.type));
   }
 
   std::shared_ptr<storage::File> file_;

@@ -36,8 +36,9 @@ class Hdf5File {
                      const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
                      Scratch& scratch) const;
   Result<std::vector<double>> numbers(std::size_t variable) const;
-  /// Returns the most bytes that a read needs in Scratch.
-  [[nodiscard]] Bytes scratch_bound() const;
+  /// Returns the most bytes that a read of such a record needs in Scratch.
+  [[nodiscard]] Bytes scratch_bound(std::size_t variable, std::span<const int> plane,
+                                    std::span<const Index> shape) const;
 
  private:
   [[nodiscard]] const netcdf4::Dataset& dataset(std::size_t variable) const {
@@ -148,14 +149,18 @@ Result<std::vector<double>> Hdf5File::numbers(std::size_t variable) const {
   return numbers;
 }
 
-Bytes Hdf5File::scratch_bound() const {
-  Bytes most = most_bytes_at_once;
-  for (const netcdf4::Dataset& each : reader_->datasets()) {
-    if (each.kind != netcdf4::Dataset::Kind::chunked || !each.refused.is_ok()) continue;
-    const Bytes chunk = each.chunk_bytes() + 8 * std::ssize(each.filters);
-    most = std::max(most, std::min(size_, most_stored(each)) + 2 * chunk);
+Bytes Hdf5File::scratch_bound(std::size_t variable, std::span<const int> plane,
+                              std::span<const Index> shape) const {
+  const netcdf4::Dataset& of = dataset(variable);
+  if (!of.refused.is_ok()) return 0;
+  if (of.kind == netcdf4::Dataset::Kind::whole) {
+    const std::vector<Bytes> strides = strides_of(of.shape, std::ssize(of.fill));
+    Strided record;
+    for (const int each : plane) record.strides.push_back(strides[static_cast<std::size_t>(each)]);
+    return strided_bound(record, shape, std::ssize(of.fill));
   }
-  return most;
+  if (of.kind != netcdf4::Dataset::Kind::chunked) return 0;
+  return std::min(size_, most_stored(of)) + 2 * (of.chunk_bytes() + 8 * std::ssize(of.filters));
 }
 
 struct Netcdf4File {
@@ -181,10 +186,7 @@ Result<Netcdf4File> look_into_hdf5(const Opening& opening) {
 class Netcdf4Source final : public CfSource {
  public:
   Netcdf4Source(const Opening& opening, Netcdf4File opened)
-      : CfSource(opening.path, "variable", std::move(opened.found)), file_(std::move(opened.file)) {
-    bound_ = file_->scratch_bound();
-  }
-  [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return bound_; }
+      : CfSource(opening.path, "variable", std::move(opened.found)), file_(std::move(opened.file)) {}
 
  private:
   [[nodiscard]] const cf::FoundContents& contents() const override { return file_->contents(); }
@@ -192,9 +194,12 @@ class Netcdf4Source final : public CfSource {
                             ElementType type, std::byte* values, Scratch& scratch) const override {
     return file_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch);
   }
+  [[nodiscard]] Bytes record_bound(const CfField& field, const std::vector<Index>&,
+                                   std::span<const Index> shape) const override {
+    return file_->scratch_bound(field.variable, field.plane, shape);
+  }
 
   std::shared_ptr<Hdf5File> file_;
-  Bytes bound_ = 0;
 };
 
 }  // namespace

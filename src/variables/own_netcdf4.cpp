@@ -80,8 +80,6 @@ class OwnNetcdf4Source final : public Source {
       : path_(opening.path), file_(opening.file), size_(opening.size), fields_(std::move(fields)) {
     inventory_ = std::move(inventory);
     for (const streams::IndexField& each : opening.index->header.fields) names_.push_back(each.name);
-    for (const OwnChunks& each : fields_)
-      bound_ = std::max(bound_, 3 * each.chunk.chunk_bytes() + each.record.trailer_bytes() + 4096);
   }
   Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const override {
@@ -96,7 +94,11 @@ class OwnNetcdf4Source final : public Source {
       return missing;
     });
   }
-  [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return bound_; }
+  [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid&) const override {
+    if (place[0] < 0 || place[0] >= std::ssize(fields_)) return 0;
+    const OwnChunks& field = fields_[static_cast<std::size_t>(place[0])];
+    return 3 * field.chunk.chunk_bytes() + field.record.trailer_bytes() + 4096;
+  }
 
  private:
   Result<Index> read_record(const OwnChunks& field, const Place& place, const Grid& grid,
@@ -152,7 +154,6 @@ class OwnNetcdf4Source final : public Source {
   Bytes size_;
   std::vector<OwnChunks> fields_;
   std::vector<std::string> names_;
-  Bytes bound_ = 0;
 };
 
 }  // namespace

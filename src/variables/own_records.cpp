@@ -40,8 +40,9 @@ class OwnSource final : public Source {
     TR_TRY(missing.status().in(context));
     return missing;
   }
-  [[nodiscard]] Bytes scratch_bound(const Grid&) const override {
-    return std::min(most_bytes_at_once, size_);
+  [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid&) const override {
+    if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return 0;
+    return std::min({most_bytes_at_once, size_, records_.fields[static_cast<std::size_t>(place[0])].bytes});
   }
 
  private:

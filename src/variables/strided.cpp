@@ -151,6 +151,17 @@ Bytes span_of(const Strided& where, std::span<const Index> extents, Bytes elemen
   return span;
 }
 
+Bytes strided_bound(const Strided& record, std::span<const Index> shape, Bytes element) {
+  Bytes span = element;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    Bytes more = 0;
+    if (__builtin_mul_overflow(std::max<Index>(shape[d], 1) - 1, record.strides[d], &more) ||
+        __builtin_add_overflow(span, more, &span))
+      return std::max(most_bytes_at_once, element);
+  }
+  return std::min(span, std::max(most_bytes_at_once, element));
+}
+
 Result<Index> read_strided(storage::File& file, const Strided& record, const cf::Unpacking& how,
                            const layout::Box& cut, ElementType type, std::byte* values, Scratch& scratch) {
   Bytes offset = record.offset;

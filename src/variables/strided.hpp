@@ -28,6 +28,9 @@ Status check_cut(const std::vector<Index>& shape, const layout::Box& cut, Elemen
 /// Returns the bytes from the first to the last element of a box, both included.
 [[nodiscard]] Bytes span_of(const Strided& where, std::span<const Index> extents, Bytes element);
 
+/// Returns the most bytes that read_strided takes in Scratch for any part of a record of this shape.
+[[nodiscard]] Bytes strided_bound(const Strided& record, std::span<const Index> shape, Bytes element);
+
 /// Local. Reads the part of a record inside `cut`, which check_cut has let pass, and stores it in C order.
 /// Blocks until storage has given it. Elements that lie close together are read at once. Returns how many are
 /// missing. Code::corrupt if the file ends before; an error of storage is returned as it is.

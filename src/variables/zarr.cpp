@@ -63,7 +63,6 @@ class ZarrStore {
                      const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
                      Scratch& scratch, bool is_committed) const;
   Result<std::vector<double>> numbers(std::size_t variable) const;
-  [[nodiscard]] Bytes scratch_bound() const;
   /// Says that a dimension of times has at least so many steps: the index of a store counts before its
   /// metadata.
   void reach(int dimension, Index steps);
@@ -286,15 +285,6 @@ Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
   return numbers;
 }
 
-Bytes ZarrStore::scratch_bound() const {
-  Bytes most = 0;
-  for (const zarr::ReadArray& each : arrays_) {
-    if (each.refused.is_ok() && each.variable.type != cf::Number::none)
-      most = std::max(most, 4 * each.chunk_bytes() + (128 << 10));
-  }
-  return most;
-}
-
 struct OpenedStore {
   std::shared_ptr<ZarrStore> store;
   CfInventory found;
@@ -382,10 +372,7 @@ class ZarrSource final : public CfSource {
   ZarrSource(const Opening& opening, OpenedStore opened)
       : CfSource(opening.path, "array", std::move(opened.found)),
         store_(std::move(opened.store)),
-        is_committed_(opening.index != nullptr) {
-    bound_ = store_->scratch_bound();
-  }
-  [[nodiscard]] Bytes scratch_bound(const Grid&) const override { return bound_; }
+        is_committed_(opening.index != nullptr) {}
 
  private:
   [[nodiscard]] const cf::FoundContents& contents() const override { return store_->contents(); }
@@ -394,9 +381,13 @@ class ZarrSource final : public CfSource {
     return store_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch,
                         is_committed_);
   }
+  [[nodiscard]] Bytes record_bound(const CfField& field, const std::vector<Index>&,
+                                   std::span<const Index>) const override {
+    const zarr::ReadArray& array = store_->array(field.variable);
+    return array.refused.is_ok() ? 4 * array.chunk_bytes() + (128 << 10) : 0;
+  }
 
   std::shared_ptr<ZarrStore> store_;
-  Bytes bound_ = 0;
   bool is_committed_ = false;
 };
 

@@ -38,7 +38,7 @@ bool read_record(const Source& source, const Record& record) {
   if (!missing.is_ok()) return false;
   must(*missing >= 0 && *missing <= points, "no more values are missing than there are points");
   const auto used = static_cast<Bytes>(scratch.bytes.size() + scratch.decoded.size());
-  must(used <= source.scratch_bound(grid), "a read takes no more memory than it says");
+  must(used <= source.scratch_bound(record.place, grid), "a read takes no more memory than it says");
   if (points < 2) return true;
   box.lower.back() = box.upper.back() / 2;
   std::vector<float> part(static_cast<std::size_t>(points));

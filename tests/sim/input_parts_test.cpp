@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <new>
+#include <thread>
 
 #include "comm/transport.hpp"
 #include "formats/registry.hpp"
@@ -184,7 +186,9 @@ class Listed final : public sources::Source {
     if (fails_) return io_error("read", "it", EIO);
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return bound_; }
+  [[nodiscard]] Bytes scratch_bound(const sources::Place&, const sources::Grid&) const override {
+    return bound_;
+  }
 
  private:
   bool fails_;
@@ -441,16 +445,54 @@ TEST(input_loader, a_record_without_room_to_decode_it_is_left_to_others) {
   node::Budget budget(account, 1000);
   DrawnScratch first(budget), second(budget);
   ASSERT_TRUE(first.reserve(600, "a").is_ok());
+  first.make_way();
+  EXPECT_EQ(budget.left(), 400) << "nobody needs it";
   EXPECT_FALSE(loader.work_once(0, second));
   expect_text(second.refused(), Code::memory, {"a: decoding a record takes up to 600", "TAILRACE_MEMORY"});
   EXPECT_EQ(loader.ring().state(0, 0), Ring::State::wanted) << "another worker may have room";
-  first.release();
+  EXPECT_TRUE(second.is_anyone_decoding()) << "wherever that is";
+  first.make_way();
+  EXPECT_FALSE(second.is_anyone_decoding());
   EXPECT_TRUE(loader.work_once(0, second));
   EXPECT_EQ(loader.ring().state(0, 0), Ring::State::ready);
   EXPECT_EQ(budget.left(), 400) << "it keeps its room for the next record";
   second.release();
   EXPECT_EQ(budget.left(), 1000);
-  EXPECT_EQ(loader.ring().decoding(), 0);
+  EXPECT_EQ(budget.decoders(), 0);
+}
+
+TEST(input_loader, a_thread_that_has_no_room_goes_on_once_there_is_some) {
+  sources::Inventory inventory;
+  inventory.grids.push_back({{2, 3}, {}});
+  inventory.records = {record_at(0)};
+  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+    return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory, false, 600));
+  };
+  FilesDefinition files;
+  files.pattern = "a";
+  files.leads = {0};
+  OwnRing own(files);
+  LoadCounts counts;
+  Loader loader(own.bytes(), own.transport, std::make_shared<Files>(files, opener), counts);
+  loader.ring().begin(0, 0);
+  node::Budget::Account account;
+  node::Budget budget(account, 1000);
+  DrawnScratch scratch(budget);
+  node::Draw captures(budget, node::Use::captures);
+  ASSERT_TRUE(captures.take(600).is_ok());
+  std::atomic<bool> is_over{false};
+  const auto all = [&] { return std::vector<Loader*>{&loader}; };
+  std::thread reader([&] { EXPECT_TRUE(work_on_all(all, is_over, scratch).is_ok()); });
+  while (budget.refusals() == 0) std::this_thread::yield();
+  captures.give_back();
+  reader.join();
+  EXPECT_EQ(loader.ring().state(0, 0), Ring::State::ready);
+  EXPECT_EQ(budget.left(), 1000);
+  loader.ring().begin(1, 0);
+  ASSERT_TRUE(scratch.reserve(600, "a").is_ok());
+  const auto none = []() -> std::vector<Loader*> { throw std::bad_alloc(); };
+  EXPECT_EQ(work_on_all(none, is_over, scratch).code(), Code::memory);
+  EXPECT_EQ(budget.left(), 1000) << "nobody would give it back";
 }
 
 TEST(input_request, takes_the_keys_that_output_takes) {

@@ -146,7 +146,7 @@ class Written final : public sources::Source {
     } while (layout::advance(at, extents));
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Grid&) const override { return 0; }
+  [[nodiscard]] Bytes scratch_bound(const sources::Place&, const sources::Grid&) const override { return 0; }
 
  private:
   Writer& writer_;

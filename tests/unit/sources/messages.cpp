@@ -81,7 +81,7 @@ Part<Value> read_part(const Source& source, const Record& record, const layout::
   const Result<Index> missing =
       source.read(record.place, grid, cut, type, reinterpret_cast<std::byte*>(values.data()), scratch);
   const auto used = static_cast<Bytes>(scratch.bytes.size() + scratch.decoded.size());
-  EXPECT_LE(used, source.scratch_bound(grid));
+  EXPECT_LE(used, source.scratch_bound(record.place, grid));
   return {missing, values};
 }
 

@@ -153,6 +153,20 @@ TEST(ClassicFiles, HaveTheirDimensionsInAnyOrder) {
   }
 }
 
+TEST(ClassicFiles, TakeRoomForOneRecordAlone) {
+  Writer file(NC_64BIT_OFFSET);
+  const int time = file.axis("time", {6, 12, 18}, {{"units", "hours since 2026-03-01"}});
+  const int cell = file.dimension("cell", 1000);
+  const int large = file.variable("large", NC_DOUBLE, {file.dimension("other", 100'000)});
+  const int t = file.variable("t", NC_FLOAT, {time, cell});
+  file.put(t, {0, 0}, {3, 1000}, sequence(3000));
+  file.put(large, sequence(100'000));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  for (const Record& record : records_of(*source, "t")) EXPECT_EQ(bound_of(*source, record), 4000);
+  EXPECT_FALSE(records_of(*source, "t").empty());
+}
+
 // A record of more than the reader takes at once, as a list of cells and as rows.
 TEST(ClassicFiles, LargeRecordsAreReadInParts) {
   const std::size_t cells = (std::size_t{18} << 20) / 8;
@@ -168,7 +182,7 @@ TEST(ClassicFiles, LargeRecordsAreReadInParts) {
     const Record record = records_of(*source, "v").at(0);
     EXPECT_EQ(record.valid, any_time) << "the file tells no time";
     EXPECT_EQ(all_of(*source, record).values, sequence(cells));
-    EXPECT_LE(source->scratch_bound(source->inventory().grids.front()), Bytes{16} << 20);
+    EXPECT_LE(bound_of(*source, record), Bytes{16} << 20);
     if (!is_list)
       EXPECT_EQ(part_of<double>(*source, record, {{2000, 3}, {2002, 5}}).values,
                 (Values{2048003, 2048004, 2049027, 2049028}));

@@ -93,6 +93,21 @@ TEST(Netcdf4Files, OfTheNetcdfLibraryAreReadHoweverTheyAreStored) {
   }
 }
 
+TEST(Netcdf4Files, TakeNoRoomForTheChunksOfOtherVariables) {
+  Writer file(NC_NETCDF4);
+  const std::size_t chunk = std::size_t{1} << 20;
+  const int large = file.variable("large", NC_DOUBLE, {file.dimension("cell", chunk)});
+  nc_file::check(nc_def_var_chunking(file.id(), large, NC_CHUNKED, &chunk), "chunks");
+  const int t = file.variable("t", NC_FLOAT, {file.dimension("y", 4), file.dimension("x", 5)});
+  file.put(t, sequence(20));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  const Record record = records_of(*source, "t").at(0);
+  EXPECT_EQ(all_of(*source, record).values, sequence(20));
+  EXPECT_LE(bound_of(*source, record), 80);
+  EXPECT_GE(bound_of(*source, records_of(*source, "large").at(0)), Bytes{8} << 20);
+}
+
 TEST(Netcdf4Files, HaveTypesGroupsAndTextsOfTheirOwn) {
   Writer file(NC_NETCDF4);
   const int x = file.axis("x", {1, 2, 3}, {{"axis", "X"}});

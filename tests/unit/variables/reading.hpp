@@ -47,6 +47,11 @@ struct PartRead {
   Status status;
 };
 
+inline Bytes bound_of(const Source& source, const Record& record) {
+  return source.scratch_bound(record.place,
+                              source.inventory().grids.at(static_cast<std::size_t>(record.grid)));
+}
+
 template <typename Value>
 PartRead part_of(const Source& source, const Record& record, const layout::Box& cut) {
   Index count = 1;
@@ -57,8 +62,7 @@ PartRead part_of(const Source& source, const Record& record, const layout::Box& 
       source.read(record.place, source.inventory().grids.at(static_cast<std::size_t>(record.grid)), cut,
                   sizeof(Value) == 4 ? ElementType::f32 : ElementType::f64,
                   reinterpret_cast<std::byte*>(values.data()), scratch);
-  EXPECT_LE(std::ssize(scratch.bytes) + std::ssize(scratch.decoded),
-            source.scratch_bound(source.inventory().grids.at(static_cast<std::size_t>(record.grid))));
+  EXPECT_LE(std::ssize(scratch.bytes) + std::ssize(scratch.decoded), bound_of(source, record));
   PartRead part;
   part.status = missing.status();
   if (missing.is_ok()) part.missing = *missing;

@@ -71,7 +71,9 @@ class Writer {
   }
   /// Does at most one of both.
   void live_on() {
-    if (dice_.once_in(8))
+    if (is_steady)
+      commit();
+    else if (dice_.once_in(8))
       die();
     else if (dice_.once_in(2))
       commit();
@@ -79,6 +81,8 @@ class Writer {
 
   [[nodiscard]] Index committed() const { return std::ssize(marks_) - 1; }
   [[nodiscard]] int deaths() const { return deaths_; }
+  bool is_steady = false;  // commits whenever it can, and is never killed
+  int reads = 0;           // of records, by everybody
   /// Returns the try of which the bytes of this step are now; 0: of none.
   [[nodiscard]] int written(Index step) const { return written_.at(step); }
   /// Returns the least try that a reader may get who begins the step now.
@@ -131,8 +135,9 @@ class Written final : public sources::Source {
                      ElementType, std::byte* values, sources::Scratch&) const override {
     std::vector<Index> extents(2), at(2);
     for (std::size_t d = 0; d < 2; ++d) extents[d] = cut.upper[d] - cut.lower[d];
-    const Index torn = dice_.random(0, extents[0] * extents[1]);
+    const Index torn = writer_.is_steady ? 0 : dice_.random(0, extents[0] * extents[1]);
     Index count = 0;
+    ++writer_.reads;
     do {
       if (count++ == torn) {
         writer_.live_on();
@@ -250,6 +255,21 @@ TEST(sim_input, a_step_that_was_taken_back_is_never_given_and_all_ranks_get_the_
   }
   EXPECT_GT(deaths, 60);
   EXPECT_GT(refused, 0);
+}
+
+TEST(sim_input, a_record_is_read_once_though_its_writer_commits_other_steps_meanwhile) {
+  Job job;
+  job.nodes = nodes_of(1, 1);
+  job.limits_parks = true;
+  Writer writer(job.storage, 1);
+  writer.is_steady = true;
+  SessionWorld world(job);
+  Hearing hearing(world.ranks());
+  Reader reader{writer, hearing, 4};
+  EXPECT_EQ(world.run([&](SessionRank& rank) { reader.run(rank); }), Texts());
+  EXPECT_EQ(hearing.wrong(), Texts());
+  EXPECT_EQ(hearing.failures(), 0) << hearing.said(0).back().text;
+  EXPECT_EQ(writer.reads, steps * levels);
 }
 
 }  // namespace

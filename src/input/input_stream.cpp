@@ -460,15 +460,17 @@ Status InputStream::begin_rings() {
 /// may be missing, or steps come less often from here on.
 void InputStream::tell_gap() {
   Ring* const ring = any_ring();
-  if (follower_ == nullptr || files_.bridges || now_->leads.size() != 2) return;
+  if (follower_ == nullptr || !files_.is_linear || files_.bridges) return;
   if (ring == nullptr || !group_->is_io_rank()) return;
-  const std::int64_t last = now_->leads.back();
-  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(ring->steps(), lead_);
-  if (!missing || told_gap_ == last) return;
-  told_gap_ = last;
+  const std::vector<std::int64_t> steps = ring->steps();
+  const auto behind = std::ranges::lower_bound(steps, lead_);
+  if (behind == steps.end() || *behind == lead_ || told_gap_ == *behind) return;
+  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(steps, lead_);
+  if (!missing) return;
+  told_gap_ = *behind;
   log(LogLevel::warn,
-      cat("stream ", name_, ": lead ", lead_, " s is interpolated between ", now_->leads.front(), " s and ",
-          last, " s; a step at lead ", *missing, " s may be missing"));
+      cat("stream ", name_, ": lead ", lead_, " s is interpolated between ", *std::prev(behind), " s and ",
+          *behind, " s; a step at lead ", *missing, " s may be missing"));
 }
 
 void InputStream::set_now(std::vector<std::int64_t> leads) {
@@ -715,6 +717,8 @@ Status InputStream::end() {
   if (follower_ != nullptr && now_ && now_->leads.empty()) excused.emplace(group_->line().board());
   const Status status = agree(place, std::exchange(latched_, Status()), {}, versions_told()).status;
   excused.reset();
+  // The step may have come, and the one before it not, since it was begun.
+  if (status.is_ok()) tell_gap();
   in_step_ = false;
   ++step_;
   pipeline::Counters& counts = counters();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "layout/rows.hpp"
 #include "layout/shape.hpp"
@@ -301,6 +302,49 @@ TEST(sim_input, ranks_that_follow_get_each_step_once_it_is_there) {
     EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
     if (HasFailure()) return;
   }
+}
+
+/// The step behind the lead comes while a rank waits for it, and the one at the lead never does.
+TEST(sim_input, a_followed_run_says_that_it_interpolates_over_a_gap_that_shows_while_a_rank_waits) {
+  Plan plan;
+  Job job;
+  job.nodes = nodes_of(2, 1);
+  job.limits_parks = true;
+  const auto add_file = [&](Index hours) {
+    for (const char* const ending : {"", ".ready"})
+      EXPECT_TRUE(job.storage->open(path_of(hours * hour) + ending, storage::OpenMode::create).is_ok());
+  };
+  for (const Index hours : {0, 3, 6}) add_file(hours);
+  SessionWorld world(job);
+  set_log_level(LogLevel::warn);
+  testing::internal::CaptureStderr();
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    Scheduler dice(1);
+    const auto opener = [&](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
+      return std::shared_ptr<const sources::Source>(
+          std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
+    };
+    const auto group = rank.group(all_ranks(2));
+    auto stream =
+        InputStream::open(*group, "in_{lead:03h}", "base=1970-01-01 between=linear follow=on", opener);
+    const streams::PlacedLayout placed{*layout::Layout::block(shape, 2), 1, {0, 0}, {}, {}, false};
+    EXPECT_TRUE((*stream)->define("t", &placed, 6, "levels=hybrid:1").is_ok());
+    if (rank.rank() == 1) {
+      rank.compute(10'000'000'000);
+      add_file(12);
+    }
+    std::vector<double> t(63);
+    (*stream)->begin(9 * hour);
+    (*stream)->get("t", t.data(), nullptr);
+    EXPECT_TRUE((*stream)->end().is_ok());
+    EXPECT_TRUE((*stream)->close().is_ok());
+  });
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(stuck, Texts());
+  EXPECT_NE(
+      printed.find("lead 32400 s is interpolated between 21600 s and 43200 s; a step at lead 32400 s may"),
+      std::string::npos)
+      << printed;
 }
 
 TEST(sim_input, a_read_that_fails_is_the_same_error_on_every_rank_and_nobody_waits_for_ever) {

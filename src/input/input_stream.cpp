@@ -590,10 +590,10 @@ Status InputStream::note_version(std::int64_t lead, std::uint64_t version, const
   return changed(lead).in(cat("'", field.request.in_file, "'"));
 }
 
-/// One rank of each node tells for all of them: they have their records in common.
+/// The ranks of a node have their records in common, but may get them at different times or not at all.
 ByteVector InputStream::versions_told() {
   Packer told;
-  if (follower_ != nullptr && group_->node().rank() == 0)
+  if (follower_ != nullptr)
     for (const auto& [lead, version] : versions_) told.put(lead).put(version);
   return told.take();
 }
@@ -712,9 +712,10 @@ Status InputStream::end() {
   const std::string call = cat("tr_stream_end(\"", name_, "\")");
   if (!in_step_) latch(Status(Code::state, cat(call, " without tr_stream_begin")));
   const std::string place = in_step_ ? cat(call, " ", step_text()) : call;
-  // Other ranks may wait for a step of which this one gets nothing.
+  // Other ranks may wait for a step that this one has got before it was taken back, or of which it gets
+  // nothing.
   std::optional<Excused> excused;
-  if (follower_ != nullptr && now_ && now_->leads.empty()) excused.emplace(group_->line().board());
+  if (follower_ != nullptr) excused.emplace(group_->line().board());
   const Status status = agree(place, std::exchange(latched_, Status()), {}, versions_told()).status;
   excused.reset();
   // The step may have come, and the one before it not, since it was begun.

@@ -54,7 +54,7 @@ Result<Commits> Commits::read(storage::Target& target, const std::string& data_p
   const Result<streams::IndexContents> contents = load_unchanged(target, *path, commits.stamp_);
   TR_TRY(contents.status());
   const std::int64_t base = to_seconds(contents->header.base, contents->header.calendar);
-  // Of several steps with one lead the last one counts, as it does for their records.
+  // The last of several steps with one lead counts, as it does for their records.
   for (std::size_t i = 0; i < contents->steps.size(); ++i)
     commits.versions_[base + contents->steps[i].lead] = contents->marks[i + 1].chain.previous;
   return commits;

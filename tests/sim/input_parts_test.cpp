@@ -90,6 +90,7 @@ TEST(input_ring, a_missing_step_is_not_interpolated_over_unless_that_is_asked_fo
   EXPECT_EQ(told.code(), Code::argument);
   for (const char* const part : {"a_009", "32400", "each 10800 s", "between=bridge"})
     EXPECT_NE(told.text().find(part), std::string::npos) << part << " is not in " << told.text();
+  EXPECT_NE(at(4, {0, 3, 18, 24}).status().text().find("21600 s (a_006) is missing"), std::string::npos);
   EXPECT_EQ(*at(4, hole), (Leads{3 * an_hour, 6 * an_hour})) << "elsewhere nothing is missing";
   EXPECT_EQ(*at(12, hole), Leads{12 * an_hour});
   EXPECT_TRUE(is_missing(1, {0, 6, 9}) && is_missing(7, {0, 3, 6, 12}) && is_missing(4, {0, 3, 18, 24}));

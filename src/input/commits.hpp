@@ -34,6 +34,7 @@ class Commits {
  private:
   std::string index_path_;
   std::optional<storage::Identity> stamp_;          // of the index; none: there is none
+  bool shows_changes_ = true;                       // a change since shows in the stamp
   std::map<std::int64_t, std::uint64_t> versions_;  // by valid time
 };
 

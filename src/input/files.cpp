@@ -166,9 +166,10 @@ std::shared_ptr<Files::Entry> Files::entry_of(const std::string& path) {
   return entry;
 }
 
-/// Reads the index beside the file if it has changed. The caller has the entry's lock.
+/// Reads the index beside the file if it has changed.
 Result<std::shared_ptr<const Commits>> Files::look_at_index(Entry& entry, const std::string& path) const {
   if (target_ == nullptr) return std::shared_ptr<const Commits>();
+  const std::lock_guard lock(entry.looking);
   if (entry.commits != nullptr) {
     const Result<bool> is_current = entry.commits->is_current(*target_);
     TR_TRY(is_current.status());
@@ -213,7 +214,6 @@ Result<std::shared_ptr<const Commits>> Files::commits(std::int64_t lead) {
   const Result<std::string> path = path_of(lead);
   TR_TRY(path.status());
   const std::shared_ptr<Entry> entry = entry_of(*path);
-  const std::lock_guard lock(entry->opening);
   return look_at_index(*entry, *path);
 }
 

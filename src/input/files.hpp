@@ -64,6 +64,7 @@ class Files {
   /// tried again by the next call.
   Result<std::shared_ptr<const OpenFile>> at(std::int64_t lead);
   /// Returns the steps that the index beside that file tells by now; nullptr if the stream does not follow.
+  /// Blocks on storage for that index, and never for a thread that opens the file.
   Result<std::shared_ptr<const Commits>> commits(std::int64_t lead);
   /// Returns those of the steps `known` that lie in the file with the step at `lead`, and that `commits`, of
   /// this file, do not tell: its writer has taken them back.
@@ -73,10 +74,11 @@ class Files {
   void forget(std::int64_t lead);
 
  private:
-  /// A file that one thread opens, while others wait for it.
+  /// A file that one thread opens, while others wait for it. Its index is looked at meanwhile.
   struct Entry {
     std::mutex opening;
     std::shared_ptr<const OpenFile> file;
+    std::mutex looking;
     std::shared_ptr<const Commits> commits;
   };
   Result<std::string> path_of(std::int64_t lead) const;

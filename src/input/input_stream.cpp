@@ -393,8 +393,8 @@ void InputStream::forget_steps(const std::vector<std::int64_t>& gone) {
   for (Loader* const loader : loaders(true)) loader->ring().forget_steps(gone);
 }
 
-/// The files' steps of the step to begin may have been taken back since they were read ahead. The first rank
-/// of a node to begin looks once more. A file that cannot be looked at now fails when it is read.
+/// The files' steps of the step to begin may have been taken back since they were read ahead. The first ranks
+/// of a node to begin look once more. A file that cannot be looked at now fails when it is read.
 void InputStream::renew_step() {
   Ring* const first = any_ring();
   if (follower_ == nullptr || first == nullptr || first->step() >= step_) return;

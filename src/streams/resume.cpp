@@ -189,8 +189,8 @@ Status check_has_step(const std::string& path, const IndexContents& contents, co
                              "checkpoint")};
 }
 
-/// Returns Code::corrupt if the data file lacks bytes of the steps up to the position. A file without steps may
-/// lack its head, too: its index is made before it, and the run that goes on writes the head again.
+/// Returns Code::corrupt if the data file lacks bytes of the steps up to the position. A file without steps
+/// may lack its head, too: its index is made before it, and the run that goes on writes the head again.
 Status check_has_data(Target& target, const std::string& path, const IndexContents& contents,
                       const Resuming& resuming) {
   const std::size_t steps = contents.steps_up_to(*resuming.position.lead);

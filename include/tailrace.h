@@ -293,7 +293,7 @@ TR_API int tr_stream_close(tr_stream** stream);
  * for 2 seconds, or at once if FILE.ready lies beside it, which a directory needs. Steps come in the order of
  * their leads. A step that its writer takes back is waited for again; if it does so while ranks get from it,
  * tr_stream_end is TR_ERR_STATE, and the same step may be tried again. TAILRACE_TIMEOUT does not count the
- * wait for a step. A file in another calendar is TR_ERR_SETTINGS.
+ * wait for a step, nor that in tr_stream_end with follow=on. A file in another calendar is TR_ERR_SETTINGS.
  * TR_ERR_SETTINGS for other options. TR_ERR_IO if no file has such a name. */
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 

@@ -293,7 +293,7 @@ TR_API int tr_stream_close(tr_stream** stream);
  * for 2 seconds, or at once if FILE.ready lies beside it, which a directory needs. Steps come in the order of
  * their leads. A step that its writer takes back is waited for again; if it does so while ranks get from it,
  * tr_stream_end is TR_ERR_STATE, and the same step may be tried again. TAILRACE_TIMEOUT does not count the
- * wait for a step. A file in another calendar is TR_ERR_SETTINGS.
+ * wait for a step, nor that in tr_stream_end with follow=on. A file in another calendar is TR_ERR_SETTINGS.
  * TR_ERR_SETTINGS for other options. TR_ERR_IO if no file has such a name. */
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 
@@ -307,7 +307,8 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
  * TR_ERR_STATE after it, and for a field that is defined already. TR_ERR_LAYOUT if the allocation does not
  * fit the layout. TR_ERR_ORDER if ranks define different fields.
  *
- * tr_stream_begin: local. Leads may come in any order; those that grow, or fall, are read ahead.
+ * tr_stream_begin: local. Leads may come in any order; those that grow, or fall, are read ahead. With
+ * follow=on it blocks on storage for a look at the indexes beside the files of the step, if there are any.
  *
  * tr_stream_get: local; waits only if the field has not been read yet. Copies the caller's part of `field`,
  * all levels, to the array at `data`, allocated as the layout (halo) and the definition say: what the rank
@@ -330,7 +331,9 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
  * error of any rank's begin and gets on all of them: TR_ERR_ARGUMENT for a field, level or step that the
  * files do not have, TR_ERR_LAYOUT for another grid, TR_ERR_DATA for missing values, TR_ERR_CORRUPT for a
  * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_MEMORY if the budget has no room to decode, TR_ERR_ORDER if
- * the ranks have begun different leads. The program may go on with another step, or with the same one again.
+ * the ranks have begun different leads, TR_ERR_SETTINGS for a file in another calendar, TR_ERR_STATE outside
+ * of a step, or if the writer has taken the step back while ranks got from it. The program may go on with
+ * another step, or with the same one again.
  *
  * tr_stream_close on a stream that is read: collective. Waits for records that are being read. Sets *stream
  * to NULL, also if it returns an error that was kept. */

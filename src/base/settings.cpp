@@ -147,7 +147,7 @@ constexpr std::array<SettingInfo, 24> kTable{{
     {"memory", "auto", "size", "bytes per node",
      "memory that the library may take: staging, stripes of collective files, captures of checkpoints, "
      "portions of out-of-core arrays, pages of shared files, what streams accumulate over intervals, "
-     "coordinates of layouts and of "
+     "steps and decoding of streams that are read, coordinates of layouts and of "
      "open streams. "
      "A call that needs more fails "
      "with `TR_ERR_MEMORY` on all ranks, and "

@@ -51,10 +51,12 @@ Result<Commits> Commits::read(storage::Target& target, const std::string& data_p
   TR_TRY(stamp.status());
   commits.stamp_ = *stamp;
   if (!commits.stamp_) return commits;
+  const bool shows_changes = storage::shows_changes(**stamp);
   const Result<streams::IndexContents> contents = load_unchanged(target, *path, commits.stamp_);
   TR_TRY(contents.status());
+  commits.shows_changes_ = shows_changes && commits.stamp_ == *stamp;
   const std::int64_t base = to_seconds(contents->header.base, contents->header.calendar);
-  // Of several steps with one lead the last one counts, as it does for their records.
+  // The last of several steps with one lead counts, as it does for their records.
   for (std::size_t i = 0; i < contents->steps.size(); ++i)
     commits.versions_[base + contents->steps[i].lead] = contents->marks[i + 1].chain.previous;
   return commits;
@@ -68,7 +70,7 @@ std::optional<std::uint64_t> Commits::version(std::int64_t valid) const {
 Result<bool> Commits::is_current(storage::Target& target) const {
   const Result<std::optional<storage::Identity>> now = stamp_of(target, index_path_);
   TR_TRY(now.status());
-  return *now == stamp_;
+  return *now == stamp_ && shows_changes_;
 }
 
 }  // namespace tailrace::input

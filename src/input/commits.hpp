@@ -26,12 +26,15 @@ class Commits {
   /// such step. A step that was taken back and written once more has another version, unless it and all
   /// steps before it lie at the same places as before.
   [[nodiscard]] std::optional<std::uint64_t> version(std::int64_t valid) const;
+  /// Returns true if the index had not changed between the two looks.
+  [[nodiscard]] bool are_those_of(const Commits& other) const { return stamp_ == other.stamp_; }
   /// Local. Returns true if nothing has been written to the index since it was read, and none has come.
   [[nodiscard]] Result<bool> is_current(storage::Target& target) const;
 
  private:
   std::string index_path_;
   std::optional<storage::Identity> stamp_;          // of the index; none: there is none
+  bool shows_changes_ = true;                       // a change since shows in the stamp
   std::map<std::int64_t, std::uint64_t> versions_;  // by valid time
 };
 

@@ -74,12 +74,15 @@ std::optional<std::int64_t> FilesDefinition::missing_step(std::span<const std::i
   const auto behind = std::ranges::upper_bound(there, lead);
   if (behind == there.begin() || behind == there.end()) return std::nullopt;
   const auto before = std::prev(behind);
-  std::int64_t usual = 0;
-  if (before != there.begin()) usual = *before - *std::prev(before);
-  if (std::next(behind) != there.end()) usual = std::max(usual, *std::next(behind) - *behind);
+  std::int64_t distance_before = 0, distance_behind = 0;
+  if (before != there.begin()) distance_before = *before - *std::prev(before);
+  if (std::next(behind) != there.end()) distance_behind = *std::next(behind) - *behind;
   // Months differ by a tenth; a step that is missing doubles the distance.
+  const std::int64_t usual = std::max(distance_before, distance_behind);
   const bool is_far = usual > 0 && 4 * (*behind - *before) >= 7 * usual;
-  return is_far ? std::optional(*before + usual) : std::nullopt;
+  // Steps may come less often behind the gap: the first one that is missing lies as far as those before it.
+  if (!is_far) return std::nullopt;
+  return *before + (distance_before > 0 ? distance_before : distance_behind);
 }
 
 std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there,

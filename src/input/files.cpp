@@ -166,18 +166,28 @@ std::shared_ptr<Files::Entry> Files::entry_of(const std::string& path) {
   return entry;
 }
 
-/// Reads the index beside the file if it has changed. The caller has the entry's lock.
-Status Files::look_at_index(Entry& entry, const std::string& path) const {
-  if (target_ == nullptr) return {};
+/// Reads the index beside the file if it has changed.
+Result<std::shared_ptr<const Commits>> Files::look_at_index(Entry& entry, const std::string& path) const {
+  if (target_ == nullptr) return std::shared_ptr<const Commits>();
+  const std::lock_guard lock(entry.looking);
   if (entry.commits != nullptr) {
     const Result<bool> is_current = entry.commits->is_current(*target_);
     TR_TRY(is_current.status());
-    if (*is_current) return {};
+    if (*is_current) return entry.commits;
   }
   Result<Commits> commits = Commits::read(*target_, path);
   TR_TRY(commits.status());
   entry.commits = std::make_shared<const Commits>(std::move(*commits));
-  return {};
+  return entry.commits;
+}
+
+/// Returns true if both tell the same of the step at `lead`, whatever was committed behind it.
+bool Files::are_same(const std::shared_ptr<const Commits>& a, const std::shared_ptr<const Commits>& b,
+                     std::int64_t lead) const {
+  if (a == b) return true;
+  const std::int64_t valid = definition_.valid(lead);
+  return a != nullptr && b != nullptr && a->has_index() == b->has_index() &&
+         a->version(valid) == b->version(valid);
 }
 
 Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
@@ -186,15 +196,16 @@ Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
   const std::shared_ptr<Entry> entry = entry_of(*path);
   const std::lock_guard lock(entry->opening);
   for (int tries = 1;; ++tries) {
-    TR_TRY(look_at_index(*entry, *path));
-    if (entry->file != nullptr && entry->file->commits() == entry->commits) return entry->file;
+    const Result<std::shared_ptr<const Commits>> before = look_at_index(*entry, *path);
+    TR_TRY(before.status());
+    if (entry->file != nullptr && are_same(entry->file->commits(), *before, lead)) return entry->file;
     const Result<std::shared_ptr<const sources::Source>> source = open_(*path);
-    // The source has read the index, too: both must have seen the same one.
-    const Result<bool> is_same = entry->commits == nullptr ? true : entry->commits->is_current(*target_);
-    TR_TRY(is_same.status());
-    if (!*is_same && tries < most_tries) continue;
+    // The source has read the index, too: both must have seen the same step.
+    const Result<std::shared_ptr<const Commits>> behind = look_at_index(*entry, *path);
+    TR_TRY(behind.status());
+    if (!are_same(*before, *behind, lead) && tries < most_tries) continue;
     TR_TRY(source.status());
-    entry->file = std::make_shared<const OpenFile>(*path, *source, entry->commits);
+    entry->file = std::make_shared<const OpenFile>(*path, *source, *before);
     return entry->file;
   }
 }
@@ -203,14 +214,7 @@ Result<std::shared_ptr<const Commits>> Files::commits(std::int64_t lead) {
   const Result<std::string> path = path_of(lead);
   TR_TRY(path.status());
   const std::shared_ptr<Entry> entry = entry_of(*path);
-  const std::lock_guard lock(entry->opening);
-  TR_TRY(look_at_index(*entry, *path));
-  return entry->commits;
-}
-
-Result<bool> Files::is_current(const OpenFile& file) const {
-  if (target_ == nullptr || file.commits() == nullptr) return true;
-  return file.commits()->is_current(*target_);
+  return look_at_index(*entry, *path);
 }
 
 std::vector<std::int64_t> Files::taken_back(std::int64_t lead, const Commits& commits,

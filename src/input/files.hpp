@@ -64,9 +64,8 @@ class Files {
   /// tried again by the next call.
   Result<std::shared_ptr<const OpenFile>> at(std::int64_t lead);
   /// Returns the steps that the index beside that file tells by now; nullptr if the stream does not follow.
+  /// Blocks on storage for that index, and never for a thread that opens the file.
   Result<std::shared_ptr<const Commits>> commits(std::int64_t lead);
-  /// Returns true if nothing was committed to the file, or taken back from it, since at() has returned it.
-  [[nodiscard]] Result<bool> is_current(const OpenFile& file) const;
   /// Returns those of the steps `known` that lie in the file with the step at `lead`, and that `commits`, of
   /// this file, do not tell: its writer has taken them back.
   [[nodiscard]] std::vector<std::int64_t> taken_back(std::int64_t lead, const Commits& commits,
@@ -75,15 +74,18 @@ class Files {
   void forget(std::int64_t lead);
 
  private:
-  /// A file that one thread opens, while others wait for it.
+  /// A file that one thread opens, while others wait for it. Its index is looked at meanwhile.
   struct Entry {
     std::mutex opening;
     std::shared_ptr<const OpenFile> file;
+    std::mutex looking;
     std::shared_ptr<const Commits> commits;
   };
   Result<std::string> path_of(std::int64_t lead) const;
   std::shared_ptr<Entry> entry_of(const std::string& path);
-  Status look_at_index(Entry& entry, const std::string& path) const;
+  Result<std::shared_ptr<const Commits>> look_at_index(Entry& entry, const std::string& path) const;
+  [[nodiscard]] bool are_same(const std::shared_ptr<const Commits>& a,
+                              const std::shared_ptr<const Commits>& b, std::int64_t lead) const;
 
   const FilesDefinition definition_;
   const Opener open_;

@@ -392,8 +392,8 @@ void InputStream::forget_steps(const std::vector<std::int64_t>& gone) {
   for (Loader* const loader : loaders(true)) loader->ring().forget_steps(gone);
 }
 
-/// The files' steps of the step to begin may have been taken back since they were read ahead. The first rank
-/// of a node to begin looks once more. A file that cannot be looked at now fails when it is read.
+/// The files' steps of the step to begin may have been taken back since they were read ahead. The first ranks
+/// of a node to begin look once more. A file that cannot be looked at now fails when it is read.
 void InputStream::renew_step() {
   Ring* const first = any_ring();
   if (follower_ == nullptr || first == nullptr || first->step() >= step_) return;
@@ -459,15 +459,17 @@ Status InputStream::begin_rings() {
 /// may be missing, or steps come less often from here on.
 void InputStream::tell_gap() {
   Ring* const ring = any_ring();
-  if (follower_ == nullptr || files_.bridges || now_->leads.size() != 2) return;
+  if (follower_ == nullptr || !files_.is_linear || files_.bridges) return;
   if (ring == nullptr || !group_->is_io_rank()) return;
-  const std::int64_t last = now_->leads.back();
-  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(ring->steps(), lead_);
-  if (!missing || told_gap_ == last) return;
-  told_gap_ = last;
+  const std::vector<std::int64_t> steps = ring->steps();
+  const auto behind = std::ranges::lower_bound(steps, lead_);
+  if (behind == steps.end() || *behind == lead_ || told_gap_ == *behind) return;
+  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(steps, lead_);
+  if (!missing) return;
+  told_gap_ = *behind;
   log(LogLevel::warn,
-      cat("stream ", name_, ": lead ", lead_, " s is interpolated between ", now_->leads.front(), " s and ",
-          last, " s; a step at lead ", *missing, " s may be missing"));
+      cat("stream ", name_, ": lead ", lead_, " s is interpolated between ", *std::prev(behind), " s and ",
+          *behind, " s; a step at lead ", *missing, " s may be missing"));
 }
 
 void InputStream::set_now(std::vector<std::int64_t> leads) {
@@ -587,10 +589,10 @@ Status InputStream::note_version(std::int64_t lead, std::uint64_t version, const
   return changed(lead).in(cat("'", field.request.in_file, "'"));
 }
 
-/// One rank of each node tells for all of them: they have their records in common.
+/// The ranks of a node have their records in common, but may get them at different times or not at all.
 ByteVector InputStream::versions_told() {
   Packer told;
-  if (follower_ != nullptr && group_->node().rank() == 0)
+  if (follower_ != nullptr)
     for (const auto& [lead, version] : versions_) told.put(lead).put(version);
   return told.take();
 }
@@ -719,11 +721,14 @@ Status InputStream::end() {
   const std::string call = cat("tr_stream_end(\"", name_, "\")");
   if (!in_step_) latch(Status(Code::state, cat(call, " without tr_stream_begin")));
   const std::string place = in_step_ ? cat(call, " ", step_text()) : call;
-  // Other ranks may wait for a step of which this one gets nothing.
+  // Other ranks may wait for a step that this one has got before it was taken back, or of which it gets
+  // nothing.
   std::optional<Excused> excused;
-  if (follower_ != nullptr && now_ && now_->leads.empty()) excused.emplace(group_->line().board());
+  if (follower_ != nullptr) excused.emplace(group_->line().board());
   const Status status = agree(place, std::exchange(latched_, Status()), {}, versions_told()).status;
   excused.reset();
+  // The step may have come, and the one before it not, since it was begun.
+  if (status.is_ok()) tell_gap();
   in_step_ = false;
   ++step_;
   pipeline::Counters& counts = counters();

@@ -25,6 +25,9 @@ constexpr std::chrono::milliseconds way_for_others{3};
 constexpr std::chrono::milliseconds first_wait{2};
 constexpr std::chrono::milliseconds longest_wait{50};
 
+/// A program that was killed is not started anew, and has written a step once more, in less time.
+constexpr std::chrono::seconds least_restart{3};
+
 Status taken_back(const std::string& path, std::int64_t lead) {
   return {Code::state,
           cat(path, ": its writer has taken the step at lead ", lead,
@@ -135,26 +138,37 @@ bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
   return true;
 }
 
-/// The bytes that were read are those of a committed step if its index did not change meanwhile. If it did,
-/// the record is read once more.
+/// The bytes that were read are those of a committed step if the index told one version of it before and
+/// behind, whatever was committed to other steps. If it did not, the record is read once more.
 Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
+  const std::int64_t valid = ring_.files().valid(claim.lead);
   for (int tries = 1;; ++tries) {
+    const Result<std::shared_ptr<const Commits>> before = files_->commits(claim.lead);
+    TR_TRY(before.status());
+    const auto began = std::chrono::steady_clock::now();
     Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
     TR_TRY(file.status());
     const Status loaded = load_from(*file, claim, scratch);
-    const Result<bool> is_current = files_->is_current(**file);
-    TR_TRY(is_current.status());
-    if (!*is_current && tries < most_reads && scratch.refused().is_ok()) continue;
-    const std::shared_ptr<const Commits>& commits = (*file)->commits();
-    if (commits == nullptr || !commits->has_index()) return loaded;
-    const std::optional<std::uint64_t> committed = commits->version(ring_.files().valid(claim.lead));
-    if (!committed) return taken_back((*file)->path(), claim.lead);
-    if (!*is_current)
+    if (*before == nullptr || !scratch.refused().is_ok()) return loaded;
+    const Result<std::shared_ptr<const Commits>> behind = files_->commits(claim.lead);
+    TR_TRY(behind.status());
+    const bool is_unchanged = (*behind)->are_those_of(**before);
+    if (is_unchanged && !(*behind)->has_index()) return loaded;
+    const std::optional<std::uint64_t> committed = (*behind)->version(valid);
+    if ((*behind)->has_index() && !committed) return taken_back((*file)->path(), claim.lead);
+    const bool is_same = committed && (*before)->version(valid) == committed &&
+                         (*file)->commits()->version(valid) == committed;
+    // Another try of a step may have the version of the first.
+    const bool was_quick = std::chrono::steady_clock::now() - began < least_restart;
+    if (is_same && (is_unchanged || (was_quick && loaded.is_ok()))) {
+      version = *committed;
+      return loaded;
+    }
+    if (tries == most_reads)
       return {Code::state,
               cat((*file)->path(), ": its index has changed each of the ", most_reads, " times that '",
                   ring_.field().name, "' was read at lead ", claim.lead, " s: try the step again")};
-    version = *committed;
-    return loaded;
+    if (!loaded.is_ok()) files_->forget(claim.lead);
   }
 }
 

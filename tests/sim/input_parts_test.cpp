@@ -5,16 +5,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <future>
 #include <map>
 #include <new>
 #include <thread>
 
+#include "../unit/storage/scratch.hpp"
 #include "comm/transport.hpp"
 #include "formats/registry.hpp"
 #include "input/leads.hpp"
 #include "input/loader.hpp"
 #include "input/ring.hpp"
 #include "storage/forwarding.hpp"
+#include "streams/index.hpp"
 
 namespace tailrace::input {
 namespace {
@@ -92,6 +97,7 @@ TEST(input_ring, a_missing_step_is_not_interpolated_over_unless_that_is_asked_fo
   EXPECT_EQ(told.code(), Code::argument);
   for (const char* const part : {"a_009", "32400", "each 10800 s", "between=bridge"})
     EXPECT_NE(told.text().find(part), std::string::npos) << part << " is not in " << told.text();
+  EXPECT_NE(at(4, {0, 3, 18, 24}).status().text().find("21600 s (a_006) is missing"), std::string::npos);
   EXPECT_EQ(*at(4, hole), (Leads{3 * an_hour, 6 * an_hour})) << "elsewhere nothing is missing";
   EXPECT_EQ(*at(12, hole), Leads{12 * an_hour});
   EXPECT_TRUE(is_missing(1, {0, 6, 9}) && is_missing(7, {0, 3, 6, 12}) && is_missing(4, {0, 3, 18, 24}));
@@ -106,6 +112,52 @@ TEST(input_ring, a_missing_step_is_not_interpolated_over_unless_that_is_asked_fo
   const auto request = parse_open("a", "between=bridge");
   ASSERT_TRUE(request.is_ok());
   EXPECT_TRUE(request->is_linear && request->bridges);
+}
+
+TEST(input_files, an_index_is_looked_at_while_its_file_is_opened) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  FilesDefinition definition;
+  definition.pattern = "in";
+  definition.follows = true;
+  bool has_looked = false;
+  Files* files = nullptr;
+  std::future<bool> look;
+  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+    look = std::async(std::launch::async, [&] { return files->commits(0).is_ok(); });
+    has_looked = look.wait_for(std::chrono::seconds(2)) == std::future_status::ready;
+    return Status(Code::io, "no file");
+  };
+  Files all(definition, opener, target.get());
+  files = &all;
+  EXPECT_FALSE(all.at(0).is_ok());
+  EXPECT_TRUE(has_looked);
+  EXPECT_TRUE(look.get());
+}
+
+/// The clock of file times stands still for some milliseconds: a change of the index in them does not show.
+TEST(input_files, an_index_that_has_just_been_written_is_not_taken_for_unchanged) {
+  const storage::ScratchDirectory scratch;
+  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::string path = scratch / "in";
+  streams::IndexHeader header;
+  header.format = "raw";
+  header.fields.push_back({"t", ElementType::f32, {2, 3}, "surface", {0}});
+  ASSERT_TRUE(streams::IndexWriter::create(*target, path + ".trx", header).is_ok());
+  bool has_seen = false;
+  for (int tries = 0; tries < 100 && !has_seen; ++tries) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::filesystem::last_write_time(path + ".trx", std::filesystem::file_time_type::clock::now());
+    const Result<Commits> fresh = Commits::read(*target, path);
+    ASSERT_TRUE(fresh.is_ok() && fresh->has_index()) << fresh.status().text();
+    if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(30)) continue;
+    has_seen = true;
+    EXPECT_FALSE(*fresh->is_current(*target));
+  }
+  EXPECT_TRUE(has_seen);
+  std::this_thread::sleep_for(std::chrono::milliseconds(80));
+  const Result<Commits> later = Commits::read(*target, path);
+  ASSERT_TRUE(later.is_ok());
+  EXPECT_TRUE(*later->is_current(*target));
 }
 
 TEST(input_ring, another_field_says_which_steps_make_the_open_one) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "layout/rows.hpp"
 #include "layout/shape.hpp"
@@ -44,6 +45,7 @@ struct Plan {
   std::int64_t longest_read = 3'000'000;
   std::map<int, int> reading;  // by node: ranks that decode now
   int most_reading = 0;        // on one node at one moment
+  int gaps = 0;                // steps that were refused because a file is missing
 };
 
 class MadeUp final : public sources::Source {
@@ -116,6 +118,7 @@ struct Program {
   bool is_linear = false;
   bool goes_forward = false;           // through all steps
   storage::Target* written = nullptr;  // rank 0 writes the files step by step, and the others follow
+  const bool bridges = seed % 4 == 0;
 
   void run(SessionRank& rank) {
     Scheduler dice(seed * 1'000'003 + static_cast<std::uint64_t>(rank.rank()));
@@ -127,11 +130,13 @@ struct Program {
       return std::shared_ptr<const sources::Source>(
           std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
     };
-    auto stream =
-        InputStream::open(*group, "in_{lead:03h}",
-                          cat("base=1970-01-01 prefetch=", common.random(0, 3),
-                              is_linear ? " between=bridge" : "", written != nullptr ? " follow=on" : ""),
-                          opener);
+    auto stream = InputStream::open(*group, "in_{lead:03h}",
+                                    cat("base=1970-01-01 prefetch=", common.random(0, 3),
+                                        !is_linear ? ""
+                                        : bridges  ? " between=bridge"
+                                                   : " between=linear",
+                                        written != nullptr ? " follow=on" : ""),
+                                    opener);
     if (!hearing.collective(me, "open", stream.status())) return;
     const streams::PlacedLayout placed{*layout::Layout::block(shape, rank.ranks()), 1, {2, 1}, {}, {}, false};
     if (!hearing.collective(me, "define", (*stream)->define("t", &placed, 5, "levels=hybrid:3,1,2"))) return;
@@ -149,10 +154,32 @@ struct Program {
     for (int step = 0; step < (goes_forward ? 0 : 6); ++step) {
       std::int64_t lead = plan.leads[static_cast<std::size_t>(common.random(0, std::ssize(plan.leads) - 1))];
       if (is_linear && common.once_in(2)) lead = common.random(plan.leads.front(), plan.leads.back());
-      if (common.once_in(4)) hearing.collective(me, "seek", (*stream)->seek(lead));
+      if (common.once_in(4)) told(rank, "seek", lead, (*stream)->seek(lead));
       do_step(rank, **stream, placed, lead, dice);
     }
     hearing.collective(me, "close", (*stream)->close());
+  }
+
+  /// Returns true if the step is at one of the files', or no file is missing where it is interpolated. A
+  /// followed run has none behind.
+  [[nodiscard]] bool is_due(std::int64_t lead) const {
+    const auto behind = std::ranges::lower_bound(plan.leads, lead);
+    if (bridges || written != nullptr || *behind == lead) return true;
+    const auto before = std::prev(behind);
+    std::int64_t usual = 0;
+    if (before != plan.leads.begin()) usual = *before - *std::prev(before);
+    if (std::next(behind) != plan.leads.end()) usual = std::max(usual, *std::next(behind) - *behind);
+    return usual == 0 || 4 * (*behind - *before) < 7 * usual;
+  }
+
+  /// Returns true if the step has passed, as it must unless a file is missing.
+  bool told(SessionRank& rank, const std::string& call, std::int64_t lead, const Status& status) {
+    if (is_due(lead)) return hearing.collective(rank.rank(), call, status);
+    ++plan.gaps;
+    if (status.code() != Code::argument || status.text().find("give between=bridge") == std::string::npos)
+      hearing.wrong(cat(call, " at ", lead, " s on rank ", rank.rank(), ": ", status.text(),
+                        ", not the error of a missing file"));
+    return false;
   }
 
   void do_step(SessionRank& rank, InputStream& stream, const streams::PlacedLayout& placed, std::int64_t lead,
@@ -167,7 +194,7 @@ struct Program {
     if (is_first) stream.get("v", v.data(), nullptr);
     stream.get("t", t.data(), nullptr);
     if (!is_first) stream.get("v", v.data(), nullptr);
-    if (!hearing.collective(rank.rank(), cat("end at ", lead), stream.end())) return;
+    if (!told(rank, cat("end at ", lead), lead, stream.end())) return;
     const std::int64_t order[] = {2, 0, 1};
     const bool is_empty = box.upper[0] <= box.lower[0] || box.upper[1] <= box.lower[1];
     for (Index y = 0; y < rows && !is_empty; ++y) {
@@ -262,6 +289,7 @@ TEST(sim_input, each_record_is_read_once_on_a_node) {
 }
 
 TEST(sim_input, each_rank_gets_its_part_with_halo_whatever_the_order_of_leads) {
+  int gaps = 0;
   for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     Scheduler dice(seed * 104'729);
     Plan plan;
@@ -271,8 +299,10 @@ TEST(sim_input, each_rank_gets_its_part_with_halo_whatever_the_order_of_leads) {
     EXPECT_EQ(hearing.wrong(), Texts()) << "seed " << seed;
     EXPECT_EQ(hearing.disagreements(), Texts()) << "seed " << seed;
     EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
+    gaps += plan.gaps;
     if (HasFailure()) return;
   }
+  EXPECT_GT(gaps, 0);
 }
 
 /// The ranks of a node have room for one that decodes, or for none.
@@ -310,6 +340,49 @@ TEST(sim_input, ranks_that_follow_get_each_step_once_it_is_there) {
     EXPECT_EQ(hearing.failures(), 0) << "seed " << seed << hearing.said(0).back().text;
     if (HasFailure()) return;
   }
+}
+
+/// The step behind the lead comes while a rank waits for it, and the one at the lead never does.
+TEST(sim_input, a_followed_run_says_that_it_interpolates_over_a_gap_that_shows_while_a_rank_waits) {
+  Plan plan;
+  Job job;
+  job.nodes = nodes_of(2, 1);
+  job.limits_parks = true;
+  const auto add_file = [&](Index hours) {
+    for (const char* const ending : {"", ".ready"})
+      EXPECT_TRUE(job.storage->open(path_of(hours * hour) + ending, storage::OpenMode::create).is_ok());
+  };
+  for (const Index hours : {0, 3, 6}) add_file(hours);
+  SessionWorld world(job);
+  set_log_level(LogLevel::warn);
+  testing::internal::CaptureStderr();
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    Scheduler dice(1);
+    const auto opener = [&](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
+      return std::shared_ptr<const sources::Source>(
+          std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
+    };
+    const auto group = rank.group(all_ranks(2));
+    auto stream =
+        InputStream::open(*group, "in_{lead:03h}", "base=1970-01-01 between=linear follow=on", opener);
+    const streams::PlacedLayout placed{*layout::Layout::block(shape, 2), 1, {0, 0}, {}, {}, false};
+    EXPECT_TRUE((*stream)->define("t", &placed, 6, "levels=hybrid:1").is_ok());
+    if (rank.rank() == 1) {
+      rank.compute(10'000'000'000);
+      add_file(12);
+    }
+    std::vector<double> t(63);
+    (*stream)->begin(9 * hour);
+    (*stream)->get("t", t.data(), nullptr);
+    EXPECT_TRUE((*stream)->end().is_ok());
+    EXPECT_TRUE((*stream)->close().is_ok());
+  });
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(stuck, Texts());
+  EXPECT_NE(
+      printed.find("lead 32400 s is interpolated between 21600 s and 43200 s; a step at lead 32400 s may"),
+      std::string::npos)
+      << printed;
 }
 
 TEST(sim_input, a_read_that_fails_is_the_same_error_on_every_rank_and_nobody_waits_for_ever) {

@@ -59,8 +59,10 @@ class Writer {
   /// Is killed, and cut back: some of the last steps are no more, and their bytes are anything.
   void die() {
     if (deaths_ == 4 || committed() == 0) return;
+    cut_back_to(dice_.random(0, committed() - 1));
+  }
+  void cut_back_to(Index kept) {
     ++deaths_;
-    const Index kept = dice_.random(0, committed() - 1);
     index_.reset();
     marks_.resize(static_cast<std::size_t>(kept + 1));
     EXPECT_TRUE((*target_->open("in.trx", storage::OpenMode::existing))->truncate(marks_.back()).is_ok());
@@ -71,7 +73,11 @@ class Writer {
   }
   /// Does at most one of both.
   void live_on() {
-    if (dice_.once_in(8))
+    if (life == Life::steady)
+      commit();
+    else if (life == Life::idle)
+      return;
+    else if (dice_.once_in(8))
       die();
     else if (dice_.once_in(2))
       commit();
@@ -79,6 +85,9 @@ class Writer {
 
   [[nodiscard]] Index committed() const { return std::ssize(marks_) - 1; }
   [[nodiscard]] int deaths() const { return deaths_; }
+  enum class Life { random, steady, idle };
+  Life life = Life::random;  // steady: commits whenever it can, and is never killed
+  int reads = 0;             // of records, by everybody
   /// Returns the try of which the bytes of this step are now; 0: of none.
   [[nodiscard]] int written(Index step) const { return written_.at(step); }
   /// Returns the least try that a reader may get who begins the step now.
@@ -131,8 +140,9 @@ class Written final : public sources::Source {
                      ElementType, std::byte* values, sources::Scratch&) const override {
     std::vector<Index> extents(2), at(2);
     for (std::size_t d = 0; d < 2; ++d) extents[d] = cut.upper[d] - cut.lower[d];
-    const Index torn = dice_.random(0, extents[0] * extents[1]);
+    const Index torn = writer_.life == Writer::Life::steady ? 0 : dice_.random(0, extents[0] * extents[1]);
     Index count = 0;
+    ++writer_.reads;
     do {
       if (count++ == torn) {
         writer_.live_on();
@@ -250,6 +260,65 @@ TEST(sim_input, a_step_that_was_taken_back_is_never_given_and_all_ranks_get_the_
   }
   EXPECT_GT(deaths, 60);
   EXPECT_GT(refused, 0);
+}
+
+TEST(sim_input, a_record_is_read_once_though_its_writer_commits_other_steps_meanwhile) {
+  Job job;
+  job.nodes = nodes_of(1, 1);
+  job.limits_parks = true;
+  Writer writer(job.storage, 1);
+  writer.life = Writer::Life::steady;
+  SessionWorld world(job);
+  Hearing hearing(world.ranks());
+  Reader reader{writer, hearing, 4};
+  EXPECT_EQ(world.run([&](SessionRank& rank) { reader.run(rank); }), Texts());
+  EXPECT_EQ(hearing.wrong(), Texts());
+  EXPECT_EQ(hearing.failures(), 0) << hearing.said(0).back().text;
+  EXPECT_EQ(writer.reads, steps * levels);
+}
+
+/// On each node the second rank alone gets. The step is taken back between the two gets, and a rank of the
+/// second node waits for it longer than TAILRACE_TIMEOUT.
+TEST(sim_input, nodes_whose_first_ranks_get_nothing_learn_that_they_have_two_tries_of_a_step) {
+  constexpr Nanoseconds second = 1'000'000'000;
+  Job job;
+  job.nodes = nodes_of(4, 2);
+  job.limits_parks = true;
+  job.settings = "timeout=5s";
+  Writer writer(job.storage, 1);
+  writer.life = Writer::Life::idle;
+  writer.commit();
+  SessionWorld world(job);
+  int codes = 0;
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const int me = rank.rank();
+    Scheduler dice(1);
+    const auto group = rank.group(all_ranks(4));
+    storage::Target& target = rank.session().streams_target();
+    const auto opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+      const Result<streams::IndexContents> index = streams::load_index(target, "in.trx");
+      TR_TRY(index.status());
+      return std::shared_ptr<const sources::Source>(std::make_shared<Written>(writer, rank, dice, *index));
+    };
+    auto stream = input::InputStream::open(*group, "in", "base=1970-01-01 follow=on prefetch=0", opener);
+    const streams::PlacedLayout placed{*layout::Layout::block(shape, 4), 1, {0, 0}, {}, {}, false};
+    EXPECT_TRUE((*stream)->define("t", &placed, 5, "levels=hybrid:1,2").is_ok());
+    if (me >= 2) rank.compute((4 - me) * second);
+    (*stream)->begin(0);
+    std::vector<float> t(40);
+    if (me % 2 == 1) (*stream)->get("t", t.data(), nullptr);
+    if (me == 1) {
+      writer.cut_back_to(0);
+      rank.compute(20 * second);
+      writer.commit();
+    }
+    const Status ended = (*stream)->end();
+    EXPECT_EQ(ended.code(), Code::state) << ended.text();
+    codes += ended.code() == Code::state;
+    EXPECT_TRUE((*stream)->close().is_ok());
+  });
+  EXPECT_EQ(stuck, Texts());
+  EXPECT_EQ(codes, 4);
 }
 
 }  // namespace

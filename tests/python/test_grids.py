@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Grids and levels (grids.c): the package tells from GRIB the places that the library writes into NetCDF, NetCDF-4 and Zarr."""
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -105,6 +106,28 @@ def test_a_damaged_file_stops_the_reading_of_its_values_alone(data, tmp_path):
         opened["skt0"].load()
     last.unlink()
     assert hours_of(run.to_xarray(), "skt0") == [[0, 1], None]
+
+
+def test_bounds_of_a_file_that_is_finished_while_the_run_is_open(data, tmp_path):
+    if "nc4" not in formats():
+        pytest.skip("this build writes no NetCDF-4")
+    for name in ("fc+001.nc4", "fc+002.nc4"):
+        for ending in ("", ".trx"):
+            shutil.copy(f"{data}/grids/lambert.nc4{ending}", tmp_path / f"{name}{ending}")
+    last = tmp_path / "fc+002.nc4"
+    finished = last.read_bytes()
+    last.write_bytes(b"tail" + finished[4:])
+    run = tr.open(tmp_path / "fc+{lead:03h}.nc4")
+    assert "time_bounds" not in run.to_xarray()["skt"].attrs, "steps of the later file count, and it tells no intervals yet"
+    last.write_bytes(finished)
+    assert hours_of(run.to_xarray(), "skt") == [[0, 1], [1, 2]]
+    # A stream that goes on opens a file again, and finishes it with more steps.
+    with pytest.importorskip("h5py").File(last, "r+") as file:
+        file[file["time_2"].attrs["bounds"].decode() if "time_2" in file else "time_bnds"].resize(1, axis=0)
+    run = tr.open(run.pattern.text)
+    assert hours_of(run.to_xarray(), "skt") == [[0, 1], None]
+    last.write_bytes(finished)
+    assert hours_of(run.to_xarray(), "skt") == [[0, 1], [1, 2]]
 
 
 @pytest.mark.parametrize("ending", [ending for ending in ("nc", "nc4", "zarr") if ending in formats()])

@@ -108,6 +108,12 @@ def test_a_damaged_file_stops_the_reading_of_its_values_alone(data, tmp_path):
     assert hours_of(run.to_xarray(), "skt0") == [[0, 1], None]
 
 
+def test_bounds_are_shared_by_fields_that_were_put_at_the_same_leads(data, tmp_path):
+    opened = means(data, tmp_path, (2,), (1, 2)).to_xarray()
+    assert hours_of(opened, "skt0") == hours_of(opened, "skt2") == [[0, 1], [1, 2]] and hours_of(opened, "skt1") == [None, [1, 2]]
+    assert opened["skt0"].attrs["time_bounds"] == opened["skt2"].attrs["time_bounds"] == "time_bnds"
+
+
 def test_bounds_of_a_file_that_is_finished_while_the_run_is_open(data, tmp_path):
     if "nc4" not in formats():
         pytest.skip("this build writes no NetCDF-4")

@@ -137,7 +137,7 @@ def _variable(name: str, dataset: Any) -> Variable:
     dims = tuple(dim[0].name.lstrip("/") if len(dim) else "" for dim in dataset.dims)
     if dataset.attrs.get("CLASS") == b"DIMENSION_SCALE" and dataset.ndim == 1:
         dims = (name,)
-    attrs = {key: _attribute(value) for key, value in dataset.attrs.items() if key not in _OWN}
+    attrs = {key: _attribute(dataset.attrs[key]) for key in dataset.attrs if key not in _OWN}  # lists of references are slow to read
     has_steps = bool(dims) and dims[0] == "time"
     return Variable(name, dims, attrs, tuple(dataset.shape[1 if has_steps else 0:]), has_steps, dataset.chunks)
 

@@ -4,6 +4,8 @@
 // given:
 //   grids DIRECTORY ENDING...
 // The Python package must tell the same places of the points from GRIB as the library writes into NetCDF.
+// GRIB files have cfgrib's index, and there are two more with steps of 20 minutes: "ensemble" on a Gaussian
+// grid and "reduced" on a reduced one.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +49,11 @@ static int write_on(const char* directory, const char* name, const char* keys, c
   snprintf(georeference, sizeof georeference, "keys='%s'", keys);
   if (failed("layout", tr_layout_block(flat ? 1 : 2, flat ? cells : shape, NULL, &grid)) ||
       failed(name, tr_layout_georeference(grid, georeference)) ||
-      failed(pattern, tr_stream_create(pattern, "base=2026-03-01T00:00Z member=3", &out)) ||
+      failed(pattern,
+             tr_stream_create(pattern,
+                              strcmp(ending, "grib2") == 0 ? "base=2026-03-01T00:00Z member=3 index=cfgrib"
+                                                           : "base=2026-03-01T00:00Z member=3",
+                              &out)) ||
       failed("u", tr_stream_define(out, "u", grid, TR_F32,
                                    "levels=hybrid:1-3 coefficients=0,100,200,0,0,0.2,0.5,1 accuracy=0.01")) ||
       failed("sp", tr_stream_define(out, "sp", grid, TR_F32, "accuracy=1 missing=-1")) ||
@@ -75,13 +81,57 @@ static int write_on(const char* directory, const char* name, const char* keys, c
   return failed("close", tr_stream_close(&out)) || failed("free", tr_layout_free(&grid));
 }
 
+/// Each kind of statistic and level with steps that are no whole hours.
+static int write_minutes(const char* directory, const char* name, const char* keys, const char* options,
+                         int rank, const tr_index* shape) {
+  static const char* const fields[][2] = {{"t", "levels=pressure:1000,500"},
+                                          {"z", "levels=isobaricInPa:50,10"},
+                                          {"2t", "levels=height:2 statistic=minimum since=last"},
+                                          {"sot", "levels=depthBelowLand:0.07,0.28"},
+                                          {"msl", "levels=msl"},
+                                          {"tcc", "levels=entireAtmosphere"},
+                                          {"pt", "levels=theta:315"},
+                                          {"u", "levels=heightAboveSea:1000"},
+                                          {"v", "levels=model:1-2"},
+                                          {"tp", "levels=surface statistic=accum"},
+                                          {"sf", "levels=surface statistic=accum since=last"},
+                                          {"skt", "levels=surface statistic=average since=1h"},
+                                          {"10si", "levels=height:10 statistic=average since=40min"}};
+  enum { FIELDS = sizeof fields / sizeof *fields };
+  static float values[2 * 128];
+  char pattern[4096], georeference[1024];
+  tr_layout* grid = NULL;
+  tr_stream* out = NULL;
+  snprintf(pattern, sizeof pattern, "%s/%s.grib2", directory, name);
+  snprintf(georeference, sizeof georeference, "keys='%s'", keys);
+  if (failed("layout", tr_layout_block(rank, shape, NULL, &grid)) ||
+      failed(name, tr_layout_georeference(grid, georeference)) ||
+      failed(pattern, tr_stream_create(pattern, options, &out)))
+    return 1;
+  for (int i = 0; i < FIELDS; i++)
+    if (failed(fields[i][0], tr_stream_define(out, fields[i][0], grid, TR_F32, fields[i][1]))) return 1;
+  for (int step = 0; step <= 4; step++) {
+    tr_stream_begin(out, step * 1200);
+    for (int n = 0; n < 2 * 128; n++) values[n] = 200 + 0.25f * (float)(n + step);
+    for (int i = 0; i < FIELDS; i++) tr_stream_put(out, fields[i][0], values);
+    if (failed("end", tr_stream_end(out))) return 1;
+  }
+  return failed("close", tr_stream_close(&out)) || failed("free", tr_layout_free(&grid));
+}
+
 int main(int argc, char** argv) {
+  const tr_index gaussian[] = {8, 16}, reduced[] = {24};
   MPI_Comm compute;
   MPI_Init(&argc, &argv);
   int bad = failed("init", tr_init(MPI_COMM_WORLD, &compute, NULL));
   for (int ending = 2; ending < argc && !bad; ending++) {
     for (size_t i = 0; i < sizeof grids / sizeof *grids && !bad; i++)
       bad = write_on(argv[1], grids[i][0], grids[i][1], argv[ending]);
+    if (strcmp(argv[ending], "grib2") != 0 || bad) continue;
+    bad = write_minutes(argv[1], "ensemble", "gridType=regular_gg, N=4",
+                        "base=2026-03-01T06:30Z index=cfgrib centre=98 member=7 members=51", 2, gaussian) ||
+          write_minutes(argv[1], "reduced", "gridType=reduced_gg, N=2, pl=\"4,8,8,4\"",
+                        "base=2026-12-31T23:45Z index=cfgrib", 1, reduced);
   }
   bad = failed("finalize", tr_finalize()) || bad;
   return MPI_Finalize() || bad;

@@ -79,6 +79,28 @@ def test_every_entry_has_the_values_that_cfgrib_finds(beside):
         assert [type(each) for each in own[0]] == [type(each) for each in other[0]]
 
 
+@pytest.mark.parametrize("name,messages_of", [(name, 13) for name in ("rotated", "lambert", "polar", "northward", "unstructured")] +
+                         [("ensemble", 85), ("reduced", 85)])
+def test_entries_of_other_grids_levels_and_statistics(data, monkeypatch, scanned, name, messages_of):
+    """Those of grids.c, with intervals, minutes, members and levels of many types."""
+    if "grib2" not in formats():
+        pytest.skip("this build writes no GRIB")
+    monkeypatch.chdir(f"{data}/grids")
+    stream = messages.FileStream(f"{name}.grib2")
+    keys = sorted(dataset.compute_index_keys(("time", "step"), {}))
+    ours = messages.FileIndex.from_indexpath_or_filestream(stream, keys, computed_keys=cfmessage.COMPUTED_KEYS).field_ids_index
+    assert not scanned
+    theirs = messages.FileIndex.from_fieldset(stream, keys, cfmessage.COMPUTED_KEYS).field_ids_index
+    assert len(ours) == len(theirs) == len(scanned) == messages_of
+    for own, other in zip(ours, theirs):
+        told = {key: (a, b) for key, a, b in zip(keys, own[0], other[0]) if (type(a), a) != (type(b), b)}
+        # Before it had numbers for the means of skt and 10si and the minimum of 2t, ecCodes gave those of the fields. The writer's may be older
+        # than cfgrib's.
+        if own[0][keys.index("stepType")] != "instant" and told.get("paramId", (0,))[0] in (235, 207, 167):
+            del told["paramId"]
+        assert not told and own[1] == other[1], (own[1], told)
+
+
 def test_an_older_index_is_not_used(beside, scanned, caplog):
     """As when other messages were written since: cfgrib compares the ages."""
     status = beside.stat()

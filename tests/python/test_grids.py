@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Grids and levels (grids.c): the package tells from GRIB the places that the library writes into NetCDF, NetCDF-4 and Zarr."""
 import os
+import shutil
 
 import numpy as np
 import pytest
 import tailrace as tr
 import xarray
 from conftest import formats
+from made import Writer, field, header
 
 GRIDS = ("rotated", "lambert", "polar", "northward", "unstructured")
 POINTS = np.arange(48).reshape(6, 8)
@@ -69,6 +71,69 @@ def test_intervals_have_bounds(data, ending):
     assert hours[mean] == [[0, 1], [1, 2]] and hours[rain][1] == [0, 2] and np.isnan(hours[rain][0]).all(), "rain was put at hour 2 alone"
     assert opened["time"].attrs["bounds"] == "time_bnds" and opened["time_2"].attrs["bounds"] == "time_2_bnds"
     assert np.array_equal(opened["time_2"], opened["time"])
+
+
+def means(data, directory, *hours_of_more):
+    """A file for each of two hours with a mean, and others that were put at these hours alone, of the same message. Returns the run."""
+    source = tr.load_index(f"{data}/grids/lambert.grib2.trx")
+    number = [each.name for each in source.header.fields].index("skt")
+    content = open(f"{data}/grids/lambert.grib2", "rb").read()
+    fields = [field(f"skt{each}", 5, (6, 8), "surface", (0.0,)) for each in range(len(hours_of_more) + 1)]
+    for step in source.steps:
+        record = step.records[step.records["field"] == number][0]
+        begin, length = int(record["offset"]), int(record["length"])
+        put = [0, *(each + 1 for each, hours in enumerate(hours_of_more) if step.lead // 3600 in hours)]
+        writer = Writer(directory / f"fc+{step.lead // 3600:03d}.grib2", header(fields, "grib2", member=3))
+        writer.data, writer.end = content[begin:begin + length] * len(put), length * len(put)
+        writer.step(step.lead, records=[(each, 0, place * length, length) for place, each in enumerate(put)], begin=0).done().save()
+    return tr.open(directory / "fc+{lead:03h}.grib2")
+
+
+def hours_of(opened, name):
+    """The bounds of a field's time, in hours. None where there is none."""
+    hours = (opened[opened[name].attrs["time_bounds"]] - opened["base"]) / np.timedelta64(1, "h")
+    return [None if np.isnan(each).all() else each.tolist() for each in hours.values]
+
+
+def test_a_damaged_file_stops_the_reading_of_its_values_alone(data, tmp_path):
+    """Its interval is not known, and the run is opened."""
+    run, last = means(data, tmp_path), tmp_path / "fc+002.grib2"
+    assert hours_of(run.to_xarray(), "skt0") == [[0, 1], [1, 2]]
+    last.write_bytes(bytes(last.stat().st_size))
+    opened = run.to_xarray()
+    assert hours_of(opened, "skt0") == [[0, 1], None] and not np.isnan(opened["skt0"][0]).any()
+    with pytest.raises(tr.FormatError, match="fc.002.grib2"):
+        opened["skt0"].load()
+    last.unlink()
+    assert hours_of(run.to_xarray(), "skt0") == [[0, 1], None]
+
+
+def test_bounds_are_shared_by_fields_that_were_put_at_the_same_leads(data, tmp_path):
+    opened = means(data, tmp_path, (2,), (1, 2)).to_xarray()
+    assert hours_of(opened, "skt0") == hours_of(opened, "skt2") == [[0, 1], [1, 2]] and hours_of(opened, "skt1") == [None, [1, 2]]
+    assert opened["skt0"].attrs["time_bounds"] == opened["skt2"].attrs["time_bounds"] == "time_bnds"
+
+
+def test_bounds_of_a_file_that_is_finished_while_the_run_is_open(data, tmp_path):
+    if "nc4" not in formats():
+        pytest.skip("this build writes no NetCDF-4")
+    for name in ("fc+001.nc4", "fc+002.nc4"):
+        for ending in ("", ".trx"):
+            shutil.copy(f"{data}/grids/lambert.nc4{ending}", tmp_path / f"{name}{ending}")
+    last = tmp_path / "fc+002.nc4"
+    finished = last.read_bytes()
+    last.write_bytes(b"tail" + finished[4:])
+    run = tr.open(tmp_path / "fc+{lead:03h}.nc4")
+    assert "time_bounds" not in run.to_xarray()["skt"].attrs, "steps of the later file count, and it tells no intervals yet"
+    last.write_bytes(finished)
+    assert hours_of(run.to_xarray(), "skt") == [[0, 1], [1, 2]]
+    # A stream that goes on opens a file again, and finishes it with more steps.
+    with pytest.importorskip("h5py").File(last, "r+") as file:
+        file[file["time_2"].attrs["bounds"].decode() if "time_2" in file else "time_bnds"].resize(1, axis=0)
+    run = tr.open(run.pattern.text)
+    assert hours_of(run.to_xarray(), "skt") == [[0, 1], None]
+    last.write_bytes(finished)
+    assert hours_of(run.to_xarray(), "skt") == [[0, 1], [1, 2]]
 
 
 @pytest.mark.parametrize("ending", [ending for ending in ("nc", "nc4", "zarr") if ending in formats()])

@@ -10,7 +10,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from .data_file import DataFile
-from .errors import NotThereError, StateError
+from .errors import TailraceError
 from .run import Variable, absent
 from .threads import side_by_side
 
@@ -45,7 +45,8 @@ class Cube(BackendArray):
         return file, step, number, step.records[np.flatnonzero(step.records["field"] == number)[0]]
 
     def begins(self) -> list[int | None]:
-        """For each lead, where the field's interval begins: seconds after the base time, None if that is not known or the field was not put."""
+        """For each lead, where the field's interval begins: seconds after the base time, None if that is not known or the field was not put.
+        A file that cannot be read tells none: only reading its values is an error."""
         def begin(lead: int) -> int | None:
             put = np.flatnonzero(self.places[lead] >= 0)
             if not len(put):
@@ -53,8 +54,8 @@ class Cube(BackendArray):
             file, header, step, ordinal, number = self.steps[self.places[lead, put[0]]]
             try:
                 return file.interval_begin(header, step.lead, ordinal, number, int(put[0]))
-            except (StateError, NotThereError):
-                return None  # it was cut back since
+            except (TailraceError, OSError):
+                return None
         return side_by_side(begin, list(range(len(self.places))))
 
     def __getitem__(self, key: Any) -> Any:

@@ -171,7 +171,7 @@ class _Builder:
 
 
 class _Intervals:
-    """The intervals of fields. Fields whose intervals begin at the same times share one set of bounds."""
+    """The intervals of fields. Fields that were put at the same leads, and whose intervals begin at the same times, share one set of bounds."""
 
     def __init__(self, names: _Names) -> None:
         self.names, self.found = names, []  # type: _Names, list[list[int | None]]
@@ -180,12 +180,9 @@ class _Intervals:
         """The name of the bounds of these intervals, or None if no file tells where they begin."""
         if all(begin is None for begin in begins):
             return None
-        for number, known in enumerate(self.found):
-            if all(one is None or other is None or one == other for one, other in zip(begins, known)):
-                self.found[number] = [other if one is None else one for one, other in zip(begins, known)]
-                return self._name(number)
-        self.found.append(begins)
-        return self._name(len(self.found) - 1)
+        if begins not in self.found:
+            self.found.append(begins)
+        return self._name(self.found.index(begins))
 
     def _name(self, number: int) -> str:
         return self.names.of("time_bnds" if number == 0 else f"time_{number + 1}_bnds", ("interval", number))

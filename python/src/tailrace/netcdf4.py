@@ -4,6 +4,7 @@ h5py tells names, units, coordinates and chunks of a finished file."""
 from __future__ import annotations
 
 import itertools
+import os
 import warnings
 import zlib
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ class Netcdf4Source(CfSource):
 
     def __init__(self, path: str, header: IndexHeader) -> None:
         super().__init__(path, header)
-        self._begins: dict[str, np.ndarray] = {}
+        self._begins: dict[str, tuple[tuple[int, ...], np.ndarray]] = {}
 
     @property
     def is_finished(self) -> bool:
@@ -63,19 +64,24 @@ class Netcdf4Source(CfSource):
                 self._variables = [_variable(name, each) for name, each in file.items() if hasattr(each, "shape")]
         return self._variables
 
-    def cf_variables(self) -> list[Variable]:
-        return self.variables() if self.is_finished else []
+    def cf_variables(self) -> list[Variable] | None:
+        return self.variables() if self.is_finished else None
 
     def bounds_at(self, variable: Variable, row: int) -> float:
-        if variable.name not in self._begins:
+        # A stream that goes on opens a finished file again, and finishes it with more steps.
+        status = os.stat(self.path)
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if variable.name not in self._begins or self._begins[variable.name][0] != stamp:
+            if not self.is_finished:
+                return np.nan
             try:
                 with _opened(self.path) as file:
                     dataset = file[variable.name]
                     steps = min(dataset.shape[0], MOST_STEPS)
-                    self._begins[variable.name] = np.asarray(dataset[:steps, 0], np.float64)
+                    self._begins[variable.name] = stamp, np.asarray(dataset[:steps, 0], np.float64)
             except (KeyError, OSError, RuntimeError, TypeError, ValueError, IndexError) as error:
                 raise FormatError(f'{self.path}: "{variable.name}" cannot be read: {error!r}') from error
-        begins = self._begins[variable.name]
+        begins = self._begins[variable.name][1]
         return float(begins[row]) if row < len(begins) else np.nan
 
     def coordinate(self, variable: Variable) -> Coordinate:
@@ -131,7 +137,7 @@ def _variable(name: str, dataset: Any) -> Variable:
     dims = tuple(dim[0].name.lstrip("/") if len(dim) else "" for dim in dataset.dims)
     if dataset.attrs.get("CLASS") == b"DIMENSION_SCALE" and dataset.ndim == 1:
         dims = (name,)
-    attrs = {key: _attribute(value) for key, value in dataset.attrs.items() if key not in _OWN}
+    attrs = {key: _attribute(dataset.attrs[key]) for key in dataset.attrs if key not in _OWN}  # lists of references are slow to read
     has_steps = bool(dims) and dims[0] == "time"
     return Variable(name, dims, attrs, tuple(dataset.shape[1 if has_steps else 0:]), has_steps, dataset.chunks)
 

@@ -148,7 +148,7 @@ class CfSource(Source):
     def cf_described(self, number: int) -> Described:
         raise NotImplementedError
 
-    def cf_variables(self) -> Sequence[CfVariable]:
+    def cf_variables(self) -> Sequence[CfVariable] | None:
         """The variables of the file. None if it does not tell them yet."""
         raise NotImplementedError
 
@@ -159,7 +159,10 @@ class CfSource(Source):
     def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
         number = int(record["field"])
         if number not in self._bounds:
-            self._bounds[number] = _bounds_of(self.header.fields, number, self.cf_variables())
+            variables = self.cf_variables()
+            if variables is None:
+                return None
+            self._bounds[number] = _bounds_of(self.header.fields, number, variables)
         bounds = self._bounds[number]
         begin = self.bounds_at(bounds, row) if bounds is not None else np.nan
         return int(begin) if np.isfinite(begin) and abs(begin) < _LATEST else None

@@ -470,7 +470,7 @@ def other_damage():
 
 def kept_copies():
     """Copies that no run leaves behind at will: without its commit, in small blocks, and with a table far away."""
-    corpus = os.path.join(os.environ["TEST_SOURCE"], "tests", "fuzz", "corpus")
+    corpus = os.path.join(os.environ["TEST_SOURCE"], "tests", "fuzz", "checkpoint_corpus")
     sealed, small, far = (os.path.join(corpus, name) for name in ("sealed", "small_blocks", "far_table"))
     out = checkpoint("ls", sealed)[1]
     check(out.splitlines()[1].split()[1:3] == ["3", "whole"], f"ls of a copy without its commit: {out}")

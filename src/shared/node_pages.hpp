@@ -175,7 +175,7 @@ class NodePages {
   FrameNumber take_used_once(bool has_waited);
   bool waits_for_storage(std::int64_t& until);
   void count_page();
-  bool comes_back(Index page);
+  void note_return(FrameNumber number, Index page);
   void forget_gone();
   FrameNumber take_spare();
   Bytes claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,

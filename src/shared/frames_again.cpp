@@ -121,9 +121,9 @@ void NodePages::note_return(FrameNumber number, Index page) {
 void NodePages::forget_gone() {
   Head& all = head();
   all.reused_from = frames_made_first();
+  all.impatience = all.rooms_without_wait = 0;
   if (all.reused == 0) return;
   all.reused = all.came_back = 0;
-  all.impatience = all.rooms_without_wait = 0;
   for (FrameNumber number = 0; number < frames_; ++number) frame(number).gone = no_page;
 }
 

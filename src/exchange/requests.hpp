@@ -113,8 +113,8 @@ class Requests {
   /// Returns the first failure of a change since take_failure().
   [[nodiscard]] Status failure() const;
   Status take_failure();
-  /// Local. Drops all work that others ask for from now on. Returns true once no thread does any: then the
-  /// destructor waits for nobody.
+  /// Local. Drops, without an answer, work that was not begun and all that others ask for from now on.
+  /// Returns true once no thread does any: then the destructor waits for nobody.
   bool end();
   /// Keeps this rank from doing others' work as long as it is held.
   [[nodiscard]] std::unique_lock<std::mutex> alone() { return std::unique_lock(desk_.mutex()); }

@@ -163,7 +163,8 @@ bool MemoryTaker::move_on(const Name& name, Taken& taken) {
   const std::optional<ByteVector> told = taken.work->end(taken.does_giver_hear);
   if (!told) return false;
   taken.work = nullptr;
-  line_.send(name.first, Packer().put(HandedMessage::ended).put(name.second).put_bytes(*told).take());
+  if (taken.does_giver_hear)
+    line_.send(name.first, Packer().put(HandedMessage::ended).put(name.second).put_bytes(*told).take());
   return true;
 }
 

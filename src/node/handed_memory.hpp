@@ -60,7 +60,7 @@ class MemoryGiver {
   std::uint64_t next_ = 0;
 };
 
-/// The server's end: maps memory that is handed to it, and lets others work on it. No function waits.
+/// The server's end: maps memory that is handed to it, and lets others work on it. Only drop_all() waits.
 class MemoryTaker {
  public:
   /// Works on memory that was handed over.
@@ -86,7 +86,7 @@ class MemoryTaker {
 
   /// Memory of this kind is taken from now on.
   void on(Handed kind, Begin begin) { begins_[kind] = std::move(begin); }
-  /// Drops all memory that is here, and takes none any more.
+  /// Drops all memory that is here, and takes none any more. Blocks until no thread works on it.
   void drop_all();
   /// Moves on what is being handed over, or given back. Returns true if something moved.
   bool advance();

@@ -67,7 +67,9 @@ FrameNumber NodePages::take_used_once(bool has_waited) {
     const Index page = from.page;
     if (page >= 0 && !from.changed && is_over(from) && !from.has_come_back && !is_held(number) &&
         take_out(number, page)) {
-      frame(static_cast<FrameNumber>(near_number(page) % frames_)).gone = page;
+      Frame& place = frame(static_cast<FrameNumber>(near_number(page) % frames_));
+      place.gone = page;
+      place.gone_stored_before = from.is_stored_ahead ? all.next_flush.load() : 0;
       ++all.reused;
       if (has_waited) all.impatience /= 2;
       return number;
@@ -97,26 +99,31 @@ bool NodePages::waits_for_storage(std::int64_t& until) {
   return false;
 }
 
-/// Under the directory's lock. Returns true if the page had a frame that was used again.
-bool NodePages::comes_back(Index page) {
+/// Under the locks of the directory and of the page's new frame, which notes whether the page had one that
+/// was used again. A page that was stored ahead since the last flush is not stored ahead a second time for
+/// pieces that are written to it; one that is written whole in one call is.
+void NodePages::note_return(FrameNumber number, Index page) {
   Head& all = head();
-  if (all.reused == 0) return false;
-  Index& gone = frame(static_cast<FrameNumber>(near_number(page) % frames_)).gone;
-  if (gone != page) return false;
-  gone = no_page;
+  Frame& here = frame(number);
+  here.has_come_back = here.is_stored_ahead = false;
+  if (all.reused == 0) return;
+  Frame& place = frame(static_cast<FrameNumber>(near_number(page) % frames_));
+  if (place.gone != page) return;
+  here.has_come_back = true;
+  here.is_stored_ahead = place.gone_stored_before == all.next_flush;
+  place.gone = no_page;
   ++all.came_back;
   if (all.came_back << page_shift_ > little && all.came_back * most_pages_for_one_back > all.reused)
     all.reused_from = nobody;
-  return true;
 }
 
 /// The pages are those of another file from now on.
 void NodePages::forget_gone() {
   Head& all = head();
   all.reused_from = frames_made_first();
+  all.impatience = all.rooms_without_wait = 0;
   if (all.reused == 0) return;
   all.reused = all.came_back = 0;
-  all.impatience = all.rooms_without_wait = 0;
   for (FrameNumber number = 0; number < frames_; ++number) frame(number).gone = no_page;
 }
 

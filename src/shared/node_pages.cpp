@@ -241,8 +241,7 @@ FrameNumber NodePages::find_in_chain(Index page) const {
 void NodePages::link(FrameNumber number, Index page) {
   frame(number).written = 0;
   count_page();
-  // What came back is not stored ahead a second time.
-  frame(number).has_come_back = frame(number).is_stored_ahead = comes_back(page);
+  note_return(number, page);
   std::atomic<FrameNumber>& first = bucket_of(page);
   frame(number).next = first.load();
   first = number;
@@ -653,6 +652,7 @@ Status NodePages::store_changed(int share, int shares) {
     return static_cast<int>(page / static_cast<Index>(most) % shares) == share;
   };
   std::vector<std::pair<Index, FrameNumber>> changed;
+  if (share == 0) ++head().next_flush;
   for (FrameNumber number = 0; number < head().made; ++number) {
     Frame& each = frame(number);
     if (share == 0) each.is_stored_ahead = false;

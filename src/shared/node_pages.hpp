@@ -19,8 +19,9 @@
 namespace tailrace::shared {
 
 /// The pages of a file that belong to one node. They lie in frames: memory that the ranks of the node share.
-/// A page that is not in a frame is on disk, or was never written. Whoever needs such a page brings it in. If
-/// all frames are taken, a page that was not used lately makes room, and is stored first if it has changed.
+/// A page that is not in a frame is on disk, or was never written. Whoever needs such a page brings it in.
+/// Once some frames are made, a page that is stored and was used once makes room; if all are taken, one that
+/// was not used lately does, and is stored first if it has changed.
 ///
 /// A rank that copies from or to a frame holds it: it says so in a place of its own, which costs the others
 /// nothing, and then looks whether the frame still has the page. Whoever takes a frame away does both in the
@@ -47,7 +48,8 @@ class NodePages {
   static Result<std::unique_ptr<NodePages>> attach(comm::Transport& transport, const Plan& plan, int ranks,
                                                    node::Budget& budget, Disk disk,
                                                    std::unique_ptr<node::NodeMemory> memory);
-  /// On a server, at the end. Returns the bytes drawn for frames: another one's from now on, if there is one.
+  /// On a server, at the end. Returns the bytes drawn for frames, which are the heir's from now on, or 0 if
+  /// there is no heir.
   Bytes end_serving(bool has_heir);
   [[nodiscard]] static bool is_for_later(const Status& failure);
   [[nodiscard]] const node::NodeMemory& memory() const { return *memory_; }
@@ -175,7 +177,7 @@ class NodePages {
   FrameNumber take_used_once(bool has_waited);
   bool waits_for_storage(std::int64_t& until);
   void count_page();
-  bool comes_back(Index page);
+  void note_return(FrameNumber number, Index page);
   void forget_gone();
   FrameNumber take_spare();
   Bytes claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,

@@ -41,8 +41,10 @@ struct alignas(64) Frame {
   bool has_come_back = false;    // the page, after its frame was used again
   // Bytes written since the page came or was stored, those written twice counted twice.
   std::atomic<Bytes> written{0};
-  // Nothing of this frame: a page whose frame was used again. The directory's lock guards it.
+  // Nothing of this frame: a page whose frame was used again, and before which flush it was stored ahead (0:
+  // it was not). The directory's lock guards them.
   Index gone = no_page;
+  std::uint32_t gone_stored_before = 0;
 
   void note_use(Era now) {
     if (use.load(std::memory_order_relaxed) != now) use.store(now, std::memory_order_relaxed);
@@ -57,6 +59,7 @@ struct PagesHead {
   std::atomic<bool> wants_room{false};  // a server of the node does
   std::atomic<int> room_error{0};       // the errno of a page that could not be stored for it
   std::atomic<Era> era{first_era};
+  std::atomic<std::uint32_t> next_flush{1};
   alignas(64) SharedLock directory;
   // The directory's lock guards what follows, the chains, and which frame has which page.
   FrameNumber made = 0;

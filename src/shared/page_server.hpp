@@ -18,7 +18,7 @@ class PageServer {
  public:
   /// Local. `session` is that of a server, which has not begun to serve, and must outlive this. With
   /// `has_threads` threads of its own wait for storage: the server's loop does not, whatever
-  /// TAILRACE_IO_THREADS says. Without, the loop does.
+  /// TAILRACE_IO_THREADS says. Without, as in simulations, which have one thread, the loop does.
   static Result<std::unique_ptr<PageServer>> create(session::Session& session, bool has_threads = true);
   ~PageServer();
   PageServer(const PageServer&) = delete;

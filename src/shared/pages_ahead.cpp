@@ -81,7 +81,8 @@ Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& 
 }
 
 /// Under the directory's lock. Returns a frame without a page, locked, if one can be had and nobody misses
-/// its page, or nobody. Pages that were used keep their chance of staying: only who needs room takes it.
+/// its page, or nobody. A page that was used, and perhaps not only once, keeps its chance of staying: only
+/// who needs room takes that.
 FrameNumber NodePages::take_spare() {
   Head& all = head();
   if (const FrameNumber number = all.first_free; number != nobody) {

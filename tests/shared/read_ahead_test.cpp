@@ -397,7 +397,7 @@ MPI_TEST(frames_again, a_page_that_is_used_again_stays_during_a_scan) {
   remove_directory(directory);
 }
 
-/// What was read twice is in memory the third time.
+/// Pages that were read twice are in memory the third time.
 MPI_TEST(frames_again, a_file_that_is_read_again_and_again_stays_in_memory) {
   const std::string directory = fresh_directory("again-scans");
   const Session session("memory=1GiB");

@@ -501,6 +501,70 @@ TEST(sim_pages, the_loop_of_a_server_does_not_wait_for_a_page_that_is_at_storage
   });
 }
 
+/// Pages of 1 MiB, of which 4 are stored ahead together. Frames are used again after the first 8 pages.
+struct PagesAhead {
+  static constexpr Bytes large = Bytes{1} << 20;
+  static constexpr Index count = 24;
+  explicit PagesAhead(SessionRank& rank) : group(*rank.group({0})) {
+    shared::Disk disk;
+    disk.load = [](std::span<std::byte>, Bytes) { return Status(); };
+    disk.store = [this](storage::Parts parts, Bytes) { return stored += std::ssize(parts), Status(); };
+    pages = *NodePages::create(group->node(), {large, 64 * large, nullptr, 8 * large}, false, group->budget(),
+                               disk);
+    pages->store_ahead_by([this] { return pages->store_offered(), Status(); });
+    pages->set_size(count * large);
+  }
+  void read_all() const {
+    ByteVector bytes(5);
+    pages->set_stored(count * large);
+    for (Index number = 0; number < count; ++number) EXPECT_TRUE(pages->read(number, 0, bytes).is_ok());
+  }
+  /// Returns how many pages were stored meanwhile.
+  Index write_in_halves(Index pages_written = count) {
+    const ByteVector half(static_cast<std::size_t>(large / 2));
+    stored = 0;
+    for (Index number = 0; number < pages_written; ++number)
+      for (const Bytes from : {Bytes{0}, large / 2}) EXPECT_TRUE(pages->write(number, from, half).is_ok());
+    return stored;
+  }
+
+  std::shared_ptr<files::Group> group;
+  Index stored = 0;
+  std::unique_ptr<NodePages> pages;
+};
+
+void with_pages_ahead(const std::function<void(PagesAhead&)>& program) {
+  Job job;
+  job.nodes = nodes_of(1, 1);
+  SessionWorld world(job);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    PagesAhead ahead(rank);
+    program(ahead);
+  });
+  EXPECT_EQ(stuck, Texts());
+}
+
+TEST(sim_pages, that_come_back_are_stored_ahead_if_they_were_only_read) {
+  with_pages_ahead([](PagesAhead& ahead) {
+    ahead.read_all();
+    EXPECT_LE(ahead.pages->taken(), 12 * PagesAhead::large) << "frames were used again";
+    EXPECT_EQ(ahead.write_in_halves(), PagesAhead::count);
+  });
+}
+
+TEST(sim_pages, that_come_back_after_a_flush_are_stored_ahead_once_more) {
+  with_pages_ahead([](PagesAhead& ahead) {
+    EXPECT_EQ(ahead.write_in_halves(), PagesAhead::count);
+    EXPECT_LE(ahead.pages->taken(), 12 * PagesAhead::large) << "frames were used again";
+    EXPECT_TRUE(ahead.pages->store_changed(0, 1).is_ok());
+    EXPECT_EQ(ahead.write_in_halves(), PagesAhead::count);
+  });
+  with_pages_ahead([](PagesAhead& ahead) {
+    EXPECT_EQ(ahead.write_in_halves(), PagesAhead::count);
+    EXPECT_EQ(ahead.write_in_halves(8), 0) << "they were stored since the last flush";
+  });
+}
+
 /// Nothing is free for others in between: another draw can take nothing of it.
 TEST(sim_pages, what_a_server_has_drawn_goes_over_to_its_rank) {
   node::Budget::Account account;

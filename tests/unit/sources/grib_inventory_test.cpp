@@ -147,26 +147,6 @@ TEST(grib_inventory, the_handler_of_assertions_leaves_calls_of_the_program_as_th
   EXPECT_NE(grib2::without_assertions([&] { return assertion(), 0; }), 0);
 }
 
-// ecCodes has no step for three ranges of time, and asserts.
-TEST(grib_inventory, a_handle_that_a_failed_assertion_has_left_in_the_middle_is_lost) {
-  const ByteVector bytes = message(2,
-                                   with({{"dataDate", "20260301"},
-                                         {"dataTime", "0600"},
-                                         {"productDefinitionTemplateNumber", "8"},
-                                         {"shortName", "tp"},
-                                         {"stepRange", "0-9"},
-                                         {"numberOfTimeRange", "3"}}),
-                                   wave(small_points));
-  grib2::Handle handle = *grib2::Handle::from_message(bytes);
-  EXPECT_FALSE(handle.is_lost());
-  EXPECT_EQ(handle.integer("Ni").has_value(), true);
-  EXPECT_FALSE(handle.integer("endStep").has_value());
-  ASSERT_TRUE(handle.is_lost());
-  EXPECT_FALSE(handle.has("Ni"));
-  const grib2::Handle moved = std::move(handle);
-  EXPECT_TRUE(moved.is_lost());
-}
-
 TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
   const ByteVector first = message(1, with({{"shortName", "t"}}), wave(small_points));
   const ByteVector second = message(2, with({{"shortName", "q"}}), wave(small_points));

@@ -151,6 +151,17 @@ Result<std::string> cfgrib_entry(const codec::ReadBytes& read, std::int64_t /*nu
   const std::unique_lock definitions = lock_definitions();
   const Result<Handle> handle = Handle::from_message(constant_message(message->parts, 0));
   TR_TRY(handle.status());
+  // A reader's ecCodes may tell two such fields apart, which have all values in common here: cfgrib would
+  // find one of them alone.
+  if (handle->integer("paramId").value_or(0) == 0 ||
+      handle->text("typeOfLevel").value_or("unknown") == "unknown")
+    return Status(
+        Code::format,
+        cat("cfgrib's index needs a parameter and a type of level that ecCodes has a name for, and it "
+            "has paramId ",
+            handle->text("paramId").value_or("none"), " and typeOfLevel ",
+            handle->text("typeOfLevel").value_or("none"), " (", library_text(),
+            "); give keys that it knows, or leave cfgrib out of index="));
   // A pair: the values of the keys, and a list with the place.
   std::string entry = "((";
   for (const std::string_view key : keys) entry += value_of(*handle, key);

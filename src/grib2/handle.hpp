@@ -19,8 +19,11 @@ namespace tailrace::grib2 {
 
 /// Calls ecCodes, by a function that leaves no C++ object behind when it is left in the middle. A failed
 /// assertion of ecCodes, which would end the program, becomes the error number of an internal error.
-/// Assertions about ecCodes' definitions end it all the same: while these are read, ecCodes holds locks.
-int without_assertions(const std::function<int()>& call);
+/// Assertions about ecCodes' definitions end it all the same: while these are read, ecCodes holds locks. So
+/// does a lack of memory, but for one while values are decoded. The process's handler of such assertions is
+/// ours from then on; in calls of the program itself it does what ecCodes does without one.
+enum class During { anything, decoding };
+int without_assertions(const std::function<int()>& call, During during = During::anything);
 
 /// An ecCodes handle that frees itself. Setters return ecCodes' own error number, 0 for success. The caller
 /// decides which errors matter, because many keys are refused for reasons that the read-back judges better.
@@ -29,6 +32,11 @@ class Handle {
   /// Opens one of the messages that ecCodes is installed with.
   static Result<Handle> from_sample(const std::string& name);
   static Result<Handle> from_message(std::span<const std::byte> message);
+  /// Opens a message that outlives the handle, without a copy.
+  static Result<Handle> over_message(std::span<const std::byte> message);
+  /// Returns true if a call failed in the middle: nothing was asked since, keys seem to be missing, and the
+  /// handle is never freed.
+  [[nodiscard]] bool is_lost() const;
 
   [[nodiscard]] int set(const std::string& key, long value);
   [[nodiscard]] int set(const std::string& key, double value);
@@ -46,6 +54,9 @@ class Handle {
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] std::optional<std::string> text(const std::string& key) const;
   [[nodiscard]] std::vector<double> numbers(const std::string& key) const;
+  [[nodiscard]] int count_values(std::size_t& count) const;
+  /// Decodes all values. `count` is the room for them, and how many they are.
+  [[nodiscard]] int decode(double* values, std::size_t& count) const;
   /// Returns how many messages this process has opened so far: nearly all the cost of definitions.
   [[nodiscard]] static std::int64_t opened();
   /// Returns the whole message; valid until the handle is changed.
@@ -53,12 +64,13 @@ class Handle {
 
  private:
   struct Free {
+    Free() : is_lost(false) {}
     void operator()(grib_handle* handle) const;
+    mutable bool is_lost;
   };
   explicit Handle(grib_handle* handle) : handle_(handle) {}
-  int ask(const std::function<int(grib_handle*)>& call) const;
+  int ask(const std::function<int(grib_handle*)>& call, During during = During::anything) const;
   std::unique_ptr<grib_handle, Free> handle_;
-  mutable bool is_lost_ = false;  // a call failed in the middle: nothing more is asked
 };
 
 /// Returns a lock to be held while definitions are asked for. ecCodes 2.28 reads them when a handle first

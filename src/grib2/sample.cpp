@@ -87,6 +87,7 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
       if (!is_given(name) && !sample->is_missing(name) && value) keys.emplace_back(name, *value);
     }
   }
+  if (sample->is_lost()) return Status(Code::corrupt, "ecCodes cannot tell the keys of the message's grid");
   if (!is_given("gridType")) keys.emplace_back("gridType", *type);
   return keys;
 }

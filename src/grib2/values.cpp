@@ -61,17 +61,23 @@ Status EccodesPacking::append(const ByteVector& representation, const double* va
   if (!handle_ || representation_ != representation) TR_TRY(begin(representation));
   // Keys that the record before left behind would choose another way of packing: bits after a constant, D
   // after a tiny range.
-  if (const int error = handle_->set("bitsPerValue", static_cast<long>(bits)); error != 0)
-    return failed("bitsPerValue", error);
-  if (const int error = handle_->set("decimalScaleFactor", 0L); error != 0)
-    return failed("decimalScaleFactor", error);
+  for (const auto& [key, value] :
+       {std::pair("bitsPerValue", static_cast<long>(bits)), std::pair("decimalScaleFactor", 0L)}) {
+    const int error = handle_->set(key, value);
+    if (error == 0) continue;
+    if (handle_->is_lost()) handle_.reset();
+    return failed(key, error);
+  }
   const std::span<const double> all(values, static_cast<std::size_t>(count));
   if (const int error = handle_->set("values", all); error != 0) {
     handle_.reset();  // its state is unknown now
     return failed(cat(count, " values in ", bits, " bits"), error);
   }
   const Result<Encoded> encoded = sections_of(handle_->message());
-  if (!encoded.is_ok()) return encoded.status();
+  if (!encoded.is_ok()) {
+    if (handle_->is_lost()) handle_.reset();
+    return encoded.status();
+  }
   out.reserve(out.size() + encoded->representation.size() + static_cast<std::size_t>(bitmap_header) +
               bitmap.size() + encoded->data.size() + static_cast<std::size_t>(end_length));
   out.insert(out.end(), encoded->representation.begin(), encoded->representation.end());

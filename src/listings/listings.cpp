@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "formats/registry.hpp"
 
@@ -191,7 +192,8 @@ Status bring_up_to(Target& target, const std::string& path, const Listing& kind,
 /// Returns true if the first line that differs tells of the same record in other words: the tool itself has
 /// made the listing, or somebody has changed it.
 bool says_it_otherwise(const Listing& kind, std::string_view text, std::string_view wanted) {
-  if (kind.enclosure) return !has_enclosure(kind, text);
+  // cfgrib leaves an empty one if it is killed, and logs an error at each open then.
+  if (kind.enclosure) return !text.empty() && !has_enclosure(kind, text);
   const std::size_t kept = same_lines(kind, text, wanted);
   const auto number = std::ranges::count(wanted.substr(0, kept), '\n') + 1;
   const auto offset = [&, number](std::string_view from) -> std::optional<Bytes> {
@@ -203,6 +205,19 @@ bool says_it_otherwise(const Listing& kind, std::string_view text, std::string_v
   return offset(text) && offset(text) == offset(wanted);
 }
 
+/// Removes a listing durably, or something with its name. One with an enclosure is older than the data file
+/// then, and its tool does without it: whoever may not remove it is only warned.
+Status remove_path(Target& target, const std::string& path, const Listing& kind) {
+  if (!kind.enclosure) return storage::remove_durably(target, path);
+  const Result<bool> removed = storage::remove_if_there(target, path);
+  if (removed.is_ok()) return *removed ? target.sync_directory_of(path) : Status();
+  log(LogLevel::warn, cat(path,
+                          ": stays, though it does not tell what its data file holds; remove it, or its "
+                          "readers do without it: ",
+                          removed.status().text()));
+  return {};
+}
+
 /// Removes what a process that was killed has left of a listing that it made.
 Status remove_unfinished(Target& target, const std::string& data_path) {
   for (const Listing& kind : formats::listings()) {
@@ -212,7 +227,7 @@ Status remove_unfinished(Target& target, const std::string& data_path) {
     if (!*exists) continue;
     const Result<bool> ours = path_is_ours(target, data_path, kind, path);
     TR_TRY(ours.status());
-    if (*ours) TR_TRY(storage::remove_durably(target, path));
+    if (*ours) TR_TRY(remove_path(target, path, kind));
   }
   return {};
 }
@@ -241,7 +256,10 @@ Status check_ours(Target& target, const std::string& data_path, const std::vecto
   for (const Listing& kind : kinds) {
     const Result<bool> ours = is_ours(target, data_path, kind);
     TR_TRY(ours.status());
-    if (!*ours) return not_ours(data_path, kind);
+    if (*ours) continue;
+    // Another user's that nobody else may read: a warning tells at each step that it lacks lines.
+    const Status readable = target.open(path_of(data_path, kind), OpenMode::read).status();
+    if (!kind.enclosure || readable.error_number() != EACCES) return not_ours(data_path, kind);
   }
   return {};
 }
@@ -260,7 +278,7 @@ Status check_field(const codec::Codec& codec, int field, const std::vector<Listi
 }
 
 Status remove(Target& target, const std::string& data_path, const Listing& kind) {
-  return storage::remove_durably(target, path_of(data_path, kind));
+  return remove_path(target, path_of(data_path, kind), kind);
 }
 
 Status remove_all(Target& target, const std::string& data_path) {
@@ -282,6 +300,8 @@ Status cut_all(Target& target, const std::string& data_path, Records kept) {
     const Result<std::string> text = read_ours(target, data_path, kind);
     TR_TRY(text.status());
     const std::size_t end = end_of_matching(kind, *text, kept);
+    const bool is_in_our_words = kind.enclosure && !text->empty() && has_enclosure(kind, *text);
+    if (end == 0 && is_in_our_words) return storage::remove_durably(target, path_of(data_path, kind));
     if (end == 0) return remove(target, data_path, kind);
     const std::string_view tail = kind.enclosure ? kind.enclosure->tail : std::string_view();
     if (std::string_view(*text).substr(end) == tail) return {};

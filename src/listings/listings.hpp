@@ -24,14 +24,16 @@ using AllRecords = std::function<Result<std::vector<storage::Range>>()>;
 /// any time. Of a kind with an enclosure, any file with the mark of its tool is one.
 Result<bool> is_ours(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
-/// Returns Code::state, naming the file, if another file has the name of one of these listings.
+/// Returns Code::state, naming the file, if another file has the name of one of these listings. One of a kind
+/// with an enclosure that may not be read is none: it is left alone, and its Writer fails.
 Status check_ours(storage::Target& target, const std::string& data_path,
                   const std::vector<codec::Listing>& kinds);
 
 /// Returns Code::format if the line of a field's records is not known. `field` is a number of the codec.
 Status check_field(const codec::Codec& codec, int field, const std::vector<codec::Listing>& kinds);
 
-/// Removes whatever has the name of the listing, durably.
+/// Removes whatever has the name of the listing, durably. Here and below, a listing of a kind with an
+/// enclosure that cannot be removed gets a warning and stays: its tool finds that it is too old.
 Status remove(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
 /// Removes all listings of the data file, durably, and the unfinished ones (FILE.idx.new). Files of others
@@ -44,7 +46,7 @@ Status remove_others(storage::Target& target, const std::string& data_path,
                      const std::vector<codec::Listing>& kept);
 
 /// Cuts all listings of the data file behind the lines of these records, durably, before the index loses the
-/// rest.
+/// rest. One that this library has written and that cannot be cut is an error whatever its kind.
 Status cut_all(storage::Target& target, const std::string& data_path, Records kept);
 
 /// Adds the lines that the listings of the data file lack, durably. Listings that are not there stay away,

@@ -126,8 +126,9 @@ Status ReadFile::read_at(Bytes offset, std::span<std::byte> to) {
           cat("expected ", counted(to.size(), "byte"), " of metadata at byte ", offset, ", got ", *got)};
 }
 
-/// Checks the global heaps that begin in bytes of the file. The library may read them in parts; here they are
-/// read whole.
+/// Checks the global heaps that begin in bytes of the file. The library may read them in parts, and one
+/// inside another from memory; here each is read whole. They lie side by side in a file that a library has
+/// written, so what they take is bounded by the file's size, some mistaken for heaps included.
 Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
   constexpr std::string_view mark("GCOL\1\0\0\0", 8);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -142,6 +143,11 @@ Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
     if (width > 8) continue;  // the library refuses such files
     const std::uint64_t length = number_at(head, 8, width);
     if (length > static_cast<std::uint64_t>(size_ - at)) continue;  // likewise
+    constexpr std::uint64_t smallest = 4096, slack = 1 << 20;       // the library makes no smaller ones
+    heap_bytes_ += std::max(length, smallest);
+    if (heap_bytes_ > 4 * static_cast<std::uint64_t>(size_) + slack)
+      return {Code::corrupt, cat("the global heap at byte ", at,
+                                 ": expected heaps that lie side by side, got many inside each other")};
     ByteVector heap(static_cast<std::size_t>(length));
     TR_TRY(read_(heap, at).status());
     if (!is_sound(heap, width))

@@ -3,6 +3,7 @@
 
 #include <hdf5.h>
 
+#include <cstdint>
 #include <set>
 
 #include "codec/codec.hpp"
@@ -34,7 +35,8 @@ class ReadFile {
   Bytes size_;
   hid_t driver_ = -1;
   Status error_;
-  std::set<Bytes> checked_;  // where global heaps lie that are sound
+  std::set<Bytes> checked_;       // where global heaps lie that are sound
+  std::uint64_t heap_bytes_ = 0;  // that were read for the checks, at least a heap's smallest size each
 };
 
 }  // namespace tailrace::netcdf4

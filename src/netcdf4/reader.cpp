@@ -293,8 +293,9 @@ void LibraryReader::add_dimension(Found& found) {
   // Read as any attribute is: H5Aread does not ask how much room there is, and a file may have many numbers.
   const Handle attribute = open_attribute(dataset, "_Netcdf4Dimid");
   const auto numbers = attribute.is_ok() ? read_attribute(attribute.id(), "") : std::nullopt;
-  if (numbers && numbers->numbers().size() == 1)
-    by_number_.emplace(number_of_dimension(numbers->numbers().front()), found.dimension);
+  if (!numbers || numbers->numbers().size() != 1) return;
+  const int number = number_of_dimension(numbers->numbers().front());
+  if (number >= 0) by_number_.emplace(number, found.dimension);
 }
 
 /// Returns the dimensions that a dataset refers to, -1 for those that it does not name.

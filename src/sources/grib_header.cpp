@@ -223,6 +223,7 @@ Result<int> GribHeaders::grid_of(std::span<const std::byte> message,
     if (!type) return lacks("type of grid");
     Result<std::vector<Index>> shape = shape_of(*handle, *type);
     TR_TRY(shape.status());
+    if (handle->is_lost()) return Status(Code::corrupt, "ecCodes cannot tell the shape of its grid");
     grid.shape = std::move(*shape);
   }
   Result<codec::Keys> keys = grib2::grid_keys({{message.begin(), message.end()}, {}});
@@ -241,6 +242,7 @@ Result<Record> GribHeaders::described_by_eccodes(std::span<const std::byte> mess
   set_level(*handle, record);
   record.member = member_of(*handle);
   TR_TRY(set_times(*handle, record));
+  if (handle->is_lost()) return Status(Code::corrupt, "ecCodes cannot tell its keys");
   return record;
 }
 

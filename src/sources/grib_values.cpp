@@ -255,29 +255,23 @@ Result<Index> store(Packed& packed, const Grid& grid, const layout::Box& cut, Oc
 /// ecCodes decodes the whole field. It checks less than it trusts: the numbers of points were compared
 /// before.
 Status decode_by_eccodes(Octets message, Index points, double missing, double* values) {
-  using grib2::without_assertions;
-  std::unique_ptr<codes_handle, int (*)(codes_handle*)> handle(nullptr, codes_handle_delete);
+  std::optional<grib2::Handle> handle;
   std::size_t count = 0;
   {
     const auto lock = grib2::lock_definitions();
-    codes_handle* opened = nullptr;
-    (void)without_assertions([&] {
-      opened = codes_handle_new_from_message(nullptr, message.data(), message.size());
-      return CODES_SUCCESS;
-    });
-    handle.reset(opened);
-    if (handle == nullptr) return {Code::corrupt, "ecCodes does not read it"};
-    int error = without_assertions([&] { return codes_get_size(handle.get(), "values", &count); });
+    Result<grib2::Handle> opened = grib2::Handle::over_message(message);
+    TR_TRY(opened.status());
+    handle = std::move(*opened);
+    int error = handle->count_values(count);
     if (error != CODES_SUCCESS)
       return {Code::corrupt, cat("ecCodes does not tell how many values it has: ", grib2::reason(error))};
     if (static_cast<Index>(count) != points)
       return contradiction("values", points, static_cast<Index>(count));
-    error = without_assertions([&] { return codes_set_double(handle.get(), "missingValue", missing); });
+    error = handle->set("missingValue", missing);
     if (error != CODES_SUCCESS)
       return {Code::corrupt, cat("ecCodes does not mark its missing values: ", grib2::reason(error))};
   }
-  const int error =
-      without_assertions([&] { return codes_get_double_array(handle.get(), "values", values, &count); });
+  const int error = handle->decode(values, count);
   if (error != CODES_SUCCESS)
     return {Code::corrupt, cat("ecCodes does not decode its values: ", grib2::reason(error))};
   if (static_cast<Index>(count) != points)

@@ -26,10 +26,12 @@ Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
 }
 
 Status give_listings(storage::Target& target, const std::string& path, OpenPair& pair,
-                     const std::vector<codec::Listing>& kinds) {
+                     std::string_view format, const std::vector<codec::Listing>& kinds) {
   for (const codec::Listing& kind : kinds) pair.listings.emplace_back(kind);
+  const Result<const formats::Format*> found = formats::find(format);
+  const bool has_listings = found.is_ok() && !(*found)->listings.empty();
   // Until a second pair is complete, the first one and its listings stay.
-  return pair.again ? Status() : listings::remove_others(target, path, kinds);
+  return pair.again || !has_listings ? Status() : listings::remove_others(target, path, kinds);
 }
 
 /// Returns why steps of a stream cannot follow those in a file, which nothing has changed yet.
@@ -84,7 +86,7 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
   TR_TRY(file.status());
   TR_TRY(begin_data(path, *file));
   file->lock = std::move(*lock);
-  TR_TRY(give_listings(*target_, path, *file, request_.options.listings));
+  TR_TRY(give_listings(*target_, path, *file, header_.format, request_.options.listings));
   return Beginning{{file->index.data_end(), written_to(path, file->again)}, std::move(*file)};
 }
 
@@ -207,7 +209,7 @@ Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& p
   TR_TRY(file.status());
   TR_TRY(begin_data(path, *file));
   file->lock = std::move(lock);
-  TR_TRY(give_listings(*target_, path, *file, request_.options.listings));
+  TR_TRY(give_listings(*target_, path, *file, header_.format, request_.options.listings));
   return Beginning{std::move(begun), std::move(*file)};
 }
 

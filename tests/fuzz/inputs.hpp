@@ -30,8 +30,8 @@ bool read_source_input(std::span<const std::byte> bytes);
 /// Reads lines as the units, the calendar and the numbers of a time axis. Returns true if all are times.
 bool read_times_input(std::span<const std::byte> bytes);
 
-/// Reads the pieces "idx" and "index" as listings of a small GRIB file and completes and cuts them, and the
-/// piece "manifest" as a manifest. Returns true if one of them is ours.
+/// Reads the pieces "idx", "index" and "5b7b6.idx" as listings of a small GRIB file and completes and cuts
+/// them, and the piece "manifest" as a manifest. Returns true if one of them is ours.
 bool read_listing_input(std::span<const std::byte> bytes);
 
 }  // namespace tailrace::fuzz

@@ -38,7 +38,7 @@ const std::vector<Corpus>& corpora() {
   static const std::vector<Corpus> all{
 #ifdef TAILRACE_HAVE_GRIB
       {"grib", read_source_input, 10, 1000},  // ecCodes takes a millisecond for each
-      {"listing", read_listing_input, 3, 300},
+      {"listing", read_listing_input, 4, 300},
 #endif
 #ifdef TAILRACE_HAVE_HDF5
       {"hdf5", read_source_input, 3, 100},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/text.hpp"
 #include "grib2/handle.hpp"
 #include "grib2/sections.hpp"
@@ -10,6 +12,7 @@
 
 // What all assertions of ecCodes call; no header of its declares it.
 extern "C" void codes_assertion_failed(const char* message, const char* file, int line);
+extern "C" void codes_set_codes_assertion_failed_proc(void (*handler)(const char* message));
 
 namespace tailrace::sources {
 namespace {
@@ -109,17 +112,39 @@ TEST(grib_inventory, tells_the_end_of_any_number_of_ranges_of_time) {
 }
 
 TEST(grib_inventory, failed_assertions_of_eccodes_are_errors) {
-  const auto fails = [](const char* source) {
-    return grib2::without_assertions([&] {
-      codes_assertion_failed("false", source, 1);
-      return 0;
-    });
+  using During = grib2::During;
+  const auto fails = [](const char* source, During during = During::anything) {
+    return grib2::without_assertions(
+        [&] {
+          codes_assertion_failed("false", source, 1);
+          return 0;
+        },
+        during);
   };
   EXPECT_NE(fails("src/grib_accessor_class_g2end_step.c"), 0);
   EXPECT_NE(fails("src/grib_handle.c"), 0) << "again";
   EXPECT_EQ(grib2::without_assertions([] { return 0; }), 0);
   // ecCodes would keep its lock for ever.
-  EXPECT_DEATH(fails("src/action_class_concept.c"), "assertion failed");
+  for (const char* const source : {"src/action_class_concept.c", "src/action/Concept.cc",
+                                   "src/action/HashArray.cc", "src/grib_trie_with_rank.cc"}) {
+    EXPECT_DEATH(fails(source), "assertion failed") << source;
+    EXPECT_DEATH(fails(source, During::decoding), "assertion failed") << source;
+  }
+  // No room for a buffer.
+  EXPECT_DEATH(fails("src/grib_context.cc"), "assertion failed");
+  EXPECT_NE(fails("src/grib_context.cc", During::decoding), 0);
+}
+
+TEST(grib_inventory, the_handler_of_assertions_leaves_calls_of_the_program_as_they_are) {
+  const auto assertion = [] { codes_assertion_failed("false", "src/grib_handle.c", 1); };
+  EXPECT_EQ(grib2::without_assertions([] { return 0; }), 0);
+  EXPECT_DEATH(assertion(), "assertion failed");
+  ::setenv("ECCODES_NO_ABORT", "1", 1);
+  assertion();
+  ::unsetenv("ECCODES_NO_ABORT");
+  // One that the program sets later does not take the place of ours while we call.
+  codes_set_codes_assertion_failed_proc(nullptr);
+  EXPECT_NE(grib2::without_assertions([&] { return assertion(), 0; }), 0);
 }
 
 TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {

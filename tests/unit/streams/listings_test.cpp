@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <map>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "index_samples.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
+#include "storage/memory.hpp"
 #include "streams/ledger.hpp"
 #include "streams/look.hpp"
 #include "streams/parse.hpp"
@@ -454,6 +456,11 @@ TEST(listings, that_cfgrib_has_made_itself_are_replaced) {
   const std::vector<storage::Range> records = ranges_of(index->steps);
   ASSERT_TRUE(listings::complete_all(*target, kPath, records).is_ok());
   EXPECT_EQ(text_of(*target, kPickle), own) << "a repair leaves it alone";
+  // cfgrib was killed while it made it, and fails to load it at each open.
+  ASSERT_TRUE(storage::put_file(*target, kPickle, "").is_ok());
+  ASSERT_TRUE(listings::complete_all(*target, kPath, records).is_ok());
+  EXPECT_EQ(text_of(*target, kPickle), expected(kPickle, 3)) << "an empty one is none";
+  ASSERT_TRUE(storage::put_file(*target, kPickle, own).is_ok());
   ASSERT_TRUE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
   EXPECT_FALSE(*target->exists(kPickle)) << "it tells of steps that are gone";
   ASSERT_TRUE(storage::put_file(*target, kPickle, own).is_ok());
@@ -461,6 +468,57 @@ TEST(listings, that_cfgrib_has_made_itself_are_replaced) {
   expect_all(*target, 3, "gone on");
   ASSERT_TRUE(storage::put_file(*target, kPickle, "notes\n").is_ok());
   EXPECT_EQ(write_run(target, {.options = "index=cfgrib", .last = 1}).code(), Code::state);
+}
+
+/// Somebody else has made cfgrib's index, in a directory where each user may remove only what is theirs.
+class StickyDirectory final : public storage::MemoryTarget {
+ public:
+  StickyDirectory() : MemoryTarget(false) {}
+  using MemoryTarget::open;
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    const bool is_refused = mode != storage::OpenMode::read || !is_readable;
+    if (is_theirs && path == kPickle && is_refused) return storage_error("open", EACCES);
+    return MemoryTarget::open(path, mode, permissions);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    return is_theirs && to == kPickle ? storage_error("rename", EPERM) : MemoryTarget::rename(from, to);
+  }
+  Status remove(const std::string& path) override {
+    return is_theirs && path == kPickle ? storage_error("remove", EPERM) : MemoryTarget::remove(path);
+  }
+  bool is_theirs = false, is_readable = true;
+
+ private:
+  static Status storage_error(std::string_view what, int number) { return io_error(what, kPickle, number); }
+};
+
+TEST(listings, that_another_user_has_made_fail_no_stream) {
+  const std::string own =
+      "\x80\x04\x95\xff\x8c\x0f"
+      "cfgrib.messages\x94\x8c\tFileIndex\x94";
+  for (const bool is_readable : {true, false}) {
+    const auto target = std::make_shared<StickyDirectory>();
+    ASSERT_TRUE(write_run(target, {.last = 3}).is_ok());
+    ASSERT_TRUE(storage::put_file(*target, kPickle, own).is_ok());
+    target->is_theirs = true;
+    target->is_readable = is_readable;
+    const auto expect_ok = [&](const Status& status) { EXPECT_TRUE(status.is_ok()) << status.text(); };
+    expect_ok(recover(*target, kPath, {.through_lead = 7200}).status());
+    for (const char* const index : {"", "index=cfgrib"}) {
+      const std::string options = index;
+      expect_ok(write_run(target, {.options = options, .last = 2}));
+      expect_ok(write_run(target, {.options = options + " existing=continue", .first = 3, .last = 3}));
+      expect_ok(write_run(target, {.options = options + " existing=overwrite", .last = 2}));
+    }
+    target->is_theirs = false;
+    EXPECT_EQ(text_of(*target, kPickle), own);
+    // One of ours that tells of steps that go away is cut, or they stay.
+    ASSERT_TRUE(write_run(target, {.options = "index=cfgrib", .last = 3}).is_ok());
+    target->is_theirs = target->is_readable = true;
+    EXPECT_FALSE(recover(*target, kPath, {.through_lead = 7200}).is_ok());
+    EXPECT_FALSE(recover(*target, kPath, {.through_lead = 0}).is_ok());
+  }
 }
 
 TEST(listings, lose_lines_when_a_file_is_indexed_again_with_fewer_steps) {
@@ -587,6 +645,20 @@ TEST(listings, are_asked_for_by_words_of_their_format) {
   EXPECT_NE(why("fc.nc", "index=wgrib2").find("format=grib2"), std::string::npos)
       << why("fc.nc", "index=wgrib2");
   EXPECT_EQ(parse_stream(kPath, "base=2026-03-01 index=ecmwf,wgrib2")->options.listings.size(), 2U);
+}
+
+// The reader's ecCodes may tell fields apart that have the same keys here.
+TEST(listings, of_cfgrib_refuse_fields_that_eccodes_does_not_know) {
+  const StreamRequest request = *parse_stream(kPath, "base=2026-03-01 centre=98 index=cfgrib");
+  const auto codec = std::move(*formats::make_codec(request.definition));
+  codec::FieldDefinition own = grib_field("own", "surface", {0});
+  own.keys = {{"discipline", "0"}, {"parameterCategory", "192"}, {"parameterNumber", "3"}};
+  ASSERT_TRUE(codec->define(own).is_ok());
+  ASSERT_TRUE(codec->define(grib_field("t", "isobaricInhPa", {850})).is_ok());
+  const Status status = listings::check_field(*codec, 0, request.options.listings);
+  EXPECT_EQ(status.code(), Code::format);
+  EXPECT_NE(status.text().find("leave cfgrib out of index="), std::string::npos) << status.text();
+  EXPECT_TRUE(listings::check_field(*codec, 1, request.options.listings).is_ok());
 }
 
 TEST(listings, refuse_fields_whose_line_is_not_known) {

@@ -287,6 +287,24 @@ TEST(Hdf5Files, WithManyNumbersOfOneDimensionAreRead) {
   EXPECT_EQ(records_of(*source, "data").size(), 1U);
 }
 
+// All that are out of range once were the number of one dimension.
+TEST(Hdf5Files, WithNumbersOfDimensionsThatAreOutOfRangeHaveDimensionsOfTheirOwn) {
+  const auto change = [](hid_t data) {
+    const hid_t text = H5Tcopy(H5T_C_S1);
+    H5Tset_size(text, 16);
+    add_attribute(data, "CLASS", text, 1, "DIMENSION_SCALE\0");
+    H5Tclose(text);
+    const int number = -5, numbers[] = {-7, -9};
+    add_attribute(data, "_Netcdf4Dimid", H5T_NATIVE_INT, 1, &number);
+    add_attribute(data, "_Netcdf4Coordinates", H5T_NATIVE_INT, 2, numbers);
+  };
+  const auto source = opened(plain_hdf5([](hid_t) {}, false, change));
+  ASSERT_NE(source, nullptr);
+  ASSERT_EQ(records_of(*source, "data").size(), 1U);
+  const Record record = records_of(*source, "data").front();
+  EXPECT_EQ(part_of<double>(*source, record, {{1, 1}, {3, 4}}).values, (Values{15, 18, 21, 27, 30, 33}));
+}
+
 // The HDF5 library never comes back from a global heap with an object of no length, and reads out of one with
 // an object that is longer.
 TEST(Netcdf4Files, WhoseTextsLieInADamagedHeapAreCorrupt) {
@@ -310,6 +328,35 @@ TEST(Netcdf4Files, WhoseTextsLieInADamagedHeapAreCorrupt) {
     EXPECT_EQ(status.code(), Code::corrupt) << number;
     EXPECT_NE(status.text().find("the global heap at byte"), std::string::npos) << status.text();
   }
+}
+
+// Each head of a heap inside another is checked as one. They took a time that grew with the square of the
+// size.
+TEST(Netcdf4Files, WhoseHeapsLieInsideEachOtherAreCorrupt) {
+  Writer file(NC_NETCDF4);
+  const int x = file.dimension("x", 3), t = file.variable("t", NC_FLOAT, {x});
+  const std::string long_units(200'000, 'K');
+  const char* units = long_units.c_str();
+  nc_file::check(nc_put_att_string(file.id(), t, "units", 1, &units), "units");
+  file.put(t, sequence(3));
+  ByteVector bytes = file.bytes();
+  EXPECT_NE(opened(bytes), nullptr);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t heap = text.find("GCOL"), begin = heap + 64, end = text.rfind("KKKKKKKK") - 64;
+  ASSERT_NE(heap, text.npos);
+  ASSERT_GT(end, begin + 100'000);
+  for (std::size_t at = begin; at + 32 <= end; at += 32) {
+    // A head that reaches up to the end of the heads, and the head of an object with 16 bytes.
+    const std::uint64_t length = begin + (end - begin) / 32 * 32 - at;
+    std::memcpy(&bytes[at], "GCOL\1\0\0\0", 8);
+    std::memcpy(&bytes[at + 8], &length, 8);
+    std::memcpy(&bytes[at + 16], "\1\0\0\0\0\0\0\0\20\0\0\0\0\0\0\0", 16);
+    if (length == 32) bytes[at + 24] = std::byte{0};  // nothing follows the last one
+  }
+  const auto target = target_with("a.nc", bytes);
+  const Status status = open(target, "a.nc", "").status();
+  EXPECT_EQ(status.code(), Code::corrupt);
+  EXPECT_NE(status.text().find("many inside each other"), std::string::npos) << status.text();
 }
 
 TEST(Hdf5Files, WithElementsElsewhereAreRefused) {

@@ -15,6 +15,9 @@ namespace tailrace::files {
 /// Packs the ranks of a group, in their order, for somebody who knows `all` ranks that compute. That takes a
 /// few bytes for a group of all of them, and for each run of ranks at one distance from each other.
 void pack_ranks(Packer& out, const std::vector<int>& ranks, const std::vector<int>& all);
+
+/// Returns the ranks that `pack_ranks` has packed, for the same `all`. If `in` was cut off, it is not ok()
+/// behind this, and the ranks mean nothing.
 std::vector<int> unpack_ranks(Unpacker& in, const std::vector<int>& all);
 
 /// The servers of a group's nodes, which answer other nodes for the ranks of theirs: the first server of each

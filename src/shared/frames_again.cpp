@@ -14,7 +14,7 @@ namespace {
 
 /// A look for a frame goes no further than this: others wait for the directory.
 constexpr int looks_of_pages = 64;
-/// Of small pages: a fresh frame costs less, too.
+/// A fresh frame for a small page costs less, too.
 constexpr int looks_of_small_pages = 16;
 constexpr Bytes small_page = Bytes{64} << 10;
 

@@ -17,7 +17,7 @@
 
 namespace tailrace::shared {
 
-/// What a server needs to work for the ranks of its node.
+/// A server works for the ranks of its node with these.
 struct ServerPlace {
   exchange::RequestDesk& desk;
   executor::Threads& threads;
@@ -240,7 +240,7 @@ Result<std::unique_ptr<PageServer::Work>> PageServer::serve_elements(std::unique
   const Owners owners(in, session_.topology().roster());
   Unpacker more(in.get_bytes());
   const auto plan = more.get<NodeElements::Plan>();
-  if (!more.ok() || plan.page <= 0 || plan.pages > memory->size() / plan.page)
+  if (!in.ok() || !more.ok() || plan.page <= 0 || plan.pages > memory->size() / plan.page)
     return Status(Code::argument, "the memory of a global array was handed over with another one's plan");
   return std::unique_ptr<Work>(std::make_unique<ServedElements>(place(), owners, plan, std::move(memory)));
 }
@@ -254,7 +254,7 @@ Result<std::unique_ptr<PageServer::Work>> PageServer::serve_pages(std::unique_pt
   const auto first = more.get<int>();
   const auto number = more.get<storage::FileNumber>();
   const std::string path = more.get_text();
-  if (!more.ok() || first < 0 || first >= std::ssize(owners.ranks))
+  if (!in.ok() || !more.ok() || first < 0 || first >= std::ssize(owners.ranks))
     return Status(Code::argument, "pages of a shared file were handed over without their ranks");
   auto file = std::make_shared<ServedFile>(place(), session_.target(), path, number);
   auto work =

@@ -86,7 +86,7 @@ int without_assertions(const std::function<int()>& call, During during) {
 }
 
 void Handle::Free::operator()(grib_handle* handle) const {
-  // What a call that failed in the middle has left of it is not known.
+  // A call that failed in the middle may have left anything of it.
   if (is_lost) return;
   (void)without_assertions([&] { return codes_handle_delete(handle); });
 }

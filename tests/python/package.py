@@ -41,7 +41,7 @@ def own_pip():
 
 
 def pip(*args, limit=400):
-    # What is imported is compiled then, and kept (PYTHONPYCACHEPREFIX): a third of the modules.
+    # Python compiles what the tests import, a third of the modules, and keeps it (PYTHONPYCACHEPREFIX).
     command = [*(own_pip() or [PYTHON, "-m", "pip"]), "--disable-pip-version-check", "install", "--quiet", "--no-compile", "--retries", "1",
                "--timeout", "20"]
     return subprocess.run([*command, *(["--index-url", INDEX] if INDEX else []), *args], capture_output=True, text=True, timeout=limit)

@@ -114,7 +114,7 @@ class Program {
   void run(SessionRank& rank) const {
     const auto group = rank.group(rank.session().topology().roster().compute_transport);
     if (!heard(group.status())) return;
-    // Where servers answer they need room, too.
+    // Servers that answer need room, too.
     const int ranks = script_.servers > 0 ? script_.ranks_per_node : script_.ranks;
     shared::Definition what{name, *shared::read_mode(script_.mode), 4096, 16384 * ranks};
     what.safety = script_.safety;

@@ -10,7 +10,7 @@
 #include "samples.hpp"
 #include "storage/target.hpp"
 
-// What all assertions of ecCodes call; no header of its declares it.
+// All assertions of ecCodes call this; no header of its declares it.
 extern "C" void codes_assertion_failed(const char* message, const char* file, int line);
 extern "C" void codes_set_codes_assertion_failed_proc(void (*handler)(const char* message));
 

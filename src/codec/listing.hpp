@@ -9,8 +9,8 @@
 
 namespace tailrace::codec {
 
-/// The bytes around the lines of a listing whose tool reads it as a whole and compares its age with that of the
-/// data file.
+/// The bytes around the lines of a listing whose tool reads it as a whole and compares its age with that of
+/// the data file.
 struct Enclosure {
   std::string_view head;  // before the lines
   std::string_view tail;  // behind the lines

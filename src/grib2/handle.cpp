@@ -119,22 +119,20 @@ Result<Handle> Handle::from_sample(const std::string& name) {
 
 Result<Handle> Handle::from_message(std::span<const std::byte> message) {
   ++messages_opened;
-  grib_handle* handle = nullptr;
-  (void)without_assertions([&] {
-    handle = codes_handle_new_from_message_copy(nullptr, message.data(), message.size());
-    return CODES_SUCCESS;
-  });
-  if (handle == nullptr) return Status(Code::corrupt, "ecCodes does not read the message");
-  return Handle(handle);
+  return opened([&] { return codes_handle_new_from_message_copy(nullptr, message.data(), message.size()); });
 }
 
 Result<Handle> Handle::over_message(std::span<const std::byte> message) {
+  return opened([&] { return codes_handle_new_from_message(nullptr, message.data(), message.size()); });
+}
+
+Result<Handle> Handle::opened(const std::function<grib_handle*()>& open) {
   grib_handle* handle = nullptr;
   (void)without_assertions([&] {
-    handle = codes_handle_new_from_message(nullptr, message.data(), message.size());
+    handle = open();
     return CODES_SUCCESS;
   });
-  if (handle == nullptr) return Status(Code::corrupt, "ecCodes does not read it");
+  if (handle == nullptr) return Status(Code::corrupt, "ecCodes does not read the message");
   return Handle(handle);
 }
 

@@ -63,6 +63,7 @@ class Handle {
   [[nodiscard]] std::span<const std::byte> message() const;
 
  private:
+  static Result<Handle> opened(const std::function<grib_handle*()>& open);
   struct Free {
     Free() : is_lost(false) {}
     void operator()(grib_handle* handle) const;

@@ -725,7 +725,12 @@ Status InputStream::end() {
   // nothing.
   std::optional<Excused> excused;
   if (follower_ != nullptr) excused.emplace(group_->line().board());
-  const Status status = agree(place, std::exchange(latched_, Status()), {}, versions_told()).status;
+  ByteVector versions;
+  latch(guarded([&] {
+    versions = versions_told();
+    return Status();
+  }));
+  const Status status = agree(place, std::exchange(latched_, Status()), {}, std::move(versions)).status;
   excused.reset();
   // The step may have come, and the one before it not, since it was begun.
   if (status.is_ok()) tell_gap();

@@ -479,22 +479,34 @@ TEST(input_loader, a_file_that_lacks_a_field_is_opened_anew_once_for_all_its_lev
   EXPECT_EQ(opened, 3) << "the program tries the step again";
 }
 
-TEST(input_loader, a_record_without_room_to_decode_it_is_left_to_others) {
+/// A record that takes 600 of 1000 bytes to decode.
+struct LittleRoom {
+  LittleRoom() {
+    inventory.grids.push_back({{2, 3}, {}});
+    inventory.records = {record_at(0)};
+    loader.ring().begin(0, 0);
+  }
+  static FilesDefinition one_file() {
+    FilesDefinition files;
+    files.pattern = "a";
+    files.leads = {0};
+    return files;
+  }
   sources::Inventory inventory;
-  inventory.grids.push_back({{2, 3}, {}});
-  inventory.records = {record_at(0)};
-  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
+  Opener opener = [this](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
     return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory, false, 600));
   };
-  FilesDefinition files;
-  files.pattern = "a";
-  files.leads = {0};
-  OwnRing own(files);
+  OwnRing own{one_file()};
   LoadCounts counts;
-  Loader loader(own.bytes(), own.transport, std::make_shared<Files>(files, opener), counts);
-  loader.ring().begin(0, 0);
+  Loader loader{own.bytes(), own.transport, std::make_shared<Files>(one_file(), opener), counts};
   node::Budget::Account account;
-  node::Budget budget(account, 1000);
+  node::Budget budget{account, 1000};
+};
+
+TEST(input_loader, a_record_without_room_to_decode_it_is_left_to_others) {
+  LittleRoom scene;
+  node::Budget& budget = scene.budget;
+  Loader& loader = scene.loader;
   DrawnScratch first(budget), second(budget);
   ASSERT_TRUE(first.reserve(600, "a").is_ok());
   first.make_way();
@@ -514,21 +526,9 @@ TEST(input_loader, a_record_without_room_to_decode_it_is_left_to_others) {
 }
 
 TEST(input_loader, a_thread_that_has_no_room_goes_on_once_there_is_some) {
-  sources::Inventory inventory;
-  inventory.grids.push_back({{2, 3}, {}});
-  inventory.records = {record_at(0)};
-  const Opener opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
-    return std::shared_ptr<const sources::Source>(std::make_shared<Listed>(inventory, false, 600));
-  };
-  FilesDefinition files;
-  files.pattern = "a";
-  files.leads = {0};
-  OwnRing own(files);
-  LoadCounts counts;
-  Loader loader(own.bytes(), own.transport, std::make_shared<Files>(files, opener), counts);
-  loader.ring().begin(0, 0);
-  node::Budget::Account account;
-  node::Budget budget(account, 1000);
+  LittleRoom scene;
+  node::Budget& budget = scene.budget;
+  Loader& loader = scene.loader;
   DrawnScratch scratch(budget);
   node::Draw captures(budget, node::Use::captures);
   ASSERT_TRUE(captures.take(600).is_ok());

@@ -272,12 +272,16 @@ void add_attribute(hid_t data, const char* name, hid_t type, hsize_t count, cons
   H5Sclose(space);
 }
 
+void make_dimension(hid_t data) {
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, 16);
+  add_attribute(data, "CLASS", text, 1, "DIMENSION_SCALE\0");
+  H5Tclose(text);
+}
+
 TEST(Hdf5Files, WithManyNumbersOfOneDimensionAreRead) {
   const auto change = [](hid_t data) {
-    const hid_t text = H5Tcopy(H5T_C_S1);
-    H5Tset_size(text, 16);
-    add_attribute(data, "CLASS", text, 1, "DIMENSION_SCALE\0");
-    H5Tclose(text);
+    make_dimension(data);
     // A number of a dimension is one; more of them once went over what lay behind it.
     const std::vector<int> numbers(8000, 0x41414141);
     add_attribute(data, "_Netcdf4Dimid", H5T_NATIVE_INT, numbers.size(), numbers.data());
@@ -290,10 +294,7 @@ TEST(Hdf5Files, WithManyNumbersOfOneDimensionAreRead) {
 // All that are out of range once were the number of one dimension.
 TEST(Hdf5Files, WithNumbersOfDimensionsThatAreOutOfRangeHaveDimensionsOfTheirOwn) {
   const auto change = [](hid_t data) {
-    const hid_t text = H5Tcopy(H5T_C_S1);
-    H5Tset_size(text, 16);
-    add_attribute(data, "CLASS", text, 1, "DIMENSION_SCALE\0");
-    H5Tclose(text);
+    make_dimension(data);
     const int number = -5, numbers[] = {-7, -9};
     add_attribute(data, "_Netcdf4Dimid", H5T_NATIVE_INT, 1, &number);
     add_attribute(data, "_Netcdf4Coordinates", H5T_NATIVE_INT, 2, numbers);

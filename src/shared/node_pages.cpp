@@ -51,27 +51,28 @@ Index pages_stored_ahead(const NodePages::Plan& plan) {
 /// of the executor takes a free one of its rank.
 class NodePages::Seat {
  public:
-  explicit Seat(Hold& hold) : hold_(hold) {}
-  Seat(Hold& hold, std::unique_lock<std::mutex> alone) : hold_(hold), alone_(std::move(alone)) {}
+  Seat(NodePages& pages, User user)
+      : hold_(user == User::service ? pages.free_hold(alone_) : pages.hold_of(user)) {}
   ~Seat() { hold_.frame.store(nobody, std::memory_order_release); }
   Seat(const Seat&) = delete;
   Seat& operator=(const Seat&) = delete;
   [[nodiscard]] Hold& hold() const { return hold_; }
 
  private:
-  Hold& hold_;
   std::unique_lock<std::mutex> alone_;
+  Hold& hold_;
 };
 
-NodePages::Seat NodePages::seat_of(User user) {
-  Hold* const mine = first_hold() + Index{users} * me_ + static_cast<int>(user);
-  if (user != User::service) return Seat(*mine);
+/// Returns a hold of this rank for a thread of the executor, and locks it by `alone`.
+Hold& NodePages::free_hold(std::unique_lock<std::mutex>& alone) {
+  Hold* const mine = &hold_of(User::service);
   // A server's holds are the last ones.
   for (std::size_t i = 0; !stores_ && i < services_.size(); ++i) {
-    std::unique_lock free(services_[i], std::try_to_lock);
-    if (free) return {mine[i], std::move(free)};
+    alone = std::unique_lock(services_[i], std::try_to_lock);
+    if (alone) return mine[i];
   }
-  return {*mine, std::unique_lock(services_.front())};
+  alone = std::unique_lock(services_.front());
+  return *mine;
 }
 
 Result<std::unique_ptr<NodePages>> NodePages::create(comm::Line& node, const Plan& plan, bool huge_pages,
@@ -599,13 +600,13 @@ Status NodePages::store_run(std::span<const std::pair<Index, FrameNumber>> run) 
 }
 
 Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User user) {
-  const Seat seat = seat_of(user);
+  const Seat seat(*this, user);
   const Result<Held> held = hold(page, {}, user, seat.hold());
   TR_TRY(held.status());
   Frame& here = frame(held->frame);
   const Bytes end = from + std::ssize(bytes);
   if (here.filled.load(std::memory_order_acquire) < end) {
-    TR_TRY(lock(here.lock, user));
+    if (!here.lock.try_lock()) TR_TRY(lock(here.lock, user));
     const Locked locked(here.lock, std::adopt_lock);
     fill_up_to(held->frame, end);
   }
@@ -614,7 +615,7 @@ Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User 
   return {};
 }
 
-/// Locks a frame to copy. A rank that stores the page has the lock meanwhile.
+/// Locks a frame to copy that another one has locked. A rank that stores the page has the lock meanwhile.
 Status NodePages::lock(SharedLock& lock, User user) {
   if (!may_wait(user)) return lock.lock_soon() ? Status() : would_wait();
   lock.lock(transport_);
@@ -622,7 +623,7 @@ Status NodePages::lock(SharedLock& lock, User user) {
 }
 
 Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes, User user) {
-  const Seat seat = seat_of(user);
+  const Seat seat(*this, user);
   const bool is_whole = std::ssize(bytes) == plan_.page;
   const Result<Held> held = hold(page, is_whole ? bytes : std::span<const std::byte>(), user, seat.hold());
   TR_TRY(held.status());
@@ -631,7 +632,7 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
     return {};
   }
   Frame& here = frame(held->frame);
-  TR_TRY(lock(here.lock, user));
+  if (!here.lock.try_lock()) TR_TRY(lock(here.lock, user));
   Locked locked(here.lock, std::adopt_lock);
   const Bytes end = from + std::ssize(bytes);
   fill_up_to(held->frame, from);

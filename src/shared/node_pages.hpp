@@ -145,7 +145,10 @@ class NodePages {
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
   [[nodiscard]] Index holds() const { return Index{users} * (ranks_ + 1) + services_of_server - 1; }
   [[nodiscard]] Hold* first_hold() const { return reinterpret_cast<Hold*>(&head() + 1); }
-  [[nodiscard]] Seat seat_of(User user);
+  [[nodiscard]] Hold& hold_of(User user) const {
+    return first_hold()[Index{users} * me_ + static_cast<int>(user)];
+  }
+  Hold& free_hold(std::unique_lock<std::mutex>& alone);
   [[nodiscard]] std::atomic<FrameNumber>& bucket(std::uint64_t number) const;
   /// Pages of this node follow one another in its buckets.
   [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const {

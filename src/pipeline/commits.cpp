@@ -51,6 +51,7 @@ void Commits::on_begin(const SequenceEntry& begin, bool failed_before) {
     if (path.is_ok()) step.entry.path = *std::move(path);
   }
   ++file_of(step).steps;
+  begun_ = begin.step;
 }
 
 void Commits::note(std::int64_t number, const Status& status) {
@@ -87,8 +88,13 @@ void Commits::accept(std::int64_t number, Step& step) {
     unreported_.pop_front();
   }
   step.reported = !step.status.is_ok();
+  if (!told.is_ok()) told_ = number;
   send_verdict(VerdictKind::accepted, number, told);
 }
+
+/// Returns true if the program was told of all failures and has gone on: the verdict accepted on a step is
+/// heard at the end of the next one at the latest.
+bool Commits::program_knows_failures() const { return unreported_.empty() && begun_ > told_ + 1; }
 
 void Commits::on_written(Unpacker& in) {
   const auto number = in.get<std::int64_t>();
@@ -254,7 +260,9 @@ void Commits::take_back(std::int64_t number, const std::string& path, const Stat
 void Commits::decide(std::int64_t number, Step& step) {
   const Status status = step.status.in(opening_.step_text(step.entry.lead));
   if (!status.is_ok() && !step.reported) unreported_.push_back(status);
-  --file_of(step).steps;
+  StreamFiles::File& file = file_of(step);
+  file.lacks_steps = file.lacks_steps || !status.is_ok();
+  --file.steps;
   steps_.erase(number);
   send_verdict(VerdictKind::durable, number, status);
 }
@@ -262,7 +270,7 @@ void Commits::decide(std::int64_t number, Step& step) {
 bool Commits::finish() {
   if (finished_) return false;
   const bool closing = closed_ == homes_ && steps_.empty();
-  if (files_.advance(closing)) return true;
+  if (files_.advance(closing, closing || program_knows_failures())) return true;
   if (!closing || !files_.are_over()) return false;
   finished_ = true;
   send_verdict(VerdictKind::finished, -1, files_.unfinished());

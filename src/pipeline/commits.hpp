@@ -74,6 +74,7 @@ class Commits {
   StreamFiles::File& file_of(const Step& step) { return files_.at(step.entry.path); }
   bool was_committed(Step& step, const StreamFiles::File& file);
   void accept(std::int64_t number, Step& step);
+  [[nodiscard]] bool program_knows_failures() const;
   bool settle();
   bool commit();
   void start_sync(std::int64_t number, Step& step);
@@ -93,6 +94,8 @@ class Commits {
   std::map<std::int64_t, Step> steps_;  // all steps from the oldest one without a verdict on
   std::int64_t settled_before_ = 0;     // all steps below it are settled: later ones may be placed
   std::deque<Status> unreported_;       // failures that no accepted verdict has carried yet
+  std::int64_t begun_ = -1;             // the last step that the program has begun
+  std::int64_t told_ = -1;              // the last one whose accepted verdict carried a failure
   int closed_ = 0;
   bool finished_ = false;
 };

@@ -90,7 +90,10 @@ void StreamFiles::cut(const std::string& path, Bytes size, std::function<void()>
 
 bool StreamFiles::try_all(bool whole_ones) {
   bool any = false;
-  for (auto& [path, each] : unfinished_) any = (each.try_now = whole_ones || !each.is_whole) || any;
+  for (auto& [path, each] : unfinished_) {
+    each.try_now = !each.is_whole || (whole_ones && !each.only_waits());
+    any = each.try_now || any;
+  }
   return any;
 }
 
@@ -116,12 +119,13 @@ bool StreamFiles::finishes() const {
          });
 }
 
-bool StreamFiles::advance(bool closing) {
+bool StreamFiles::advance(bool closing, bool knows_failures) {
   if (finishing_) return false;
+  knows_failures_ = knows_failures;
   for (auto& [path, each] : unfinished_) {
-    if (!each.try_now) continue;
+    if (!each.try_now && !(knows_failures && each.only_waits())) continue;
     each.try_now = false;
-    start_finish(path, true);
+    start_finish(path, true, each.lacks_steps);
     return true;
   }
   for (auto file = files_.begin(); file != files_.end(); ++file) {
@@ -130,10 +134,11 @@ bool StreamFiles::advance(bool closing) {
     const std::string path = file->first;
     const bool begun = file->second.begun;
     const bool left_open = file->second.left_open;
+    const bool lacks_steps = file->second.lacks_steps;
     files_.erase(file);
     if (!begun && !left_open) return true;
     try_all(true);
-    start_finish(path, begun);
+    start_finish(path, begun, lacks_steps);
     return true;
   }
   if (!closing || tried_last_) return false;
@@ -141,36 +146,50 @@ bool StreamFiles::advance(bool closing) {
   return try_all(true);
 }
 
+Status StreamFiles::unfinished() const {
+  for (const auto& [path, each] : unfinished_) {
+    if (!each.why.is_ok()) return each.why;
+  }
+  return {};
+}
+
 bool StreamFiles::are_over() const { return tried_last_ && files_.empty() && !finishes(); }
 
-void StreamFiles::start_finish(const std::string& path, bool begun) {
+void StreamFiles::start_finish(const std::string& path, bool begun, bool lacks_steps) {
   finishing_ = true;
+  const bool announces = knows_failures_ || !lacks_steps;
   const auto is_whole = std::make_shared<bool>(false);
   run(
       path,
-      [path, is_whole](Ledger& ledger) -> Status {
+      [path, announces, is_whole](Ledger& ledger) -> Status {
         TR_TRY(ledger.finish_file(path));
         *is_whole = true;
-        return ledger.announce(path);
+        return announces ? ledger.announce(path) : Status();
       },
-      [this, path, begun, is_whole](const Status& status) { on_finished(path, begun, *is_whole, status); });
+      [this, path, begun, lacks_steps, announces, is_whole](const Status& status) {
+        on_finished(path, begun, {status, *is_whole, false, lacks_steps}, announces);
+      });
 }
 
-void StreamFiles::on_finished(const std::string& path, bool begun, bool is_whole, const Status& status) {
+void StreamFiles::on_finished(const std::string& path, bool begun, Unfinished now, bool announced) {
   finishing_ = false;
-  if (status.is_ok()) {
+  const Status status = now.why;
+  if (status.is_ok() && announced) {
     unfinished_.erase(path);
     return;
   }
-  const auto [each, is_first] = unfinished_.try_emplace(path);
-  each->second = {status, is_whole, each->second.try_now};
+  Unfinished& each = unfinished_[path];
+  const bool is_news = each.why.is_ok();
+  now.try_now = each.try_now;
+  each = std::move(now);
+  if (status.is_ok()) return;
   // The stream's end tells the failure too, but a killed run never comes there.
   const std::string name = opening_.name();
   const bool names_it = status.text().starts_with(name + ":");
-  if (is_first) log(LogLevel::error, names_it ? status.text() : status.in(name).text());
+  if (is_news) log(LogLevel::error, names_it ? status.text() : status.in(name).text());
   // An error that is not of storage will be the same the next time. The data from which the stream is to go
   // on is not as it was left then: nothing can follow it.
-  if (begun || is_whole || status.code() == Code::io) return;
+  if (begun || each.is_whole || status.code() == Code::io) return;
   broken_ = status;
   on_broken_(status);
 }

@@ -16,13 +16,14 @@ class StreamFiles {
   struct File {
     bool begun = false;
     bool beginning = false;
-    bool left_open = false;  // the run that this one continues has left it: to be finished, begun or not
-    Begun start;             // what the ledger said of it when it was begun
-    bool cutting = false;    // nothing is placed meanwhile
-    Bytes end = 0;           // behind the last step that was not dropped
-    Bytes committed = 0;     // behind the last step in the index
-    int steps = 0;           // number of steps without a verdict yet
-    Status broken;           // why nothing may be written into it any more
+    bool left_open = false;    // the run that this one continues has left it: to be finished, begun or not
+    Begun start;               // what the ledger said of it when it was begun
+    bool cutting = false;      // nothing is placed meanwhile
+    Bytes end = 0;             // behind the last step that was not dropped
+    Bytes committed = 0;       // behind the last step in the index
+    int steps = 0;             // number of steps without a verdict yet
+    bool lacks_steps = false;  // one of its steps has failed
+    Status broken;             // why nothing may be written into it any more
   };
 
   /// `on_broken` hears why no step can succeed any more, also not those that have begun.
@@ -48,30 +49,35 @@ class StreamFiles {
   bool try_again(std::int64_t step);
   /// Returns why a file is not whole, if one is not.
   [[nodiscard]] Status not_whole() const;
-  /// Finishes the next file to which no step can come any more: `closing` if none comes to any.
-  bool advance(bool closing);
+  /// Finishes the next file to which no step can come any more: `closing` if none comes to any. A file that
+  /// lacks steps is announced once the program `knows_failures` and has gone on all the same. A program that
+  /// ends on hearing of them writes the file again, whole, when it is restarted.
+  bool advance(bool closing, bool knows_failures);
   /// Returns true if all files are finished, or were tried for the last time. Asked while the stream closes.
   [[nodiscard]] bool are_over() const;
   /// Returns why a file is not finished or not announced, if one is not.
-  [[nodiscard]] Status unfinished() const {
-    return unfinished_.empty() ? Status() : unfinished_.begin()->second.why;
-  }
+  [[nodiscard]] Status unfinished() const;
 
  private:
   /// A file that failed when it was finished. It is tried again: before each step that follows if the file is
-  /// not whole, otherwise with the next file and when the stream is closed.
+  /// not whole, otherwise with the next file and when the stream is closed. One without an error waits until
+  /// it may be announced.
   struct Unfinished {
     Status why;
     bool is_whole = false;  // true: it only was not announced
     bool try_now = false;
+    bool lacks_steps = false;
+
+    [[nodiscard]] bool only_waits() const { return is_whole && why.is_ok(); }
   };
 
   [[nodiscard]] bool is_complete(const std::string& path, const File& file, bool closing) const {
     return file.steps == 0 && (closing || path != current_path_);
   }
   bool try_all(bool whole_ones);
-  void start_finish(const std::string& path, bool begun);
-  void on_finished(const std::string& path, bool begun, bool is_whole, const Status& status);
+  /// `file` was taken out of the files, or is one that is tried again.
+  void start_finish(const std::string& path, bool begun, bool lacks_steps);
+  void on_finished(const std::string& path, bool begun, Unfinished now, bool announced);
   void run(const std::string& path, std::function<Status(Ledger&)> job, Done done);
 
   Context& context_;
@@ -82,6 +88,7 @@ class StreamFiles {
   std::map<std::string, File> files_;
   std::string current_path_;
   bool finishing_ = false;  // a file is being finished, on the ledger
+  bool knows_failures_ = false;
   std::map<std::string, Unfinished> unfinished_;
   std::int64_t tried_for_ = -1;  // the last step before which files were tried again
   bool tried_last_ = false;

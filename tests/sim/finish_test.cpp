@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "scenario.hpp"
@@ -179,6 +180,57 @@ TEST(sim_finish, what_cannot_be_announced_fails_no_step_and_is_told_when_the_str
   EXPECT_NE(heard.told.closed.text().find(first_file + ".ready"), std::string::npos)
       << heard.told.closed.text();
   expect_finished(*job.storage, *plan, {}, "announced by hand");
+}
+
+/// Expects that the files which are announced have all of their steps.
+void expect_announced_whole(storage::Target& target, const std::string& where) {
+  for (std::int64_t step = 0; step < all_steps; step += 2) {
+    const Result<bool> announced = target.exists(path_of(step) + ".ready");
+    ASSERT_TRUE(announced.is_ok());
+    if (!*announced) continue;
+    const Result<streams::IndexContents> index =
+        streams::load_index(target, streams::index_path(path_of(step)));
+    ASSERT_TRUE(index.is_ok()) << where << ": " << index.status().text();
+    EXPECT_EQ(index->steps.size(), 2U) << where << ": " << path_of(step) << " lacks a step";
+  }
+}
+
+/// The steps of a stream that never waits are under way to a slow disk when a call of storage fails. Whether
+/// it goes on or ends, up to its next end() it does not know.
+TEST(sim_finish, a_file_that_lacks_a_step_is_announced_once_the_program_has_gone_on_knowing_it) {
+  const auto plan = make_plan(2);
+  int failed = 0;
+  bool fired = true;
+  for (std::int64_t nth = 1; fired && !testing::Test::HasFailure(); ++nth) {
+    Job job = job_of(static_cast<std::uint64_t>(nth) + 500, 2);
+    job.disk_bytes_per_second = 1e5;
+    SessionWorld world(job);
+    world.storage_of(0).restart({nth, storage::Fault::no_space, storage::all_calls, false});
+    std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
+    std::map<std::int64_t, std::string> failures;
+    const std::string where = cat("call ", nth);
+    const Texts stuck = world.run([&](SessionRank& rank) {
+      PlannedStream stream(rank, plan);
+      if (!stream.create().is_ok()) return;
+      bool knows = false;
+      for (std::int64_t step = 0; step < all_steps; ++step) {
+        stream.begin(step * half_day);
+        std::vector<float>& array = arrays[static_cast<std::size_t>(rank.rank())][{step, 0}];
+        array = array_of(*plan, rank.rank(), 0, step);
+        stream.put(0, reinterpret_cast<const std::byte*>(array.data()));
+        const bool knew = std::exchange(knows, !stream.end().is_ok() || knows);
+        if (rank.rank() == 0 && !knew) expect_announced_whole(*job.storage, where);
+      }
+      (void)stream.close();
+      if (rank.rank() == 0) failures = stream.failures();
+    });
+    EXPECT_TRUE(stuck.empty()) << text_of(stuck);
+    fired = world.storage_of(0).fired();
+    if (fired && failures.empty()) continue;  // it failed what no step needs
+    expect_finished(*job.storage, *plan, failures, where);
+    failed += failures.empty() ? 0 : 1;
+  }
+  EXPECT_GT(failed, 5);
 }
 
 }  // namespace

@@ -25,6 +25,9 @@ bool is_same_level(double a, double b) {
   return a == b || std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
+/// Levels in a file may be rounded to float32, while the program gives decimal numbers.
+bool is_rounded_level(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
+
 /// Returns the records that have the values of this level.
 std::vector<const sources::Record*> at_level(const std::vector<const sources::Record*>& records,
                                              const FieldDefinition& field, double level) {
@@ -34,7 +37,11 @@ std::vector<const sources::Record*> at_level(const std::vector<const sources::Re
   // A file that tells no type has the values of levels all the same, unless there is one level alone.
   if (of_type.size() == 1 && of_type.front()->level_type.empty() && field.levels.values.size() == 1)
     return of_type;
-  std::erase_if(of_type, [&](const sources::Record* each) { return !is_same_level(each->level, level); });
+  const auto is_it = [&](const sources::Record* each) { return is_same_level(each->level, level); };
+  const bool is_rounded = std::ranges::none_of(of_type, is_it);
+  std::erase_if(of_type, [&](const sources::Record* each) {
+    return is_rounded ? !is_rounded_level(each->level, level) : !is_it(each);
+  });
   const auto same = [&](const sources::Record* each) {
     return each->level_type == records.front()->level_type && each->level == records.front()->level;
   };

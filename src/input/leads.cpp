@@ -30,7 +30,7 @@ Status look_into(storage::Target& target, const std::string& directory, std::ptr
     if (depth > 0) {
       const Status inside = look_into(target, path + "/", depth - 1, request, context, found);
       if (inside.error_number() != EACCES) TR_TRY(inside);
-    } else if (const std::optional<std::int64_t> lead = request.pattern.match(path, context)) {
+    } else if (const std::optional<std::int64_t> lead = request.pattern.match(path, context, true)) {
       found.emplace(*lead, path);
     }
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 
 #include "base/text.hpp"
 
@@ -223,6 +224,18 @@ bool take_time(std::string_view& rest, std::string_view form, Found& found) {
   return true;
 }
 
+// Returns true if no unit is missing between the year and the shortest unit found.
+bool names_all_units(const Found& found) {
+  const bool names_day_of_year = found.day_of_year > 0;
+  const bool named[] = {found.year >= 0,
+                        found.month > 0 || names_day_of_year,
+                        found.day > 0 || names_day_of_year,
+                        found.hour >= 0,
+                        found.minute >= 0,
+                        found.second >= 0};
+  return named[0] && std::ranges::is_sorted(named, std::greater<>());
+}
+
 // Returns the least lead at which the valid time has the fields found. The caller checks it by expanding
 // again.
 std::optional<std::int64_t> earliest_lead(const Found& found, const PatternContext& context) {
@@ -248,15 +261,16 @@ std::optional<std::int64_t> earliest_lead(const Found& found, const PatternConte
   if (!is_valid(valid, context.calendar)) return std::nullopt;
   std::int64_t lead = to_seconds(valid, context.calendar) - to_seconds(context.base, context.calendar);
   if (names_day) lead += (found.day_of_year - 1) * std::int64_t{86400};
-  return std::max<std::int64_t>(lead, 0);
+  // Of names that leave out a unit any number of times before the base time have one.
+  return names_all_units(found) ? lead : std::max<std::int64_t>(lead, 0);
 }
 
 /// Reads a file name back against the parts of a pattern. A lead's digits may end at several places.
 class NameScanner {
  public:
   NameScanner(const Pattern& pattern, const std::vector<Part>& parts, std::string_view name,
-              const PatternContext& context)
-      : pattern_(pattern), parts_(parts), name_(name), context_(context) {}
+              const PatternContext& context, bool also_before_base)
+      : pattern_(pattern), parts_(parts), name_(name), context_(context), before_base_(also_before_base) {}
 
   std::optional<std::int64_t> scan() const { return scan_from(0, name_, {}); }
 
@@ -270,8 +284,14 @@ class NameScanner {
     if (!rest.empty()) return std::nullopt;
     const std::optional<std::int64_t> lead = earliest_lead(found, context_);
     if (!lead) return std::nullopt;
-    const Result<std::string> again = pattern_.expand(*lead, context_);
-    return again.is_ok() && *again == name_ ? lead : std::nullopt;
+    const std::int64_t from_base = std::max<std::int64_t>(*lead, 0);
+    if (gives_name(from_base)) return from_base;
+    return before_base_ && gives_name(*lead) ? lead : std::nullopt;
+  }
+
+  bool gives_name(std::int64_t lead) const {
+    const Result<std::string> name = pattern_.expand(lead, context_);
+    return name.is_ok() && *name == name_;
   }
 
   std::optional<std::int64_t> scan_lead(std::size_t part, std::string_view rest, Found found) const {
@@ -304,6 +324,7 @@ class NameScanner {
   const std::vector<Part>& parts_;
   std::string_view name_;
   const PatternContext& context_;
+  bool before_base_;
 };
 
 }  // namespace
@@ -356,8 +377,9 @@ Result<std::string> Pattern::expand(std::int64_t lead, const PatternContext& con
   return out;
 }
 
-std::optional<std::int64_t> Pattern::match(std::string_view name, const PatternContext& context) const {
-  return NameScanner(*this, parts_, name, context).scan();
+std::optional<std::int64_t> Pattern::match(std::string_view name, const PatternContext& context,
+                                           bool also_before_base) const {
+  return NameScanner(*this, parts_, name, context, also_before_base).scan();
 }
 
 Pattern::Split Pattern::split(const PatternContext& context) const {

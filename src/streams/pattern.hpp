@@ -36,9 +36,11 @@ class Pattern {
   /// (90 minutes under {lead:03h}; below zero), and Code::settings if {member} is asked for and there is
   /// none.
   [[nodiscard]] Result<std::string> expand(std::int64_t lead, const PatternContext& context) const;
-  /// Returns the least lead >= 0 of the file called `name`. Returns none if the pattern does not give that
-  /// name, or names a unit of time without the longer ones ({valid:%d%H}), so that the lead cannot be told.
-  [[nodiscard]] std::optional<std::int64_t> match(std::string_view name, const PatternContext& context) const;
+  /// Returns the least lead >= 0 of the file called `name`, or with `also_before_base` the least one of all
+  /// if the file has times before the base time alone. Returns none if the pattern does not give that name,
+  /// or names a unit of time without the longer ones ({valid:%d%H}), so that the lead cannot be told.
+  [[nodiscard]] std::optional<std::int64_t> match(std::string_view name, const PatternContext& context,
+                                                  bool also_before_base = false) const;
 
   /// A name, cut before the first part that the lead changes. In the rest, parts that the lead changes stand
   /// as the pattern writes them, in braces.

@@ -381,6 +381,56 @@ TEST(input_files, a_level_that_is_alone_needs_no_name) {
               {"heightAboveGround:10, heightAboveGround:100"});
 }
 
+/// CF files mostly have their levels as float32. Programs give them as people write them.
+TEST(input_files, a_level_that_its_file_has_rounded_to_float32_is_found_by_its_decimal_number) {
+  const double shallow = 0.494025;
+  sources::Record record = record_at(0);
+  record.level_type = "depthBelowSea";
+  record.level = static_cast<float>(shallow);
+  Directory all;
+  all.file("rounded", {record});
+  FieldDefinition field = small_field();
+  field.levels.type = "depthBelowSea";
+  field.levels.values = {shallow};
+  const auto level_of = [&](const std::string& name, double level) -> double {
+    const auto found = all.find(name, "");
+    EXPECT_TRUE(found.is_ok()) << found.status().text();
+    all.kept = *Files(*found, all.opener()).at(0);
+    const auto got = all.kept->find(*found, field, 0, level);
+    return got.is_ok() ? (*got)->level : -1;
+  };
+  EXPECT_EQ(level_of("rounded", shallow), record.level);
+  EXPECT_EQ(level_of("rounded", 0.49403), -1);
+  const double exact = 1, close = 1 + 1e-8;
+  ASSERT_EQ(static_cast<float>(exact), static_cast<float>(close));
+  sources::Record other = record;
+  record.level = exact;
+  other.level = close;
+  all.file("doubles", {record, other});
+  field.levels.values = {exact, close};
+  EXPECT_EQ(level_of("doubles", exact), exact);
+  EXPECT_EQ(level_of("doubles", close), close);
+}
+
+TEST(input_files, files_of_times_before_the_base_time_have_negative_leads) {
+  Directory all;
+  all.file("bd_1970010100", {record_at(0)});
+  all.file("bd_1970010103", {record_at(3 * an_hour)});
+  for (const char* const marker : {"bd_1970010100.ready", "bd_1970010103.ready"}) all.file(marker, {});
+  for (const char* const follow : {"", " follow=on"}) {
+    const auto found =
+        all.find("bd_{valid:%Y%m%d%H}", std::string("base=1970-01-01T01 between=linear") + follow);
+    ASSERT_TRUE(found.is_ok()) << found.status().text();
+    Follower follower(*found);
+    const auto there = found->follows ? *follower.look(*all.target, all.opener(), 0) : found->leads;
+    EXPECT_EQ(there, (Leads{-an_hour, 2 * an_hour}));
+    const auto around = found->around(there, 0);
+    ASSERT_TRUE(around.is_ok()) << around.status().text();
+    EXPECT_EQ(*around, (Leads{-an_hour, 2 * an_hour}));
+    EXPECT_TRUE(all.record(found, -an_hour).is_ok());
+  }
+}
+
 /// Looks as often as a file without a marker needs.
 Leads followed(Directory& all, const std::string& pattern, Status* failure = nullptr) {
   const auto files = all.find(pattern, "base=1970-01-01 follow=on");

@@ -142,6 +142,23 @@ TEST(pattern, a_name_matches_back_to_its_lead) {
   EXPECT_EQ(matched("+{lead:d}", "+999999999999999999"), std::nullopt) << "more seconds than 64 bits hold";
 }
 
+TEST(pattern, names_of_times_before_the_base_time_match_if_asked) {
+  const PatternContext morning{{2026, 3, 1, 6, 30, 0}, Calendar::proleptic_gregorian, {}};
+  const auto matched_before = [&](std::string_view text, std::string_view name) {
+    return Pattern::parse(text)->match(name, morning, true);
+  };
+  EXPECT_EQ(matched_before("bd_{valid:%Y%m%d%H}", "bd_2026030103"), -3 * 3600 - 1800);
+  EXPECT_EQ(matched("bd_{valid:%Y%m%d%H}", "bd_2026030103", morning), std::nullopt);
+  EXPECT_EQ(matched_before("bd_{valid:%Y%m%d}", "bd_20260228"), -30 * 3600 - 1800);
+  EXPECT_EQ(matched_before("bd_{valid:%Y%m%d%H}", "bd_2026030106"), 0) << "it has the base time, too";
+  EXPECT_EQ(matched_before("bd_{valid:%Y%m%d%H}", "bd_2026030109"), 2 * 3600 + 1800);
+  EXPECT_EQ(matched_before("bd_{valid:%Y%m%d%H}_{lead:03h}", "bd_2026030103_000"), std::nullopt);
+  EXPECT_EQ(matched_before("bd_{valid:%Y%j}", "bd_2026059"), -30 * 3600 - 1800);
+  EXPECT_EQ(matched_before("bd_{valid:%H}", "bd_03"), std::nullopt);
+  EXPECT_EQ(matched_before("bd_{valid:%m%d}", "bd_0101"), std::nullopt);
+  EXPECT_EQ(matched_before("bd_{valid:%Y%d}", "bd_202605"), std::nullopt);
+}
+
 TEST(pattern, a_name_of_many_leads_matches_to_the_first) {
   const PatternContext morning{{2026, 3, 1, 6, 0, 0}, Calendar::proleptic_gregorian, {}};
   EXPECT_EQ(matched("{valid:%Y%m%d}", "20260301", morning), 0);

@@ -51,16 +51,26 @@ class Excused {
   const std::optional<std::int64_t> before_;
 };
 
-/// Returns Code::state if two nodes have got different versions of a step.
+/// Returns Code::state if two nodes have got different versions of a step, or interpolated between different
+/// steps: files may come in another order than their steps. Ranks that got nothing tell nothing.
 Status check_versions(const std::vector<ByteVector>& told) {
   std::map<std::int64_t, std::uint64_t> all;
+  std::size_t ranks = 0;
+  std::map<std::int64_t, std::size_t> ranks_of;
   for (const ByteVector& each : told) {
+    if (!each.empty()) ++ranks;
     for (Unpacker in(each); !in.rest().empty();) {
       const auto lead = in.get<std::int64_t>();
       const auto version = in.get<std::uint64_t>();
       if (!in.ok()) break;
       if (all.emplace(lead, version).first->second != version) return changed(lead);
+      ++ranks_of[lead];
     }
+  }
+  for (const auto& [lead, count] : ranks_of) {
+    if (count < ranks)
+      return {Code::state, cat("some nodes interpolated from the step at lead ", lead,
+                               " s and others from one that came later: try the step again")};
   }
   return {};
 }
@@ -89,6 +99,10 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
   const T value = static_cast<T>(*missing);
   for (Bytes i = 0; i < count; ++i)
     if (std::isnan(to[i])) to[i] = value;
+  // Raw files do not tell which value means none.
+  if (second == nullptr) return;
+  for (Bytes i = 0; i < count; ++i)
+    if (a[i] == value || b[i] == value) to[i] = value;
 }
 
 }  // namespace
@@ -392,11 +406,18 @@ void InputStream::forget_steps(const std::vector<std::int64_t>& gone) {
   for (Loader* const loader : loaders(true)) loader->ring().forget_steps(gone);
 }
 
-/// The files' steps of the step to begin may have been taken back since they were read ahead. The first ranks
-/// of a node to begin look once more. A file that cannot be looked at now fails when it is read.
+/// The files' steps of the step to begin may have been taken back since they were read ahead, and steps
+/// between may have come. The first ranks of a node to begin look once more. A file that cannot be looked at
+/// now fails when it is read.
 void InputStream::renew_step() {
   Ring* const first = any_ring();
+  const bool disagreed = std::exchange(disagreed_, false);
   if (follower_ == nullptr || first == nullptr || first->step() >= step_) return;
+  if (disagreed) {
+    std::vector<std::int64_t> behind = first->steps();
+    std::erase_if(behind, [&](std::int64_t lead) { return lead <= lead_; });
+    forget_steps(behind);
+  }
   const Result<std::vector<std::int64_t>> leads = first->around(lead_);
   if (!leads.is_ok()) return;
   for (const std::int64_t lead : *leads) {
@@ -734,6 +755,7 @@ Status InputStream::end() {
   excused.reset();
   // The step may have come, and the one before it not, since it was begun.
   if (status.is_ok()) tell_gap();
+  disagreed_ = status.code() == Code::state;
   in_step_ = false;
   ++step_;
   pipeline::Counters& counts = counters();

@@ -143,6 +143,7 @@ class InputStream final {
   std::optional<std::int64_t> told_gap_;            // the step behind the last gap that was told
   std::optional<Between> now_;                      // nothing if there is no such step
   std::map<std::int64_t, std::uint64_t> versions_;  // of the files' steps that this rank has got, by lead
+  bool disagreed_ = false;                          // nodes have got different steps: this one may lack some
 };
 
 }  // namespace tailrace::input

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -27,22 +28,41 @@ const std::vector<std::string> fields = {"t", "u", "r"};
 const std::vector<std::int64_t> hours = {0, 2, 5, 6};
 const char* const steps_levels = "levels=pressure:1000,850,500 accuracy=0.001 missing=-5000";
 
-/// In the field r some elements have no value.
-bool is_missing(int field, tr_index element) { return field == 2 && element % 5 == 1; }
+/// Collective over the world at its first call. Returns the same number on every rank, which is printed:
+/// TEST_SEED, or another one each time.
+unsigned seed() {
+  static const unsigned number = [] {
+    const char* const given = std::getenv("TEST_SEED");
+    unsigned one = given != nullptr ? static_cast<unsigned>(std::atol(given)) : std::random_device()();
+    MPI_Bcast(&one, 1, MPI_UNSIGNED, 0, state().comm);
+    if (rank() == 0) std::printf("TEST_SEED=%u\n", one);
+    return one;
+  }();
+  return number;
+}
+
+/// In the field r some elements have no value, others at each step and level.
+bool is_missing(int field, std::int64_t at, tr_index level, tr_index element) {
+  if (field != 2) return false;
+  std::mt19937 dice(seed() + static_cast<unsigned>((at * levels + level) * 10'007 + element));
+  return dice() % 5 == 0;
+}
 
 double stored(int field, std::int64_t at, tr_index level, tr_index element) {
-  return is_missing(field, element) ? hole : value(field, at * hour, level, element);
+  return is_missing(field, at, level, element) ? hole : value(field, at * hour, level, element);
 }
 
 /// Puts the fields at all hours into one file.
 void put_file(MPI_Comm compute, const std::string& path) {
   tr_stream* out = nullptr;
-  expect(tr_stream_create(path.c_str(), base, &out));
+  const bool is_raw = path.ends_with(".raw");
+  expect(tr_stream_create(path.c_str(), (base + std::string(is_raw ? "format=raw" : "")).c_str(), &out));
+  const std::string levels_text = is_raw ? "levels=pressure:1000,850,500 missing=-5000" : steps_levels;
   std::vector<std::unique_ptr<Array>> arrays;
   for (const std::string& field : fields) {
     arrays.push_back(std::make_unique<Array>("block", compute, TR_F64));
     expect(tr_layout_georeference(arrays.back()->layout(), grid_keys));
-    expect(tr_stream_define(out, field.c_str(), arrays.back()->layout(), TR_F64, steps_levels));
+    expect(tr_stream_define(out, field.c_str(), arrays.back()->layout(), TR_F64, levels_text.c_str()));
   }
   for (const std::int64_t at : hours) {
     tr_stream_begin(out, at * hour);
@@ -148,8 +168,9 @@ void write_zarr2(const std::string& store) {
                 {static_cast<tr_index>(hours.size()), levels, ny, nx}, {1, 2, ny, 7},
                 dimensions(R"("time","plev","lat","lon")"), [&](const auto& at) {
                   const tr_index element = at[2] * nx + at[3];
-                  if (is_missing(field, element)) return -7777.0;
-                  return stored(field, hours[static_cast<std::size_t>(at[0])], at[1], element);
+                  const std::int64_t when = hours[static_cast<std::size_t>(at[0])];
+                  return is_missing(field, when, at[1], element) ? -7777.0
+                                                                 : stored(field, when, at[1], element);
                 });
 }
 
@@ -163,7 +184,7 @@ struct File {
 const std::vector<File>& files() {
   static const std::vector<File> all = [] {
     const std::string directory = fresh_directory("formats");
-    std::vector<std::string> own{"/own.grib2"};
+    std::vector<std::string> own{"/own.grib2", "/own.nc", "/own.raw"};
     std::vector<File> made{{directory + "/1.grib", 0.004}};
 #ifdef TAILRACE_HAVE_HDF5
     own.emplace_back("/own.nc4");
@@ -180,6 +201,7 @@ const std::vector<File>& files() {
     for (const std::string& name : own) {
       const std::string bare = directory + "/bare" + name.substr(4);
       made.push_back({directory + name});
+      if (name == "/own.raw") continue;  // nothing but its index says what is in it
       made.push_back({bare});
       if (rank() == 0)
         std::filesystem::copy(directory + name, bare, std::filesystem::copy_options::recursive);
@@ -194,7 +216,9 @@ const std::vector<File>& files() {
 double between(int field, double at, tr_index level, tr_index element) {
   const auto behind = std::ranges::lower_bound(hours, at);
   const auto last = static_cast<double>(*behind);
-  if (last == at || is_missing(field, element)) return stored(field, *behind, level, element);
+  if (last == at) return stored(field, *behind, level, element);
+  for (const auto step : {behind, std::prev(behind)})
+    if (is_missing(field, *step, level, element)) return hole;
   const auto before = static_cast<double>(*std::prev(behind));
   const double weight = (at - before) / (last - before);
   return (1 - weight) * stored(field, *std::prev(behind), level, element) +
@@ -281,10 +305,10 @@ void read_with_halo(const File& file, std::mt19937& dice) {
 MPI_TEST(input, every_format_gives_what_was_put_on_any_number_of_ranks) {
   files();
   for (int ranks = 1; ranks <= size(); ++ranks) {
-    const bool is_served = ranks < size() && ranks % 2 == 0;
-    const std::string threads = ranks % 3 == 0 ? "io_threads=2" : "io_threads=0";
-    on_ranks(ranks, is_served ? 1 : 0, is_served ? "" : threads, [&](MPI_Comm compute) {
-      std::mt19937 dice(static_cast<unsigned>(ranks));  // the same on every rank
+    std::mt19937 dice(seed() + static_cast<unsigned>(ranks));  // the same on every rank
+    const int servers = std::min(static_cast<int>(dice() % 3), size() - ranks);
+    const std::string threads = dice() % 3 == 0 ? "io_threads=2" : "io_threads=0";
+    on_ranks(ranks, servers, servers > 0 ? "" : threads, [&](MPI_Comm compute) {
       // Each number of ranks reads every other file.
       for (std::size_t i = static_cast<std::size_t>(ranks % 2); i < files().size(); i += 2) {
         read_some(compute, files()[i], dice);

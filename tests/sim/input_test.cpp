@@ -385,6 +385,52 @@ TEST(sim_input, a_followed_run_says_that_it_interpolates_over_a_gap_that_shows_w
       << printed;
 }
 
+/// The step at 12 h comes before that at 9 h. One node has interpolated to the former when the latter comes.
+TEST(sim_input, nodes_never_interpolate_between_different_steps) {
+  Plan plan;
+  Job job;
+  job.nodes = nodes_of(2, 1);
+  job.limits_parks = true;
+  const auto add_file = [&](Index hours) {
+    for (const char* const ending : {"", ".ready"})
+      EXPECT_TRUE(job.storage->open(path_of(hours * hour) + ending, storage::OpenMode::create).is_ok());
+  };
+  for (const Index hours : {0, 3, 6}) add_file(hours);
+  SessionWorld world(job);
+  std::vector<Status> ends(2);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    Scheduler dice(1);
+    const auto opener = [&](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
+      return std::shared_ptr<const sources::Source>(
+          std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
+    };
+    const auto group = rank.group(all_ranks(2));
+    auto stream = InputStream::open(*group, "in_{lead:03h}",
+                                    "base=1970-01-01 between=linear follow=on prefetch=0", opener);
+    const streams::PlacedLayout placed{*layout::Layout::block(shape, 2), 1, {0, 0}, {}, {}, false};
+    EXPECT_TRUE((*stream)->define("t", &placed, 6, "levels=hybrid:1").is_ok());
+    if (rank.rank() == 0) add_file(12);
+    if (rank.rank() == 1) {
+      rank.compute(10'000'000'000);
+      add_file(9);
+    }
+    std::vector<double> t(63);
+    for (int tries = 0; tries < 2; ++tries) {
+      (*stream)->begin(7 * hour);
+      (*stream)->get("t", t.data(), nullptr);
+      const Status ended = (*stream)->end();
+      if (tries == 0) ends[static_cast<std::size_t>(rank.rank())] = ended;
+      EXPECT_TRUE(tries == 0 || ended.is_ok()) << ended.text();
+    }
+    EXPECT_TRUE((*stream)->close().is_ok());
+  });
+  EXPECT_EQ(stuck, Texts());
+  for (const Status& ended : ends) {
+    EXPECT_EQ(ended.code(), Code::state) << ended.text();
+    EXPECT_NE(ended.text().find("try the step again"), std::string::npos) << ended.text();
+  }
+}
+
 TEST(sim_input, a_read_that_fails_is_the_same_error_on_every_rank_and_nobody_waits_for_ever) {
   int fired = 0;
   for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "input/put_files.hpp"
 #include "input/ranks.hpp"
 #include "mpi/scene.hpp"
 #include "support/captured_stderr.hpp"
@@ -21,80 +22,6 @@ using namespace tailrace::scene;
 using namespace tailrace::input_test;
 
 namespace {
-
-constexpr std::int64_t last_hour = 12;
-constexpr double accuracy = 0.001;
-const char* const put_levels = "levels=pressure:1000,850,500 accuracy=0.001 ";
-const char* const own_levels = "levels=pressure:1000,850,500";
-
-/// In the field r some elements have no value.
-bool is_hole(int field, tr_index element) { return field == 2 && element % 7 == 3; }
-
-const std::vector<std::string> names = {"t", "u", "r"};
-
-/// Puts the fields every three hours: a file for each step, and one with all steps.
-void put_all(MPI_Comm compute, const std::string& directory) {
-  std::vector<std::unique_ptr<Array>> arrays;
-  for (std::size_t field = 0; field < names.size(); ++field) {
-    arrays.push_back(std::make_unique<Array>("block", compute, TR_F64));
-    expect(tr_layout_georeference(arrays.back()->layout(), grid_keys));
-  }
-  for (const std::string pattern : {"/bd+{lead:03h}.grib2", "/all.grib2", "/all.raw", "/all.nc"}) {
-    tr_stream* out = nullptr;
-    const bool is_raw = pattern == "/all.raw";
-    expect(tr_stream_create((directory + pattern).c_str(),
-                            (base + std::string(is_raw ? "format=raw" : "")).c_str(), &out));
-    for (std::size_t field = 0; field < names.size(); ++field)
-      expect(tr_stream_define(
-          out, names[field].c_str(), arrays[field]->layout(), TR_F64,
-          (std::string(is_raw ? own_levels : put_levels) + (field == 2 ? " missing=-5000" : "")).c_str()));
-    for (std::int64_t at = 0; at <= last_hour; at += 3) {
-      tr_stream_begin(out, at * hour);
-      for (int field = 0; field < 3; ++field) {
-        Array& array = *arrays[static_cast<std::size_t>(field)];
-        array.fill(field, at * hour);
-        for (tr_index own = 0; own < array.owned(); ++own)
-          for (tr_index level = 0; level < levels; ++level)
-            if (is_hole(field, array.element(own))) array.set(own, level, hole);
-        tr_stream_put(out, names[static_cast<std::size_t>(field)].c_str(), array.data());
-      }
-      expect(tr_stream_end(out));
-    }
-    expect(tr_stream_close(&out));
-  }
-}
-
-/// Collective over the world. Returns the directory of the files that all cases read.
-const std::string& input() {
-  static const std::string directory = [] {
-    std::string made = fresh_directory("input");
-    on_ranks(1, 0, "", [&](MPI_Comm compute) { put_all(compute, made); });
-    return made;
-  }();
-  return directory;
-}
-
-/// The levels of `order` are numbers of levels as they were put.
-void check_values(const Array& array, int field, double at, const std::vector<tr_index>& order,
-                  const std::string& where) {
-  double worst = 0;
-  for (tr_index own = 0; own < array.owned(); ++own) {
-    for (std::size_t l = 0; l < order.size(); ++l) {
-      const tr_index element = array.element(own);
-      const auto lead = static_cast<std::int64_t>(at * hour);
-      // Between two steps of the files values are on a line.
-      const auto before = lead / (3 * hour) * (3 * hour);
-      const double weight = static_cast<double>(lead - before) / (3.0 * hour);
-      double wanted = value(field, before, order[l], element);
-      if (weight > 0)
-        wanted = (1 - weight) * wanted + weight * value(field, before + 3 * hour, order[l], element);
-      if (is_hole(field, element)) wanted = hole;
-      const double off = std::fabs(array.get(own, static_cast<tr_index>(l)) - wanted);
-      worst = std::isnan(off) ? INFINITY : std::max(worst, off);
-    }
-  }
-  if (!CHECK(worst <= accuracy)) std::fprintf(stderr, "  %s: off by %g\n", where.c_str(), worst);
-}
 
 /// A stream to read, and how.
 struct Reading {
@@ -655,37 +582,6 @@ MPI_TEST(input, a_step_that_its_writer_takes_back_is_waited_for_and_comes_with_i
       if (restarted.joinable()) restarted.join();
     });
   }
-}
-
-MPI_TEST(input, a_failure_of_storage_is_the_same_error_on_every_rank_or_none) {
-  input();
-  int failures = 0;
-  for (int nth = 1; nth <= 16; ++nth) {
-    const std::string threads = nth % 4 < 2 ? "io_threads=0" : "io_threads=1";
-    const std::string fault = " fault=\"rank=" + std::to_string(nth % 2) + " nth=" + std::to_string(nth) +
-                              " calls=open,read,size,exists,list\"";
-    const CapturedStderr quiet;
-    on_ranks(2, 0, threads + fault, [&](MPI_Comm compute) {
-      Array array("halo", compute, TR_F32);
-      expect(tr_layout_georeference(array.layout(), grid_keys));
-      const auto same = [&](int code) {
-        const std::string text = code == TR_OK ? "" : tr_error();
-        CHECK(same_text(compute, text));
-        failures += code != TR_OK;
-        return code == TR_OK;
-      };
-      tr_stream* in = nullptr;
-      if (!same(tr_stream_open((input() + "/bd+{lead:03h}.grib2").c_str(), base, &in))) return;
-      expect(tr_stream_define(in, "t", array.layout(), TR_F32, own_levels));
-      for (std::int64_t at = 0; at <= last_hour; at += 3) {
-        tr_stream_begin(in, at * hour);
-        tr_stream_get(in, "t", array.data());
-        if (same(tr_stream_end(in))) check_values(array, 0, static_cast<double>(at), {0, 1, 2}, fault);
-      }
-      expect(tr_stream_close(&in));
-    });
-  }
-  CHECK(rank() > 1 || failures >= 6);
 }
 
 /// Returns the number behind a key of the report.

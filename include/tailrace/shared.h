@@ -22,7 +22,8 @@
  * Visibility: a rank reads its own writes at once, in the order in which it made them. A rank reads the
  * writes of another rank if both ranks have called tr_shared_sync or tr_shared_flush between the write and
  * the read; on one node it may read them earlier. Ranks that write the same bytes need a sync between the
- * writes. Without one, each page keeps the bytes of one of the writers. All ranks see the same file size.
+ * writes. Without one, each page keeps the bytes of one of the writers. After a sync all ranks see the same
+ * file size.
  * With TAILRACE_CHECK_CONFLICTS=on each sync prints where one was missing (docs/shared-files.md).
  *
  * Memory: the pages of a file take at most `memory=` bytes on each node. They draw on the node's budget as
@@ -138,6 +139,7 @@ TR_API int tr_shared_pwrite(tr_shared* file, const void* data, int64_t bytes, in
 TR_API int tr_shared_readv(tr_shared* file, const tr_piece* pieces, int64_t count, int64_t* got);
 TR_API int tr_shared_writev(tr_shared* file, const tr_piece* pieces, int64_t count);
 /* Local. Writes at the end of the file, wherever that is by now: no other rank's append gets the same bytes.
+ * It goes behind what ranks of other nodes have written with other calls if both have synchronised since.
  * *offset (may be NULL) is where they begin. Waits as tr_shared_size, and fails, as tr_shared_write. */
 TR_API int tr_shared_append(tr_shared* file, const void* data, int64_t bytes, int64_t* offset);
 

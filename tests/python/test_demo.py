@@ -2,9 +2,11 @@
 """The sample forecast of ./dev demo, on a small grid: fields on hybrid levels, on a pressure level and at the surface, in a file for each step and
 in one for all."""
 import os
+import runpy
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import eccodes
 import numpy as np
@@ -13,7 +15,7 @@ import tailrace as tr
 import xarray
 from conftest import BASE
 
-MODEL = os.environ.get("TEST_WEATHER", "")
+SOURCE, MODEL = Path(os.environ["TEST_SOURCE"]), os.environ.get("TEST_WEATHER", "")
 PATTERN = "fc_{base:%Y%m%d%H}+{lead:03h}.grib2"
 SIZE, LEVELS = "48x40", 3
 pytestmark = pytest.mark.skipif(not MODEL or shutil.which("cdo") is None, reason="this build has no sample forecast, or cdo is not installed")
@@ -102,3 +104,17 @@ def test_what_is_missing_is_named(files):
     os.remove("fc_2026030100+012.grib2.trx")
     assert run.missing == ["+009h: not written", "+012h: not committed"]
     assert [str(step.lead) for step in run.follow(timeout=0)] == ["3h", "6h"]
+
+
+def test_the_example_charts_each_step_and_tells_what_is_missing(files, capsys):
+    example = str(SOURCE / "python/examples/charts.py")
+    for ending in ("", ".trx"):
+        os.remove(f"fc_2026030100+012.grib2{ending}")
+    os.rename("fc_2026030100+006.grib2.trx", "index")
+    with pytest.raises(AssertionError, match=r"'\+006h: not committed'"):
+        runpy.run_path(example)
+    assert sorted(path.name for path in files.glob("*.png")) == ["01 Mar 03 UTC, +3h.png", "01 Mar 09 UTC, +9h.png"]
+    os.rename("index", "fc_2026030100+006.grib2.trx")
+    data = runpy.run_path(example)["ds"]
+    assert (files / "01 Mar 06 UTC, +6h.png").read_bytes()[:4] == b"\x89PNG"
+    assert data["t"].shape == (3, LEVELS, 40, 48) and "<xarray.Dataset" in capsys.readouterr().out

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Builds wheel and sdist of the Python package, installs the wheel with its extras into a virtual environment that was empty, writes files of
-each format with real runs, and lets the cases beside this script (pytest) read them.
+each format with real runs, and lets the cases beside this script (pytest) read them. What is installed from the sdist reads a file, too. If the
+environment has mypy, that checks the types.
 
 The environment is BUILD/python-venv. It is made once, and again when python/pyproject.toml has changed: that needs PyPI. Without it the test is
 skipped. TAILRACE_TEST_PYTHON_INDEX names another index.
@@ -59,6 +60,25 @@ def built():
     if not check(found == ["tailrace.gz", "tailrace.whl"], f"python -m build made {found}"):
         finish()
     return next(out.glob("*.whl"))
+
+
+def check_sdist(data):
+    """Installs the sdist into a directory of its own, and reads a file with it."""
+    directory = os.path.abspath(fresh("from-sdist"))
+    done = pip("--no-deps", "--no-build-isolation", "--target", directory, str(next(Path("dist").glob("*.tar.gz"))))
+    check(done.returncode == 0, f"the sdist cannot be installed: {done.stderr[-2000:]}")
+    reading = "import sys, tailrace as tr; run = tr.open(sys.argv[1]); print(tr.__file__, run.complete, len(run), run.step('5h')['t'].shape)"
+    read = subprocess.run([PYTHON, "-c", reading, f"{data}/bin/one.bin"], env={**environment(), "PYTHONPATH": directory}, capture_output=True, text=True,
+                          timeout=LIMIT)
+    check(read.stdout == f"{directory}/tailrace/__init__.py True 6 (3, 11, 13)\n", f"with what the sdist installs: {read.stdout}{read.stderr[-2000:]}")
+
+
+def check_types():
+    if subprocess.run([PYTHON, "-c", "import mypy"], capture_output=True).returncode != 0:
+        print("the types are not checked: mypy is not installed (CONTRIBUTING.md)", flush=True)
+        return
+    done = subprocess.run([PYTHON, "-m", "mypy", "--cache-dir", str(VENV / "mypy")], cwd="package", capture_output=True, text=True, timeout=LIMIT)
+    check(done.returncode == 0, f"mypy: {done.stdout[-4000:]}{done.stderr[-2000:]}")
 
 
 def environment_of_tests():
@@ -125,8 +145,10 @@ with ThreadPoolExecutor() as pool:
     made = pool.submit(environment_of_tests)
     written(directory)
     made.result()
+check_sdist(directory)
+check_types()
 variables = {key: value for key, value in environment().items() if key != "PYTHONPATH"}
-variables.update(TEST_DATA=directory, TEST_MODEL=MODEL, TEST_RESTART_MODEL=sys.argv[4], TEST_LAUNCHER=os.environ["TEST_MPIRUN"], TEST_COMMAND=COMMAND, MPLBACKEND="Agg",
+variables.update(TEST_DATA=directory, TEST_MODEL=MODEL, TEST_RESTART_MODEL=sys.argv[4], TEST_WEATHER="".join(sys.argv[5:]), TEST_LAUNCHER=os.environ["TEST_MPIRUN"], TEST_COMMAND=COMMAND, MPLBACKEND="Agg",
                  PYTHONPYCACHEPREFIX=str(VENV / "pycache"))
 cases = subprocess.run([PYTHON, "-P" if sys.version_info >= (3, 11) else "-s", "-m", "pytest", "-q", "-x", "--durations=8", "-p", "no:cacheprovider", "-o", "python_files=test_*.py",
                         "--rootdir", str(SOURCE / "tests/python"), str(SOURCE / "tests/python")], env=variables, timeout=500)

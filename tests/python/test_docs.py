@@ -12,6 +12,7 @@ import pytest
 from conftest import formats
 from made import Writer, field, header
 from tailrace.names import LEVEL_TYPES, QUANTITIES
+from writers import job
 
 SOURCE = Path(os.environ["TEST_SOURCE"])
 
@@ -46,6 +47,32 @@ def test_the_example_draws_each_step(beside_files):
     maps = sorted(os.listdir("maps"))
     assert maps == [f"t+{60 * hour:05d}min.png" for hour in range(6)]
     assert all(Path("maps", each).read_bytes()[:4] == b"\x89PNG" for each in maps)
+
+
+@pytest.mark.skipif("grib2" not in formats(), reason="this build writes no GRIB")
+def test_the_example_draws_maps_while_the_writer_is_still_there(tmp_path):
+    """The writer waits before its third step until two maps were looked at."""
+    pattern, maps = f"{tmp_path}/fc+{{lead:03h}}.grib2", tmp_path / "maps"
+    command = [sys.executable, str(SOURCE / "python/examples/live_maps.py"), pattern, "t", "--level", "850", "--timeout", "100s"]
+    example = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    writer = None
+    try:
+        writer = job(tmp_path, pattern, "", 3, awaits=2)
+        for hour in range(2):
+            line = example.stdout.readline()
+            assert line == f"maps/t+{60 * hour:05d}min.png\n", example.stderr.read()
+            assert (tmp_path / line.strip()).read_bytes()[:4] == b"\x89PNG"
+        assert writer.process.poll() is None and example.poll() is None
+        assert sorted(os.listdir(maps)) == ["t+00000min.png", "t+00060min.png"], "the step that is begun is not there"
+        (tmp_path / "go").touch()
+        assert writer.ended_within(100) and writer.process.returncode == 0, writer.lines[-20:]
+        _, told = example.communicate(timeout=150)
+        assert example.returncode == 0 and told == "", told
+    finally:
+        example.kill()
+        if writer is not None and writer.process.poll() is None:
+            writer.kill_all()
+    assert sorted(os.listdir(maps)) == [f"t+{60 * hour:05d}min.png" for hour in range(4)]
 
 
 def test_the_example_draws_cells_and_leads_of_half_a_minute(tmp_path):

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import shutil
-import sys
 import threading
 import time
 import uuid
@@ -15,21 +14,11 @@ import tailrace as tr
 from conftest import BASE, close, formats
 from made import RUN, Writer, field, header
 from tailrace import index
-
-sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
-from killed_job import Job  # noqa: E402
+from writers import Job, job
 
 
 # Cases that ./dev test --all adds.
 EXTRA = (("bin", "fc+{lead:03h}"), ("grib2", "one"), ("nc", "fc+{lead:03h}"), ("zarr", "fc+{lead:03h}")) if "TEST_ALL" in os.environ else ()
-
-
-def job(directory, pattern, options, last, first=0, awaits=None, servers=0):
-    env = {**os.environ, "TAILRACE_SERVERS": str(servers)}
-    if awaits is not None:
-        env["SMALL_MODEL_AWAITS"] = f"{awaits}:{directory}/go"
-    return Job([*shlex.split(os.environ["TEST_LAUNCHER"]), "-n", str(2 + servers), os.environ["TEST_MODEL"], pattern, options, str(first), str(last),
-                "0"], env, str(directory))
 
 
 @pytest.mark.parametrize("ending,name", [each for each in (("grib2", "fc+{lead:03h}"), ("nc", "one"), ("zarr", "one"), *EXTRA) if each[0] in formats()])

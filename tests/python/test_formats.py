@@ -2,9 +2,11 @@
 """Each format that a real run has written gives its values and metadata, lazily."""
 import datetime
 import os
+import shutil
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import tailrace as tr
 import xarray
 from conftest import BASE, LEVELS, NX, NY, close, expected, formats
 from made import Writer, field, header
+from tailrace.xarray_backend import TailraceBackend
 
 
 def patterns(data, ending):
@@ -57,6 +60,32 @@ def test_datasets_have_names_and_units_of_cf(data, ending):
         assert close(t.isel(lead=slice(1, 6, 2)).isel(plev=[2, 0]).values[1, 0], 0, 3, 2, ending)
         assert abs(float(t[3, 1, 5, 6]) - expected(0, 3, 1)[5, 6]) < 0.02
         assert t[::-1, -1].shape == (6, NY, NX) and t[2:2].values.shape == (0, 3, NY, NX)
+
+
+@pytest.mark.parametrize("ending", formats())
+def test_the_engine_claims_data_files_by_the_index_beside_them(data, ending, tmp_path):
+    ours = TailraceBackend()
+    path = f"{data}/{ending}/one.{ending}"
+    assert ours.guess_can_open(path) and ours.guess_can_open(Path(path)) and ours.guess_can_open(path + ".trx")
+    (tmp_path / f"one.{ending}").symlink_to(path)
+    assert not ours.guess_can_open(tmp_path / f"one.{ending}"), "no index is beside this one"
+    (tmp_path / f"one.{ending}.idx").write_text("1:0:d=2026030100:TMP:850 mb:anl:\n")
+    assert not ours.guess_can_open(tmp_path / f"one.{ending}"), "the index is another program's"
+    shutil.copy(path + ".trx", tmp_path / f"one.{ending}.idx")
+    assert ours.guess_can_open(tmp_path / f"one.{ending}")
+    assert not any(ours.guess_can_open(each) for each in (f"{path}.gone", "", tmp_path, b"TRLINDEX", 5, "http://127.0.0.1/one.grib2"))
+
+
+@pytest.mark.parametrize("ending", formats())
+def test_xarray_takes_the_engine_for_data_files_that_no_other_package_claims(data, ending, monkeypatch):
+    """Those that it asks before ours and that claim files by their names or first bytes are hidden, whichever are installed."""
+    engines = {name: engine for name, engine in xarray.backends.list_engines().items() if name not in ("cfgrib", "netcdf4", "h5netcdf", "scipy")}
+    monkeypatch.setattr("xarray.backends.plugins.list_engines", lambda: engines)
+    path = f"{data}/{ending}/one.{ending}"
+    with xarray.open_dataset(path) as dataset:
+        assert dataset.attrs["tailrace_run"] == str(tr.load_index(path + ".trx").header.run)
+        assert dataset["u"].shape == (6, 3, NY, NX) and close(dataset["u"][2, 1].values, 1, 2, 1, ending)
+    assert list(xarray.open_datatree(path).groups) == ["/", "/isobaricInhPa"]
 
 
 @pytest.mark.parametrize("ending", formats())

@@ -3,6 +3,7 @@
 import datetime
 import random
 
+import numpy as np
 import pytest
 import tailrace as tr
 from made import Writer, field, header
@@ -35,6 +36,48 @@ def test_names_and_leads_go_both_ways():
         found = pattern.match(name, CONTEXT)
         if any(part in ("{lead:03h}", "{lead:h}", "{valid:%Y%m%d%H}") for part in parts):
             assert found is not None and pattern.expand(found, CONTEXT) == name and found <= lead, (pattern, lead, name, found)
+
+
+@pytest.mark.parametrize("pattern,name,lead", [
+    ("bd_{valid:%Y%m%d%H}", "bd_2026030103", -3 * 3600 - 1800), ("bd_{valid:%Y%m%d}", "bd_20260228", -30 * 3600 - 1800), ("{valid:%Y/%j}", "2025/365", -60 * 86400 - 23400),
+    ("bd_{valid:%Y%m}", "bd_202601", -59 * 86400 - 23400), ("bd_{valid:%Y%m%d%H%M%S}", "bd_20260301062959", -1),
+    # Names of the base time, too, and of later ones.
+    ("bd_{valid:%Y%m%d%H}", "bd_2026030106", 0), ("bd_{valid:%Y%m}", "bd_202603", 0), ("bd_{valid:%Y%m%d%H}", "bd_2026030109", 2 * 3600 + 1800),
+    # No lead is below zero in a name, and an hour or a day alone may be any.
+    ("bd_{valid:%Y%m%d%H}_{lead:03h}", "bd_2026030103_000", None), ("bd_{lead:03h}", "bd_-01", None), ("bd_{valid:%H}", "bd_03", None),
+    ("bd_{valid:%m%d}", "bd_0101", None), ("bd_{valid:%Y%d}", "bd_202605", None), ("bd_{valid:%Y%m%H}", "bd_20260103", None),
+    ("bd_{valid:%Y%m%d%M}", "bd_2026010130", None), ("bd_{valid:%Y%m%d%H%S}", "bd_202601010030", None)])
+def test_names_of_times_before_the_base_time(pattern, name, lead):
+    context, made = tr.Context(parse_time("2026-03-01T06:30Z")), tr.Pattern(pattern)
+    assert made.match(name, context) == lead
+    assert lead is None or made.expand(lead, context) == name
+
+
+def test_steps_before_the_base_time(tmp_path):
+    """No stream of the library writes them. They come first, and files of earlier runs and without an index are passed over."""
+    base, pattern = parse_time("2026-03-01T01:00Z"), str(tmp_path / "bd_{valid:%Y%m%d%H}.bin")
+    for hour in (-4, -1, 2, 5):
+        Writer(tr.Pattern(pattern).expand(3600 * hour, tr.Context(base)), header(base=base.seconds)).step(3600 * hour).done().save()
+    expected = [str(tmp_path / f"bd_{time}.bin") for time in ("2026022821", "2026030100", "2026030103", "2026030106")]
+    Writer(tmp_path / "bd_2026022800.bin", header(base=base.seconds - 90000)).step(0).done().save()
+    (tmp_path / "bd_2026022803.bin").write_bytes(b"")
+    (tmp_path / "bd_2026022806.bin.trx").write_bytes(b"TRLINDEX and no more")
+    (tmp_path / (pattern.rpartition("/")[2] + ".stream.lock")).write_bytes(b"")
+    run = tr.open(pattern, base="2026-03-01T01:00Z")
+    assert run.files == expected and [step.path for step in run.follow(timeout=0)] == expected
+    assert "still open" in run.missing[0]
+    (tmp_path / (pattern.rpartition("/")[2] + ".stream.lock")).unlink()
+    assert run.complete and [str(step.lead) for step in run] == ["-4h", "-1h", "2h", "5h"] and "Step -4h, valid 2026-02-28 21:00" in repr(run.step(-14400))
+    data = run.to_xarray()
+    assert data["t"][:, 0, 0, 0].values.tolist() == [-4, -1, 2, 5] and (data["lead"].values / np.timedelta64(1, "h")).tolist() == [-4, -1, 2, 5]
+    assert data["time"].values[0] == np.datetime64("2026-02-28T21:00")
+    for ending in ("", ".trx"):
+        (tmp_path / f"bd_2026030100.bin{ending}").unlink()
+    assert run.missing == []
+    assert tr.open(pattern, base=base, leads=[-3600, 7200]).missing == ["-1h: not written"]
+    assert len(tr.open(pattern, base="2026-03-01T02:00Z")) == 0
+    with pytest.raises(tr.SettingsError, match="below zero"):
+        tr.Pattern("fc+{lead:03h}").expand(-3600, CONTEXT)
 
 
 @pytest.mark.parametrize("pattern,words", [

@@ -70,7 +70,9 @@ class Pattern:
                 out.append(_after(context.base, lead).strftime(part.text))
             elif part.kind == "lead":
                 number, rest = divmod(lead, _SECONDS[part.unit])
-                if lead < 0 or rest:
+                if lead < 0:
+                    raise SettingsError(f'file pattern "{self.text}": a lead of {lead} s is below zero')
+                if rest:
                     raise SettingsError(f'file pattern "{self.text}": a lead of {lead} s is no whole number of {{lead:{part.unit}}}')
                 out.append(f"{number:0{part.width}d}" if part.width else str(number))
             else:
@@ -78,19 +80,20 @@ class Pattern:
         return "".join(out)
 
     def match(self, name: str, context: Context) -> int | None:
-        """The least lead of the file of this name, in seconds, or None if the pattern does not give the name."""
+        """The least lead of the file of this name that is not below zero, in seconds; the least one if the file has times before the base time
+        alone. None if the pattern does not give the name."""
         for lead in self._leads(0, name, {}, context):
             try:
-                if 0 <= lead <= MOST_SECONDS and self.expand(lead, context) == name:
+                if abs(lead) <= MOST_SECONDS and self.expand(lead, context) == name:
                     return lead
             except SettingsError:
                 pass
         return None
 
     def lead_text(self, lead: int) -> str | None:
-        """A lead as the pattern writes it, with its unit: 045h. None if the pattern has no lead."""
+        """A lead as the pattern writes it, with its unit: 045h. None if the pattern has no lead, or does not write this one."""
         for part in self.parts:
-            if part.kind == "lead" and lead % _SECONDS[part.unit] == 0:
+            if part.kind == "lead" and lead >= 0 and lead % _SECONDS[part.unit] == 0:
                 return f"{lead // _SECONDS[part.unit]:0{max(part.width, 1)}d}{part.unit}"
         return None
 
@@ -240,7 +243,8 @@ def _take_time(rest: str, form: str) -> tuple[dict[str, int], str] | None:
 
 
 def _lead_of(found: dict[str, int], context: Context) -> Iterator[int]:
-    """The least lead at which the valid time has the numbers that were found."""
+    """The least lead at which the valid time has the numbers that were found; of a time before the base time the base time's lead first, which may
+    have them, too."""
     if "lead" in found:
         yield found["lead"]
         return
@@ -253,7 +257,16 @@ def _lead_of(found: dict[str, int], context: Context) -> Iterator[int]:
     moment = Moment(year, 1 if "j" in found else max(found.get("m", 1), 1), 1 if "j" in found else max(found.get("d", 1), 1),
                     found.get("H", 0), found.get("M", 0), found.get("S", 0), base.calendar)
     if moment.is_valid:
-        yield max(0, moment.seconds - base.seconds + (found["j"] - 1) * 86400 if "j" in found else moment.seconds - base.seconds)
+        lead = moment.seconds - base.seconds + (found["j"] - 1) * 86400 if "j" in found else moment.seconds - base.seconds
+        yield max(0, lead)
+        if lead < 0 and _is_one_time(found):
+            yield lead
+
+
+def _is_one_time(found: dict[str, int]) -> bool:
+    """Whether no unit of time was found without the longer ones, which might have other numbers than the base time's."""
+    has_day = "j" in found or ("m" in found and "d" in found)
+    return "Y" in found and all(longer for unit, longer in (("d", "m" in found), ("H", has_day), ("M", "H" in found), ("S", "M" in found)) if unit in found)
 
 
 def _mistake(text: str, at: int, what: str) -> SettingsError:

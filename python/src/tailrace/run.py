@@ -13,8 +13,8 @@ import numpy as np
 
 from .calendar import Duration, Lead, Moment, calendar_number, duration_text, parse_duration, parse_time, public
 from .data_file import DataFile, told
-from .errors import FormatError, NotThereError, SettingsError
-from .index import IndexField, IndexStep
+from .errors import FormatError, NotThereError, SettingsError, TailraceError
+from .index import IndexField, IndexStep, find_index, load_index
 from .manifest import ManifestEntry, digest, manifest
 from .pattern import Context, Pattern
 from .threads import side_by_side
@@ -131,7 +131,7 @@ class Step:
         return len(self._fields)
 
     def __repr__(self) -> str:
-        return f"<tailrace.Step +{self.lead}, valid {self.valid:%Y-%m-%d %H:%M}, {', '.join(self._fields)}>"
+        return f"<tailrace.Step {signed(str(self.lead))}, valid {self.valid:%Y-%m-%d %H:%M}, {', '.join(self._fields)}>"
 
     def __getitem__(self, name: str) -> np.ndarray:
         """All levels of a field: (level, y, x), or (y, x) if it has one. Levels that were not put are NaN."""
@@ -189,16 +189,32 @@ class Run:
         self.leads = None if leads is None else sorted({round(parse_duration(lead)) for lead in leads})
         self.variables = Variables()
         self._files: dict[str, DataFile] = {}
+        self._earlier: set[str] = set()  # files of earlier runs
         self.refresh()
 
     def refresh(self) -> None:
         """Looks at the files again. Steps that were taken before stay as they are."""
-        found = self.pattern.find(self.context)
+        found = [(lead, path) for lead, path in self.pattern.find(self.context) if lead >= 0 or self._has_steps_before_base(path)]
         files = {path: self._files.get(path) or DataFile(path, lead) for lead, path in found}
         for file in files.values():
             file.run = self.uuid
             file.refresh()
         self._files = files
+
+    def _has_steps_before_base(self, path: str) -> bool:
+        """Whether a file of a time before the base time is of this run. Earlier runs may have left many: each of their indexes is read once, and
+        what is wrong with them is no error of this run."""
+        if path in self._files or path in self._earlier:
+            return path in self._files
+        try:
+            is_ours = load_index(find_index(path)).header.base == self._base
+        except (NotThereError, FileNotFoundError):
+            return False
+        except (TailraceError, OSError):
+            is_ours = False
+        if not is_ours:
+            self._earlier.add(path)
+        return is_ours
 
     @property
     def files(self) -> list[str]:
@@ -350,7 +366,7 @@ class Run:
         files, have = self._ours(), {step.lead for file in self._ours() for step in file.steps}
         begun = {file.lead for file in files if not file.steps and self.pattern.depends_on_lead}
         wanted = set(self.leads) if self.leads is not None else _with_gaps(have | begun)
-        out = [f"+{self._lead_text(lead)}: {self._why(lead)}" for lead in sorted((wanted | begun) - have)]
+        out = [f"{signed(self._lead_text(lead))}: {self._why(lead)}" for lead in sorted((wanted | begun) - have)]
         for file in files:
             if file.index and file.index.tail == "damaged":
                 out.append(f"{file.path}: damaged: {file.index.tail_text}")
@@ -417,6 +433,11 @@ class Run:
         """All committed steps with their files and numbers among those of one lead."""
         for file in self._ours():
             yield from ((file, step, number) for step, number in zip(file.steps, _ordinals(file.steps)))
+
+
+def signed(lead: str) -> str:
+    """The text of a lead with its sign: +45h, -1h."""
+    return lead if lead.startswith("-") else f"+{lead}"
 
 
 def _ordinals(steps: Iterable[IndexStep]) -> list[int]:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "input/input_stream.hpp"
+#include "input/interpolation.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
+#include "input/interpolation.hpp"
 #include "sources/kept.hpp"
 #include "storage/identity.hpp"
 
@@ -79,30 +81,6 @@ Opener opener_of(files::Group& group, const std::string& cache) {
   return [target = borrowed(group.service().session().streams_target()), cache](const std::string& path) {
     return sources::open(target, path, cache);
   };
-}
-
-template <typename T>
-void interpolate(const std::byte* first, const std::byte* second, double weight, Bytes bytes,
-                 const std::optional<double>& missing, std::byte* out) {
-  const auto* a = reinterpret_cast<const T*>(first);
-  const auto* b = reinterpret_cast<const T*>(second);
-  auto* to = reinterpret_cast<T*>(out);
-  const T w = static_cast<T>(weight);
-  const T rest = static_cast<T>(1 - weight);
-  const auto count = bytes / static_cast<Bytes>(sizeof(T));
-  // Loops without a branch, which the compiler makes vector operations of.
-  if (second == nullptr)
-    std::copy_n(a, count, to);
-  else
-    for (Bytes i = 0; i < count; ++i) to[i] = rest * a[i] + w * b[i];
-  if (!missing) return;
-  const T value = static_cast<T>(*missing);
-  for (Bytes i = 0; i < count; ++i)
-    if (std::isnan(to[i])) to[i] = value;
-  // Raw files do not tell which value means none.
-  if (second == nullptr) return;
-  for (Bytes i = 0; i < count; ++i)
-    if (a[i] == value || b[i] == value) to[i] = value;
 }
 
 }  // namespace

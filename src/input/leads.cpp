@@ -53,6 +53,10 @@ Result<Names> find_names(storage::Target& target, const OpenRequest& request,
   const std::string directory = slash == std::string::npos ? "" : split.fixed.substr(0, slash + 1);
   const std::string rest = split.fixed.substr(directory.size()) + split.rest;
   TR_TRY(look_into(target, directory, std::ranges::count(rest, '/'), request, context, found));
+  // Earlier runs may have left any number of files. The last one before the base time is needed to
+  // interpolate.
+  if (const auto from_base = found.lower_bound(0); from_base != found.begin())
+    found.erase(found.begin(), std::prev(from_base));
   return found;
 }
 
@@ -140,8 +144,11 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
       continue;
     }
     const auto source = open(path);
-    TR_TRY(source.status());
-    TR_TRY(check_calendar(path, (*source)->inventory(), files));
+    const Status fits =
+        source.is_ok() ? check_calendar(path, (*source)->inventory(), files) : source.status();
+    // The file before the base time may be of an earlier run: a step that is missed names what there is.
+    if (lead < 0 && !fits.is_ok()) continue;
+    TR_TRY(fits);
     std::ranges::copy(leads_in((*source)->inventory(), files, request.pattern, path, lead),
                       std::back_inserter(files.leads));
   }
@@ -175,14 +182,14 @@ Result<std::vector<std::int64_t>> Follower::look_once(storage::Target& target, c
     if (!ready.is_ok()) failure_ = ready.status();
     if (ready.is_ok() && *ready && !seen.is_read) {
       const Status read = read_leads(open, path, lead, seen);
-      // It will not get better: an error of the open.
-      if (read.code() == Code::settings) return read;
+      // It will not get better: an error of the open, unless the file may be of an earlier run.
+      if (read.code() == Code::settings && lead >= 0) return read;
       if (!read.is_ok()) failure_ = read;
     }
     if (seen.is_read && seen.index) looked_at_.insert(path);
     all.insert(all.end(), seen.leads.begin(), seen.leads.end());
     // Steps come in their order: a later one would say that this file has no more.
-    if (!seen.is_read) break;
+    if (!seen.is_read && lead >= 0) break;
   }
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());

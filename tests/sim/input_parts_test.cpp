@@ -415,6 +415,7 @@ TEST(input_files, a_level_that_its_file_has_rounded_to_float32_is_found_by_its_d
 TEST(input_files, files_of_times_before_the_base_time_have_negative_leads) {
   Directory all;
   all.file("bd_1970010100", {record_at(0)});
+  all.file("bd_1969123121", {record_at(-3 * an_hour)});  // of an earlier run
   all.file("bd_1970010103", {record_at(3 * an_hour)});
   for (const char* const marker : {"bd_1970010100.ready", "bd_1970010103.ready"}) all.file(marker, {});
   for (const char* const follow : {"", " follow=on"}) {
@@ -428,6 +429,21 @@ TEST(input_files, files_of_times_before_the_base_time_have_negative_leads) {
     ASSERT_TRUE(around.is_ok()) << around.status().text();
     EXPECT_EQ(*around, (Leads{-an_hour, 2 * an_hour}));
     EXPECT_TRUE(all.record(found, -an_hour).is_ok());
+  }
+}
+
+/// They have any quality, and may be being removed.
+TEST(input_files, what_earlier_runs_have_left_holds_up_nobody) {
+  Directory all;
+  ASSERT_TRUE(all.target->open("day_19691230", storage::OpenMode::create).is_ok());  // not to be opened
+  ASSERT_TRUE(all.target->open("day_19691231", storage::OpenMode::create).is_ok());
+  all.file("day_19700101", {record_at(0)});
+  all.file("day_19700101.ready", {});
+  for (const char* const follow : {"", " follow=on"}) {
+    const auto found = all.find("day_{valid:%Y%m%d}", std::string("base=1970-01-01") + follow);
+    ASSERT_TRUE(found.is_ok()) << found.status().text();
+    Follower follower(*found);
+    EXPECT_EQ(found->follows ? *follower.look(*all.target, all.opener(), 0) : found->leads, Leads{0});
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "input/input_stream.hpp"
-#include "input/interpolation.hpp"
 
 #include <algorithm>
 #include <chrono>

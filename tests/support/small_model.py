@@ -77,10 +77,11 @@ def run(ranks, args, limit=LIMIT, launcher=(), **settings):
     return started.returncode, out, err
 
 
-def faked_nodes():
-    """(flags of the launcher, settings) by which this machine looks like several nodes; None if that cannot be had."""
+def faked_nodes(ranks_alone=0):
+    """(flags of the launcher, settings) by which this machine looks like two nodes, or like one for each of so many ranks; None if that cannot be
+    had."""
     if MPI == "mpich":
-        return [], {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
+        return [], {"MPIR_CVAR_NOLOCAL" if ranks_alone else "MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
     if MPI != "openmpi" or os.geteuid() != 0:
         return None
     agent = os.path.abspath("agent.sh")
@@ -91,7 +92,8 @@ def faked_nodes():
     os.chmod(agent, 0o755)
     if subprocess.run(["unshare", "-u", "true"]).returncode != 0:
         return None
-    return ["--mca", "plm_rsh_agent", agent, "-H", "nodea:3,nodeb:3", "--map-by", "node", "--mca",
+    hosts = ",".join(f"node{number}:1" for number in range(ranks_alone)) or "nodea:3,nodeb:3"
+    return ["--mca", "plm_rsh_agent", agent, "-H", hosts, "--map-by", "node", "--mca",
             "plm_rsh_no_tree_spawn", "1", "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"], {}
 
 

@@ -8,6 +8,8 @@
   latency      both on storage that serves one call after another: 1 ms each, and 500 MB/s
   network      elements on a network file system until they are on storage: GlusterFS over loopback, if it is installed and root
                calls this, or what is mounted on --mounted DIR
+  arrays       elements of 8 bytes of a global array, gathered and scattered in random order: on one node beside a plain copy by the
+               same numbers, and between two faked nodes
 
 The contenders take turns within one run: the library, a call for each piece (tailrace) or one call with a list of them
 (tailrace_list); pwrite and pread (posix); fseek with fwrite and fread (stdio); MPI_File_write_at and _read_at (mpi_at), and
@@ -28,8 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Failure, Figure, bench_parser, file_system_of, run_main, say  # noqa: E402
 from _chart import write_chart  # noqa: E402
 from _gluster import Gluster, why_not  # noqa: E402
+from _shared_arrays import ArraysGroup  # noqa: E402
 
-GROUPS = ("elements", "interleaved", "flush", "latency", "network")
+GROUPS = ("elements", "interleaved", "flush", "latency", "network", "arrays")
 SECTIONS = ("wopen", "write", "wclose", "ropen", "read", "rclose")
 SUMS = {"writing": SECTIONS[:3], "reading": SECTIONS[3:], "total": SECTIONS}
 COLUMNS = (*SECTIONS, *SUMS)
@@ -100,7 +103,7 @@ def in_columns(answer, dropped):
     return seconds
 
 
-class SharedBench(Bench):
+class SharedBench(ArraysGroup, Bench):
     def __init__(self, args):
         args.out = args.out or args.build
         super().__init__(args)

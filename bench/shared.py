@@ -44,7 +44,7 @@ CONTENDERS = ("tailrace", "tailrace_list", "posix", "stdio", "mpi_at", "mpi_all"
 FLUSH_CONTENDERS = ("tailrace", "tailrace_list", "blocks")
 OURS = ("tailrace", "tailrace_list")
 LAYERS = {"romio": {"OMPI_MCA_io": "romio321"}, "ompio": {"OMPI_MCA_io": "ompio"}}
-OVER_ON_LATENCY, WRITING_OVER_POSIX, READING_OVER_POSIX, WRITING_OVER_ALL, FLUSH_OVER_BLOCKS = 15, 4, 3, 1.5, 0.85
+OVER_ON_SLOW_STORAGE, WRITING_OVER_POSIX, READING_OVER_POSIX, WRITING_OVER_ALL, FLUSH_OVER_BLOCKS = 15, 4, 3, 1.5, 0.85
 CLOCKS_BYTES = 4096  # slow_storage.c has 64 clocks of 8 bytes there
 
 
@@ -229,12 +229,27 @@ class SharedBench(ArraysGroup, Bench):
             taken = {(case, number): self.measure_case(group, case, place, number) for case, ranks in plan for number in ranks}
             for case, ranks in plan:
                 if len(ranks) > 1:
+                    if group in ("latency", "network"):
+                        self.show_growth(f"{group}.{place.name}.{case.name}", [(number, taken[case, number]) for number in ranks])
                     self.chart(f"{group}-{place.name}-{case.name}", f"{group} {case.name}, {place.about}", "ranks",
                                [(number, str(number), taken[case, number]) for number in ranks])
             sizes = [(case.bytes, f"{case.bytes / 1e6:.3g} MB", taken[case, BOUND_RANKS]) for case, ranks in plan
                      if case.is_grid and BOUND_RANKS in ranks]
             if len(sizes) > 1:
                 self.chart(f"{group}-{place.name}-sizes", f"{group} on {BOUND_RANKS} ranks, {place.about}", "size of the file", sizes)
+
+    def show_growth(self, prefix, taken_on):
+        """The ratios that have a bound by number of ranks, and that on the most ranks over that on the fewest."""
+        say(f"\n{prefix}: total over that of tailrace, by number of ranks")
+        fewest, most = taken_on[0], taken_on[-1]
+        for name in fewest[1]:
+            if bound_of(prefix.split(".")[0], name, "total", most[0]) is None:
+                continue
+            ratios = [statistics.median(taken[name].ratios("total")) for _, taken in taken_on]
+            growth = Figure(f"{prefix}.{name}_over_tailrace.total.ranks_{most[0]}_over_{fewest[0]}", [ratios[-1] / ratios[0]], "ratio")
+            self.figures.append(growth)
+            say(f"  {name:<16}" + "".join(f"{f'{number}: {times(ratio)}':>14}" for (number, _), ratio in zip(taken_on, ratios)) +
+                f"   {'grows' if growth.value > 1 else 'does not grow'} ({times(growth.value)})")
 
     def chart(self, name, title, x_title, points):
         """`points` are (place on the axis, words there, what the contenders took)."""
@@ -283,14 +298,14 @@ class SharedBench(ArraysGroup, Bench):
 
     def on_network(self, directory, about):
         place = Place("mounted", directory, f"{about}, until it is on storage")
-        self.sweep("network", [(case, (BOUND_RANKS,)) for case in self.grids[:2]], [place])
+        self.sweep("network", [(case, (1, BOUND_RANKS)) for case in self.grids[:2]], [place])
 
 
 def bound_of(group, contender, column, ranks):
     """What was promised of a ratio, or None."""
     kind = contender.split(".")[0]
-    if group == "latency" and column == "total" and kind in ("posix", "mpi_at"):
-        return OVER_ON_LATENCY
+    if group in ("latency", "network") and column == "total" and kind in ("posix", "mpi_at"):
+        return OVER_ON_SLOW_STORAGE
     if group == "flush" and (kind, column) == ("blocks", "writing"):
         return FLUSH_OVER_BLOCKS
     if group == "interleaved" and ranks == BOUND_RANKS:

@@ -45,6 +45,7 @@ FLUSH_CONTENDERS = ("tailrace", "tailrace_list", "blocks")
 OURS = ("tailrace", "tailrace_list")
 LAYERS = {"romio": {"OMPI_MCA_io": "romio321"}, "ompio": {"OMPI_MCA_io": "ompio"}}
 OVER_ON_SLOW_STORAGE, WRITING_OVER_POSIX, READING_OVER_POSIX, WRITING_OVER_ALL, FLUSH_OVER_BLOCKS = 15, 4, 3, 1.5, 0.85
+SMALL_OVER_LARGE = 1  # what is gained on mpi_all with pieces of 32 bytes over that with 1 KiB
 CLOCKS_BYTES = 4096  # slow_storage.c has 64 clocks of 8 bytes there
 
 
@@ -224,9 +225,12 @@ class SharedBench(ArraysGroup, Bench):
                 say(self.figures[-1].line())
 
     def sweep(self, group, plan, places):
-        """Every case of the plan with its numbers of ranks, and charts of their totals over ranks and over sizes."""
+        """Every case of the plan with its numbers of ranks, and charts of their totals over ranks and over sizes. Returns what
+        contenders took, by the name of the place, the case and the number of ranks."""
+        everything = {}
         for place in places:
             taken = {(case, number): self.measure_case(group, case, place, number) for case, ranks in plan for number in ranks}
+            everything.update({(place.name, *each): of for each, of in taken.items()})
             for case, ranks in plan:
                 if len(ranks) > 1:
                     if group in ("latency", "network"):
@@ -237,6 +241,7 @@ class SharedBench(ArraysGroup, Bench):
                      if case.is_grid and BOUND_RANKS in ranks]
             if len(sizes) > 1:
                 self.chart(f"{group}-{place.name}-sizes", f"{group} on {BOUND_RANKS} ranks, {place.about}", "size of the file", sizes)
+        return everything
 
     def show_growth(self, prefix, taken_on):
         """The ratios that have a bound by number of ranks, and that on the most ranks over that on the fewest."""
@@ -266,8 +271,17 @@ class SharedBench(ArraysGroup, Bench):
 
     def interleaved(self):
         mebibytes = (16, 2) if self.args.quick else (1024, 64) if self.args.large else (64, 8)
-        cases = [Case.pieces(each, size * MIB // each) for each, size in zip((1024, 32), mebibytes)]
-        self.sweep("interleaved", [(case, self.ranks) for case in cases], self.places())
+        large, small = [Case.pieces(each, size * MIB // each) for each, size in zip((1024, 32), mebibytes)]
+        places = self.places()
+        taken = self.sweep("interleaved", [(case, self.ranks) for case in (large, small)], places)
+        say(f"\ninterleaved: what is gained on MPI_File_write_all with small pieces, over what is gained with large ones; {BOUND_RANKS} ranks")
+        for place in places:
+            of_large, of_small = (taken[place.name, case, BOUND_RANKS] for case in (large, small))
+            for name in (name for name in of_small if name.startswith("mpi_all")):
+                ratios = [statistics.median(of[name].ratios("writing")) for of in (of_small, of_large)]
+                self.figures.append(Figure(f"interleaved.{place.name}.{name}.writing.{small.name}_over_{large.name}", [ratios[0] / ratios[1]],
+                                           "ratio", SMALL_OVER_LARGE, "higher", f"{times(ratios[0])} and {times(ratios[1])}"))
+                say(self.figures[-1].line())
 
     def flush(self):
         case = Case.pieces(1024, (1024 if self.args.large else 64) * MIB // 1024)

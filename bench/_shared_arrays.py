@@ -2,6 +2,7 @@
 """The figures of `shared` about elements of global arrays: gathered and scattered on one node, beside a loop that copies by the same
 numbers in memory of the rank's own, and between two nodes."""
 import re
+import statistics
 import tempfile
 
 from _bench import Failure, Figure, say
@@ -31,10 +32,11 @@ class ArraysGroup:
                 answer = self.array_elements(ranks, elements, REPEAT)
                 prefix = f"arrays.1_node.{elements * 8 // 1_000_000}_MB.ranks_{ranks}"
                 for call in ("gather", "scatter"):
-                    ours, plain = answer[call][1:], answer[f"plain_{call}"][1:]
-                    figures.append(Figure(f"{prefix}.{call}_over_plain", [one / other for one, other in zip(ours, plain)], "ratio",
-                                          OVER_PLAIN, note=f"fastest {1e9 * min(ours) / answer['each']:.3g} ns an element, "
-                                                           f"plain {1e9 * min(plain) / answer['each']:.3g}"))
+                    ours, plain = answer[f"{call}_processor"], answer[f"plain_{call}_processor"]
+                    note = " and ".join(f"{1e9 * statistics.median(each[1:]) / (answer['each'] * ranks):.3g}" for each in (ours, plain))
+                    figures += [Figure(f"{prefix}.{call}_over_plain", ratios(answer[call], answer[f"plain_{call}"]), "ratio", OVER_PLAIN),
+                                Figure(f"{prefix}.{call}_over_plain.processor", ratios(ours, plain), "ratio",
+                                       note=f"{note} ns of processor time an element")]
         self.show(f"Elements of 8 bytes on one node, in random order, {BATCH} a call: time over that of a plain copy", figures)
         self.far_arrays()
 
@@ -55,8 +57,8 @@ class ArraysGroup:
                 figures += [Figure(f"arrays.2_nodes.{progress}.{numbers}.{name}",
                                    [1e6 * seconds / answer["each"] for seconds in answer[name][1:]], "us", MICROSECONDS_FAR, note=note)
                             for name in ("gather", "scatter_synced")]
-        self.show(f"The same between two faked nodes of one rank each, {ELEMENTS} elements: microseconds an element; scattered until a sync has ended",
-                  figures)
+        self.show(f"The same between two faked nodes of one rank each, {ELEMENTS} elements: microseconds an element; scatters until a sync "
+                  "has ended", figures)
 
     def array_elements(self, ranks, elements, repeat, options=(), flags=(), environment=None, progress=None):
         """What the program printed. With `progress`, the library says that other nodes are answered so."""
@@ -71,6 +73,10 @@ class ArraysGroup:
         if progress is not None and answer["threads"] == ("--threads" in options) and found != [progress]:
             raise Failure(f"array_elements {' '.join(options)}: progress is {found or 'not told'}, not {progress}: were there several nodes?")
         return answer
+
+
+def ratios(ours, theirs):
+    return [one / other for one, other in zip(ours[1:], theirs[1:])]
 
 
 def last_line(errors):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* Times tr_global_gather and tr_global_scatter of random elements of 8 bytes in turn with a loop that copies
- * by the same numbers from memory of the rank's own, or to there. Prints the seconds of each repetition,
- * until the last rank is done, as one line of JSON.
+ * by the same numbers from memory of the rank's own, or to there. Prints one line of JSON with the seconds of
+ * each repetition: until the last rank is done, until a sync behind it has ended (NAME_synced), and of
+ * processor time of all ranks (NAME_processor).
  *   --elements N --batch N --batches N   all ranks pass `batches` lists of `batch` numbers, a list a call
  *   --others                             the numbers are those of other ranks' elements only
  *   --alone                              only rank 0 calls anything; the others sleep (with --threads)
@@ -23,6 +24,7 @@ static const char* const section_names[sections] = {"plain_gather", "gather", "p
 
 struct seconds {
   double done, synced;
+  double processor; /* until it is done, of all ranks' own threads */
 };
 
 struct options {
@@ -144,9 +146,9 @@ static void scatter_to_array(struct run* r) {
   for (long at = 0; at < end; at += n) check(tr_global_scatter(r->array, n, r->numbers + at, r->values + at));
 }
 
-static int64_t now_ns(void) {
+static int64_t now_ns(clockid_t clock) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
@@ -167,19 +169,23 @@ static void wait_for_alone(const struct run* r) {
 /* From when the first rank begins until the last one is done, and until it is through a sync: all are on one
  * machine, with one clock. Whoever is done early answers the others in that sync. */
 static struct seconds seconds_of(void (*step)(struct run*), struct run* r) {
-  int64_t my_begin = INT64_MAX, begin = 0, mine[2] = {0, 0}, last[2];
+  int64_t my_begin = INT64_MAX, begin = 0, mine[2] = {0, 0}, last[2], my_processor, processor = 0;
   MPI_Barrier(MPI_COMM_WORLD);
+  my_processor = -now_ns(CLOCK_THREAD_CPUTIME_ID);
   if (takes_part(r)) {
-    my_begin = now_ns();
+    my_begin = now_ns(CLOCK_MONOTONIC);
     step(r);
-    mine[0] = now_ns();
+    mine[0] = now_ns(CLOCK_MONOTONIC);
   }
+  my_processor += now_ns(CLOCK_THREAD_CPUTIME_ID);
   if (r->options.alone) wait_for_alone(r);
   check(tr_global_sync(r->array));
-  mine[1] = now_ns();
+  mine[1] = now_ns(CLOCK_MONOTONIC);
   MPI_Allreduce(&my_begin, &begin, 1, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD);
   MPI_Allreduce(mine, last, 2, MPI_INT64_T, MPI_MAX, MPI_COMM_WORLD);
-  return (struct seconds){(double)(last[0] - begin) * 1e-9, (double)(last[1] - begin) * 1e-9};
+  MPI_Allreduce(&my_processor, &processor, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return (struct seconds){(double)(last[0] - begin) * 1e-9, (double)(last[1] - begin) * 1e-9,
+                          (double)processor * 1e-9};
 }
 
 /* ---- repetitions -------------------------------------------------------------------------------- */
@@ -218,12 +224,14 @@ static void repetition(struct run* r, long k, struct seconds* taken) {
   }
 }
 
-static void print_list(const char* name, const struct seconds* taken, int section, int is_synced,
-                       long repeat) {
-  printf(", \"%s\": [", name);
+static void print_list(const char* name, const char* more, const struct seconds* first, long repeat) {
+  printf(", \"%s%s\": [", name, more);
   for (long k = 0; k < repeat; k++) {
-    const struct seconds one = taken[k * sections + section];
-    printf("%s%.9f", k ? ", " : "", is_synced ? one.synced : one.done);
+    const struct seconds one = first[k * sections];
+    printf("%s%.9f", k ? ", " : "",
+           *more == 0                     ? one.done
+           : strcmp(more, "_synced") == 0 ? one.synced
+                                          : one.processor);
   }
   printf("]");
 }
@@ -231,8 +239,11 @@ static void print_list(const char* name, const struct seconds* taken, int sectio
 static void print_results(const struct run* r, const struct seconds* taken, int provided) {
   printf("{\"each\": %ld, \"threads\": %s", r->options.batch * r->options.batches,
          provided == MPI_THREAD_MULTIPLE ? "true" : "false");
-  for (int i = 0; i < sections; i++) print_list(section_names[i], taken, i, 0, r->options.repeat);
-  print_list("scatter_synced", taken, sections - 1, 1, r->options.repeat);
+  for (int i = 0; i < sections; i++) {
+    print_list(section_names[i], "", taken + i, r->options.repeat);
+    print_list(section_names[i], "_synced", taken + i, r->options.repeat);
+    print_list(section_names[i], "_processor", taken + i, r->options.repeat);
+  }
   printf("}\n");
 }
 

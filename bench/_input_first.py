@@ -3,13 +3,12 @@
 ecCodes are the peers: rank 0 finds and decodes the message, and scatters it."""
 import json
 import math
-import os
-import shutil
 import statistics
 import subprocess
 
 from _bench import Failure, Figure, say
 from _chart import write_chart
+from _nodes import faked_nodes
 
 RANKS = (1, 4)
 LEVELS, FIELDS = 40, 3
@@ -25,21 +24,6 @@ SHORT = {"cold": "tailrace, cold", "kept": "tailrace, kept", "scan": "ecCodes, s
 GETS = {"first": "first field after the open", "far": "a field of the last file"}
 PEERS = (("cold", "scan"), ("kept", "index"), ("kept", "index_all"))
 BOUNDS = {("first", "kept", "index"): 1.0}
-
-
-def faked_nodes(launcher, work):
-    """(how many, flags of the launcher, environment) by which this machine looks like several nodes, as tests/support has it;
-    None where that cannot be had."""
-    if not launcher.openmpi:
-        return 2, (), {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
-    if os.geteuid() != 0 or not shutil.which("unshare") or subprocess.run(["unshare", "-u", "true"]).returncode:
-        return None
-    agent = work / "agent.sh"
-    agent.write_text('#!/bin/sh\n# Runs under another host name what Open MPI would start there over ssh.\n'
-                     'while [ "${1#-}" != "$1" ]; do shift; done\nhost=$1; shift\nexec unshare -u sh -c "hostname $host; $*"\n')
-    agent.chmod(0o755)
-    return 3, ("--mca", "plm_rsh_agent", str(agent), "-H", "nodea:2,nodeb:2,nodec:2", "--map-by", "node", "--mca", "plm_rsh_no_tree_spawn", "1",
-               "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"), {}
 
 
 class FirstGroup:
@@ -100,7 +84,7 @@ class FirstGroup:
         """How often a record is read and decoded, by the counts of the report."""
         options = ["--way", "tailrace", "--options", "prefetch=0", *self.first_files()]
         figures = [self.reads("1 node of 6 ranks", options, 6, 1, (), {})]
-        faked = faked_nodes(self.launcher, self.work)
+        faked = faked_nodes(self.launcher, self.work, 3, 2)
         if faked is None:
             say("several nodes on one machine: neither MPICH nor root with Open MPI; left out")
         else:

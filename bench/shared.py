@@ -8,6 +8,8 @@
   latency      both on storage that serves one call after another: 1 ms each, and 500 MB/s
   network      elements on a network file system until they are on storage: GlusterFS over loopback, if it is installed and root
                calls this, or what is mounted on --mounted DIR
+  arrays       elements of 8 bytes of a global array, gathered and scattered in random order: on one node beside a plain copy by the
+               same numbers, and between two faked nodes
 
 The contenders take turns within one run: the library, a call for each piece (tailrace) or one call with a list of them
 (tailrace_list); pwrite and pread (posix); fseek with fwrite and fread (stdio); MPI_File_write_at and _read_at (mpi_at), and
@@ -28,8 +30,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Failure, Figure, bench_parser, file_system_of, run_main, say  # noqa: E402
 from _chart import write_chart  # noqa: E402
 from _gluster import Gluster, why_not  # noqa: E402
+from _shared_arrays import ArraysGroup  # noqa: E402
 
-GROUPS = ("elements", "interleaved", "flush", "latency", "network")
+GROUPS = ("elements", "interleaved", "flush", "latency", "network", "arrays")
 SECTIONS = ("wopen", "write", "wclose", "ropen", "read", "rclose")
 SUMS = {"writing": SECTIONS[:3], "reading": SECTIONS[3:], "total": SECTIONS}
 COLUMNS = (*SECTIONS, *SUMS)
@@ -41,7 +44,8 @@ CONTENDERS = ("tailrace", "tailrace_list", "posix", "stdio", "mpi_at", "mpi_all"
 FLUSH_CONTENDERS = ("tailrace", "tailrace_list", "blocks")
 OURS = ("tailrace", "tailrace_list")
 LAYERS = {"romio": {"OMPI_MCA_io": "romio321"}, "ompio": {"OMPI_MCA_io": "ompio"}}
-OVER_ON_LATENCY, WRITING_OVER_POSIX, READING_OVER_POSIX, WRITING_OVER_ALL, FLUSH_OVER_BLOCKS = 15, 4, 3, 1.5, 0.85
+OVER_ON_SLOW_STORAGE, WRITING_OVER_POSIX, READING_OVER_POSIX, WRITING_OVER_ALL, FLUSH_OVER_BLOCKS = 15, 4, 3, 1.5, 0.85
+SMALL_OVER_LARGE = 1  # what is gained on mpi_all with pieces of 32 bytes over that with 1 KiB
 CLOCKS_BYTES = 4096  # slow_storage.c has 64 clocks of 8 bytes there
 
 
@@ -100,7 +104,7 @@ def in_columns(answer, dropped):
     return seconds
 
 
-class SharedBench(Bench):
+class SharedBench(ArraysGroup, Bench):
     def __init__(self, args):
         args.out = args.out or args.build
         super().__init__(args)
@@ -179,7 +183,7 @@ class SharedBench(Bench):
         say(f"\n{prefix}: {case.bytes / 1e6:.4g} MB, {place.about}, {ranks} rank{'s' if ranks > 1 else ''}; milliseconds, and times "
             "those of tailrace")
         say(f"  {'':<16}" + "".join(f"{column:>10}" for column in COLUMNS) + f"{'total, lowest .. highest':>28}")
-        bounded = []
+        shown = []
         for one in taken.values():
             total = one.seconds["total"]
             say(f"  {one.name:<16}" + "".join(f"{1e3 * one.median(column):>10.4g}" for column in COLUMNS) +
@@ -190,15 +194,17 @@ class SharedBench(Bench):
             ratios = [Figure(f"{prefix}.{one.name}_over_tailrace.{column}", one.ratios(column), "ratio",
                              bound_of(prefix.split(".")[0], one.name, column, ranks), "higher") for column in COLUMNS]
             if one.name == "blocks":
-                ratios.append(Figure(f"{prefix}.blocks.writing_over_tailrace.wclose",
-                                     [theirs / ours for theirs, ours in zip(one.seconds["writing"], one.ours["wclose"])], "ratio",
-                                     FLUSH_OVER_BLOCKS, "higher", "rate of our flush over that of all their writing; ours may have begun before"))
+                behind = Figure(f"{prefix}.blocks.writing_over_tailrace.wclose",
+                                [theirs / ours for theirs, ours in zip(one.seconds["writing"], one.ours["wclose"])], "ratio",
+                                note="all their writing over our flush and close alone; ours was stored in part before")
+                self.figures.append(behind)
+                shown.append(behind)
             total = one.ratios("total")
             say(f"  {'':<16}" + "".join(f"{times(figure.value):>10}" for figure in ratios[:len(COLUMNS)]) +
                 f"{f'{times(min(total))} .. {times(max(total))}':>28}")
             self.figures += ratios
-            bounded += [figure for figure in ratios if figure.bound is not None]
-        for figure in bounded:
+            shown += [figure for figure in ratios if figure.bound is not None]
+        for figure in shown:
             say(figure.line())
 
     def show_calls(self, prefix, taken):
@@ -219,17 +225,36 @@ class SharedBench(Bench):
                 say(self.figures[-1].line())
 
     def sweep(self, group, plan, places):
-        """Every case of the plan with its numbers of ranks, and charts of their totals over ranks and over sizes."""
+        """Every case of the plan with its numbers of ranks, and charts of their totals over ranks and over sizes. Returns what
+        contenders took, by the name of the place, the case and the number of ranks."""
+        everything = {}
         for place in places:
             taken = {(case, number): self.measure_case(group, case, place, number) for case, ranks in plan for number in ranks}
+            everything.update({(place.name, *each): of for each, of in taken.items()})
             for case, ranks in plan:
                 if len(ranks) > 1:
+                    if group in ("latency", "network"):
+                        self.show_growth(f"{group}.{place.name}.{case.name}", [(number, taken[case, number]) for number in ranks])
                     self.chart(f"{group}-{place.name}-{case.name}", f"{group} {case.name}, {place.about}", "ranks",
                                [(number, str(number), taken[case, number]) for number in ranks])
             sizes = [(case.bytes, f"{case.bytes / 1e6:.3g} MB", taken[case, BOUND_RANKS]) for case, ranks in plan
                      if case.is_grid and BOUND_RANKS in ranks]
             if len(sizes) > 1:
                 self.chart(f"{group}-{place.name}-sizes", f"{group} on {BOUND_RANKS} ranks, {place.about}", "size of the file", sizes)
+        return everything
+
+    def show_growth(self, prefix, taken_on):
+        """The ratios that have a bound by number of ranks, and that on the most ranks over that on the fewest."""
+        say(f"\n{prefix}: total over that of tailrace, by number of ranks")
+        fewest, most = taken_on[0], taken_on[-1]
+        for name in fewest[1]:
+            if bound_of(prefix.split(".")[0], name, "total", most[0]) is None:
+                continue
+            ratios = [statistics.median(taken[name].ratios("total")) for _, taken in taken_on]
+            growth = Figure(f"{prefix}.{name}_over_tailrace.total.ranks_{most[0]}_over_{fewest[0]}", [ratios[-1] / ratios[0]], "ratio")
+            self.figures.append(growth)
+            say(f"  {name:<16}" + "".join(f"{f'{number}: {times(ratio)}':>14}" for (number, _), ratio in zip(taken_on, ratios)) +
+                f"   {'grows' if growth.value > 1 else 'does not grow'} ({times(growth.value)})")
 
     def chart(self, name, title, x_title, points):
         """`points` are (place on the axis, words there, what the contenders took)."""
@@ -246,8 +271,17 @@ class SharedBench(Bench):
 
     def interleaved(self):
         mebibytes = (16, 2) if self.args.quick else (1024, 64) if self.args.large else (64, 8)
-        cases = [Case.pieces(each, size * MIB // each) for each, size in zip((1024, 32), mebibytes)]
-        self.sweep("interleaved", [(case, self.ranks) for case in cases], self.places())
+        large, small = [Case.pieces(each, size * MIB // each) for each, size in zip((1024, 32), mebibytes)]
+        places = self.places()
+        taken = self.sweep("interleaved", [(case, self.ranks) for case in (large, small)], places)
+        say(f"\ninterleaved: what is gained on MPI_File_write_all with small pieces, over what is gained with large ones; {BOUND_RANKS} ranks")
+        for place in places:
+            of_large, of_small = (taken[place.name, case, BOUND_RANKS] for case in (large, small))
+            for name in (name for name in of_small if name.startswith("mpi_all")):
+                ratios = [statistics.median(of[name].ratios("writing")) for of in (of_small, of_large)]
+                self.figures.append(Figure(f"interleaved.{place.name}.{name}.writing.{small.name}_over_{large.name}", [ratios[0] / ratios[1]],
+                                           "ratio", SMALL_OVER_LARGE, "higher", f"{times(ratios[0])} and {times(ratios[1])}"))
+                say(self.figures[-1].line())
 
     def flush(self):
         case = Case.pieces(1024, (1024 if self.args.large else 64) * MIB // 1024)
@@ -278,14 +312,16 @@ class SharedBench(Bench):
 
     def on_network(self, directory, about):
         place = Place("mounted", directory, f"{about}, until it is on storage")
-        self.sweep("network", [(case, (BOUND_RANKS,)) for case in self.grids[:2]], [place])
+        self.sweep("network", [(case, (1, BOUND_RANKS)) for case in self.grids[:2]], [place])
 
 
 def bound_of(group, contender, column, ranks):
     """What was promised of a ratio, or None."""
     kind = contender.split(".")[0]
-    if group == "latency" and column == "total" and kind in ("posix", "mpi_at"):
-        return OVER_ON_LATENCY
+    if group in ("latency", "network") and column == "total" and kind in ("posix", "mpi_at"):
+        return OVER_ON_SLOW_STORAGE
+    if group == "flush" and (kind, column) == ("blocks", "writing"):
+        return FLUSH_OVER_BLOCKS
     if group == "interleaved" and ranks == BOUND_RANKS:
         return {("posix", "writing"): WRITING_OVER_POSIX, ("posix", "reading"): READING_OVER_POSIX,
                 ("mpi_all", "writing"): WRITING_OVER_ALL}.get((kind, column))

@@ -86,6 +86,18 @@ class Writer:
         return self
 
 
+def netcdf4(path, head, fields, records):
+    """A NetCDF-4 file that begins with these bytes: a step with these records, which are (field, level, bytes)."""
+    writer = Writer(path, header(fields, "netcdf4", data_begin=len(head)))
+    writer.data, places = head, []
+    for number, level, record in records:
+        places.append((number, level, len(writer.data), len(record)))
+        writer.data += record
+    writer.end = len(writer.data)
+    writer.step(0, records=places, begin=len(head)).save()
+    return path
+
+
 def checkpoint(path, items, rows, generation=1):
     """A copy of one part. All items are int8 and share the elements and the one map, which has these groups (global, count, stride, rows)."""
     identity = RUN + struct.pack("<q", generation)

@@ -18,7 +18,7 @@ import pytest
 import tailrace as tr
 import xxhash
 from conftest import formats
-from made import Writer, checkpoint, field, header, text
+from made import Writer, checkpoint, field, header, netcdf4, text
 from tailrace.decode_grib import check_message
 
 parts = importlib.import_module("tailrace.checkpoint")  # tr.checkpoint is the function
@@ -322,6 +322,23 @@ def test_records_with_holes_are_not_read(tmp_path):
         os.truncate(path, 1 << 40)
         with pytest.raises(tr.FormatError, match=f"a record of {1 << 40} bytes, and it takes at most"):
             tr.open(path).steps[0]["t"]
+
+
+@pytest.mark.parametrize("chunk,records,words", (((2**12, 2**10), [bytes(length) for length in range(13)], "holds no 65536 chunks"),
+                                                 ((2**12, 2**10), [bytes(2**16) + struct.pack("<I", 1) * 2**16], "holds no chunks of 2199023255552 bytes"),
+                                                 ((2**12, 1), [bytes(100)], "a record of 67108864 chunks")))
+def test_chunks_that_are_not_there(tmp_path, chunk, records, words):
+    """Records that are shorter than the lengths of their chunks, and 2 TiB of elements of which nothing is there but the lengths."""
+    h5py, path, shape = pytest.importorskip("h5py"), tmp_path / "one.nc4", (2**20, 2**18)
+    with h5py.File(path, "w") as file:
+        time_ = file.create_dataset("time", (1,), "<f8")
+        time_.make_scale("time")
+        file.create_dataset("t", (1, *shape), "<f8", chunks=(1, *chunk)).dims[0].attach_scale(time_)
+    finished = path.read_bytes()
+    for record in records:
+        run = tr.open(netcdf4(path, finished, [field(shape=shape)], [(0, 0, record)]))
+        with pytest.raises(tr.FormatError, match=words):
+            run.step(0).read("t", 850)
 
 
 def test_a_frame_of_zstandard_that_tells_another_size():

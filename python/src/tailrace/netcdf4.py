@@ -20,6 +20,7 @@ from .source import CfSource, _assigned, cf_described
 
 _OWN = ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates")
 MOST_CHUNKS, MOST_STEPS = 1 << 16, 1 << 22
+MOST_INFLATION = 1040  # a byte of deflate stands for less than 1,032 (zlib's technical details)
 
 
 @dataclass(frozen=True)
@@ -201,11 +202,14 @@ def _joined(data: bytes, dtype: np.dtype, shape: tuple[int, ...], chunk: tuple[i
     if not 1 < number <= MOST_CHUNKS:
         raise FormatError(f"{what}: a record of {number} chunks")
     for trailer in (0, 8):
-        lengths = np.frombuffer(data[max(len(data) - trailer - 4 * number, 0):len(data) - trailer], "<u4")
-        if len(lengths) == number and int(lengths.sum(dtype=np.int64)) == len(data) - trailer - 4 * number:
+        end = len(data) - trailer - 4 * number  # of the chunks
+        lengths = np.frombuffer(data[end:end + 4 * number] if end >= 0 else b"", "<u4")
+        if len(lengths) and int(lengths.sum(dtype=np.int64)) == end:
             break
     else:
         raise FormatError(f"{what}: a record of {len(data)} bytes holds no {number} chunks")
+    if number * size > MOST_INFLATION * len(data):
+        raise FormatError(f"{what}: a record of {len(data)} bytes holds no chunks of {number * size} bytes")
     out = np.empty(shape, dtype.newbyteorder("="))
     at = 0
     for place, length in zip(itertools.product(*(range(count) for count in counts)), lengths):

@@ -31,6 +31,35 @@ def header(fields=None, format_="raw", base=1772323200, calendar=0, member=-1, d
     return sealed(body + struct.pack("<I", len(fields) if count is None else count) + b"".join(fields), 12)
 
 
+def packed(data):
+    """Bytes as the definitions in the head of a NetCDF-4 file have them."""
+    return struct.pack("=q", len(data)) + data
+
+
+def options(pairs):
+    return struct.pack("=q", len(pairs)) + b"".join(packed(name.encode()) + packed(value.encode()) for name, value in pairs.items())
+
+
+def defined(name="t", kind=6, shape=(2, 3), level_type="isobaricInhPa", levels=(850.0, 500.0), missing=None, grid=(0, 0, 0), since=None, **keys):
+    """The definition of a field in the head of a NetCDF-4 file. `grid` has its kind, rows and columns; `since` is that of a mean."""
+    prepared = packed(name.encode()) + struct.pack("=iddqddqdd", grid[0], 0, 0, grid[1], 0, 0, grid[2], -90, 0)
+    return (packed(name.encode()) + struct.pack("=i", kind) + packed(struct.pack(f"={len(shape)}q", *shape)) + packed(b"") + options({}) +
+            packed(level_type.encode()) + packed(struct.pack(f"={len(levels)}d", *levels)) + packed(b"") + packed(b"") +
+            struct.pack("=iiqb", since is not None and 2, since or 0, 0, 1) +
+            struct.pack("=bdbdbibd", 0, 0, 0, 0, 0, 0, missing is not None, missing or 0) + options(keys) + options({}) + packed(prepared))
+
+
+def definitions(fields, behind=b"", count=None):
+    """All that the head of a NetCDF-4 file tells: coordinates are behind the fields."""
+    stream = packed(b"netcdf4") + packed(b"") + struct.pack("=qiiiiiibibi", 2026, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0) + packed(b"") + options({}) + options({})
+    return stream + struct.pack("=q", len(fields) if count is None else count) + b"".join(fields) + behind
+
+
+def netcdf4_head(body, mark=b"TRLNC4D2"):
+    head = b"tailrace: NetCDF-4, not finished".ljust(64, b"\0") + mark + struct.pack("=Q", xxhash.xxh3_64_intdigest(body)) + packed(body)
+    return head.ljust(-(-len(head) // 512) * 512, b"\0")
+
+
 class Writer:
     """An index, and the raw file of float64 beside it."""
 
@@ -84,6 +113,18 @@ class Writer:
         self.index, self.data = self.index[:length], self.data[:self.end]
         self.marks, self.number = self.marks[:steps + 1], steps
         return self
+
+
+def netcdf4(path, head, fields, records):
+    """A NetCDF-4 file that begins with these bytes: a step with these records, which are (field, level, bytes)."""
+    writer = Writer(path, header(fields, "netcdf4", data_begin=len(head)))
+    writer.data, places = head, []
+    for number, level, record in records:
+        places.append((number, level, len(writer.data), len(record)))
+        writer.data += record
+    writer.end = len(writer.data)
+    writer.step(0, records=places, begin=len(head)).save()
+    return path
 
 
 def checkpoint(path, items, rows, generation=1):

@@ -172,7 +172,8 @@ def test_netcdf_4_of_two_chunks_as_they_are(tmp_path, shape):
     writer.step(0, records=[(1, 0, begin, 200), (0, 0, begin + 200, 200)], begin=begin).done().save()
     step = tr.open(path).step(0)
     assert (step["t"].reshape(4, 6) == values).all() and (step["t_mean"] == 0).all()
-    path.write_bytes(b"tail" + writer.data[4:])
+    # With a head of another version, which nothing is taken from.
+    path.write_bytes(b"tail".ljust(64, b"\0") + b"TRLNC4D1" + writer.data[72:])
     step = tr.open(path).step(0)
     with pytest.warns(RuntimeWarning, match="not finished"):
         assert (step["t_mean"] == 0).all()

@@ -12,14 +12,16 @@ import struct
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
 import tailrace as tr
 import xxhash
 from conftest import formats
-from made import Writer, checkpoint, field, header, text
+from made import Writer, checkpoint, defined, definitions, field, header, netcdf4, netcdf4_head, packed, text
 from tailrace.decode_grib import check_message
+from tailrace.definitions import read_definitions
 
 parts = importlib.import_module("tailrace.checkpoint")  # tr.checkpoint is the function
 
@@ -59,6 +61,12 @@ def mutated(data, chance):
         length = chance.randrange(1, 200)
         data[at:at + length] = bytes(length)
     return bytes(data)
+
+
+def flipped(data, chance):
+    """The bytes with one bit changed."""
+    at = chance.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1:]
 
 
 def resealed(index):
@@ -133,6 +141,96 @@ def test_changed_data(data, tmp_path, ending):
         with pytest.raises(FINE):
             for step in tr.open(path):
                 step["u"]
+
+
+def test_changed_heads_of_netcdf_4_files_that_are_not_finished(data, tmp_path):
+    """Right values, or a FormatError. Another version gives what it gave before there were readers of heads."""
+    if "nc4" not in formats():
+        pytest.skip("this build writes no NetCDF-4")
+    chance = random.Random(7)
+    path = tmp_path / "chunks.nc4"
+    shutil.copy(f"{data}/nc4/chunks.nc4.trx", f"{path}.trx")
+    content = bytes(64) + open(f"{data}/nc4/chunks.nc4", "rb").read()[64:]
+    found = tr.load_index(f"{path}.trx").header
+    begin = found.data_begin
+    path.write_bytes(content)
+    values = tr.open(path).step(0)["t"]
+    with open(path, "r+b", buffering=0) as file:
+        for at in range(begin):
+            os.pwrite(file.fileno(), bytes([content[at] ^ 1 << at % 8]), at)
+            if at < 64 or at == 71:
+                assert (read_definitions(path, found) is None) == (at == 71)
+            else:
+                with pytest.raises(tr.FormatError):
+                    read_definitions(path, found)
+            os.pwrite(file.fileno(), content[at:at + 1], at)
+        for length in range(begin - 1, -1, -1):
+            file.truncate(length)
+            with pytest.raises(tr.FormatError):
+                read_definitions(path, found)
+    for _ in range(3 * SEEDS):
+        head = mutated(content[:begin], chance)[:begin].ljust(begin, b"\0")
+        path.write_bytes(head + content[begin:])
+        is_other_version = head[64:71] == content[64:71] and head[71:72] != b"2"
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert np.array_equal(tr.open(path).step(0)["t"], values) and head[64:] == content[64:begin]
+        except tr.FormatError:
+            assert head[64:] != content[64:begin]
+        except tr.UnsupportedError:
+            assert is_other_version
+
+
+def test_changed_definitions_with_right_checksums(data, tmp_path):
+    """Whatever they say, they take neither memory nor time, and no other error."""
+    if "nc4" not in formats():
+        pytest.skip("this build writes no NetCDF-4")
+    chance = random.Random(8)
+    for name in ("nc4/chunks.nc4", "grids/rotated.nc4"):
+        path = tmp_path / os.path.basename(name)
+        shutil.copy(f"{data}/{name}.trx", f"{path}.trx")
+        content = open(f"{data}/{name}", "rb").read()
+        begin, (length,) = tr.load_index(f"{path}.trx").header.data_begin, struct.unpack_from("=q", content, 80)
+        for number in range(3 * SEEDS):
+            body = content[88:88 + length]
+            body = mutated(body, chance)[:begin - 88] if number % 2 else flipped(body, chance)
+            head = netcdf4_head(body)
+            path.write_bytes(head[:begin].ljust(begin, b"\0") + content[begin:])
+            for step in tr.open(path).steps[:1]:
+                for each in step:
+                    try:
+                        step[each]
+                    except tr.FormatError:
+                        pass
+
+
+def test_definitions_that_lie_with_right_checksums(tmp_path):
+    one = [defined()]
+    whole = definitions(one)
+    named, layered = packed(b"t") + struct.pack("=i", 6), packed(struct.pack("=dd", 850, 500))
+    for body, words in (
+            (definitions(one, count=2), "other fields"), (definitions([]), "other fields"), (definitions(one, count=-1), "other fields"),
+            *((definitions([defined(**lie)]), "another field") for lie in (
+                {"name": "u"}, {"kind": 5}, {"shape": (3, 2)}, {"level_type": "hybrid"}, {"levels": (850.0,)}, {"shape": (2**40, 2**40)})),
+            *((definitions([defined(chunks=chunks)]), "chunks") for chunks in (
+                "", "0x3", "2", "2x3x1", "-1x3", "2x", "x", "9" * 30 + "x3", "9" * 5000 + "x3", "\u0662x3", "2 x3")),
+            (definitions([defined(compress="zstd:3")]), "compress"), (definitions([defined(grid=(9, 2, 3))]), "a grid of kind 9"),
+            (definitions([defined(grid=(1, 2, 4))]), "a grid of 2 x 4 points"), (definitions([defined(grid=(1, -2, -3))]), "an extent of -"),
+            (definitions([defined(grid=(3, 2**62, 2**62))]), "an extent of"), (whole[:-1], "bytes are left|are told of"),
+            (whole.replace(named, packed(b"t") + struct.pack("=i", 77)), "another field"),
+            (whole.replace(layered, packed(layered[8:-1])), "a list of 15 bytes"),
+            (whole.replace(layered, struct.pack("=q", -1) + layered[8:]), "-1 entries"),
+            (whole.replace(layered, struct.pack("=q", 2**62) + layered[8:]), f"{2**62} entries")):
+        with pytest.raises(tr.FormatError, match=words):
+            tr.open(netcdf4(tmp_path / "one.nc4", netcdf4_head(body), [field()], [(0, 0, bytes(48))])).step(0).read("t", 850)
+    for kind, missing in ((5, 1e39), (3, 2.0**31), (3, 0.5), (3, float("nan")), (1, float("inf")), (4, 2.0**63), (9, -1.0)):
+        head = netcdf4_head(definitions([defined(kind=kind, missing=missing)]))
+        with pytest.raises(tr.FormatError, match="missing="):
+            tr.open(netcdf4(tmp_path / "one.nc4", head, [field(kind=kind)], [(0, 0, bytes(48))])).to_xarray()
+    for head in (netcdf4_head(whole, b"TRLNC4X2"), netcdf4_head(whole) + bytes(512), netcdf4_head(whole)[:-1] + b"x", bytes(512), bytes(80)):
+        with pytest.raises(tr.FormatError, match="head"):
+            tr.open(netcdf4(tmp_path / "one.nc4", head, [field()], [(0, 0, bytes(48))])).step(0).read("t", 850)
 
 
 def test_changed_messages_do_not_reach_ecCodes(data, tmp_path):
@@ -322,6 +420,24 @@ def test_records_with_holes_are_not_read(tmp_path):
         os.truncate(path, 1 << 40)
         with pytest.raises(tr.FormatError, match=f"a record of {1 << 40} bytes, and it takes at most"):
             tr.open(path).steps[0]["t"]
+
+
+@pytest.mark.parametrize("chunk,records,words", (((2**12, 2**10), [bytes(length) for length in range(13)], "holds no 65536 chunks"),
+                                                 ((2**12, 2**10), [bytes(2**16) + struct.pack("<I", 1) * 2**16], "holds no chunks of 2199023255552 bytes"),
+                                                 ((2**12, 1), [bytes(100)], "a record of 67108864 chunks")))
+def test_chunks_that_are_not_there(tmp_path, chunk, records, words):
+    """Records that are shorter than the lengths of their chunks, and 2 TiB of elements of which nothing is there but the lengths."""
+    h5py, path, shape = pytest.importorskip("h5py"), tmp_path / "one.nc4", (2**20, 2**18)
+    with h5py.File(path, "w") as file:
+        time_ = file.create_dataset("time", (1,), "<f8")
+        time_.make_scale("time")
+        file.create_dataset("t", (1, *shape), "<f8", chunks=(1, *chunk)).dims[0].attach_scale(time_)
+    unfinished = netcdf4_head(definitions([defined(shape=shape, chunks=f"{chunk[0]}x{chunk[1]}")]))
+    for head in (path.read_bytes(), unfinished):
+        for record in records:
+            run = tr.open(netcdf4(path, head, [field(shape=shape)], [(0, 0, record)]))
+            with pytest.raises(tr.FormatError, match=words):
+                run.step(0).read("t", 850)
 
 
 def test_a_frame_of_zstandard_that_tells_another_size():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import xxhash
@@ -23,10 +23,11 @@ def xxh3_64(data: bytes | memoryview, seed: int = 0) -> int:
 
 
 class Fields:
-    """Takes numbers and texts off bytes, one after another. Bytes that end too early are a FormatError with `what`."""
+    """Takes numbers and texts off bytes, one after another. Bytes that end too early are a FormatError with `what`. `order` is that of the
+    numbers, as `struct` names it."""
 
-    def __init__(self, data: bytes, what: str) -> None:
-        self.data, self.at, self.what = data, 0, what
+    def __init__(self, data: bytes, what: str, order: Literal["<", "="] = "<") -> None:
+        self.data, self.at, self.what, self.order = data, 0, what, order
 
     @property
     def left(self) -> int:
@@ -39,8 +40,8 @@ class Fields:
         return self.data[self.at - length:self.at]
 
     def many(self, code: str) -> tuple[Any, ...]:
-        """Numbers in the codes of `struct`, little-endian."""
-        return struct.unpack("<" + code, self.raw(struct.calcsize("<" + code)))
+        """Numbers in the codes of `struct`."""
+        return struct.unpack(self.order + code, self.raw(struct.calcsize(self.order + code)))
 
     def u32(self) -> int:
         return int(self.many("I")[0])

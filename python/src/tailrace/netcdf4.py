@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Records of NetCDF-4 files (docs/formats/netcdf4.md), taken by our index: so the steps of a file that HDF5 cannot open yet are read, too.
-h5py tells names, units, coordinates and chunks of a finished file."""
+h5py tells names, units, coordinates and chunks of a finished file; of others the head tells chunks and missing values."""
 from __future__ import annotations
 
 import itertools
 import os
 import warnings
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .binary import elements_of, read_range
+from .definitions import Record, read_definitions
 from .errors import FormatError, UnsupportedError
 from .head import Coordinate, Described, plain_dims
 from .index import IndexField, IndexHeader
@@ -20,6 +22,7 @@ from .source import CfSource, _assigned, cf_described
 
 _OWN = ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates")
 MOST_CHUNKS, MOST_STEPS = 1 << 16, 1 << 22
+MOST_INFLATION = 1040  # a byte of deflate stands for less than 1,032 (zlib's technical details)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Netcdf4Source(CfSource):
     def __init__(self, path: str, header: IndexHeader) -> None:
         super().__init__(path, header)
         self._begins: dict[str, tuple[tuple[int, ...], np.ndarray]] = {}
+        self._records: list[tuple[Record, ...] | None] = []  # empty until they are asked for
 
     @property
     def is_finished(self) -> bool:
@@ -47,16 +51,24 @@ class Netcdf4Source(CfSource):
 
     def cf_described(self, number: int) -> Described:
         if not self.is_finished:
-            return Described(plain_dims(self.header.fields[number].shape))
+            records = self.records()
+            return Described(plain_dims(self.header.fields[number].shape), fill=records[number].fill if records else None)
         return cf_described(self.header.fields, number, self.variables(), self.coordinate)
 
     def described(self, number: int, step: Any, record: np.void) -> Described:
         # A file that is not finished yet says less than it will.
         if number not in self._described and not self.is_finished:
-            warnings.warn("a NetCDF-4 file that is not finished does not tell which value means that there is none (missing=): such values come as "
-                          "they are, not as NaN, until its stream has closed the file", RuntimeWarning, stacklevel=2)
+            if self.records() is None:
+                warnings.warn("a NetCDF-4 file that is not finished tells its missing values (missing=) in a way that this version of the package does "
+                              "not know: they come as they are, not as NaN, until its stream has closed the file", RuntimeWarning, stacklevel=2)
             return self._describe(number, step, record)
         return super().described(number, step, record)
+
+    def records(self) -> tuple[Record, ...] | None:
+        """How the records of each field lie in the file, by its head. None if that is of another version."""
+        if not self._records:
+            self._records = [read_definitions(self.path, self.header)]
+        return self._records[0]
 
     def variables(self) -> list[Variable]:
         if self._variables is None:
@@ -97,6 +109,9 @@ class Netcdf4Source(CfSource):
     def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
         size = elements_of(field.shape, what) * field.dtype.itemsize
         is_finished = self.is_finished
+        records = None if is_finished else self.records()
+        if records is not None:
+            return _as_told(data, field, next(each for each, its in zip(records, self.header.fields) if its is field), what)
         # A record's length does not tell whether it is one chunk.
         shape, chunk = (self._cut_of(field) if is_finished else None) or (field.shape, field.shape)
         if any(part < extent for part, extent in zip(chunk, shape)):
@@ -107,7 +122,7 @@ class Netcdf4Source(CfSource):
         if whole is not None:
             return whole.reshape(field.shape)
         if not is_finished:
-            raise UnsupportedError(f"{what}: the field is cut into chunks, whose shape readers know once the file is finished")
+            raise UnsupportedError(f"{what}: the field is cut into chunks, whose shape this version of the package knows once the file is finished")
         raise FormatError(f"{what}: the record is none of {size} bytes, and the file tells no chunks for it")
 
     def _cut_of(self, field: IndexField) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -150,12 +165,25 @@ def _attribute(value: Any) -> Any:
     return value
 
 
-def _one_chunk(data: bytes, dtype: np.dtype, size: int) -> np.ndarray | None:
-    """The elements of a record that is one chunk, perhaps with the begin of its interval behind it. None if it is not."""
-    if len(data) in (size, size + 8) and not _is_deflated(data, size):
+def _as_told(data: bytes, field: IndexField, record: Record, what: str) -> np.ndarray:
+    """The elements of a record of which all is known."""
+    trailers = (8,) if record.has_interval else (0,)
+    if record.chunk != record.shape:
+        return _joined(data, field.dtype, record.shape, record.chunk, what, trailers, record.is_deflated).reshape(field.shape)
+    size = elements_of(field.shape, what) * field.dtype.itemsize
+    whole = _one_chunk(data, field.dtype, size, trailers, record.is_deflated)
+    if whole is None:
+        raise FormatError(f"{what}: the record is none of {size} bytes")
+    return whole.reshape(field.shape)
+
+
+def _one_chunk(data: bytes, dtype: np.dtype, size: int, trailers: Sequence[int] = (0, 8), is_deflated: bool | None = None) -> np.ndarray | None:
+    """The elements of a record that is one chunk, perhaps with the begin of its interval behind it. None if it is not. If nothing tells whether
+    it is deflated, its bytes do."""
+    if not is_deflated and len(data) - size in trailers and (is_deflated is False or not _is_deflated(data, size)):
         return np.frombuffer(data[:size], dtype).astype(dtype.newbyteorder("="))
-    inflated = _inflated(data, size)
-    if inflated is None or inflated[1] not in (0, 8):
+    inflated = None if is_deflated is False else _inflated(data, size)
+    if inflated is None or inflated[1] not in trailers:
         return None
     return _unshuffled(inflated[0], dtype)
 
@@ -193,23 +221,27 @@ def _unshuffled(data: bytes, dtype: np.dtype) -> np.ndarray:
     return np.ascontiguousarray(grouped.T).reshape(-1).view(dtype).astype(dtype.newbyteorder("="))
 
 
-def _joined(data: bytes, dtype: np.dtype, shape: tuple[int, ...], chunk: tuple[int, ...], what: str) -> np.ndarray:
+def _joined(data: bytes, dtype: np.dtype, shape: tuple[int, ...], chunk: tuple[int, ...], what: str, trailers: Sequence[int] = (0, 8),
+            is_deflated: bool | None = None) -> np.ndarray:
     """Puts a record together whose chunks follow one another, with their lengths behind them."""
     counts = [-(-extent // length) for extent, length in zip(shape, chunk)]
     number = elements_of(counts, what)
     size = elements_of(chunk, what) * dtype.itemsize
     if not 1 < number <= MOST_CHUNKS:
         raise FormatError(f"{what}: a record of {number} chunks")
-    for trailer in (0, 8):
-        lengths = np.frombuffer(data[max(len(data) - trailer - 4 * number, 0):len(data) - trailer], "<u4")
-        if len(lengths) == number and int(lengths.sum(dtype=np.int64)) == len(data) - trailer - 4 * number:
+    for trailer in trailers:
+        end = len(data) - trailer - 4 * number  # of the chunks
+        lengths = np.frombuffer(data[end:end + 4 * number] if end >= 0 else b"", "<u4")
+        if len(lengths) and int(lengths.sum(dtype=np.int64)) == end:
             break
     else:
         raise FormatError(f"{what}: a record of {len(data)} bytes holds no {number} chunks")
+    if number * size > MOST_INFLATION * len(data):
+        raise FormatError(f"{what}: a record of {len(data)} bytes holds no chunks of {number * size} bytes")
     out = np.empty(shape, dtype.newbyteorder("="))
     at = 0
     for place, length in zip(itertools.product(*(range(count) for count in counts)), lengths):
-        elements = _one_chunk(data[at:at + int(length)], dtype, size)
+        elements = _one_chunk(data[at:at + int(length)], dtype, size, (0,), is_deflated)
         if elements is None:
             raise FormatError(f"{what}: a chunk of {length} bytes does not hold {size} bytes")
         at += int(length)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The definitions in the head of a NetCDF-4 file (docs/formats/netcdf4.md). They tell how records are cut and compressed, and which value means that
+there is none, before HDF5 has written anything."""
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import xxhash
+
+from .binary import Fields, elements_of, read_range
+from .errors import FormatError
+from .index import MOST_HEADER, IndexField, IndexHeader
+
+_BEGIN, _MARK, _VERSION, _ALIGNMENT = 64, b"TRLNC4D", b"2", 512
+_ORDER: Final = "="  # numbers are of the byte order of the machine that writes
+_UNKNOWN, _TOLD = 0, 6  # kinds of grids between which those are that have dimensions of their own
+# What the NetCDF library takes, by the number of the type of the elements.
+_FILLS = {1: -127, 2: -32767, 3: -2147483647, 4: -9223372036854775806, 5: 9.969209968386869e36, 6: 9.969209968386869e36, 9: 255}
+#: Definitions with more coordinates than this are not looked at: all their bytes would have to be read for the checksum.
+MOST_DEFINITIONS = 4 << 30
+
+
+@dataclass(frozen=True)
+class Record:
+    """How the records of a field lie in the file: their shape there and that of their chunks, and one element that means "no value"."""
+
+    shape: tuple[int, ...]
+    chunk: tuple[int, ...]
+    is_deflated: bool
+    has_interval: bool
+    fill: Any
+
+
+def read_definitions(path: str, header: IndexHeader) -> tuple[Record, ...] | None:
+    """The records of the fields of the index. None if another version of Tailrace has written the definitions, or if they are too many bytes."""
+    parts = Fields(read_range(path, _BEGIN, 24), path, _ORDER)
+    mark, version = parts.raw(len(_MARK)), parts.raw(1)
+    if mark != _MARK:
+        raise FormatError(f"{path}: its head holds no definitions")
+    if version != _VERSION:
+        return None
+    checksum, length = parts.many("Qq")
+    begin = _BEGIN + 24
+    if not 0 <= header.data_begin - begin - length < _ALIGNMENT:
+        raise FormatError(f"{path}: its head tells of {length} bytes of definitions, and the data begin at byte {header.data_begin}")
+    if length > MOST_DEFINITIONS:
+        return None
+    # Behind the definitions stand the values of coordinates, which may be many.
+    body, digest = b"", xxhash.xxh3_64()
+    for at in range(0, length, MOST_HEADER):
+        part = read_range(path, begin + at, min(length - at, MOST_HEADER))
+        digest.update(part)
+        body = body or part
+    if digest.intdigest() != checksum or any(read_range(path, begin + length, header.data_begin - begin - length)):
+        raise FormatError(f"{path}: the definitions in its head are damaged")
+    return _records(Fields(body, f"{path}: the definitions in its head", _ORDER), header)
+
+
+def _records(parts: Fields, header: IndexHeader) -> tuple[Record, ...]:
+    _pass_stream(parts)
+    if parts.i64() != len(header.fields):
+        raise FormatError(f"{parts.what} are those of other fields than its index has")
+    return tuple(_record(parts, field) for field in header.fields)
+
+
+def _pass_stream(parts: Fields) -> None:
+    _pass(parts, _bytes, _bytes)  # format, name
+    parts.many("qiiiii" + "i" + "bibi")  # base time, calendar, member and members
+    _pass(parts, _bytes, _keys, _keys)  # packing, options, attributes
+
+
+def _record(parts: Fields, field: IndexField) -> Record:
+    name, kind, shape = _bytes(parts), parts.i32(), _list(parts, "i8")
+    _pass(parts, _bytes, _keys)  # the grid as the program has given it
+    level_type, levels = _bytes(parts), _list(parts, "f8")
+    _pass(parts, _bytes, _bytes)  # bottoms of the levels, coefficients
+    process, since, _, _ = parts.many("iiqb")
+    is_missing, missing = parts.many("bd" + "bd" + "bi" + "bd")[6:]  # behind accuracies and bits
+    keys = _keys(parts)
+    _pass(parts, _keys)  # attributes
+    prepared = Fields(_bytes(parts), parts.what, _ORDER)
+    told = IndexField(_text(name), kind, shape, _text(level_type), levels)
+    if told != field or _bytes(prepared) != name:
+        raise FormatError(f'{parts.what} are those of another field than "{field.name}" in its index')
+    in_file = _shape(prepared, field)
+    return Record(in_file, _chunk(keys.get(b"chunks"), in_file, parts.what), _is_deflated(keys.get(b"compress"), parts.what),
+                  process != 0 and since == 1, _fill(field, missing if is_missing else None, parts.what))
+
+
+def _pass(parts: Fields, *kinds: Callable[[Fields], object]) -> None:
+    for take in kinds:
+        take(parts)
+
+
+def _bytes(parts: Fields) -> bytes:
+    return parts.raw(parts.count(1, wide=True))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _list(parts: Fields, dtype: Literal["i8", "f8"]) -> tuple[Any, ...]:
+    data = _bytes(parts)
+    if len(data) % 8:
+        raise FormatError(f"{parts.what}: a list of {len(data)} bytes")
+    return tuple(np.frombuffer(data, dtype).tolist())
+
+
+def _keys(parts: Fields) -> dict[bytes, bytes]:
+    """Of two with one name the first counts."""
+    keys: dict[bytes, bytes] = {}
+    for _ in range(parts.count(16, wide=True)):
+        name, value = _bytes(parts), _bytes(parts)
+        keys.setdefault(name, value)
+    return keys
+
+
+def _shape(prepared: Fields, field: IndexField) -> tuple[int, ...]:
+    """The shape of a record in the file: a grid that is known has rows and columns, whatever the program's array has."""
+    kind, _, _, rows, _, _, columns = prepared.many("iddqddq")
+    if not _UNKNOWN <= kind <= _TOLD:
+        raise FormatError(f"{prepared.what} tell of a grid of kind {kind}")
+    if kind in (_UNKNOWN, _TOLD):
+        return field.shape
+    if elements_of((rows, columns), prepared.what) != elements_of(field.shape, prepared.what):
+        raise FormatError(f'{prepared.what} tell of a grid of {rows} x {columns} points for "{field.name}"')
+    return rows, columns
+
+
+def _chunk(asked: bytes | None, shape: tuple[int, ...], what: str) -> tuple[int, ...]:
+    if asked is None:
+        return shape
+    if not re.fullmatch(rb"[0-9]{1,19}(x[0-9]{1,19})*", asked) or asked.count(b"x") != len(shape) - 1:
+        raise FormatError(f"{what} tell of chunks={asked[:80]!r} for records of {shape}")
+    chunk = tuple(min(int(part), extent) for part, extent in zip(asked.split(b"x"), shape))
+    if 0 in chunk:
+        raise FormatError(f"{what} tell of chunks without elements")
+    return chunk
+
+
+def _is_deflated(compress: bytes | None, what: str) -> bool:
+    method = (compress or b"deflate").partition(b":")[0]
+    if method not in (b"deflate", b"none"):
+        raise FormatError(f"{what} tell of compress={method[:80]!r}")
+    return method == b"deflate"
+
+
+def _fill(field: IndexField, missing: float | None, what: str) -> Any:
+    dtype = field.dtype.newbyteorder("=")
+    if field.type not in _FILLS:
+        raise FormatError(f'{what} tell of elements of the type {dtype} in "{field.name}"')
+    if missing is None:
+        return dtype.type(_FILLS[field.type])
+    if dtype.kind == "f":
+        holds = not math.isfinite(missing) or abs(missing) <= float(np.finfo(dtype).max)
+    else:
+        holds = np.iinfo(dtype).min <= missing <= np.iinfo(dtype).max and missing == int(missing)
+    if not holds:
+        raise FormatError(f'{what} tell of missing={missing} for "{field.name}", whose elements are {dtype}')
+    return dtype.type(missing if dtype.kind == "f" else int(missing))

@@ -279,6 +279,7 @@ MPI_TEST(shared, pages_that_are_stored_behind_the_program_hold_what_a_model_hold
       check_all(model, file);
       ok(tr_shared_sync(file), "sync");
       if (rank() == 0) ok(tr_shared_append(file, "the end", 7, nullptr), "append");
+      MPI_Barrier(state().comm);  // others' next writes would come before it
       model.write(model.size(), "the end");
       if (round != 2) continue;
       close(file);

@@ -72,7 +72,7 @@ class Line:
     def undisturbed(self, steps):
         """Starts it, and it ends by itself."""
         job = self.start(steps)
-        self.check(job.ended_within(60) and job.process.returncode == 0, f"did not end well: {job.lines}")
+        self.check(job.ended_within(LIMIT) and job.process.returncode == 0, f"did not end well: {job.lines}")
         self.judge(job)
         self.most = self.least
         return job
@@ -98,7 +98,7 @@ class Line:
         if way == "stopped":
             self.resume(job, victim)
         if way == "ended by the launcher":
-            self.check(job.ended_within(60), f"the launcher did not end: {job.lines}")
+            self.check(job.ended_within(LIMIT), f"the launcher did not end: {job.lines}")
         else:
             job.kill_all()
         self.judge(job)

@@ -109,7 +109,7 @@ class Line:
             return
         job.signal_one(victim, signal.SIGCONT)
         before = len(job.matches(r"committed (\d+)"))
-        until = time.monotonic() + 60
+        until = time.monotonic() + LIMIT
         while len(job.matches(r"committed (\d+)")) < before + 2 and time.monotonic() < until:
             time.sleep(0.005)
         self.check(len(job.matches(r"committed (\d+)")) >= before + 2, f"nothing more was committed: {job.lines[-20:]}")

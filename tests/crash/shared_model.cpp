@@ -60,8 +60,10 @@ std::int64_t step_in(MPI_Comm compute, const char* path) {
   std::int64_t got = 0;
   must(tr_shared_size(file, &size), "size");
   must(tr_shared_pread(file, &step, 8, 0, &got), "read");
-  int wrong = got != 8 || size != size_of(step) ? 1 : 0;
-  for (std::int64_t i = rank; wrong == 0 && i < pieces_of(step); i += ranks) {
+  // A program that was killed before its first flush has left an empty file: step is 0.
+  const bool is_empty = size == 0 && got == 0;
+  int wrong = !is_empty && (got != 8 || size != size_of(step)) ? 1 : 0;
+  for (std::int64_t i = rank; wrong == 0 && !is_empty && i < pieces_of(step); i += ranks) {
     std::vector<std::int64_t> there(piece / 8);
     must(tr_shared_pread(file, there.data(), piece, i * piece, &got), "read");
     if (std::memcmp(there.data(), content(step, i).data(), static_cast<std::size_t>(got)) != 0) wrong = 1;

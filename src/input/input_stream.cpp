@@ -394,6 +394,7 @@ void InputStream::renew_step() {
     std::vector<std::int64_t> behind = first->steps();
     std::erase_if(behind, [&](std::int64_t lead) { return lead <= lead_; });
     forget_steps(behind);
+    look_for_steps(*first);
   }
   const Result<std::vector<std::int64_t>> leads = first->around(lead_);
   if (!leads.is_ok()) return;
@@ -732,7 +733,7 @@ Status InputStream::end() {
   excused.reset();
   // The step may have come, and the one before it not, since it was begun.
   if (status.is_ok()) tell_gap();
-  disagreed_ = status.code() == Code::state;
+  disagreed_ = files_.is_linear && status.code() == Code::state;
   in_step_ = false;
   ++step_;
   pipeline::Counters& counts = counters();

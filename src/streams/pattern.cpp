@@ -261,7 +261,7 @@ std::optional<std::int64_t> earliest_lead(const Found& found, const PatternConte
   if (!is_valid(valid, context.calendar)) return std::nullopt;
   std::int64_t lead = to_seconds(valid, context.calendar) - to_seconds(context.base, context.calendar);
   if (names_day) lead += (found.day_of_year - 1) * std::int64_t{86400};
-  // Of names that leave out a unit any number of times before the base time have one.
+  // A name that leaves out a unit is that of any number of times before the base time.
   return names_all_units(found) ? lead : std::max<std::int64_t>(lead, 0);
 }
 

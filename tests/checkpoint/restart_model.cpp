@@ -18,26 +18,14 @@
 #include <thread>
 #include <vector>
 
+#include "checkpoint/restart_grid.hpp"
+
+using namespace tailrace::restart_grid;
+
 namespace {
 
-constexpr std::int64_t step_seconds = 900;
-constexpr tr_index shape[2] = {23, 19};
-constexpr tr_index halo[2] = {1, 2};
 constexpr tr_index points = 333;
 constexpr tr_index block = 7;
-constexpr const char* grid_keys =
-    "keys=\"gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, longitudeOfFirstGridPointInDegrees=5, "
-    "latitudeOfLastGridPointInDegrees=28, longitudeOfLastGridPointInDegrees=23\"";
-
-int rank = 0;
-
-/// Failures are the same on every rank: the program ends on all.
-void must(int code, const char* what) {
-  if (code == TR_OK) return;
-  if (rank == 0) std::printf("%s: %s\n", what, tr_error());
-  std::fflush(stdout);
-  std::_Exit(3);
-}
 
 /// Returns the next value of one element, below 2^31: exact in 64 bits of either kind.
 std::int64_t next(std::int64_t value, std::int64_t element, std::int64_t step) {

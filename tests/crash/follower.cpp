@@ -15,24 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/restart_grid.hpp"
+
+using namespace tailrace::restart_grid;
+
 namespace {
-
-constexpr std::int64_t step_seconds = 900;
-constexpr tr_index shape[2] = {23, 19};
-constexpr tr_index halo[2] = {1, 2};
-constexpr const char* grid_keys =
-    "keys=\"gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, longitudeOfFirstGridPointInDegrees=5, "
-    "latitudeOfLastGridPointInDegrees=28, longitudeOfLastGridPointInDegrees=23\"";
-
-int rank = 0;
-
-/// Failures are the same on every rank: the program ends on all.
-void must(int code, const char* what) {
-  if (code == TR_OK) return;
-  if (rank == 0) std::printf("%s: %s\n", what, tr_error());
-  std::fflush(stdout);
-  std::_Exit(3);
-}
 
 /// A part of the field with its halo: (y, x), in C order.
 struct Part {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "base/log.hpp"
@@ -342,40 +343,54 @@ TEST(sim_input, ranks_that_follow_get_each_step_once_it_is_there) {
   }
 }
 
-/// The step behind the lead comes while a rank waits for it, and the one at the lead never does.
-TEST(sim_input, a_followed_run_says_that_it_interpolates_over_a_gap_that_shows_while_a_rank_waits) {
+/// Two ranks, each on its own node, follow made-up files that come while they read.
+struct Following {
   Plan plan;
   Job job;
-  job.nodes = nodes_of(2, 1);
-  job.limits_parks = true;
-  const auto add_file = [&](Index hours) {
+
+  Following() {
+    job.nodes = nodes_of(2, 1);
+    job.limits_parks = true;
+    for (const Index hours : {0, 3, 6}) add_file(hours);
+  }
+  void add_file(Index hours) {
     for (const char* const ending : {"", ".ready"})
       EXPECT_TRUE(job.storage->open(path_of(hours * hour) + ending, storage::OpenMode::create).is_ok());
-  };
-  for (const Index hours : {0, 3, 6}) add_file(hours);
-  SessionWorld world(job);
-  set_log_level(LogLevel::warn);
+  }
+  /// Runs `read` on both ranks with an open stream, and returns who is stuck.
+  Texts run(const std::string& options, const std::function<void(SessionRank&, InputStream&)>& read) {
+    SessionWorld world(job);
+    return world.run([&](SessionRank& rank) {
+      Scheduler dice(1);
+      const auto opener = [&](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
+        return std::shared_ptr<const sources::Source>(
+            std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
+      };
+      const auto group = rank.group(all_ranks(2));
+      auto stream = InputStream::open(*group, "in_{lead:03h}",
+                                      "base=1970-01-01 between=linear follow=on " + options, opener);
+      const streams::PlacedLayout placed{*layout::Layout::block(shape, 2), 1, {0, 0}, {}, {}, false};
+      EXPECT_TRUE((*stream)->define("t", &placed, 6, "levels=hybrid:1").is_ok());
+      read(rank, **stream);
+      EXPECT_TRUE((*stream)->close().is_ok());
+    });
+  }
+};
+
+/// The step behind the lead comes while a rank waits for it, and the one at the lead never does.
+TEST(sim_input, a_followed_run_says_that_it_interpolates_over_a_gap_that_shows_while_a_rank_waits) {
+  Following following;
   testing::internal::CaptureStderr();
-  const Texts stuck = world.run([&](SessionRank& rank) {
-    Scheduler dice(1);
-    const auto opener = [&](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
-      return std::shared_ptr<const sources::Source>(
-          std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
-    };
-    const auto group = rank.group(all_ranks(2));
-    auto stream =
-        InputStream::open(*group, "in_{lead:03h}", "base=1970-01-01 between=linear follow=on", opener);
-    const streams::PlacedLayout placed{*layout::Layout::block(shape, 2), 1, {0, 0}, {}, {}, false};
-    EXPECT_TRUE((*stream)->define("t", &placed, 6, "levels=hybrid:1").is_ok());
+  const Texts stuck = following.run("", [&](SessionRank& rank, InputStream& stream) {
+    set_log_level(LogLevel::warn);  // a world says nothing by itself
     if (rank.rank() == 1) {
       rank.compute(10'000'000'000);
-      add_file(12);
+      following.add_file(12);
     }
     std::vector<double> t(63);
-    (*stream)->begin(9 * hour);
-    (*stream)->get("t", t.data(), nullptr);
-    EXPECT_TRUE((*stream)->end().is_ok());
-    EXPECT_TRUE((*stream)->close().is_ok());
+    stream.begin(9 * hour);
+    stream.get("t", t.data(), nullptr);
+    EXPECT_TRUE(stream.end().is_ok());
   });
   const std::string printed = testing::internal::GetCapturedStderr();
   EXPECT_EQ(stuck, Texts());
@@ -387,42 +402,22 @@ TEST(sim_input, a_followed_run_says_that_it_interpolates_over_a_gap_that_shows_w
 
 /// The step at 12 h comes before that at 9 h. One node has interpolated to the former when the latter comes.
 TEST(sim_input, nodes_never_interpolate_between_different_steps) {
-  Plan plan;
-  Job job;
-  job.nodes = nodes_of(2, 1);
-  job.limits_parks = true;
-  const auto add_file = [&](Index hours) {
-    for (const char* const ending : {"", ".ready"})
-      EXPECT_TRUE(job.storage->open(path_of(hours * hour) + ending, storage::OpenMode::create).is_ok());
-  };
-  for (const Index hours : {0, 3, 6}) add_file(hours);
-  SessionWorld world(job);
+  Following following;
   std::vector<Status> ends(2);
-  const Texts stuck = world.run([&](SessionRank& rank) {
-    Scheduler dice(1);
-    const auto opener = [&](const std::string& path) -> Result<std::shared_ptr<const sources::Source>> {
-      return std::shared_ptr<const sources::Source>(
-          std::make_shared<MadeUp>(plan, rank, dice, std::stoll(path.substr(3)) * hour));
-    };
-    const auto group = rank.group(all_ranks(2));
-    auto stream = InputStream::open(*group, "in_{lead:03h}",
-                                    "base=1970-01-01 between=linear follow=on prefetch=0", opener);
-    const streams::PlacedLayout placed{*layout::Layout::block(shape, 2), 1, {0, 0}, {}, {}, false};
-    EXPECT_TRUE((*stream)->define("t", &placed, 6, "levels=hybrid:1").is_ok());
-    if (rank.rank() == 0) add_file(12);
+  const Texts stuck = following.run("prefetch=0", [&](SessionRank& rank, InputStream& stream) {
+    if (rank.rank() == 0) following.add_file(12);
     if (rank.rank() == 1) {
       rank.compute(10'000'000'000);
-      add_file(9);
+      following.add_file(9);
     }
     std::vector<double> t(63);
     for (int tries = 0; tries < 2; ++tries) {
-      (*stream)->begin(7 * hour);
-      (*stream)->get("t", t.data(), nullptr);
-      const Status ended = (*stream)->end();
+      stream.begin(7 * hour);
+      stream.get("t", t.data(), nullptr);
+      const Status ended = stream.end();
       if (tries == 0) ends[static_cast<std::size_t>(rank.rank())] = ended;
       EXPECT_TRUE(tries == 0 || ended.is_ok()) << ended.text();
     }
-    EXPECT_TRUE((*stream)->close().is_ok());
   });
   EXPECT_EQ(stuck, Texts());
   for (const Status& ended : ends) {

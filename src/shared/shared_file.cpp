@@ -374,7 +374,9 @@ Disk SharedFile::disk() {
   disk.load = [this](std::span<std::byte> bytes, Bytes offset) { return load_page(*file_, bytes, offset); };
   disk.store = [this](storage::Parts parts, Bytes offset) -> Status {
     if (safe_ != nullptr) TR_TRY(safe_->keep(*file_, offset, storage::bytes_in(parts)));
-    return file_->write_gathered(parts, offset);
+    TR_TRY(file_->write_gathered(parts, offset));
+    if (is_flushing_) file_->begin_write_back();
+    return {};
   };
   return disk;
 }
@@ -687,6 +689,8 @@ Status SharedFile::synchronise() {
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const std::string named = cat(call, "(", what_.path, ")");
   const bool writes = what_.access.writes;
+  durable = writes && (durable || safe_ != nullptr);
+  const Flushing flushing(*this, durable);
   const ServesAgain at_the_end(*this);
   // Readers of one node have nothing to tell each other.
   const Status met = writes || far_ != nullptr ? meet(named, Before::change) : Status();
@@ -699,7 +703,6 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
     if (storing_key_) group_->threads().drain(*storing_key_);  // also where the order is broken
   }
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
-  durable = writes && (durable || safe_ != nullptr);
   // The ranks that store need not wait for each other before they do what comes next.
   const bool syncs_at_once = group_->settings().aggregators <= 1;
   const bool closes_at_once = closes && !durable && met.code() != Code::order;

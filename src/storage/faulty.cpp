@@ -65,6 +65,7 @@ class FaultyFile final : public File {
   }
 
   Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
+  void begin_write_back() override { below_->begin_write_back(); }
 
   Status sync() override {
     const std::lock_guard guard(mutex_);

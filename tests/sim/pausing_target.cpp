@@ -33,6 +33,7 @@ class PausingFile final : public storage::File {
     pauses_.take();
     return below_->sync();
   }
+  void begin_write_back() override { below_->begin_write_back(); }
   Status truncate(Bytes size) override {
     pauses_.take();
     return below_->truncate(size);

@@ -120,6 +120,41 @@ class OldSizes final : public storage::MemoryTarget {
   }
 };
 
+/// Counts the calls whose bytes have not begun their way to the device, also at each sync.
+class Begun final : public storage::MemoryTarget {
+ public:
+  struct Counts {
+    int waiting = 0;
+    std::vector<int> at_sync;
+  };
+  Begun() : MemoryTarget(false) {}
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
+    if (!file.is_ok()) return file;
+    return std::unique_ptr<storage::File>(std::make_unique<BegunFile>(std::move(*file), counts));
+  }
+  Counts counts;
+
+ private:
+  class BegunFile final : public FileBelow {
+   public:
+    BegunFile(std::unique_ptr<File> below, Counts& counts) : FileBelow(std::move(below)), counts_(counts) {}
+    Status write_gathered(storage::Parts parts, Bytes offset) override {
+      ++counts_.waiting;
+      return FileBelow::write_gathered(parts, offset);
+    }
+    void begin_write_back() override { counts_.waiting = 0; }
+    Status sync() override {
+      counts_.at_sync.push_back(counts_.waiting);
+      return FileBelow::sync();
+    }
+
+   private:
+    Counts& counts_;
+  };
+};
+
 /// Counts the bytes of undo files that are not durable yet.
 class Counted final : public storage::MemoryTarget {
  public:
@@ -191,6 +226,31 @@ TEST(sim_shared_limits, flushed_bytes_are_kept_by_a_node_that_knows_an_old_size)
   });
   EXPECT_EQ(stuck, Texts());
   EXPECT_EQ(std::ssize(read_file(*disk, "data")), 20 * 4096);
+}
+
+/// All that is stored before or in a flush goes to the device while the rest is stored. A close without a
+/// flush leaves that to the system.
+TEST(sim_shared_limits, flushed_bytes_are_on_their_way_before_they_are_waited_for) {
+  const auto disk = std::make_shared<Begun>();
+  SessionWorld world({nodes_of(2, 2), {}, {}, disk, 1});
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto group = rank.group({0, 1});
+    shared::Definition what = small_pages("w", Safety::none);
+    what.memory = 32768;
+    const auto file = SharedFile::open(*group, "open", what);
+    ASSERT_TRUE(file.is_ok()) << file.status().text();
+    const std::string page(4096, 'x');
+    const auto write = [&] {
+      for (Bytes i = rank.rank(); i < 80; i += 4) EXPECT_TRUE(put(**file, page, i * 4096).is_ok());
+    };
+    write();  // 40 pages, more than there is memory for
+    EXPECT_TRUE((*file)->flush().is_ok());
+    write();
+    EXPECT_TRUE((*file)->close().is_ok());
+    EXPECT_EQ(disk->counts.waiting, 40);
+  });
+  EXPECT_EQ(stuck, Texts());
+  EXPECT_EQ(disk->counts.at_sync, std::vector<int>{0});
 }
 
 TEST(sim_shared_limits, a_file_is_cut_where_clients_know_old_sizes_and_send_late) {

@@ -12,11 +12,13 @@ namespace tailrace::shared {
 
 namespace {
 
+/// Frames that fit in a cache that cores share.
+constexpr Bytes cached = Bytes{8} << 20;
+
 /// A look for a frame goes no further than this: others wait for the directory.
 constexpr int looks_of_pages = 64;
 /// A fresh frame for a small page costs less, too.
 constexpr int looks_of_small_pages = 16;
-constexpr Bytes small_page = Bytes{64} << 10;
 
 /// So much may come back before it counts, and from then on one of so many pages.
 constexpr Bytes little = Bytes{4} << 20;
@@ -32,12 +34,19 @@ constexpr std::int64_t cost_of_fresh = 2;
 constexpr std::int64_t longest_wait = 20'000'000;
 constexpr int most_impatience = 255;
 
+/// Within this time each of several ranks of a core reads its part of what is in the caches.
+constexpr std::int64_t wait_for_readers = 300'000;
+/// What a rank has read of a page counts from a part of what it has of it if all ranks have as much.
+constexpr int parts_of_share = 4;
+
 }  // namespace
 
+FrameNumber NodePages::frames_for(Bytes bytes) const {
+  return std::max(static_cast<FrameNumber>(std::min<Bytes>(bytes >> page_shift_, frames_)), least_);
+}
+
 FrameNumber NodePages::frames_made_first() const {
-  if (plan_.reused_from <= 0) return nobody;
-  return std::max(static_cast<FrameNumber>(std::min<Bytes>(plan_.reused_from >> page_shift_, frames_)),
-                  least_);
+  return plan_.reused_from <= 0 ? nobody : frames_for(plan_.reused_from);
 }
 
 /// Under the directory's lock, when a page comes.
@@ -48,15 +57,32 @@ void NodePages::count_page() {
   all.era = era_behind(all.era);
 }
 
-/// Under the directory's lock. Returns a frame, locked and without a page, whose page is stored, was not used
-/// for some eras, and has never come back; nobody if there is none, or if frames are still made. A page that
-/// was brought in ahead and that nobody has used yet keeps its frame. `has_waited`: for storage.
+/// Returns true if pages come fast, and as many are there as the cores' caches hold.
+bool NodePages::are_caches_full() const {
+  const Head& all = head();
+  return all.reused_from != nobody && is_storage_fast() && all.made - all.free >= frames_for(cached);
+}
+
+/// Returns true if the frames that are made first have pages.
+bool NodePages::are_first_frames_full() const {
+  const Head& all = head();
+  return all.free == 0 && all.made >= all.reused_from && all.made < all.most;
+}
+
+/// Under the directory's lock. Returns a frame, locked and without a page, whose page is stored, has never
+/// come back, and was read whole if pages come fast, or else was not used for some eras; nobody if there is
+/// none, or if frames are still made. A page that was brought in ahead and that nobody has used yet keeps its
+/// frame. `has_waited`: for one.
 FrameNumber NodePages::take_used_once(bool has_waited) {
   Head& all = head();
-  if (all.made < all.reused_from || all.made == all.most) return nobody;
+  const bool counts_bytes = are_caches_full();
+  const bool counts_eras = are_first_frames_full();
+  if (!counts_bytes && !counts_eras) return nobody;
   const auto is_over = [&](const Frame& from) {
+    if (counts_bytes && from.read >= plan_.page) return true;
     const Era use = from.use;
-    return use == unused || (use != brought_ahead && eras_since(use, all.era) >= eras_of_use);
+    return counts_eras &&
+           (use == unused || (use != brought_ahead && eras_since(use, all.era) >= eras_of_use));
   };
   const int looks = plan_.page < small_page ? looks_of_small_pages : looks_of_pages;
   for (int look = 0; look < looks; ++look) {
@@ -79,24 +105,46 @@ FrameNumber NodePages::take_used_once(bool has_waited) {
   return nobody;
 }
 
-/// Under the directory's lock, where no frame can be had. Returns true if a run of pages is being stored, and
-/// fresh memory for as many pages would take longer than the caller has waited. `until` is 0 at first.
-/// Storage that is slower than fresh memory is waited for ever more rarely.
-bool NodePages::waits_for_storage(std::int64_t& until) {
+/// Under the directory's lock, where no frame is used again. Returns how long it pays to wait for one.
+std::int64_t NodePages::worth_waiting() const {
+  const Head& all = head();
+  // Other ranks still have to read what is in the caches, and mostly have this rank's core meanwhile.
+  if (are_caches_full()) return ranks_ > 1 ? wait_for_readers : 0;
+  if (!are_first_frames_full() || !all.is_storing) return 0;
+  return std::min(cost_of_fresh * run_ * all.fresh_took, longest_wait);
+}
+
+/// Returns true if the caller is to wait. `until` is 0 at first. After waits in vain it waits ever more
+/// rarely: not for storage that is slower than fresh memory, nor for ranks that read nothing.
+bool NodePages::waits_for_frame(std::int64_t& until) {
   Head& all = head();
-  if (all.made < all.reused_from || all.made == all.most || !all.is_storing) return false;
+  const std::int64_t longest = worth_waiting();
+  if (longest == 0) return false;
   const std::int64_t now = transport_.now();
   if (until == 0) {
     if (all.rooms_without_wait > 0) {
       --all.rooms_without_wait;
       return false;
     }
-    until = now + std::min(cost_of_fresh * run_ * all.fresh_took, longest_wait);
+    until = now + longest;
   }
   if (now < until) return true;
   all.impatience = std::min(2 * all.impatience + 1, most_impatience);
   all.rooms_without_wait = all.impatience;
   return false;
+}
+
+/// The program has read some bytes of a page. Those that follow one another are counted together: a frame
+/// would go from core to core with each piece. Of ranks that jump nothing is counted, and the pages stay.
+void NodePages::count_read(FrameNumber number, Index page, Bytes bytes) {
+  if (reading_.page != page) {
+    if (reading_.bytes >= plan_.page / (parts_of_share * ranks_)) {
+      Frame& left = frame(reading_.frame);
+      if (left.page.load(std::memory_order_relaxed) == reading_.page) left.read += reading_.bytes;
+    }
+    reading_ = {page, number, 0};
+  }
+  reading_.bytes += bytes;
 }
 
 /// Under the locks of the directory and of the page's new frame, which notes whether the page had one that

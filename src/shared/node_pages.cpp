@@ -32,6 +32,9 @@ constexpr Bytes least_ahead = Bytes{1} << 20;
 /// A rank stores at most this much at a time to make room for a server.
 constexpr Bytes most_for_others = Bytes{1} << 20;
 
+/// Storage is slower than memory if a page takes longer: 2 GB/s, and a call of the system.
+constexpr std::int64_t slow_load(Bytes page) { return page / 2 + 50'000; }
+
 Status no_room() {
   return {Code::memory, "no page of this node can make room for another one before it is stored", EAGAIN};
 }
@@ -143,24 +146,29 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
 void NodePages::begin_again(Disk disk) {
   disk_ = std::move(disk);
   start_ = nullptr;
+  help_ = nullptr;
   known_ = {};
+  reading_ = {};
   if (me_ != 0) return;
   Head& all = head();
-  all.size = 0;
+  set_size(0);
   all.stored = 0;
   all.stored_since = false;
   all.wants_room = false;
   all.room_error = 0;
   all.hand = 0;
   all.first_free = nobody;
+  all.free = 0;
   all.lost = 0;
   all.offered_count = 0;
   all.is_storing = false;
   all.written_again = 0;
   all.stays_behind = false;
   all.most = frames_;
+  all.load_took = 0;
   forget_gone();
-  for (std::uint32_t number = 0; number <= bucket_mask_; ++number) bucket(number) = nobody;
+  for (FrameNumber number = 0; number < all.made; ++number)
+    if (const Index page = frame(number).page; page >= 0) bucket_of(page) = nobody;
   const auto free = [&](bool has_memory) {
     for (FrameNumber number = all.made; number-- > 0;) {
       Frame& each = frame(number);
@@ -168,8 +176,7 @@ void NodePages::begin_again(Disk disk) {
       each.page = no_page;
       each.changed = false;
       each.use = unused;
-      each.next = all.first_free;
-      all.first_free = number;
+      push_free(number);
     }
   };
   free(false);  // those for which the node had no memory come last: it may have some by then
@@ -197,6 +204,26 @@ Frame& NodePages::frame(FrameNumber number) const {
   return reinterpret_cast<Frame*>(aligned)[number];
 }
 
+Bytes NodePages::size() const {
+  Bytes size = least_size();
+  for (int rank = 0; rank < ranks_; ++rank) size = std::max(size, hold_of(User::program, rank).end.load());
+  return size;
+}
+
+void NodePages::set_size(Bytes size) {
+  head().size = size;
+  for (int rank = 0; rank < ranks_; ++rank) hold_of(User::program, rank).end = 0;
+}
+
+/// Where ranks write in turn behind the end of the file, each piece would move the size from core to core.
+void NodePages::raise_size_for_write(Bytes end) {
+  std::atomic<Bytes>& mine = hold_of(User::program).end;
+  const Bytes known = least_size();
+  if (end <= known || end <= mine.load(std::memory_order_relaxed)) return;
+  mine.store(end, std::memory_order_release);
+  if (end - known > plan_.page) raise_size(end);
+}
+
 void NodePages::raise_size(Bytes size) {
   std::atomic<Bytes>& now = head().size;
   for (Bytes before = now.load(std::memory_order_relaxed);
@@ -206,14 +233,16 @@ void NodePages::raise_size(Bytes size) {
 
 Result<Bytes> NodePages::add_to_size(Bytes bytes) {
   std::atomic<Bytes>& now = head().size;
-  Bytes before = now;
+  Bytes known = now;
+  Bytes before = 0;
   Bytes after = 0;
   do {
+    before = std::max(known, size());
     if (__builtin_add_overflow(before, bytes, &after) || after > Definition::most_size) {
       return Status(Code::argument, cat(counted(bytes, "byte"), " behind byte ", before,
                                         " end behind the last byte that a file can have"));
     }
-  } while (!now.compare_exchange_weak(before, after));
+  } while (!now.compare_exchange_weak(known, after));
   return before;
 }
 
@@ -241,6 +270,7 @@ FrameNumber NodePages::find_in_chain(Index page) const {
 /// Under the locks of the directory and the frame.
 void NodePages::link(FrameNumber number, Index page) {
   frame(number).written = 0;
+  frame(number).read = 0;
   count_page();
   note_return(number, page);
   std::atomic<FrameNumber>& first = bucket_of(page);
@@ -288,6 +318,7 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
       held = *brought;
     }
     if (held.frame == nobody) {
+      if (user == User::program && help_ != nullptr && help_()) continue;
       SharedLock::wait_for_page(tries, transport_);
       continue;
     }
@@ -298,6 +329,12 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
     if (room_is_for_ == page) end_wanting_room();  // also if another one has brought it in
     return held;
   }
+}
+
+/// Returns true if pages come from storage as fast as memory is copied.
+bool NodePages::is_storage_fast() const {
+  const std::int64_t took = head().load_took.load(std::memory_order_relaxed);
+  return plan_.page >= small_page && took > 0 && took <= slow_load(plan_.page);
 }
 
 /// Makes the page tables of a frame: one call costs less than a fault for each of its pages.
@@ -378,8 +415,20 @@ Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte
   // The read ends at the file's end. A read beyond it would cost a further call that returns 0 bytes.
   const Bytes there = std::clamp<Bytes>(head().stored - (page << page_shift_), 0, plan_.page);
   into.filled = was_zero ? plan_.page : there;
-  return there == 0 ? Status()
-                    : disk_.load(memory.first(static_cast<std::size_t>(there)), page << page_shift_);
+  return there == 0 ? Status() : load(memory.first(static_cast<std::size_t>(there)), page << page_shift_);
+}
+
+/// Loads the page that a rank needs, and notes how long it has waited.
+Status NodePages::load(std::span<std::byte> memory, Bytes offset) {
+  const std::int64_t begin = transport_.now();
+  TR_TRY(disk_.load(memory, offset));
+  if (std::ssize(memory) < plan_.page) return {};
+  const std::int64_t took = std::max<std::int64_t>(transport_.now() - begin, 1);
+  // A rank that lost its core meanwhile says little: the time falls at once, and rises step by step.
+  std::atomic<std::int64_t>& lately = head().load_took;
+  const std::int64_t before = lately.load(std::memory_order_relaxed);
+  lately.store(before == 0 ? took : std::min(took, before + before / 4 + 1), std::memory_order_relaxed);
+  return {};
 }
 
 /// Makes the bytes before `end` what they are. The caller has the frame's lock.
@@ -404,8 +453,7 @@ Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
     ++all.lost;
     all.most = all.made;
   } else {
-    from.next = all.first_free;
-    all.first_free = number;
+    push_free(number);
   }
   from.lock.unlock();
   return is_lost ? Status() : why;
@@ -413,22 +461,21 @@ Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
 
 /// Returns a locked frame without a page, or nobody if it is worth a look whether the page has come.
 Result<NodePages::Room> NodePages::find_room() {
-  std::int64_t until = 0;  // this call waits for storage
+  std::int64_t until = 0;  // this call waits for a frame that is used again
   for (int tries = 1;; ++tries) {
     Room room;
     bool waits = false;
     {
       const Locked directory(head().directory, transport_);
       Head& all = head();
-      if (all.first_free != nobody) {
-        room.frame = all.first_free;
-        all.first_free = frame(room.frame).next;
+      room.frame = take_used_once(until != 0);
+      if (room.frame != nobody) return room;
+      waits = waits_for_frame(until);
+      if (!waits && all.first_free != nobody) {
+        room.frame = pop_free();
         frame(room.frame).lock.lock(transport_);  // whoever has freed it lets go of it at once
         return room;
       }
-      room.frame = take_used_once(until != 0);
-      if (room.frame != nobody) return room;
-      waits = waits_for_storage(until);
       if (!waits && all.made < all.most && (all.made < least_ || drawn_.take(plan_.page).is_ok())) {
         room.frame = all.made++;
         frame(room.frame).lock.lock(transport_);
@@ -469,10 +516,23 @@ void NodePages::end_wanting_room() {
   head().room_error = 0;
 }
 
-/// Under the directory's lock. Gives up the frame's own.
-void NodePages::free_frame(FrameNumber number) {
+/// Under the directory's lock, as pop_free().
+void NodePages::push_free(FrameNumber number) {
   frame(number).next = head().first_free;
   head().first_free = number;
+  ++head().free;
+}
+
+FrameNumber NodePages::pop_free() {
+  const FrameNumber number = head().first_free;
+  head().first_free = frame(number).next;
+  --head().free;
+  return number;
+}
+
+/// Under the directory's lock. Gives up the frame's own.
+void NodePages::free_frame(FrameNumber number) {
+  push_free(number);
   frame(number).lock.unlock();
 }
 
@@ -611,6 +671,7 @@ Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User 
     fill_up_to(held->frame, end);
   }
   std::memcpy(bytes.data(), memory_of(held->frame) + from, bytes.size());
+  if (user == User::program) count_read(held->frame, page, std::ssize(bytes));
   here.note_use(head().era.load(std::memory_order_relaxed));
   return {};
 }
@@ -682,7 +743,7 @@ void NodePages::cut(Bytes size) {
     each.written = 0;
     if (keep == 0) each.changed = false;
   }
-  head().size = size;
+  set_size(size);
   head().stored = std::min<Bytes>(head().stored, size);
 }
 

@@ -68,19 +68,31 @@ class NodePages {
   /// Brings in pages of this node, in the file's order, as far as storage has them and there is room:
   /// frames that are free, or whose pages have not changed and were not used lately. A page that cannot be
   /// read stays out, and the rank that needs it gets the error. Any thread may call it while ranks may read.
-  void bring_ahead(std::span<const Index> pages);
+  /// No more than `most` of them. Returns how many it has tried to bring.
+  Index bring_ahead(std::span<const Index> pages, Index most);
+  /// `help` is called while the program waits for a page that another rank brings in. It returns true if it
+  /// has done something that takes time.
+  void while_waiting(std::function<bool()> help) { help_ = std::move(help); }
   /// Returns the page's number among those of the node.
   [[nodiscard]] Index near_number(Index page) const {
     return plan_.deal == nullptr ? page : plan_.deal->place_of_page(page).near;
   }
   /// Returns how many of the frames a rank may fill ahead.
   [[nodiscard]] Index most_ahead() const { return frames_ / (Index{frames_of_rank} * ranks_); }
+  /// Returns false if pages come as fast as memory is copied, from the cache of the system: whoever needs one
+  /// has it in the cache of its core if it brings it in itself.
+  [[nodiscard]] bool is_worth_bringing_ahead() const { return !is_storage_fast(); }
   /// Returns true if the page need not be brought in, by now.
   [[nodiscard]] bool has(Index page) const { return find(page).has_value(); }
 
-  /// Return the file's size as this node knows it, and make it larger.
-  [[nodiscard]] Bytes size() const { return head().size.load(std::memory_order_relaxed); }
+  /// Returns the file's size as this node knows it.
+  [[nodiscard]] Bytes size() const;
+  /// Returns a size that the file has at least, for less.
+  [[nodiscard]] Bytes least_size() const { return head().size.load(std::memory_order_relaxed); }
+  /// Makes it larger. Any thread.
   void raise_size(Bytes size);
+  /// The program is about to write up to `end`: makes the size as large, but leaves other ranks their caches.
+  void raise_size_for_write(Bytes end);
   /// Returns the size before, or Code::argument if the file would end behind the last byte that it can have.
   Result<Bytes> add_to_size(Bytes bytes);
 
@@ -98,7 +110,7 @@ class NodePages {
   void take_over(Bytes drawn) { drawn_.inherit(drawn); }  // by a server, for frames
 
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
-  void set_size(Bytes size) { head().size = size; }
+  void set_size(Bytes size);
   void set_stored(Bytes size) { head().stored = size; }
   /// Returns the end of what the file had when it was opened, or the node has stored since.
   [[nodiscard]] Bytes stored() const { return head().stored; }
@@ -128,6 +140,12 @@ class NodePages {
     FrameNumber frame = nobody;
     bool was_zero = false;  // the frame's memory, before it was read into
   };
+  /// The page that the program is reading, and so many bytes of it so far.
+  struct Reading {
+    Index page = no_page;
+    FrameNumber frame = nobody;
+    Bytes bytes = 0;
+  };
   struct Held {
     FrameNumber frame = nobody;
     bool is_written = false;  // bringing it in has written the bytes
@@ -139,14 +157,17 @@ class NodePages {
       : transport_(transport), plan_(plan), drawn_(budget, node::Use::pages), disk_(std::move(disk)) {}
   void lay_out();
   Status make(comm::Line& node, bool huge_pages);
+  void push_free(FrameNumber number);
+  FrameNumber pop_free();
   void free_frame(FrameNumber number);
   bool free_stored(FrameNumber number, bool is_stored);
   [[nodiscard]] Bytes head_bytes() const;
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
   [[nodiscard]] Index holds() const { return Index{users} * (ranks_ + 1) + services_of_server - 1; }
   [[nodiscard]] Hold* first_hold() const { return reinterpret_cast<Hold*>(&head() + 1); }
-  [[nodiscard]] Hold& hold_of(User user) const {
-    return first_hold()[Index{users} * me_ + static_cast<int>(user)];
+  [[nodiscard]] Hold& hold_of(User user) const { return hold_of(user, me_); }
+  [[nodiscard]] Hold& hold_of(User user, int rank) const {
+    return first_hold()[Index{users} * rank + static_cast<int>(user)];
   }
   Hold& free_hold(std::unique_lock<std::mutex>& alone);
   [[nodiscard]] std::atomic<FrameNumber>& bucket(std::uint64_t number) const;
@@ -169,6 +190,7 @@ class NodePages {
   [[nodiscard]] bool may_wait(User user) const { return stores_ || user != User::desk; }
   Result<Held> bring_in(Index page, std::span<const std::byte> whole, Hold& hold);
   Status fill(FrameNumber number, Index page, std::span<const std::byte> whole);
+  Status load(std::span<std::byte> memory, Bytes offset);
   Status give_memory(FrameNumber number);
   void publish(FrameNumber number, Index page, bool is_changed, Era use);
   Status give_up(FrameNumber number, Index page, const Status& why);
@@ -176,9 +198,15 @@ class NodePages {
   void end_wanting_room();
   Room take_from_others();
   bool take_out(FrameNumber number, Index page);
+  [[nodiscard]] bool is_storage_fast() const;
+  [[nodiscard]] FrameNumber frames_for(Bytes bytes) const;
   [[nodiscard]] FrameNumber frames_made_first() const;
+  [[nodiscard]] bool are_caches_full() const;
+  [[nodiscard]] bool are_first_frames_full() const;
   FrameNumber take_used_once(bool has_waited);
-  bool waits_for_storage(std::int64_t& until);
+  [[nodiscard]] std::int64_t worth_waiting() const;
+  bool waits_for_frame(std::int64_t& until);
+  void count_read(FrameNumber number, Index page, Bytes bytes);
   void count_page();
   void note_return(FrameNumber number, Index page);
   void forget_gone();
@@ -210,8 +238,10 @@ class NodePages {
   std::uint32_t bucket_mask_ = 0;
   Index run_ = 0;                                  // the pages that are stored ahead together; 0: none are
   std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
-  std::vector<char> touched_;                      // by frame: its page tables are made
+  Reading reading_;
+  std::vector<char> touched_;  // by frame: its page tables are made
   std::function<Status()> start_;
+  std::function<bool()> help_;
   std::array<std::mutex, services_of_server> services_;  // each has a hold of User::service
 };
 

@@ -18,6 +18,9 @@ constexpr Index no_page = -1;
 /// A page that is being brought in has this in place of its number.
 constexpr Index coming(Index page) { return -2 - page; }
 
+/// The bytes of a smaller page cost less than the calls that get it.
+constexpr Bytes small_page = Bytes{64} << 10;
+
 /// When a frame's page was used: not since the clock's hand passed; never, but it was brought in ahead, which
 /// counts as use for the hand; or in this era. An era is a time in which so many pages have come.
 using Era = std::uint8_t;
@@ -32,15 +35,16 @@ struct alignas(64) Frame {
   SharedLock lock;
   std::atomic<bool> changed{false};
   std::atomic<Era> use{unused};
-  // The bytes from here on are zeros of the page, whatever is in memory. It grows under the lock.
-  std::atomic<Bytes> filled{0};
   // The lock guards these.
   bool has_memory = false;
   bool is_zero = false;
   bool is_stored_ahead = false;  // since the last flush
   bool has_come_back = false;    // the page, after its frame was used again
+  // The bytes from here on are zeros of the page, whatever is in memory. It grows under the lock.
+  std::atomic<Bytes> filled{0};
   // Bytes written since the page came or was stored, those written twice counted twice.
   std::atomic<Bytes> written{0};
+  std::atomic<Bytes> read{0};  // since the page came, by ranks that read some of it in one go
   // Nothing of this frame: a page whose frame was used again, and before which flush it was stored ahead (0:
   // it was not). The directory's lock guards them.
   Index gone = no_page;
@@ -60,6 +64,7 @@ struct PagesHead {
   std::atomic<int> room_error{0};       // the errno of a page that could not be stored for it
   std::atomic<Era> era{first_era};
   std::atomic<std::uint32_t> next_flush{1};
+  std::atomic<std::int64_t> load_took{0};  // nanoseconds that a rank waited for a page, lately; 0: none did
   alignas(64) SharedLock directory;
   // The directory's lock guards what follows, the chains, and which frame has which page.
   FrameNumber made = 0;
@@ -67,6 +72,7 @@ struct PagesHead {
   FrameNumber lost = 0;  // the node had no memory for them
   FrameNumber hand = 0;
   FrameNumber first_free = nobody;
+  FrameNumber free = 0;              // so many follow
   FrameNumber reused_from = nobody;  // so many frames are made before any is used again
   FrameNumber came_in_era = 0;       // pages
   Index reused = 0;                  // frames of pages that were used once
@@ -83,9 +89,10 @@ struct PagesHead {
   std::atomic<bool> stays_behind{false};  // storing ahead has failed, or did not pay
 };
 
-/// A user of the pages is copying from or to this frame.
+/// What a user of the pages tells the others.
 struct alignas(64) Hold {
-  std::atomic<FrameNumber> frame{nobody};
+  std::atomic<FrameNumber> frame{nobody};  // it is copying from or to this one
+  std::atomic<Bytes> end{0};               // of what a program has written; other ranks may know of more
 };
 
 }  // namespace tailrace::shared

@@ -22,15 +22,16 @@ constexpr Bytes largest_load = Bytes{4} << 20;
 
 }  // namespace
 
-void NodePages::bring_ahead(std::span<const Index> pages) {
+Index NodePages::bring_ahead(std::span<const Index> pages, Index most_pages) {
   std::vector<Coming> coming;
   std::vector<FrameNumber> frames;
   const Status has_memory = guarded([&] {
-    coming.resize(pages.size());
-    frames.resize(pages.size());
+    const auto room = static_cast<std::size_t>(std::min(most_pages, std::ssize(pages)));
+    coming.resize(room);
+    frames.resize(room);
     return Status();
   });
-  if (!has_memory.is_ok()) return;
+  if (!has_memory.is_ok()) return 0;
   const Bytes stored = claim_ahead(pages, coming, frames);
   const auto most = static_cast<std::size_t>(std::max(largest_load >> page_shift_, Bytes{1}));
   const auto follow = [&](const Coming& one, const Coming& next) {
@@ -52,17 +53,18 @@ void NodePages::bring_ahead(std::span<const Index> pages) {
     load_ahead(std::span(coming).subspan(at, end - at), stored);
     at = end;
   }
+  return std::ssize(coming);
 }
 
-/// Makes `coming` those of the pages that are to be brought in, and marks them so. `coming` and `frames` are
-/// as long as `pages`. Returns where the bytes on storage end.
+/// Makes `coming` those of the pages that are to be brought in, as many as it is long, and marks them so.
+/// `frames` is as long. Returns where the bytes on storage end.
 Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,
                              std::vector<FrameNumber>& frames) {
   const Locked directory(head().directory, transport_);
   const Bytes stored = head().stored;
   std::size_t claimed = 0;
   for (const Index page : pages) {
-    if (page << page_shift_ >= stored) break;
+    if (page << page_shift_ >= stored || claimed == coming.size()) break;
     if (find_in_chain(page) != nobody) continue;
     frames[claimed] = take_spare();
     if (frames[claimed] == nobody) break;
@@ -85,12 +87,13 @@ Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& 
 /// who needs room takes that.
 FrameNumber NodePages::take_spare() {
   Head& all = head();
-  if (const FrameNumber number = all.first_free; number != nobody) {
-    if (!frame(number).lock.try_lock()) return nobody;  // whoever has freed it is about to let go of it
-    all.first_free = frame(number).next;
-    return number;
-  }
   if (const FrameNumber number = take_used_once(false); number != nobody) return number;
+  if (are_caches_full()) return nobody;
+  if (all.first_free != nobody) {
+    if (!frame(all.first_free).lock.try_lock())
+      return nobody;  // whoever has freed it is about to let go of it
+    return pop_free();
+  }
   const auto draw = [this] { return guarded([this] { return drawn_.take(plan_.page); }); };
   if (all.made < all.most && (all.made < least_ || draw().is_ok())) {
     frame(all.made).lock.lock(transport_);  // nobody knows it yet

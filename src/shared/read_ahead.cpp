@@ -71,17 +71,35 @@ void ReadAhead::judge(Reader& reader) {
   reader.patience = was_right ? least_patience : std::min(2 * reader.patience, most_patience);
 }
 
-/// Brings in the next pages if less than half of the last guess is left.
-void ReadAhead::guess(Reader& reader) {
-  const bool is_first = reader.window == 0;
-  if (!is_first && reader.end - reader.at > reader.window / 2 + 1) return;
+bool ReadAhead::bring_next() {
+  if (own_.steps < own_.patience || pages_.is_worth_bringing_ahead()) return false;
+  std::vector<Index> next;
+  const Index here = pages_here();
+  for (Index near = own_.at + own_.step; near < here && std::ssize(next) < longest_step_; near += own_.step)
+    next.push_back(page_of(near));
+  return pages_.bring_ahead(next, 1) > 0;
+}
+
+/// Returns how many pages of the file belong to this node.
+Index ReadAhead::pages_here() const {
   const NodePages::Plan& plan = pages_.plan();
   const Bytes size = pages_.size();
-  const Index here =
-      plan.deal != nullptr ? plan.deal->pages_of_node_of(rank_, size) : (size + plan.page - 1) / plan.page;
+  return plan.deal != nullptr ? plan.deal->pages_of_node_of(rank_, size) : (size + plan.page - 1) / plan.page;
+}
+
+Index ReadAhead::page_of(Index near) const {
+  const PageDeal* deal = pages_.plan().deal.get();
+  return deal != nullptr ? deal->page_of_near(rank_, near) : near;
+}
+
+/// Brings in the next pages if less than half of the last guess is left.
+void ReadAhead::guess(Reader& reader) {
+  if (!pages_.is_worth_bringing_ahead()) return;
+  const bool is_first = reader.window == 0;
+  if (!is_first && reader.end - reader.at > reader.window / 2 + 1) return;
   const Index window = std::min(is_first ? first_window : 2 * reader.window, longest_window_);
   const Index begin = std::max(is_first ? 0 : reader.end, reader.at + 1);
-  const Index end = std::min(reader.at + 1 + window, here);
+  const Index end = std::min(reader.at + 1 + window, pages_here());
   if (begin >= end || !submit(begin, end - begin)) return;
   if (is_first) reader.begin = begin;
   reader.window = window;
@@ -114,18 +132,16 @@ void ReadAhead::work() {
       if (!is_busy_) return;
     }
     (void)guarded([&] {
-      pages_.bring_ahead(list(now));
+      pages_.bring_ahead(list(now), now.count);
       return Status();
     });
   }
 }
 
 std::vector<Index> ReadAhead::list(const Pages& pages) const {
-  const PageDeal* deal = pages_.plan().deal.get();
   std::vector<Index> numbers;
   numbers.reserve(static_cast<std::size_t>(pages.count));
-  for (Index near = pages.first; near < pages.first + pages.count; ++near)
-    numbers.push_back(deal != nullptr ? deal->page_of_near(rank_, near) : near);
+  for (Index near = pages.first; near < pages.first + pages.count; ++near) numbers.push_back(page_of(near));
   return numbers;
 }
 

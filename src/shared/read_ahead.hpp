@@ -25,6 +25,9 @@ class ReadAhead {
     if (page != own_.page) follow(own_, page);
   }
   void saw_for_others(Index page);
+  /// The program waits for the page that it saw last, which another rank brings in from storage that is as
+  /// fast as memory. Brings in the next page that is not on its way. Returns false if there is none to bring.
+  bool bring_next();
   /// Waits until nothing is being brought in, and keeps it so until go_on().
   void stop();
   void go_on();
@@ -75,6 +78,8 @@ class ReadAhead {
   void guess(Reader& reader);
   bool submit(Index first, Index count);
   void work();
+  [[nodiscard]] Index pages_here() const;
+  [[nodiscard]] Index page_of(Index near) const;
   [[nodiscard]] std::vector<Index> list(const Pages& pages) const;
 
   executor::Threads& threads_;

@@ -118,6 +118,7 @@ void SharedFile::read_ahead() {
   if (!what_.access.reads || pages_->most_ahead() < least_pages_ahead) return;
   (void)guarded([this] {
     ahead_ = std::make_unique<ReadAhead>(group_->threads(), *pages_, group_->rank(), group_->node().size());
+    pages_->while_waiting([ahead = ahead_.get()] { return ahead->bring_next(); });
     return Status();
   });
 }
@@ -463,11 +464,14 @@ Result<Bytes> SharedFile::size() {
 
 /// Returns a size of the file that shows how much there is of each sink.
 Result<Bytes> SharedFile::end_for(std::span<const Sink> sinks) {
+  const auto is_enough = [&](Bytes known) {
+    return std::ranges::all_of(sinks, [&](const Sink& sink) {
+      return sink.offset <= known && std::ssize(sink.bytes) <= known - sink.offset;
+    });
+  };
+  if (const Bytes least = pages_->least_size(); is_enough(least)) return least;
   const Bytes known = pages_->size();
-  const bool is_enough = std::ranges::all_of(sinks, [&](const Sink& sink) {
-    return sink.offset <= known && std::ssize(sink.bytes) <= known - sink.offset;
-  });
-  return is_enough ? Result<Bytes>(known) : size();
+  return is_enough(known) ? Result<Bytes>(known) : size();
 }
 
 /// Ranks of other nodes may wait for this one while it uses pages of its own node alone. A pass of the
@@ -533,7 +537,7 @@ Status SharedFile::write(std::span<const Source> sources) {
     if (source.offset > Definition::most_size - std::ssize(source.bytes)) return too_large(source.offset);
     note(Doing::write, source.offset, std::ssize(source.bytes));
     // A page may be stored at any moment, and only up to the end of the file.
-    pages_->raise_size(source.offset + std::ssize(source.bytes));
+    pages_->raise_size_for_write(source.offset + std::ssize(source.bytes));
     TR_TRY(for_each_segment(
         source,
         [&](Index page, Bytes from, std::span<const std::byte> bytes) {

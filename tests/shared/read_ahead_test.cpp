@@ -32,12 +32,12 @@ class Reads {
     static Reads one;
     return one;
   }
-  /// Counts anew, for the calling thread and for all others.
+  /// Counts anew, for the calling thread and for all others. From here on storage is slower than memory.
   void watch(const std::string& path) {
     struct stat info {};
     ::stat(path.c_str(), &info);
     program_ = std::this_thread::get_id();
-    delay_ms = 0;
+    delay_ms = 1;
     fails = Fails::none;
     own_calls = calls = watched_calls = 0;
     bytes = largest = end = 0;
@@ -63,7 +63,7 @@ class Reads {
   }
   enum class Fails { none, others, all };
   std::atomic<Fails> fails{Fails::none};
-  std::atomic<int> delay_ms{0};
+  std::atomic<int> delay_ms{1};
   std::atomic<int> own_calls{0};
   std::atomic<int> calls{0};
   std::atomic<tr_index> bytes{0};
@@ -160,6 +160,21 @@ MPI_TEST(read_ahead, a_rank_that_reads_forward_waits_for_few_pages) {
   CHECK(reads.calls <= pages / 3);  // many pages in each
   CHECK(reads.largest >= 4 * page);
   CHECK_EQ(reads.bytes.load(), pages * page);  // each page once
+  file.close();
+  remove_directory(directory);
+}
+
+/// The cache of the system gives pages as fast as another thread does.
+MPI_TEST(read_ahead, storage_that_is_as_fast_as_memory_is_read_where_a_page_is_needed) {
+  const std::string directory = fresh_directory("ahead-fast");
+  const Session session;
+  OwnFile file(directory, "r");
+  Reads::get().delay_ms = 0;
+  for (tr_index i = 0; i < pages; ++i) CHECK(read_page(file.get(), i));
+  CHECK_EQ(Reads::get().bytes.load(), pages * page);
+  CHECK(Reads::get().own_calls >=
+        pages / 2);  // a core that is lost early looks like slow storage for a while
+  Reads::get().delay_ms = 1;
   file.close();
   remove_directory(directory);
 }
@@ -308,12 +323,21 @@ MPI_TEST(read_ahead, ends_before_the_file_is_cut_or_closed) {
 constexpr tr_index large_pages = 1536;  // 96 MiB
 constexpr const char* small_budget = "memory=256MiB";
 
+/// Makes a file of zeros that the system's cache has.
+void make_cached_file(const std::string& path) {
+  write_file(path, "");
+  std::filesystem::resize_file(path, large_pages * page);
+  std::ifstream in(path, std::ios::binary);
+  std::string block(1 << 20, '?');
+  while (in.read(block.data(), std::ssize(block))) continue;
+}
+
 class LargeFile {
  public:
   LargeFile(const std::string& directory, const std::string& mode, const std::string& options = "page=64KiB")
       : path_(directory + "/large-" + std::to_string(rank())), before_(shared_memory()) {
     write_file(path_, "");
-    if (mode == "r") std::filesystem::resize_file(path_, large_pages * page);  // zeros
+    if (mode == "r") make_cached_file(path_);
     ok(tr_shared_open_comm(MPI_COMM_SELF, path_.c_str(), mode.c_str(), options.c_str(), &file_), "open");
     Reads::get().watch(path_);
   }
@@ -362,6 +386,58 @@ MPI_TEST(frames_again, a_file_that_is_read_once_takes_little_memory) {
     CHECK(file.memory() > 8 * 1024 * 1024);
     CHECK(file.memory() < large_pages * page / 2);
   }
+  remove_directory(directory);
+}
+
+/// So few that the caches of the cores have them.
+MPI_TEST(frames_again, a_file_that_comes_as_fast_as_memory_goes_through_few_frames) {
+  const std::string directory = fresh_directory("again-fast");
+  const Session session("memory=1GiB");
+  bool was_fast = false;  // a rank that loses its core early takes storage for slow
+  for (int tries = 0; tries < 8 && !was_fast; ++tries) {
+    LargeFile file(directory, "r");
+    Reads::get().delay_ms = 0;
+    CHECK(file.scan() >= large_pages * page);
+    if (Reads::get().own_calls < large_pages) continue;
+    was_fast = true;
+    CHECK(file.memory() < 12 * 1024 * 1024);
+    CHECK(file.scan() > large_pages * page / 4);
+    CHECK_EQ(file.scan(), tr_index{0});
+  }
+  CHECK(was_fast);
+  remove_directory(directory);
+}
+
+/// Reads the pieces of a file that all ranks have open, in turn with the other ranks. Returns the bytes that
+/// were read from storage by all ranks, or 0 if some rank took storage for slow: it lost its core early.
+tr_index read_in_turn(const std::string& path) {
+  tr_shared* file = nullptr;
+  ok(tr_shared_open(path.c_str(), "r", "page=64KiB", &file), "open");
+  Reads& reads = Reads::get();
+  reads.watch(path);
+  reads.delay_ms = 0;
+  std::string got(static_cast<std::size_t>(piece), '?');
+  for (tr_index i = rank(); i < large_pages * page / piece; i += size()) {
+    if (i % 8192 == rank()) std::this_thread::sleep_for(std::chrono::milliseconds(rank()));
+    ok(tr_shared_pread(file, got.data(), piece, i * piece, nullptr), "pread");
+  }
+  tr_index sums[] = {reads.bytes, reads.calls - reads.own_calls};
+  MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_INT64_T, MPI_SUM, state().comm);
+  reads.stop();
+  ok(tr_shared_close(&file), "close");
+  return sums[1] == 0 ? sums[0] : 0;
+}
+
+/// Ranks that share a page each read a part of it, when they have a core.
+MPI_TEST(frames_again, a_page_stays_until_each_rank_has_read_its_part) {
+  const std::string directory = fresh_directory("again-parts");
+  const Session session("memory=2GiB");  // pages of the whole file fit in what no frame is used again before
+  const std::string path = directory + "/file";
+  if (rank() == 0) make_cached_file(path);
+  MPI_Barrier(state().comm);
+  tr_index read = 0;
+  for (int tries = 0; tries < 8 && read == 0; ++tries) read = read_in_turn(path);
+  CHECK_EQ(read, large_pages * page);
   remove_directory(directory);
 }
 

@@ -5,7 +5,7 @@
   elements     the list of elements of a hexahedral grid, a column a call, on storage as it is: a directory and /dev/shm
   interleaved  pieces of 1 KiB and of 32 bytes, dealt out to the ranks in turn, a call each, on the same storage
   flush        pieces of 1 KiB until they are on storage, beside one rank that writes the same bytes in blocks of 16 MiB and calls fsync
-  latency      both on storage that serves one call after another: 1 ms each, and 500 MB/s
+  latency      both on storage that serves one call after another: 1 ms each, 1 ms for a lock that another rank has, and 500 MB/s
   network      elements on a network file system until they are on storage: GlusterFS over loopback, if it is installed and root
                calls this, or what is mounted on --mounted DIR
   arrays       elements of 8 bytes of a global array, gathered and scattered in random order: on one node beside a plain copy by the
@@ -137,10 +137,14 @@ class SharedBench(ArraysGroup, Bench):
             self.clocks = os.memfd_create("tailrace-bench-clocks")
             os.ftruncate(self.clocks, CLOCKS_BYTES)
         directory = self.in_memory or self.work
-        return Place("slow", directory, f"{self.args.latency:g} ms a call and {self.args.rate:g} MB/s, one call after another", {
+        about = f"{self.args.latency:g} ms a call and {self.args.rate:g} MB/s, one call after another"
+        if self.args.handover > 0:
+            about += f", {self.args.handover:g} ms for a lock that another rank has"
+        return Place("slow", directory, about, {
             "LD_PRELOAD": preload, "BENCH_SLOW_FILE": str(directory / "shared.dat"),
             "BENCH_SLOW_CLOCKS": f"/proc/{os.getpid()}/fd/{self.clocks}",
-            "BENCH_SLOW_LATENCY_NS": str(round(self.args.latency * 1e6)), "BENCH_SLOW_RATE": str(round(self.args.rate * 1e6))})
+            "BENCH_SLOW_LATENCY_NS": str(round(self.args.latency * 1e6)), "BENCH_SLOW_HANDOVER_NS": str(round(self.args.handover * 1e6)),
+            "BENCH_SLOW_RATE": str(round(self.args.rate * 1e6))})
 
     # ---- one case ----------------------------------------------------------------------------------------------
 
@@ -356,10 +360,13 @@ def main():
     parser.add_argument("--fsync", action="store_true", help="every file is on storage when wclose ends: tr_shared_flush, or one rank's fsync")
     parser.add_argument("--contenders", metavar="NAME,NAME", help="only these beside tailrace: " + ", ".join(CONTENDERS[1:]))
     parser.add_argument("--latency", type=float, default=1, metavar="MS", help="of each call to slow storage (1)")
+    parser.add_argument("--handover", type=float, metavar="MS", help="until it has a lock back from another rank (as --latency; 0: locks cost nothing)")
     parser.add_argument("--rate", type=float, default=500, metavar="MB/s", help="of slow storage (500)")
     parser.add_argument("--mounted", type=Path, metavar="DIR", help="a directory on a network file system, in place of a GlusterFS of its own")
     parser.add_argument("--charts", type=Path, default=Path("out/bench"), metavar="DIR", help="for the charts (out/bench)")
     args = parser.parse_args()
+    if args.handover is None:
+        args.handover = args.latency
     unknown = set((args.contenders or "tailrace").split(",")) - set(CONTENDERS)
     if unknown:
         parser.error(f"--contenders: {', '.join(sorted(unknown))}: there are {', '.join(CONTENDERS)}")

@@ -2,8 +2,10 @@
 /* Preloaded by ./dev bench shared: a file under BENCH_SLOW_FILE (a path or the begin of one) behaves as on
  * storage that serves one call after another, as a file of a parallel file system whose lock goes from client
  * to client. Each call that moves data, and fsync, takes BENCH_SLOW_LATENCY_NS and its bytes at
- * BENCH_SLOW_RATE bytes a second, during which the file serves nobody else, on whatever rank. No other call
- * is charged.
+ * BENCH_SLOW_RATE bytes a second, during which the file serves nobody else, on whatever rank. A write or
+ * fsync of a rank that is not the last to have used the file, and a read behind another rank's write, takes
+ * BENCH_SLOW_HANDOVER_NS besides: the server calls the lock back from the client that has it, before it
+ * grants it to the next one. Readers share it. No other call is charged.
  *
  * The lock is a reservation. The clock of each file, in memory that all ranks share (BENCH_SLOW_CLOCKS, made
  * by the bench), says until when the file is taken. A call moves it on by what it costs, atomically, and
@@ -35,11 +37,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { most_files = 4096, clocks = 64, small = 1 << 20 };
+enum { most_files = 4096, clocks = 64, small = 1 << 20, most_clients = 2047, use_bits = 12, step_bits = 4 };
 
 static const char* slow_file;
-static int64_t latency_ns, bytes_per_second;
-static _Atomic int64_t* clock_of;             /* by inode */
+static int64_t latency_ns, handover_ns, bytes_per_second;
+static _Atomic uint64_t* clock_of;            /* by inode: the end in steps of 16 ns, and the use before */
+static unsigned me;                           /* among the clients, from 1 */
 static atomic_uchar clock_number[most_files]; /* of a descriptor, from 1; 0: not one of ours */
 static atomic_int is_charged = 1;
 static atomic_long writes, bytes_written, small_writes, last_write_is_small, reads, bytes_read, small_reads,
@@ -55,9 +58,18 @@ static int64_t number_of(const char* variable) {
   return text == NULL ? 0 : atoll(text);
 }
 
+/* The rank that Open MPI or MPICH has given to this process. */
+static unsigned client(void) {
+  const char* rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == NULL) rank = getenv("PMI_RANK");
+  return 1 + (rank != NULL ? (unsigned)atoi(rank) : (unsigned)getpid()) % most_clients;
+}
+
 __attribute__((constructor)) static void set_up(void) {
   const char* const path = getenv("BENCH_SLOW_CLOCKS");
   latency_ns = number_of("BENCH_SLOW_LATENCY_NS");
+  handover_ns = number_of("BENCH_SLOW_HANDOVER_NS");
+  me = client();
   bytes_per_second = number_of("BENCH_SLOW_RATE");
   if (path == NULL || getenv("BENCH_SLOW_FILE") == NULL || bytes_per_second <= 0) return;
   const int file = open(path, O_RDWR);
@@ -85,15 +97,27 @@ static int64_t now_ns(void) {
 
 static int clock_number_of(int file) { return file >= 0 && file < most_files ? clock_number[file] : 0; }
 
+enum use { reads_it, writes_it };
+
+/* Returns what a call waits for the lock of the file, whose last use was `last`: a client and what it did. */
+static int64_t handover(unsigned last, enum use use) {
+  const unsigned holder = last >> 1;
+  const int is_shared = use == reads_it && (last & 1) == reads_it;
+  return holder == 0 || holder == me || is_shared ? 0 : handover_ns;
+}
+
 /* Reserves the file for a call that moves so many bytes. Returns when its turn ends. */
-static int64_t reserve(int clock_number, int64_t bytes) {
+static int64_t reserve(int clock_number, int64_t bytes, enum use use) {
   const int64_t cost = latency_ns + (int64_t)((double)bytes * 1e9 / (double)bytes_per_second);
-  _Atomic int64_t* const clock = &clock_of[clock_number - 1];
-  int64_t taken_until = *clock, end;
+  _Atomic uint64_t* const clock = &clock_of[clock_number - 1];
+  uint64_t before = *clock;
+  int64_t end;
   do {
-    const int64_t now = now_ns();
-    end = (taken_until > now ? taken_until : now) + cost;
-  } while (!atomic_compare_exchange_weak(clock, &taken_until, end));
+    const int64_t now = now_ns(), taken_until = (int64_t)(before >> use_bits << step_bits);
+    end = (taken_until > now ? taken_until : now) + cost +
+          handover((unsigned)(before & ((1 << use_bits) - 1)), use);
+  } while (
+      !atomic_compare_exchange_weak(clock, &before, (uint64_t)end >> step_bits << use_bits | me << 1 | use));
   return end;
 }
 
@@ -120,39 +144,39 @@ static void count_read(int64_t bytes) {
 
 /* Does `call` and waits as long as what it has moved costs: a read at the end of a file may move nothing. The
  * page cache takes microseconds. */
-#define CHARGED(file, call, count)                                \
-  const __typeof__(call) result = call;                           \
-  const int error = errno;                                        \
-  const int number = clock_number_of(file);                       \
-  if (number == 0 || !is_charged) return result;                  \
-  if (result >= 0) count;                                         \
-  sleep_until(reserve(number, result > 0 ? (int64_t)result : 0)); \
-  errno = error;                                                  \
+#define CHARGED(file, call, use, count)                                \
+  const __typeof__(call) result = call;                                \
+  const int error = errno;                                             \
+  const int number = clock_number_of(file);                            \
+  if (number == 0 || !is_charged) return result;                       \
+  if (result >= 0) count;                                              \
+  sleep_until(reserve(number, result > 0 ? (int64_t)result : 0, use)); \
+  errno = error;                                                       \
   return result
 
 ssize_t write(int file, const void* data, size_t bytes) {
   NEXT(write);
-  CHARGED(file, next(file, data, bytes), count_write(result));
+  CHARGED(file, next(file, data, bytes), writes_it, count_write(result));
 }
 
 ssize_t read(int file, void* data, size_t bytes) {
   NEXT(read);
-  CHARGED(file, next(file, data, bytes), count_read(result));
+  CHARGED(file, next(file, data, bytes), reads_it, count_read(result));
 }
 
 ssize_t writev(int file, const struct iovec* parts, int count) {
   NEXT(writev);
-  CHARGED(file, next(file, parts, count), count_write(result));
+  CHARGED(file, next(file, parts, count), writes_it, count_write(result));
 }
 
 ssize_t readv(int file, const struct iovec* parts, int count) {
   NEXT(readv);
-  CHARGED(file, next(file, parts, count), count_read(result));
+  CHARGED(file, next(file, parts, count), reads_it, count_read(result));
 }
 
 ssize_t pwrite(int file, const void* data, size_t bytes, off_t offset) {
   NEXT(pwrite);
-  CHARGED(file, next(file, data, bytes, offset), count_write(result));
+  CHARGED(file, next(file, data, bytes, offset), writes_it, count_write(result));
 }
 
 ssize_t pwrite64(int file, const void* data, size_t bytes, off64_t offset) {
@@ -161,7 +185,7 @@ ssize_t pwrite64(int file, const void* data, size_t bytes, off64_t offset) {
 
 ssize_t pread(int file, void* data, size_t bytes, off_t offset) {
   NEXT(pread);
-  CHARGED(file, next(file, data, bytes, offset), count_read(result));
+  CHARGED(file, next(file, data, bytes, offset), reads_it, count_read(result));
 }
 
 ssize_t pread64(int file, void* data, size_t bytes, off64_t offset) {
@@ -170,7 +194,7 @@ ssize_t pread64(int file, void* data, size_t bytes, off64_t offset) {
 
 ssize_t pwritev(int file, const struct iovec* parts, int count, off_t offset) {
   NEXT(pwritev);
-  CHARGED(file, next(file, parts, count, offset), count_write(result));
+  CHARGED(file, next(file, parts, count, offset), writes_it, count_write(result));
 }
 
 ssize_t pwritev64(int file, const struct iovec* parts, int count, off64_t offset) {
@@ -179,7 +203,7 @@ ssize_t pwritev64(int file, const struct iovec* parts, int count, off64_t offset
 
 ssize_t preadv(int file, const struct iovec* parts, int count, off_t offset) {
   NEXT(preadv);
-  CHARGED(file, next(file, parts, count, offset), count_read(result));
+  CHARGED(file, next(file, parts, count, offset), reads_it, count_read(result));
 }
 
 ssize_t preadv64(int file, const struct iovec* parts, int count, off64_t offset) {
@@ -188,12 +212,12 @@ ssize_t preadv64(int file, const struct iovec* parts, int count, off64_t offset)
 
 int fsync(int file) {
   NEXT(fsync);
-  CHARGED(file, next(file), syncs++);
+  CHARGED(file, next(file), writes_it, syncs++);
 }
 
 int fdatasync(int file) {
   NEXT(fdatasync);
-  CHARGED(file, next(file), syncs++);
+  CHARGED(file, next(file), writes_it, syncs++);
 }
 
 /* ---- calls that return before their turn ends
@@ -214,11 +238,11 @@ static struct turn* turn_of(const struct aiocb* call) {
   return NULL;
 }
 
-static int begin_turn(const struct aiocb* call, int clock_number, ssize_t result, int error) {
+static int begin_turn(const struct aiocb* call, int clock_number, ssize_t result, int error, enum use use) {
   for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
     const struct aiocb* nobody = NULL;
     if (!atomic_compare_exchange_strong(&turns[i].call, &nobody, call)) continue;
-    turns[i].end = is_charged ? reserve(clock_number, result > 0 ? (int64_t)result : 0) : 0;
+    turns[i].end = is_charged ? reserve(clock_number, result > 0 ? (int64_t)result : 0, use) : 0;
     turns[i].result = result;
     turns[i].error = result < 0 ? error : 0;
     return 0;
@@ -236,7 +260,7 @@ int aio_write(struct aiocb* call) {
   const ssize_t result =
       move(call->aio_fildes, (const void*)call->aio_buf, call->aio_nbytes, call->aio_offset);
   if (result >= 0 && is_charged) count_write(result);
-  return begin_turn(call, number, result, errno);
+  return begin_turn(call, number, result, errno, writes_it);
 }
 
 int aio_read(struct aiocb* call) {
@@ -247,7 +271,7 @@ int aio_read(struct aiocb* call) {
   if (move == NULL) *(void**)&move = dlsym(RTLD_NEXT, "pread");
   const ssize_t result = move(call->aio_fildes, (void*)call->aio_buf, call->aio_nbytes, call->aio_offset);
   if (result >= 0 && is_charged) count_read(result);
-  return begin_turn(call, number, result, errno);
+  return begin_turn(call, number, result, errno, reads_it);
 }
 
 int aio_error(const struct aiocb* call) {

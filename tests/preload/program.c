@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,6 +186,10 @@ static void test_escapes(const char* path) {
   snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
   expect(syscall(SYS_openat, AT_FDCWD, link, O_RDWR, 0) < 0 && errno == ENXIO,
          "opening /proc/self/fd by a system call");
+  const struct iovec part = {&byte, 1};
+  expect(preadv2(file, &part, 1, 0, 0) == 1 && byte == 'c', "preadv2");
+  expect(preadv2(file, &part, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP, "preadv2 with a flag");
+  expect(pwritev2(file, &part, 1, 0, RWF_APPEND) < 0 && errno == EOPNOTSUPP, "pwritev2 with a flag");
   expect(flock(file, LOCK_EX) < 0 && errno == ENOLCK, "flock");
   expect(lockf(file, F_LOCK, 0) < 0 && errno == ENOLCK, "lockf");
   const struct flock all = {.l_type = F_WRLCK};

@@ -224,12 +224,12 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
   std::int64_t at = at_position ? description.offset : offset;
   if (appends) at = arena().files[file].size;
   const ssize_t put = move_all(write_part, file, parts, count, at);
-  if (put > 0 && at_position) description.offset = at + put;
   counters().writes.fetch_add(1, std::memory_order_relaxed);
   if (put > 0) counters().written_bytes.fetch_add(static_cast<std::uint64_t>(put), std::memory_order_relaxed);
   if (put > 0 && (flags & O_DSYNC) != 0) {
-    if (const int error = store_shared(file, true); error != 0) return fail(error);
+    if (const int error = store_shared(file, true); error != 0) return fail(error);  // at the old position
   }
+  if (put > 0 && at_position) description.offset = at + put;
   return put;
 }
 

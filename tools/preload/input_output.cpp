@@ -58,14 +58,14 @@ TR_CATCH(ssize_t, pwritev, (int descriptor, const iovec* parts, int count, off_t
 TR_ALSO(ssize_t, pwritev64, pwritev, (int descriptor, const iovec* parts, int count, off_t offset));
 TR_CATCH(ssize_t, preadv2, (int descriptor, const iovec* parts, int count, off_t offset, int flags)) {
   if (!is_shared(descriptor)) return real_preadv2(descriptor, parts, count, offset, flags);
+  if (flags != 0) return fail(EOPNOTSUPP);  // as file systems that know no RWF_NOWAIT; no flag may be lost
   return read_shared(descriptor, parts, count, offset, offset == -1);
 }
 TR_ALSO(ssize_t, preadv64v2, preadv2,
         (int descriptor, const iovec* parts, int count, off_t offset, int flags));
 TR_CATCH(ssize_t, pwritev2, (int descriptor, const iovec* parts, int count, off_t offset, int flags)) {
   if (!is_shared(descriptor)) return real_pwritev2(descriptor, parts, count, offset, flags);
-  // RWF_SYNC, RWF_APPEND and what comes after them mean more than a write: no flag may be lost.
-  if (flags != 0) return fail(EOPNOTSUPP);
+  if (flags != 0) return fail(EOPNOTSUPP);  // RWF_SYNC, RWF_APPEND and what comes after them mean more
   return write_shared(descriptor, parts, count, offset, offset == -1);
 }
 TR_ALSO(ssize_t, pwritev64v2, pwritev2,

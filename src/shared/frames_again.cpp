@@ -138,7 +138,7 @@ bool NodePages::waits_for_frame(std::int64_t& until) {
 /// would go from core to core with each piece. Of ranks that jump nothing is counted, and the pages stay.
 void NodePages::count_read(FrameNumber number, Index page, Bytes bytes) {
   if (reading_.page != page) {
-    if (reading_.bytes >= plan_.page / (parts_of_share * ranks_)) {
+    if (reading_.bytes > 0 && reading_.bytes >= plan_.page / (parts_of_share * ranks_)) {
       Frame& left = frame(reading_.frame);
       if (left.page.load(std::memory_order_relaxed) == reading_.page) left.read += reading_.bytes;
     }

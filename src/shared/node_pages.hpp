@@ -68,7 +68,7 @@ class NodePages {
   /// Brings in pages of this node, in the file's order, as far as storage has them and there is room:
   /// frames that are free, or whose pages have not changed and were not used lately. A page that cannot be
   /// read stays out, and the rank that needs it gets the error. Any thread may call it while ranks may read.
-  /// No more than `most` of them. Returns how many it has tried to bring.
+  /// No more than `most` of them. Returns how many it has brought in.
   Index bring_ahead(std::span<const Index> pages, Index most);
   /// `help` is called while the program waits for a page that another rank brings in. It returns true if it
   /// has done something that takes time.
@@ -213,7 +213,7 @@ class NodePages {
   FrameNumber take_spare();
   Bytes claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,
                     std::vector<FrameNumber>& frames);
-  void load_ahead(std::span<Coming> run, Bytes stored);
+  bool load_ahead(std::span<Coming> run, Bytes stored);
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
   bool note_written(FrameNumber number, Bytes bytes);

@@ -72,13 +72,13 @@ struct PagesHead {
   FrameNumber lost = 0;  // the node had no memory for them
   FrameNumber hand = 0;
   FrameNumber first_free = nobody;
-  FrameNumber free = 0;              // so many follow
-  FrameNumber reused_from = nobody;  // so many frames are made before any is used again
-  FrameNumber came_in_era = 0;       // pages
-  Index reused = 0;                  // frames of pages that were used once
-  Index came_back = 0;               // pages that were needed after all
-  int impatience = 0;                // after a wait for storage in vain, so many rooms are found without one
-  int rooms_without_wait = 0;        // of these, so many are left
+  FrameNumber free = 0;                     // so many follow
+  FrameNumber reused_from = nobody;         // so many frames are made before any is used again
+  FrameNumber came_in_era = 0;              // pages
+  Index reused = 0;                         // frames of pages that were used once
+  Index came_back = 0;                      // pages that were needed after all
+  int impatience = 0;                       // after a wait in vain, so many rooms are found without one
+  int rooms_without_wait = 0;               // of these, so many are left
   std::atomic<std::int64_t> fresh_took{0};  // nanoseconds to get the memory of a frame, lately
   alignas(64) SharedLock offers;
   // Its lock guards these.

@@ -33,6 +33,7 @@ Index NodePages::bring_ahead(std::span<const Index> pages, Index most_pages) {
   });
   if (!has_memory.is_ok()) return 0;
   const Bytes stored = claim_ahead(pages, coming, frames);
+  Index brought = 0;
   const auto most = static_cast<std::size_t>(std::max(largest_load >> page_shift_, Bytes{1}));
   const auto follow = [&](const Coming& one, const Coming& next) {
     return next.page == one.page + 1 && next.frame == one.frame + 1;
@@ -50,10 +51,10 @@ Index NodePages::bring_ahead(std::span<const Index> pages, Index most_pages) {
       ++at;
       continue;
     }
-    load_ahead(std::span(coming).subspan(at, end - at), stored);
+    if (load_ahead(std::span(coming).subspan(at, end - at), stored)) brought += static_cast<Index>(end - at);
     at = end;
   }
-  return std::ssize(coming);
+  return brought;
 }
 
 /// Makes `coming` those of the pages that are to be brought in, as many as it is long, and marks them so.
@@ -112,8 +113,8 @@ FrameNumber NodePages::take_spare() {
   return nobody;
 }
 
-/// Loads pages that follow one another, into memory that does, too.
-void NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
+/// Loads pages that follow one another, into memory that does, too. Returns false if they stay out.
+bool NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
   const Bytes begin = run.front().page << page_shift_;
   const Bytes length = std::min(std::ssize(run) << page_shift_, stored - begin);
   const std::span memory(memory_of(run.front().frame), static_cast<std::size_t>(length));
@@ -130,6 +131,7 @@ void NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
     into.filled = each.was_zero ? plan_.page : there;
     publish(each.frame, each.page, false, brought_ahead);
   }
+  return loaded.is_ok();
 }
 
 // Storing ahead.

@@ -11,7 +11,7 @@ namespace tailrace::shared {
 
 /// Sees which pages a rank reads, and has the next ones brought in by a thread while it reads forward. Each
 /// guess that was right makes the next one longer, up to 16 MiB. After a wrong one the rank must read forward
-/// for longer before the next. Without threads it does nothing.
+/// for longer before the next. Without threads only bring_next() does something.
 class ReadAhead {
  public:
   /// `pages` are those of the node of this rank, which has `ranks` ranks. The arguments must outlive it.

@@ -99,7 +99,8 @@ static int clock_number_of(int file) { return file >= 0 && file < most_files ? c
 
 enum use { reads_it, writes_it };
 
-/* Returns what a call waits for the lock of the file, whose last use was `last`: a client and what it did. */
+/* Returns how many nanoseconds a call waits for the lock of the file. `last` is the client that has used the
+ * file last, and how. */
 static int64_t handover(unsigned last, enum use use) {
   const unsigned holder = last >> 1;
   const int is_shared = use == reads_it && (last & 1) == reads_it;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// NodePages uses frames again before it makes many. Fresh memory costs more than to read a page again from
+// NodePages uses frames again before it makes many. While storage is as fast as memory, NodePages uses so few
+// frames that they stay in the caches of the cores. Fresh memory costs more than to read a page again from
 // the cache of the system: a file that is written or read once, from its begin to its end, goes through a few
 // frames. Whether a page was used once is a guess. Each page that comes back was a wrong one: it stays from
 // then on, and if many come back, frames are made for all pages.
@@ -12,7 +13,7 @@ namespace tailrace::shared {
 
 namespace {
 
-/// Frames that fit in a cache that cores share.
+/// The frames of this many bytes fit in the cache of the cores.
 constexpr Bytes cached = Bytes{8} << 20;
 
 /// A look for a frame goes no further than this: others wait for the directory.
@@ -34,9 +35,9 @@ constexpr std::int64_t cost_of_fresh = 2;
 constexpr std::int64_t longest_wait = 20'000'000;
 constexpr int most_impatience = 255;
 
-/// Within this time each of several ranks of a core reads its part of what is in the caches.
+/// A rank waits this long (in nanoseconds) for the other ranks of its core to read their parts of the pages.
 constexpr std::int64_t wait_for_readers = 300'000;
-/// What a rank has read of a page counts from a part of what it has of it if all ranks have as much.
+/// A rank adds its bytes to `Frame::read` if they are at least a quarter of an equal share of the page.
 constexpr int parts_of_share = 4;
 
 }  // namespace
@@ -57,22 +58,23 @@ void NodePages::count_page() {
   all.era = era_behind(all.era);
 }
 
-/// Returns true if pages come fast, and as many are there as the cores' caches hold.
+/// Returns true if storage is as fast as memory, and the frames with pages fill the caches of the cores.
 bool NodePages::are_caches_full() const {
   const Head& all = head();
   return all.reused_from != nobody && is_storage_fast() && all.made - all.free >= frames_for(cached);
 }
 
-/// Returns true if the frames that are made first have pages.
+/// Returns true if `reused_from` frames are made, every frame has a page, and memory is left for more frames.
 bool NodePages::are_first_frames_full() const {
   const Head& all = head();
   return all.free == 0 && all.made >= all.reused_from && all.made < all.most;
 }
 
-/// Under the directory's lock. Returns a frame, locked and without a page, whose page is stored, has never
-/// come back, and was read whole if pages come fast, or else was not used for some eras; nobody if there is
-/// none, or if frames are still made. A page that was brought in ahead and that nobody has used yet keeps its
-/// frame. `has_waited`: for one.
+/// The caller has the directory's lock. Takes a page out of its frame, and returns the frame locked. The page
+/// is stored and has never come back. If the caches are full, the ranks have read the page whole; otherwise
+/// no rank has used the page for some eras. A page that was brought in ahead stays until a rank uses it.
+/// Returns nobody if there is no such page, or if frames are still to be made. `has_waited` says that this
+/// caller has waited for a frame.
 FrameNumber NodePages::take_used_once(bool has_waited) {
   Head& all = head();
   const bool counts_bytes = are_caches_full();
@@ -105,17 +107,18 @@ FrameNumber NodePages::take_used_once(bool has_waited) {
   return nobody;
 }
 
-/// Under the directory's lock, where no frame is used again. Returns how long it pays to wait for one.
+/// The caller has the directory's lock, and has found no frame to use again. Returns how many nanoseconds a
+/// rank should wait for such a frame.
 std::int64_t NodePages::worth_waiting() const {
   const Head& all = head();
-  // Other ranks still have to read what is in the caches, and mostly have this rank's core meanwhile.
+  // The other ranks read their parts of the pages meanwhile, often on the core of the rank that waits.
   if (are_caches_full()) return ranks_ > 1 ? wait_for_readers : 0;
   if (!are_first_frames_full() || !all.is_storing) return 0;
   return std::min(cost_of_fresh * run_ * all.fresh_took, longest_wait);
 }
 
-/// Returns true if the caller is to wait. `until` is 0 at first. After waits in vain it waits ever more
-/// rarely: not for storage that is slower than fresh memory, nor for ranks that read nothing.
+/// Returns true if the caller should wait. `until` is 0 in the first call for a page. After each wait in vain
+/// ranks skip twice as many waits, so slow storage and ranks that read nothing cost little.
 bool NodePages::waits_for_frame(std::int64_t& until) {
   Head& all = head();
   const std::int64_t longest = worth_waiting();
@@ -134,8 +137,9 @@ bool NodePages::waits_for_frame(std::int64_t& until) {
   return false;
 }
 
-/// The program has read some bytes of a page. Those that follow one another are counted together: a frame
-/// would go from core to core with each piece. Of ranks that jump nothing is counted, and the pages stay.
+/// The program has read `bytes` of a page. A rank sums up its bytes, and adds the sum to the frame when the
+/// rank goes on to another page: with a sum for each piece, the frame's cache line would go from core to
+/// core. A rank that jumps between pages adds nothing, and its pages stay.
 void NodePages::count_read(FrameNumber number, Index page, Bytes bytes) {
   if (reading_.page != page) {
     if (reading_.bytes > 0 && reading_.bytes >= plan_.page / (parts_of_share * ranks_)) {

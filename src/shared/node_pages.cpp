@@ -32,7 +32,8 @@ constexpr Bytes least_ahead = Bytes{1} << 20;
 /// A rank stores at most this much at a time to make room for a server.
 constexpr Bytes most_for_others = Bytes{1} << 20;
 
-/// Storage is slower than memory if a page takes longer: 2 GB/s, and a call of the system.
+/// Storage is slower than memory if a page takes longer than this many nanoseconds: 0.5 a byte (2 GB/s), and
+/// 50,000 for the system call.
 constexpr std::int64_t slow_load(Bytes page) { return page / 2 + 50'000; }
 
 Status no_room() {
@@ -215,7 +216,8 @@ void NodePages::set_size(Bytes size) {
   for (int rank = 0; rank < ranks_; ++rank) hold_of(User::program, rank).end = 0;
 }
 
-/// Where ranks write in turn behind the end of the file, each piece would move the size from core to core.
+/// Each rank stores the end of its own writes in its own cache line, and raises the common size once a page.
+/// With one common size, ranks that append in turn would send its cache line from core to core at each piece.
 void NodePages::raise_size_for_write(Bytes end) {
   std::atomic<Bytes>& mine = hold_of(User::program).end;
   const Bytes known = least_size();
@@ -331,7 +333,6 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
   }
 }
 
-/// Returns true if pages come from storage as fast as memory is copied.
 bool NodePages::is_storage_fast() const {
   const std::int64_t took = head().load_took.load(std::memory_order_relaxed);
   return plan_.page >= small_page && took > 0 && took <= slow_load(plan_.page);
@@ -418,13 +419,14 @@ Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte
   return there == 0 ? Status() : load(memory.first(static_cast<std::size_t>(there)), page << page_shift_);
 }
 
-/// Loads the page that a rank needs, and notes how long it has waited.
+/// Loads a page that a rank waits for, and notes how long the load took.
 Status NodePages::load(std::span<std::byte> memory, Bytes offset) {
   const std::int64_t begin = transport_.now();
   TR_TRY(disk_.load(memory, offset));
   if (std::ssize(memory) < plan_.page) return {};
   const std::int64_t took = std::max<std::int64_t>(transport_.now() - begin, 1);
-  // A rank that lost its core meanwhile says little: the time falls at once, and rises step by step.
+  // A load takes long, too, if the rank loses its core meanwhile. So the noted time rises by a quarter at
+  // most.
   std::atomic<std::int64_t>& lately = head().load_took;
   const std::int64_t before = lately.load(std::memory_order_relaxed);
   lately.store(before == 0 ? took : std::min(took, before + before / 4 + 1), std::memory_order_relaxed);
@@ -461,7 +463,7 @@ Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
 
 /// Returns a locked frame without a page, or nobody if it is worth a look whether the page has come.
 Result<NodePages::Room> NodePages::find_room() {
-  std::int64_t until = 0;  // this call waits for a frame that is used again
+  std::int64_t until = 0;  // when this call stops waiting for a frame to use again; 0: it has not waited
   for (int tries = 1;; ++tries) {
     Room room;
     bool waits = false;
@@ -516,7 +518,7 @@ void NodePages::end_wanting_room() {
   head().room_error = 0;
 }
 
-/// Under the directory's lock, as pop_free().
+/// The caller has the directory's lock, also in pop_free().
 void NodePages::push_free(FrameNumber number) {
   frame(number).next = head().first_free;
   head().first_free = number;

@@ -70,8 +70,8 @@ class NodePages {
   /// read stays out, and the rank that needs it gets the error. Any thread may call it while ranks may read.
   /// No more than `most` of them. Returns how many it has brought in.
   Index bring_ahead(std::span<const Index> pages, Index most);
-  /// `help` is called while the program waits for a page that another rank brings in. It returns true if it
-  /// has done something that takes time.
+  /// While the program waits for a page that another rank brings in, NodePages calls `help`. `help` returns
+  /// true if it has brought in another page.
   void while_waiting(std::function<bool()> help) { help_ = std::move(help); }
   /// Returns the page's number among those of the node.
   [[nodiscard]] Index near_number(Index page) const {
@@ -79,19 +79,20 @@ class NodePages {
   }
   /// Returns how many of the frames a rank may fill ahead.
   [[nodiscard]] Index most_ahead() const { return frames_ / (Index{frames_of_rank} * ranks_); }
-  /// Returns false if pages come as fast as memory is copied, from the cache of the system: whoever needs one
-  /// has it in the cache of its core if it brings it in itself.
-  [[nodiscard]] bool is_worth_bringing_ahead() const { return !is_storage_fast(); }
+  /// Returns true if storage gives pages as fast as memory is copied, as the cache of the system does. A rank
+  /// should bring in its pages by itself then: they are in the cache of its core.
+  [[nodiscard]] bool is_storage_fast() const;
   /// Returns true if the page need not be brought in, by now.
   [[nodiscard]] bool has(Index page) const { return find(page).has_value(); }
 
   /// Returns the file's size as this node knows it.
   [[nodiscard]] Bytes size() const;
-  /// Returns a size that the file has at least, for less.
+  /// Returns a lower bound of the file's size. Costs less than size(), which looks at every rank.
   [[nodiscard]] Bytes least_size() const { return head().size.load(std::memory_order_relaxed); }
   /// Makes it larger. Any thread.
   void raise_size(Bytes size);
-  /// The program is about to write up to `end`: makes the size as large, but leaves other ranks their caches.
+  /// The program is about to write up to `end`. Makes the size at least `end`, without writing to memory that
+  /// the other ranks use in each call.
   void raise_size_for_write(Bytes end);
   /// Returns the size before, or Code::argument if the file would end behind the last byte that it can have.
   Result<Bytes> add_to_size(Bytes bytes);
@@ -140,7 +141,7 @@ class NodePages {
     FrameNumber frame = nobody;
     bool was_zero = false;  // the frame's memory, before it was read into
   };
-  /// The page that the program is reading, and so many bytes of it so far.
+  /// The page that the program is reading, and how many bytes of it the program has read so far.
   struct Reading {
     Index page = no_page;
     FrameNumber frame = nobody;
@@ -198,7 +199,6 @@ class NodePages {
   void end_wanting_room();
   Room take_from_others();
   bool take_out(FrameNumber number, Index page);
-  [[nodiscard]] bool is_storage_fast() const;
   [[nodiscard]] FrameNumber frames_for(Bytes bytes) const;
   [[nodiscard]] FrameNumber frames_made_first() const;
   [[nodiscard]] bool are_caches_full() const;

@@ -18,7 +18,7 @@ constexpr Index no_page = -1;
 /// A page that is being brought in has this in place of its number.
 constexpr Index coming(Index page) { return -2 - page; }
 
-/// The bytes of a smaller page cost less than the calls that get it.
+/// To get a smaller page, the calls cost more than its bytes.
 constexpr Bytes small_page = Bytes{64} << 10;
 
 /// When a frame's page was used: not since the clock's hand passed; never, but it was brought in ahead, which
@@ -44,7 +44,8 @@ struct alignas(64) Frame {
   std::atomic<Bytes> filled{0};
   // Bytes written since the page came or was stored, those written twice counted twice.
   std::atomic<Bytes> written{0};
-  std::atomic<Bytes> read{0};  // since the page came, by ranks that read some of it in one go
+  std::atomic<Bytes> read{
+      0};  // bytes that ranks have read since the page came, without those of ranks that jump
   // Nothing of this frame: a page whose frame was used again, and before which flush it was stored ahead (0:
   // it was not). The directory's lock guards them.
   Index gone = no_page;
@@ -64,7 +65,7 @@ struct PagesHead {
   std::atomic<int> room_error{0};       // the errno of a page that could not be stored for it
   std::atomic<Era> era{first_era};
   std::atomic<std::uint32_t> next_flush{1};
-  std::atomic<std::int64_t> load_took{0};  // nanoseconds that a rank waited for a page, lately; 0: none did
+  std::atomic<std::int64_t> load_took{0};  // nanoseconds that the last pages took to load; 0: none was loaded
   alignas(64) SharedLock directory;
   // The directory's lock guards what follows, the chains, and which frame has which page.
   FrameNumber made = 0;
@@ -72,7 +73,7 @@ struct PagesHead {
   FrameNumber lost = 0;  // the node had no memory for them
   FrameNumber hand = 0;
   FrameNumber first_free = nobody;
-  FrameNumber free = 0;                     // so many follow
+  FrameNumber free = 0;                     // the number of free frames
   FrameNumber reused_from = nobody;         // so many frames are made before any is used again
   FrameNumber came_in_era = 0;              // pages
   Index reused = 0;                         // frames of pages that were used once
@@ -89,10 +90,10 @@ struct PagesHead {
   std::atomic<bool> stays_behind{false};  // storing ahead has failed, or did not pay
 };
 
-/// What a user of the pages tells the others.
+/// Each user of the pages writes to a Hold of its own, and the other users read it.
 struct alignas(64) Hold {
-  std::atomic<FrameNumber> frame{nobody};  // it is copying from or to this one
-  std::atomic<Bytes> end{0};               // of what a program has written; other ranks may know of more
+  std::atomic<FrameNumber> frame{nobody};  // the user copies from or to this frame
+  std::atomic<Bytes> end{0};               // the program of this rank has written up to here
 };
 
 }  // namespace tailrace::shared

@@ -72,7 +72,7 @@ void ReadAhead::judge(Reader& reader) {
 }
 
 bool ReadAhead::bring_next() {
-  if (own_.steps < own_.patience || pages_.is_worth_bringing_ahead()) return false;
+  if (own_.steps < own_.patience || !pages_.is_storage_fast()) return false;
   std::vector<Index> next;
   const Index here = pages_here();
   for (Index near = own_.at + own_.step; near < here && std::ssize(next) < longest_step_; near += own_.step)
@@ -94,7 +94,7 @@ Index ReadAhead::page_of(Index near) const {
 
 /// Brings in the next pages if less than half of the last guess is left.
 void ReadAhead::guess(Reader& reader) {
-  if (!pages_.is_worth_bringing_ahead()) return;
+  if (pages_.is_storage_fast()) return;
   const bool is_first = reader.window == 0;
   if (!is_first && reader.end - reader.at > reader.window / 2 + 1) return;
   const Index window = std::min(is_first ? first_window : 2 * reader.window, longest_window_);

@@ -25,8 +25,9 @@ class ReadAhead {
     if (page != own_.page) follow(own_, page);
   }
   void saw_for_others(Index page);
-  /// The program waits for the page that it saw last, which another rank brings in from storage that is as
-  /// fast as memory. Brings in the next page that is not on its way. Returns false if there is none to bring.
+  /// Another rank brings in the page that the program saw last, and the program waits. Brings in the next
+  /// page that no rank brings in yet, if storage is as fast as memory. Returns false if no page was brought
+  /// in.
   bool bring_next();
   /// Waits until nothing is being brought in, and keeps it so until go_on().
   void stop();

@@ -127,12 +127,12 @@ class SharedFile {
     ServesAgain& operator=(const ServesAgain&) = delete;
     SharedFile& file;
   };
-  /// As long as it lives, with `begins`, what this rank stores begins its way to the device at once: fsync
-  /// waits for less then.
+  /// While a Flushing of a durable store exists, the system writes to the device what this rank stores as
+  /// soon as it is stored, so that less is left when fsync is called.
   struct Flushing {
-    Flushing(SharedFile& in, bool begins) : file(in) {
-      file.is_flushing_ = begins;
-      if (begins && file.is_first_of_node()) file.file_->begin_write_back();
+    Flushing(SharedFile& in, bool durable) : file(in) {
+      file.is_flushing_ = durable;
+      if (durable && file.is_first_of_node()) file.file_->begin_write_back();
     }
     ~Flushing() { file.is_flushing_ = false; }
     Flushing(const Flushing&) = delete;
@@ -173,7 +173,7 @@ class SharedFile {
   std::unique_ptr<FarPages> far_;                // likewise; it ends before all that others' requests use
   std::unique_ptr<Conflicts> conflicts_;         // if they are looked for
   bool is_new_ = false;                          // the file's name is not durable; on the I/O rank
-  std::atomic<bool> is_flushing_{false};
+  std::atomic<bool> is_flushing_{false};         // a Flushing of a durable store exists
   bool is_unsynced_ = false;                  // the node has stored what no fsync covers, as the rank knows
   std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
   std::atomic<bool> may_store_for_server_ = true;

@@ -32,7 +32,8 @@ class Reads {
     static Reads one;
     return one;
   }
-  /// Counts anew, for the calling thread and for all others. From here on storage is slower than memory.
+  /// Counts anew, for the calling thread and for all others. From here on a
+  /// read of storage takes a millisecond.
   void watch(const std::string& path) {
     struct stat info {};
     ::stat(path.c_str(), &info);
@@ -164,18 +165,20 @@ MPI_TEST(read_ahead, a_rank_that_reads_forward_waits_for_few_pages) {
   remove_directory(directory);
 }
 
-/// The cache of the system gives pages as fast as another thread does.
+/// A rank brings in its pages by itself if the system has the file in its cache. A rank that loses its core
+/// early takes storage for slow, so the test has several tries.
 MPI_TEST(read_ahead, storage_that_is_as_fast_as_memory_is_read_where_a_page_is_needed) {
   const std::string directory = fresh_directory("ahead-fast");
   const Session session;
-  OwnFile file(directory, "r");
-  Reads::get().delay_ms = 0;
-  for (tr_index i = 0; i < pages; ++i) CHECK(read_page(file.get(), i));
-  CHECK_EQ(Reads::get().bytes.load(), pages * page);
-  CHECK(Reads::get().own_calls >=
-        pages / 2);  // a core that is lost early looks like slow storage for a while
-  Reads::get().delay_ms = 1;
-  file.close();
+  bool was_fast = false;
+  for (int tries = 0; tries < 8 && !was_fast; ++tries) {
+    OwnFile file(directory, "r");
+    Reads::get().delay_ms = 0;
+    for (tr_index i = 0; i < pages; ++i) CHECK(read_page(file.get(), i));
+    CHECK_EQ(Reads::get().bytes.load(), pages * page);
+    was_fast = Reads::get().own_calls == static_cast<int>(pages);
+  }
+  CHECK(was_fast);
   remove_directory(directory);
 }
 
@@ -323,7 +326,7 @@ MPI_TEST(read_ahead, ends_before_the_file_is_cut_or_closed) {
 constexpr tr_index large_pages = 1536;  // 96 MiB
 constexpr const char* small_budget = "memory=256MiB";
 
-/// Makes a file of zeros that the system's cache has.
+/// Makes a file of zeros, and reads it, so that the system has it in its cache.
 void make_cached_file(const std::string& path) {
   write_file(path, "");
   std::filesystem::resize_file(path, large_pages * page);
@@ -336,8 +339,10 @@ class LargeFile {
  public:
   LargeFile(const std::string& directory, const std::string& mode, const std::string& options = "page=64KiB")
       : path_(directory + "/large-" + std::to_string(rank())), before_(shared_memory()) {
-    write_file(path_, "");
-    if (mode == "r") make_cached_file(path_);
+    if (mode == "r")
+      make_cached_file(path_);
+    else
+      write_file(path_, "");
     ok(tr_shared_open_comm(MPI_COMM_SELF, path_.c_str(), mode.c_str(), options.c_str(), &file_), "open");
     Reads::get().watch(path_);
   }
@@ -389,7 +394,7 @@ MPI_TEST(frames_again, a_file_that_is_read_once_takes_little_memory) {
   remove_directory(directory);
 }
 
-/// So few that the caches of the cores have them.
+/// The file uses so few frames that they stay in the caches of the cores.
 MPI_TEST(frames_again, a_file_that_comes_as_fast_as_memory_goes_through_few_frames) {
   const std::string directory = fresh_directory("again-fast");
   const Session session("memory=1GiB");
@@ -428,7 +433,7 @@ tr_index read_in_turn(const std::string& path) {
   return sums[1] == 0 ? sums[0] : 0;
 }
 
-/// Ranks that share a page each read a part of it, when they have a core.
+/// Each rank reads its part of every page, and some ranks are late. Storage is read once all the same.
 MPI_TEST(frames_again, a_page_stays_until_each_rank_has_read_its_part) {
   const std::string directory = fresh_directory("again-parts");
   const Session session("memory=2GiB");  // pages of the whole file fit in what no frame is used again before

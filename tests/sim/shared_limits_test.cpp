@@ -40,6 +40,23 @@ class FileBelow : public storage::File {
   const std::unique_ptr<File> below_;
 };
 
+/// Puts a file of the test around each file of a MemoryTarget.
+class WrappingTarget : public storage::MemoryTarget {
+ public:
+  using Target::open;
+  WrappingTarget() : MemoryTarget(false) {}
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
+                                              unsigned permissions) final {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
+    if (!file.is_ok()) return file;
+    return wrap(path, std::move(*file));
+  }
+
+ private:
+  virtual std::unique_ptr<storage::File> wrap(const std::string& path,
+                                              std::unique_ptr<storage::File> file) = 0;
+};
+
 /// Sends what was written when it is synchronised or closed, as a client of NFS may. It reads its own writes.
 class LateFile final : public FileBelow {
  public:
@@ -74,14 +91,10 @@ class LateFile final : public FileBelow {
   std::vector<std::pair<Bytes, ByteVector>> late_;
 };
 
-class LateWrites final : public storage::MemoryTarget {
- public:
-  LateWrites() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
-                                              unsigned permissions) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
-    if (!file.is_ok()) return file;
-    return std::unique_ptr<storage::File>(std::make_unique<LateFile>(std::move(*file)));
+class LateWrites final : public WrappingTarget {
+  std::unique_ptr<storage::File> wrap(const std::string& /*path*/,
+                                      std::unique_ptr<storage::File> file) override {
+    return std::make_unique<LateFile>(std::move(file));
   }
 };
 
@@ -108,31 +121,24 @@ class OldSizeFile final : public FileBelow {
   Bytes size_;
 };
 
-class OldSizes final : public storage::MemoryTarget {
- public:
-  OldSizes() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
-                                              unsigned permissions) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
-    if (!file.is_ok()) return file;
-    const Bytes size = *(*file)->size();
-    return std::unique_ptr<storage::File>(std::make_unique<OldSizeFile>(std::move(*file), size));
+class OldSizes final : public WrappingTarget {
+  std::unique_ptr<storage::File> wrap(const std::string& /*path*/,
+                                      std::unique_ptr<storage::File> file) override {
+    const Bytes size = *file->size();
+    return std::make_unique<OldSizeFile>(std::move(file), size);
   }
 };
 
-/// Counts the calls whose bytes have not begun their way to the device, also at each sync.
-class Begun final : public storage::MemoryTarget {
+/// Counts the writes since the last begin_write_back(), and notes that number at each sync.
+class Begun final : public WrappingTarget {
  public:
   struct Counts {
     int waiting = 0;
     std::vector<int> at_sync;
   };
-  Begun() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
-                                              unsigned permissions) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
-    if (!file.is_ok()) return file;
-    return std::unique_ptr<storage::File>(std::make_unique<BegunFile>(std::move(*file), counts));
+  std::unique_ptr<storage::File> wrap(const std::string& /*path*/,
+                                      std::unique_ptr<storage::File> file) override {
+    return std::make_unique<BegunFile>(std::move(file), counts);
   }
   Counts counts;
 
@@ -156,20 +162,16 @@ class Begun final : public storage::MemoryTarget {
 };
 
 /// Counts the bytes of undo files that are not durable yet.
-class Counted final : public storage::MemoryTarget {
+class Counted final : public WrappingTarget {
  public:
-  using Target::open;
   struct Count {
     Bytes unsynced = 0;
     Bytes most = 0;
     int syncs = 0;
   };
-  Counted() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
-                                              unsigned permissions) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
-    if (!file.is_ok() || path.find(".undo.u") == std::string::npos) return file;
-    return std::unique_ptr<storage::File>(std::make_unique<CountedFile>(std::move(*file), count));
+  std::unique_ptr<storage::File> wrap(const std::string& path, std::unique_ptr<storage::File> file) override {
+    if (path.find(".undo.u") == std::string::npos) return file;
+    return std::make_unique<CountedFile>(std::move(file), count);
   }
   Count count;
 

@@ -83,7 +83,7 @@ Ring::Ring(std::byte* memory, comm::Transport& transport) : memory_(memory), tra
 }
 
 std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   Head& all = head();
   if (all.step >= step) return all.lead;
   // A step that is tried once more says nothing of where the next one will be.
@@ -105,12 +105,12 @@ std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
 }
 
 std::int64_t Ring::step() {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   return head().step;
 }
 
 void Ring::seek(std::int64_t step, std::int64_t lead) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   if (head().step >= step) return;
   head().is_backward = false;
   head().has_started = false;  // the next step lies where this one says, not behind an earlier one
@@ -132,12 +132,12 @@ Result<std::vector<std::int64_t>> Ring::choose() {
 }
 
 Result<std::vector<std::int64_t>> Ring::around(std::int64_t lead) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   return lead == head().lead ? choose() : files_.around(leads(), lead);
 }
 
 void Ring::make_of(std::span<const std::int64_t> leads_now) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   Head& all = head();
   if (std::ranges::equal(leads_now, std::span(all.chosen).first(static_cast<std::size_t>(all.chosen_count))))
     return;
@@ -148,7 +148,7 @@ void Ring::make_of(std::span<const std::int64_t> leads_now) {
 }
 
 std::vector<std::int64_t> Ring::steps() {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   return {leads().begin(), leads().end()};
 }
 
@@ -159,13 +159,13 @@ std::vector<std::int64_t> Ring::wanted() {
 }
 
 bool Ring::lacks_steps() {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   return std::ssize(wanted()) < files_.slots();
 }
 
 bool Ring::may_look() {
   const std::int64_t now = transport_.now();
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   Head& all = head();
   if (now < all.next_look) return false;
   all.pause = std::clamp(2 * all.pause, first_pause, longest_pause);
@@ -186,7 +186,7 @@ bool Ring::merge(std::span<const std::int64_t> more) {
 }
 
 void Ring::add_steps(std::span<const std::int64_t> more) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   if (!merge(more)) return;
   head().pause = 0;
   plan();
@@ -194,7 +194,7 @@ void Ring::add_steps(std::span<const std::int64_t> more) {
 }
 
 void Ring::forget_steps(std::span<const std::int64_t> gone) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   const auto is_gone = [&](std::int64_t lead) { return std::ranges::count(gone, lead) > 0; };
   const auto rest = std::ranges::remove_if(leads(), is_gone);
   if (rest.empty()) return;
@@ -222,7 +222,7 @@ void Ring::drop_stale() {
 }
 
 void Ring::renew(std::int64_t step, std::int64_t lead, std::uint64_t version_now) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   if (head().step >= step) return;
   for (Index number = 0; number < slots_; ++number) {
     Slot& each = slot(number);
@@ -301,13 +301,13 @@ std::optional<Index> Ring::first_with_task(Index ahead) {
 }
 
 std::optional<Index> Ring::soonest() {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   const std::optional<Index> first = first_with_task(slots_);
   return first ? std::optional<Index>(slot(*first).position) : std::nullopt;
 }
 
 std::optional<Ring::Claim> Ring::claim(Index ahead) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   const std::optional<Index> best = first_with_task(ahead);
   if (!best) return {};
   Index level = 0;
@@ -316,7 +316,7 @@ std::optional<Ring::Claim> Ring::claim(Index ahead) {
 }
 
 std::optional<Ring::Claim> Ring::claim(Index number, Index level) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   if (task(number, level).state.load(std::memory_order_relaxed) != State::wanted) return {};
   return claimed(number, level);
 }
@@ -340,7 +340,7 @@ void Ring::finish(const Claim& claim, const Status& status, std::uint64_t versio
 }
 
 std::optional<Index> Ring::find(std::int64_t lead) {
-  const shared::Locked lock(head().lock, transport_);
+  const node::Locked lock(head().lock, transport_);
   plan_again();
   for (Index number = 0; number < slots_; ++number)
     if (slot(number).position != unwanted && slot(number).lead == lead) return number;

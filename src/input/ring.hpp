@@ -12,7 +12,7 @@
 #include "comm/doorbell.hpp"
 #include "comm/transport.hpp"
 #include "input/definition.hpp"
-#include "shared/shared_lock.hpp"
+#include "node/shared_lock.hpp"
 
 namespace tailrace::input {
 
@@ -104,7 +104,7 @@ class Ring {
   static constexpr std::int32_t unwanted = -1;
   static constexpr std::size_t text_bytes = 1000;
   struct Head {
-    shared::SharedLock lock;
+    node::SharedLock lock;
     comm::Doorbell bell;
     Bytes definition_bytes = 0;
     // The lock guards what follows, and the slots.

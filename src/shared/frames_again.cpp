@@ -93,7 +93,7 @@ FrameNumber NodePages::take_used_once(bool has_waited) {
     Frame& from = frame(number);
     if (from.page < 0 || !is_over(from) || !from.lock.try_lock()) continue;
     const Index page = from.page;
-    if (page >= 0 && !from.changed && is_over(from) && !from.has_come_back && !is_held(number) &&
+    if (page >= 0 && !is_held(number) && !from.changed && is_over(from) && !from.has_come_back &&
         take_out(number, page)) {
       Frame& place = frame(static_cast<FrameNumber>(near_number(page) % frames_));
       place.gone = page;

@@ -182,7 +182,7 @@ void NodeElements::add_numbers(const Batch& batch, const std::byte* values, bool
     const int shift = page_shift_ - element_shift_;
     for (std::size_t i = 0; i < count;) {
       const Index here = batch.where[i] >> shift;
-      const Locked lock(locks()[here].lock, transport_);
+      const node::Locked lock(locks()[here].lock, transport_);
       for (int in_lock = 0; in_lock < most_in_lock && i < count && batch.where[i] >> shift == here;
            ++in_lock, ++i)
         add_one(batch.where[i], position(i));

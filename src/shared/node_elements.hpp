@@ -7,7 +7,7 @@
 
 #include "node/budget.hpp"
 #include "node/node_memory.hpp"
-#include "shared/shared_lock.hpp"
+#include "node/shared_lock.hpp"
 
 namespace tailrace::shared {
 
@@ -63,7 +63,7 @@ class NodeElements {
   /// A rank that adds gives the others a chance after so many elements of one page.
   static constexpr int most_in_lock = 256;
   struct alignas(64) PageLock {
-    SharedLock lock;
+    node::SharedLock lock;
   };
 
   NodeElements(comm::Transport& transport, const Plan& plan, node::Budget& budget, int me, int ranks);

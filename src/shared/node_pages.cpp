@@ -40,8 +40,6 @@ Status no_room() {
   return {Code::memory, "no page of this node can make room for another one before it is stored", EAGAIN};
 }
 
-Status would_wait() { return {Code::memory, "a page of this node is not there at this moment", EAGAIN}; }
-
 /// Returns how many pages that follow one another in the file are stored ahead together. Those of one node do
 /// so only if there are no others.
 Index pages_stored_ahead(const NodePages::Plan& plan) {
@@ -51,32 +49,20 @@ Index pages_stored_ahead(const NodePages::Plan& plan) {
 
 }  // namespace
 
-/// The hold of a thread during one call: a frame that is found is held until the caller has copied. A thread
-/// of the executor takes a free one of its rank.
-class NodePages::Seat {
- public:
-  Seat(NodePages& pages, User user)
-      : hold_(user == User::service ? pages.free_hold(alone_) : pages.hold_of(user)) {}
-  ~Seat() { hold_.frame.store(nobody, std::memory_order_release); }
-  Seat(const Seat&) = delete;
-  Seat& operator=(const Seat&) = delete;
-  [[nodiscard]] Hold& hold() const { return hold_; }
+Status NodePages::would_wait() {
+  return {Code::memory, "a page of this node is not there at this moment", EAGAIN};
+}
 
- private:
-  std::unique_lock<std::mutex> alone_;
-  Hold& hold_;
-};
-
-/// Returns a hold of this rank for a thread of the executor, and locks it by `alone`.
-Hold& NodePages::free_hold(std::unique_lock<std::mutex>& alone) {
-  Hold* const mine = &hold_of(User::service);
+/// A thread of the executor gets a free hold of this rank, or waits for one.
+Seat NodePages::seat_of(User user, FrameNumber mark) {
+  Hold* const mine = &hold_of(user);
+  if (user != User::service) return Seat(user, mark, *mine, {});
   // A server's holds are the last ones.
   for (std::size_t i = 0; !stores_ && i < services_.size(); ++i) {
-    alone = std::unique_lock(services_[i], std::try_to_lock);
-    if (alone) return mine[i];
+    std::unique_lock alone(services_[i], std::try_to_lock);
+    if (alone) return Seat(user, mark, mine[i], std::move(alone));
   }
-  alone = std::unique_lock(services_.front());
-  return *mine;
+  return Seat(user, mark, *mine, std::unique_lock(services_.front()));
 }
 
 Result<std::unique_ptr<NodePages>> NodePages::create(comm::Line& node, const Plan& plan, bool huge_pages,
@@ -149,7 +135,7 @@ void NodePages::begin_again(Disk disk) {
   start_ = nullptr;
   help_ = nullptr;
   known_ = {};
-  reading_ = {};
+  reading_ = writing_ = {};
   if (me_ != 0) return;
   Head& all = head();
   set_size(0);
@@ -289,39 +275,43 @@ void NodePages::unlink(FrameNumber number, Index page) {
 
 bool NodePages::is_held(FrameNumber number) const {
   const std::span all(first_hold(), static_cast<std::size_t>(holds()));
-  return std::ranges::any_of(all, [number](const Hold& each) { return each.frame.load() == number; });
+  return std::ranges::any_of(all, [number](const Hold& each) {
+    const FrameNumber held = each.frame.load();
+    return held == number || held == (number | writes_strips);
+  });
 }
 
 /// Both this and take_from_others() store first and then load what the other stores, sequentially
 /// consistent: one of the two sees it.
-bool NodePages::try_hold(FrameNumber number, Index page, Hold& hold) const {
-  hold.frame.store(number);
+bool NodePages::try_hold(FrameNumber number, Index page, Seat& seat) const {
+  seat.take(number);
   if (frame(number).page.load() == page) return true;
-  hold.frame.store(nobody);
+  seat.leave();
   return false;
 }
 
-Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> whole, User user, Hold& mine) {
+Result<Held> NodePages::hold(Index page, std::span<const std::byte> whole, Seat& seat) {
+  const User user = seat.user();
   const auto place = static_cast<std::size_t>(near_number(page)) % known_.front().size();
   Known* const known = user == User::service ? nullptr : &known_[user == User::program ? 0 : 1][place];
-  if (known != nullptr && known->page == page && try_hold(known->frame, page, mine)) {
+  if (known != nullptr && known->page == page && try_hold(known->frame, page, seat)) {
     if (room_is_for_ == page) end_wanting_room();
     return Held{known->frame};
   }
   for (int tries = 1;; ++tries) {
     Held held;
-    if (const std::optional<FrameNumber> found = find(page); found && try_hold(*found, page, mine)) {
+    if (const std::optional<FrameNumber> found = find(page); found && try_hold(*found, page, seat)) {
       held.frame = *found;
     } else if (!may_wait(user)) {
       return would_wait();
     } else {
-      Result<Held> brought = bring_in(page, whole, mine);
+      Result<Held> brought = bring_in(page, whole, seat);
       TR_TRY(brought.status());
       held = *brought;
     }
     if (held.frame == nobody) {
       if (user == User::program && help_ != nullptr && help_()) continue;
-      SharedLock::wait_for_page(tries, transport_);
+      node::SharedLock::wait_for_page(tries, transport_);
       continue;
     }
     if (known != nullptr) {
@@ -346,9 +336,9 @@ void NodePages::touch(FrameNumber number) {
 }
 
 /// Returns the page's frame, held, or nobody if it is to be looked for again.
-Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byte> whole, Hold& hold) {
+Result<Held> NodePages::bring_in(Index page, std::span<const std::byte> whole, Seat& seat) {
   {
-    const Locked directory(head().directory, transport_);
+    const node::Locked directory(head().directory, transport_);
     if (find_in_chain(page) != nobody) return Held{};  // it is there by now, or coming
   }
   const Result<Room> room = find_room();
@@ -362,7 +352,7 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
   if (room->frame == nobody) return Held{};
   Frame& into = frame(room->frame);
   {
-    const Locked directory(head().directory, transport_);
+    const node::Locked directory(head().directory, transport_);
     if (find_in_chain(page) != nobody) {
       // Another one was faster.
       free_frame(room->frame);
@@ -376,7 +366,7 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
     TR_TRY(give_up(room->frame, page, filled));
     return Held{};
   }
-  hold.frame.store(room->frame);
+  seat.take(room->frame);
   publish(room->frame, page, !whole.empty(), head().era);
   return Held{room->frame, !whole.empty()};
 }
@@ -408,6 +398,7 @@ Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte
   TR_TRY(give_memory(number));
   const bool was_zero = std::exchange(into.is_zero, false);
   into.written = std::ssize(whole);
+  into.filler = me_;
   if (!whole.empty()) {
     std::memcpy(memory.data(), whole.data(), whole.size());
     into.filled = plan_.page;
@@ -445,7 +436,7 @@ void NodePages::fill_up_to(FrameNumber number, Bytes end) {
 /// The page did not come into its frame. Returns `why`, or success if it is worth another try: a node without
 /// memory for one more frame has others.
 Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
-  const Locked directory(head().directory, transport_);
+  const node::Locked directory(head().directory, transport_);
   Head& all = head();
   Frame& from = frame(number);
   unlink(number, page);
@@ -462,13 +453,13 @@ Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
 }
 
 /// Returns a locked frame without a page, or nobody if it is worth a look whether the page has come.
-Result<NodePages::Room> NodePages::find_room() {
+Result<Room> NodePages::find_room() {
   std::int64_t until = 0;  // when this call stops waiting for a frame to use again; 0: it has not waited
   for (int tries = 1;; ++tries) {
     Room room;
     bool waits = false;
     {
-      const Locked directory(head().directory, transport_);
+      const node::Locked directory(head().directory, transport_);
       Head& all = head();
       room.frame = take_used_once(until != 0);
       if (room.frame != nobody) return room;
@@ -486,7 +477,7 @@ Result<NodePages::Room> NodePages::find_room() {
       if (!waits) room = take_from_others();
     }
     if (waits) {
-      SharedLock::wait_for_page(tries, transport_);
+      node::SharedLock::wait_for_page(tries, transport_);
       continue;
     }
     if (room.frame != nobody && !room.is_to_store) return room;
@@ -506,7 +497,7 @@ Result<NodePages::Room> NodePages::find_room() {
       continue;
     }
     // Every frame is in use at this moment: one will be free soon, and may be that of the page itself.
-    SharedLock::wait_a_little(tries, transport_);
+    node::SharedLock::wait_a_little(tries, transport_);
     if (tries > 64) return Room{};
   }
 }
@@ -550,7 +541,7 @@ bool NodePages::make_room() {
   while (is_room_wanted() && stored < most && failed.is_ok()) {
     Room room;
     {
-      const Locked directory(head().directory, transport_);
+      const node::Locked directory(head().directory, transport_);
       has_room = has_room || head().first_free != nobody;
       if (!has_room || stored > 0) room = take_from_others();
       if (room.frame != nobody && !room.is_to_store) {
@@ -572,7 +563,7 @@ bool NodePages::make_room() {
 /// Takes the page out of its locked frame, unless it has changed or is used. Returns true if the frame is
 /// free.
 bool NodePages::free_stored(FrameNumber number, bool is_stored) {
-  const Locked directory(head().directory, transport_);
+  const node::Locked directory(head().directory, transport_);
   Frame& from = frame(number);
   const bool is_free = is_stored && !from.changed && take_out(number, from.page);
   if (is_free)
@@ -598,7 +589,7 @@ bool NodePages::take_out(FrameNumber number, Index page) {
 /// been used since it passed, and has not changed. The first changed one on the way is to be stored if there
 /// is no such page. It is also stored if few pages have not changed and each of them was used: they would
 /// take each other's frames, and all others would stay.
-NodePages::Room NodePages::take_from_others() {
+Room NodePages::take_from_others() {
   Head& all = head();
   Room to_store;
   FrameNumber unchanged = 0;
@@ -662,50 +653,19 @@ Status NodePages::store_run(std::span<const std::pair<Index, FrameNumber>> run) 
 }
 
 Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User user) {
-  const Seat seat(*this, user);
-  const Result<Held> held = hold(page, {}, user, seat.hold());
+  Seat seat = seat_of(user);
+  const Result<Held> held = hold(page, {}, seat);
   TR_TRY(held.status());
   Frame& here = frame(held->frame);
   const Bytes end = from + std::ssize(bytes);
   if (here.filled.load(std::memory_order_acquire) < end) {
-    if (!here.lock.try_lock()) TR_TRY(lock(here.lock, user));
-    const Locked locked(here.lock, std::adopt_lock);
+    TR_TRY(lock(here.lock, user));
+    const node::Locked locked(here.lock, std::adopt_lock);
     fill_up_to(held->frame, end);
   }
   std::memcpy(bytes.data(), memory_of(held->frame) + from, bytes.size());
   if (user == User::program) count_read(held->frame, page, std::ssize(bytes));
   here.note_use(head().era.load(std::memory_order_relaxed));
-  return {};
-}
-
-/// Locks a frame to copy that another one has locked. A rank that stores the page has the lock meanwhile.
-Status NodePages::lock(SharedLock& lock, User user) {
-  if (!may_wait(user)) return lock.lock_soon() ? Status() : would_wait();
-  lock.lock(transport_);
-  return {};
-}
-
-Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes, User user) {
-  const Seat seat(*this, user);
-  const bool is_whole = std::ssize(bytes) == plan_.page;
-  const Result<Held> held = hold(page, is_whole ? bytes : std::span<const std::byte>(), user, seat.hold());
-  TR_TRY(held.status());
-  if (held->is_written) {
-    offer_run_of(page);
-    return {};
-  }
-  Frame& here = frame(held->frame);
-  if (!here.lock.try_lock()) TR_TRY(lock(here.lock, user));
-  Locked locked(here.lock, std::adopt_lock);
-  const Bytes end = from + std::ssize(bytes);
-  fill_up_to(held->frame, from);
-  std::memcpy(memory_of(held->frame) + from, bytes.data(), bytes.size());
-  if (here.filled.load(std::memory_order_relaxed) < end) here.filled.store(end, std::memory_order_release);
-  const bool is_whole_now = note_written(held->frame, std::ssize(bytes));
-  if (!here.changed.load(std::memory_order_relaxed)) here.changed.store(true, std::memory_order_relaxed);
-  here.note_use(head().era.load(std::memory_order_relaxed));
-  locked.unlock();
-  if (is_whole_now) offer_run_of(page);
   return {};
 }
 
@@ -735,7 +695,7 @@ Status NodePages::store_changed(int share, int shares) {
 }
 
 void NodePages::cut(Bytes size) {
-  const Locked directory(head().directory, transport_);
+  const node::Locked directory(head().directory, transport_);
   for (FrameNumber number = 0; number < head().made; ++number) {
     Frame& each = frame(number);
     const Index page = each.page;

@@ -25,7 +25,8 @@ namespace tailrace::shared {
 ///
 /// A rank that copies from or to a frame holds it: it says so in a place of its own, which costs the others
 /// nothing, and then looks whether the frame still has the page. Whoever takes a frame away does both in the
-/// other order. Writers of a page lock its frame, so that writes of the same bytes follow one another.
+/// other order. Writes of the same bytes follow one another: writers lock the strips of the page in which
+/// they write, or the page (shared/page_writes.cpp).
 class NodePages {
  public:
   struct Plan {
@@ -34,9 +35,7 @@ class NodePages {
     std::shared_ptr<const PageDeal> deal = nullptr;  // nullptr: all pages belong to this node
     Bytes reused_from = 0;  // frames are used again before they take more than this; 0: before `memory`
   };
-  /// The threads of a process that use the pages: the program's, the one that has the desk and so answers
-  /// other nodes, and one of the executor's, which waits for storage for them. A server has several of these.
-  enum class User { program, desk, service };
+  using User = PagesUser;
   static constexpr int services_of_server = 4;
 
   /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
@@ -125,33 +124,6 @@ class NodePages {
  private:
   using Head = PagesHead;
   static constexpr Bytes frames_of_rank = 4;
-  /// The frame in which the caller's thread has found a page last.
-  struct Known {
-    Index page = no_page;
-    FrameNumber frame = nobody;
-  };
-  /// A locked frame to bring a page into, or to store first, or none at this moment.
-  struct Room {
-    FrameNumber frame = nobody;
-    bool is_to_store = false;
-  };
-  /// A page that is being brought in, and its frame.
-  struct Coming {
-    Index page = no_page;
-    FrameNumber frame = nobody;
-    bool was_zero = false;  // the frame's memory, before it was read into
-  };
-  /// The page that the program is reading, and how many bytes of it the program has read so far.
-  struct Reading {
-    Index page = no_page;
-    FrameNumber frame = nobody;
-    Bytes bytes = 0;
-  };
-  struct Held {
-    FrameNumber frame = nobody;
-    bool is_written = false;  // bringing it in has written the bytes
-  };
-  class Seat;
   static constexpr int users = 3;
 
   NodePages(comm::Transport& transport, const Plan& plan, node::Budget& budget, Disk disk)
@@ -170,7 +142,7 @@ class NodePages {
   [[nodiscard]] Hold& hold_of(User user, int rank) const {
     return first_hold()[Index{users} * rank + static_cast<int>(user)];
   }
-  Hold& free_hold(std::unique_lock<std::mutex>& alone);
+  Seat seat_of(User user, FrameNumber mark = 0);
   [[nodiscard]] std::atomic<FrameNumber>& bucket(std::uint64_t number) const;
   /// Pages of this node follow one another in its buckets.
   [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const {
@@ -185,11 +157,12 @@ class NodePages {
   [[nodiscard]] FrameNumber find_in_chain(Index page) const;
   void link(FrameNumber number, Index page);
   void unlink(FrameNumber number, Index page);
-  bool try_hold(FrameNumber number, Index page, Hold& hold) const;
-  Result<Held> hold(Index page, std::span<const std::byte> whole, User user, Hold& mine);
-  Status lock(SharedLock& lock, User user);
+  bool try_hold(FrameNumber number, Index page, Seat& seat) const;
+  Result<Held> hold(Index page, std::span<const std::byte> whole, Seat& seat);
+  static Status would_wait();
+  Status lock(node::SharedLock& lock, User user);
   [[nodiscard]] bool may_wait(User user) const { return stores_ || user != User::desk; }
-  Result<Held> bring_in(Index page, std::span<const std::byte> whole, Hold& hold);
+  Result<Held> bring_in(Index page, std::span<const std::byte> whole, Seat& seat);
   Status fill(FrameNumber number, Index page, std::span<const std::byte> whole);
   Status load(std::span<std::byte> memory, Bytes offset);
   Status give_memory(FrameNumber number);
@@ -216,7 +189,14 @@ class NodePages {
   bool load_ahead(std::span<Coming> run, Bytes stored);
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
-  bool note_written(FrameNumber number, Bytes bytes);
+  Result<bool> may_write_strips(FrameNumber number, Bytes end, Seat& seat);
+  Status write_strips(FrameNumber number, Index page, Bytes from, std::span<const std::byte> bytes,
+                      User user);
+  Status write_alone(FrameNumber number, Bytes from, std::span<const std::byte> bytes, User user);
+  [[nodiscard]] bool are_strips_written(FrameNumber number) const;
+  Status wait_for_writers(FrameNumber number, User user);
+  void count_written(FrameNumber number, Index page, Bytes bytes, Bytes end, User user);
+  void add_written(const Visit& left);
   [[nodiscard]] bool is_to_be_stored_ahead(FrameNumber number, Index page) const;
   void offer_run_of(Index page);
   Status store_ahead(Index first);
@@ -238,7 +218,7 @@ class NodePages {
   std::uint32_t bucket_mask_ = 0;
   Index run_ = 0;                                  // the pages that are stored ahead together; 0: none are
   std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
-  Reading reading_;
+  Visit reading_, writing_;
   std::vector<char> touched_;  // by frame: its page tables are made
   std::function<Status()> start_;
   std::function<bool()> help_;

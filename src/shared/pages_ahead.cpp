@@ -61,7 +61,7 @@ Index NodePages::bring_ahead(std::span<const Index> pages, Index most_pages) {
 /// `frames` is as long. Returns where the bytes on storage end.
 Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,
                              std::vector<FrameNumber>& frames) {
-  const Locked directory(head().directory, transport_);
+  const node::Locked directory(head().directory, transport_);
   const Bytes stored = head().stored;
   std::size_t claimed = 0;
   for (const Index page : pages) {
@@ -106,7 +106,7 @@ FrameNumber NodePages::take_spare() {
     Frame& from = frame(number);
     if (!from.lock.try_lock()) continue;
     const Index page = from.page;
-    if (page >= 0 && from.use == unused && !from.changed && !is_held(number) && take_out(number, page))
+    if (page >= 0 && from.use == unused && !is_held(number) && !from.changed && take_out(number, page))
       return number;
     from.lock.unlock();
   }
@@ -136,21 +136,35 @@ bool NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
 
 // Storing ahead.
 
-/// Under the frame's lock, before `changed` is set. Returns true if the page is whole by now, and was not
-/// before.
-bool NodePages::note_written(FrameNumber number, Bytes bytes) {
-  if (start_ == nullptr) return false;
-  Frame& here = frame(number);
+/// A user has written bytes of a page, up to `end`. The program sums up those of one page, and adds them to
+/// the frame's when it goes on to another page, or has come to the end of this one: with a sum for each
+/// piece, the frame's cache line would go from core to core.
+void NodePages::count_written(FrameNumber number, Index page, Bytes bytes, Bytes end, User user) {
+  if (start_ == nullptr) return;
+  if (user != User::program) return add_written({page, number, bytes});
+  if (writing_.page != page) {
+    const Visit left = std::exchange(writing_, {page, number, 0});
+    if (left.bytes > 0) add_written(left);
+  }
+  writing_.bytes += bytes;
+  if (end < plan_.page && writing_.bytes < plan_.page) return;
+  add_written(writing_);
+  writing_.bytes = 0;
+}
+
+/// Offers the page's run if the page is whole by now, and was not before.
+void NodePages::add_written(const Visit& left) {
+  Frame& here = frame(left.frame);
+  if (here.page.load(std::memory_order_relaxed) != left.page) return;
   if (here.is_stored_ahead) {
     // More than a run's bytes: the program writes in rounds, and all but the last would be stored for
     // nothing.
     Head& all = head();
-    if (!all.stays_behind && (all.written_again += bytes) > run_ * plan_.page) all.stays_behind = true;
-    return false;
+    if (!all.stays_behind && (all.written_again += left.bytes) > run_ * plan_.page) all.stays_behind = true;
+    return;
   }
-  const Bytes before = here.written.load(std::memory_order_relaxed);
-  here.written.store(before + bytes, std::memory_order_relaxed);
-  return before < plan_.page && before + bytes >= plan_.page;
+  const Bytes before = here.written.fetch_add(left.bytes);
+  if (before < plan_.page && before + left.bytes >= plan_.page) offer_run_of(left.page);
 }
 
 bool NodePages::is_to_be_stored_ahead(FrameNumber number, Index page) const {
@@ -168,13 +182,13 @@ void NodePages::offer_run_of(Index page) {
     if (!found || !is_to_be_stored_ahead(*found, each)) return;
   }
   {
-    const Locked lock(all.offers, transport_);
+    const node::Locked lock(all.offers, transport_);
     if (all.offered_count == all.offered.size()) return;
     all.offered[all.offered_count++] = first;
     if (all.is_storing.exchange(true)) return;
   }
   if (guarded(start_).is_ok()) return;
-  const Locked lock(all.offers, transport_);
+  const node::Locked lock(all.offers, transport_);
   all.stays_behind = true;
   all.is_storing = false;
 }
@@ -184,7 +198,7 @@ void NodePages::store_offered() {
   for (;;) {
     Index first = 0;
     {
-      const Locked lock(all.offers, transport_);
+      const node::Locked lock(all.offers, transport_);
       if (all.offered_count == 0 || all.stays_behind) {
         all.offered_count = 0;
         all.is_storing = false;
@@ -206,9 +220,10 @@ Status NodePages::store_ahead(Index first) {
     const std::optional<FrameNumber> found = find(page);
     if (!found || !frame(*found).lock.try_lock()) break;
     run.emplace_back(page, *found);
-    if (!is_to_be_stored_ahead(*found, page)) break;
+    if (are_strips_written(*found) || !is_to_be_stored_ahead(*found, page)) break;
   }
-  const bool is_whole = std::ssize(run) == run_ && is_to_be_stored_ahead(run.back().second, run.back().first);
+  const bool is_whole = std::ssize(run) == run_ && !are_strips_written(run.back().second) &&
+                        is_to_be_stored_ahead(run.back().second, run.back().first);
   const Status stored = is_whole ? guarded([&] { return store_run(run); }) : Status();
   for (const auto& [page, number] : run) {
     if (is_whole && stored.is_ok()) frame(number).is_stored_ahead = true;

@@ -148,7 +148,7 @@ Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
     }));
     // Nobody waits while it has claims of its own.
     if (!waits) return {};
-    SharedLock::wait_a_little(tries, transport_);
+    node::SharedLock::wait_a_little(tries, transport_);
   }
 }
 

@@ -12,8 +12,8 @@
 #include "journal/flushed.hpp"
 #include "node/budget.hpp"
 #include "node/node_memory.hpp"
+#include "node/shared_lock.hpp"
 #include "shared/page_deal.hpp"
-#include "shared/shared_lock.hpp"
 
 namespace tailrace::shared {
 

@@ -7,7 +7,7 @@
 
 #include "comm/transport.hpp"
 
-namespace tailrace::shared {
+namespace tailrace::node {
 
 /// A lock in memory that processes share, for sections of a few microseconds. It begins with zeros. A waiter
 /// spins, and then gives its core away: the holder may need it. It is not robust: a rank that is killed
@@ -15,8 +15,12 @@ namespace tailrace::shared {
 class SharedLock {
  public:
   [[nodiscard]] bool try_lock() {
-    return taken_.load(std::memory_order_relaxed) == 0 && taken_.exchange(1, std::memory_order_acquire) == 0;
+    return taken_.load(std::memory_order_relaxed) == 0 && taken_.exchange(1) == 0;
   }
+  /// A user that does not lock says in another place that it is there, and then calls this. Who has locked
+  /// looks at the other place afterwards. All of it is sequentially consistent: one of the two sees the
+  /// other.
+  [[nodiscard]] bool is_taken() const { return taken_.load() != 0; }
   void lock(comm::Transport& transport) {
     for (int tries = 1; !try_lock(); ++tries) wait_a_little(tries, transport);
   }
@@ -33,8 +37,11 @@ class SharedLock {
   /// Waits for another rank that is about to be done. `tries` counts the waits so far.
   static void wait_a_little(int tries, comm::Transport& transport) {
     if (tries % spins != 0) return pause();
-    transport.idle(tries < long_wait ? 0 : 50'000, "a page of a shared file");
+    transport.idle(tries < long_wait ? 0 : 50'000, "memory that the ranks of a node share");
   }
+
+  /// Returns true if the wait of so many tries was as long as copies of a few pieces take.
+  static constexpr bool is_soon_over(int tries) { return tries >= spins; }
 
   /// Waits for a page that comes from storage. The thread that brings it needs the core more.
   static void wait_for_page(int tries, comm::Transport& transport) {
@@ -70,4 +77,4 @@ class Locked {
   SharedLock* lock_;
 };
 
-}  // namespace tailrace::shared
+}  // namespace tailrace::node

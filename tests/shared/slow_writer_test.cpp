@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Rank 0 stops in the middle of a write: the memory from which it copies cannot be read for a while. Rank 1
+// goes on meanwhile: it writes the same bytes, or needs the frames of all pages for others.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <string>
+
+#include "files/fixture.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+void ok(int code, const char* what) {
+  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
+}
+
+/// What the two ranks tell each other without MPI.
+struct Told {
+  std::atomic<int> stopped{0};  // rank 0 is in the middle of so many writes, or was
+  std::atomic<int> go_on{0};    // rank 1 has done what it wanted to do meanwhile, so many times
+};
+
+/// Memory that both ranks have.
+class Common {
+ public:
+  Common() {
+    void* mine = nullptr;
+    MPI_Win_allocate_shared(rank() == 0 ? sizeof(Told) : 0, 1, MPI_INFO_NULL, state().comm, &mine, &window_);
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    MPI_Win_shared_query(window_, 0, &bytes, &unit, &mine);
+    if (rank() == 0) new (mine) Told();
+    told_ = static_cast<Told*>(mine);
+    MPI_Barrier(state().comm);
+  }
+  ~Common() { MPI_Win_free(&window_); }
+  Common(const Common&) = delete;
+  Common& operator=(const Common&) = delete;
+  Told* operator->() const { return told_; }
+  [[nodiscard]] Told* told() const { return told_; }
+
+ private:
+  MPI_Win window_ = MPI_WIN_NULL;
+  Told* told_ = nullptr;
+};
+
+void sleep_a_millisecond() {
+  const timespec time{0, 1'000'000};
+  ::nanosleep(&time, nullptr);
+}
+
+constexpr std::size_t most = 64 * 1024;
+
+/// Memory for whose first read a copy waits, until rank 1 says that it should go on, or for some
+/// milliseconds.
+class SlowMemory {
+ public:
+  SlowMemory(Told* told, int longest) {
+    memory_ =
+        static_cast<char*>(::mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::fill_n(memory_, most, 'a');
+    ::mprotect(memory_, most, PROT_NONE);
+    told_ = told;
+    longest_ = longest;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { wait(); };
+    ::sigaction(SIGSEGV, &action, &before_);
+  }
+  ~SlowMemory() {
+    ::sigaction(SIGSEGV, &before_, nullptr);
+    ::munmap(memory_, most);
+  }
+  SlowMemory(const SlowMemory&) = delete;
+  SlowMemory& operator=(const SlowMemory&) = delete;
+  [[nodiscard]] const char* data() const { return memory_; }
+
+ private:
+  static void wait() {
+    const int number = ++told_->stopped;
+    for (int waited = 0; waited < longest_ && told_->go_on < number; ++waited) sleep_a_millisecond();
+    ::mprotect(memory_, most, PROT_READ);
+  }
+  static inline char* memory_ = nullptr;
+  static inline Told* told_ = nullptr;
+  static inline int longest_ = 0;
+  struct sigaction before_ = {};
+};
+
+struct Piece {
+  tr_index offset;
+  tr_index bytes;
+};
+
+/// Rank 0 writes `slow` and stops in it; then rank 1 calls `meanwhile`, and lets it go on.
+template <typename Meanwhile>
+void stop_in_write(tr_shared* file, const Common& common, Piece slow, int longest,
+                   const Meanwhile& meanwhile) {
+  const int before = common->stopped;
+  MPI_Barrier(state().comm);
+  if (rank() == 0) {
+    const SlowMemory memory(common.told(), longest);
+    ok(tr_shared_pwrite(file, memory.data(), slow.bytes, slow.offset), "pwrite");
+    CHECK_EQ(common->stopped.load(), before + 1);
+  } else if (rank() == 1) {
+    while (common->stopped == before) sleep_a_millisecond();
+    meanwhile();
+    common->go_on = before + 1;
+  }
+  ok(tr_shared_sync(file), "sync");
+}
+
+tr_shared* open_shared(const std::string& path, const std::string& options) {
+  tr_shared* file = nullptr;
+  ok(tr_shared_open(path.c_str(), "w+", options.c_str(), &file), "open");
+  return file;
+}
+
+}  // namespace
+
+/// In strips of a page, in so many strips that a rank locks the page, and in bytes that were written before
+/// or not.
+MPI_TEST(slow_writer, another_write_of_the_same_bytes_comes_behind_it) {
+  constexpr Piece pieces[][2] = {{{100, 500}, {100, 500}},        {{900, 6'000}, {3'000, 6'000}},
+                                 {{900, 6'000}, {0, 20'000}},     {{0, 20'000}, {900, 6'000}},
+                                 {{0, 20'000}, {10'000, 20'000}}, {{63'000, 2'000}, {62'000, 2'000}}};
+  const std::string directory = fresh_directory("shared-slow");
+  const std::string path = directory + "/file";
+  const Session session;
+  const Common common;
+  const std::string text(most, 'b');
+  tr_shared* file = open_shared(path, "page=128KiB");
+  std::string wanted;
+  for (const bool is_written_before : {false, true}) {
+    for (const auto& [slow, other] : pieces) {
+      const auto begin = static_cast<tr_index>(wanted.size());
+      wanted.append(128 * 1024, is_written_before ? 'x' : '\0');
+      if (is_written_before && rank() == 1)
+        ok(tr_shared_pwrite(file, wanted.data() + begin, 128 * 1024, begin), "pwrite");
+      ok(tr_shared_sync(file), "sync");
+      stop_in_write(file, common, {begin + slow.offset, slow.bytes}, 20, [&, piece = other] {
+        ok(tr_shared_pwrite(file, text.data(), piece.bytes, begin + piece.offset), "pwrite");
+      });
+      const auto put = [&](const Piece& piece, char value) {
+        wanted.replace(static_cast<std::size_t>(begin + piece.offset), static_cast<std::size_t>(piece.bytes),
+                       static_cast<std::size_t>(piece.bytes), value);
+      };
+      put(slow, 'a');
+      put(other, 'b');
+    }
+  }
+  ok(tr_shared_resize(file, static_cast<tr_index>(wanted.size())), "resize");
+  ok(tr_shared_close(&file), "close");
+  if (rank() == 0) CHECK(contents(path) == wanted);
+  remove_directory(directory);
+}
+
+MPI_TEST(slow_writer, its_page_stays_while_others_make_room) {
+  constexpr std::size_t page = 4096, pages = 400;
+  const std::string directory = fresh_directory("shared-slow");
+  const std::string path = directory + "/file";
+  const Session session;
+  const Common common;
+  tr_shared* file = open_shared(path, "page=4KiB memory=" + std::to_string(16 * 1024 * size()));
+  std::string wanted(pages * page, 'x');
+  if (rank() == 0) ok(tr_shared_pwrite(file, wanted.data(), page, 0), "pwrite");
+  const Piece slow{100, 500};
+  stop_in_write(file, common, slow, 10'000, [&] {
+    ok(tr_shared_pwrite(file, wanted.data() + page, (pages - 1) * page, page), "pwrite");
+    std::string got((pages - 1) * page, '?');
+    tr_index bytes = 0;
+    ok(tr_shared_pread(file, got.data(), (pages - 1) * page, page, &bytes), "pread");
+    CHECK(got == wanted.substr(page));
+  });
+  wanted.replace(100, 500, 500, 'a');
+  ok(tr_shared_close(&file), "close");
+  if (rank() == 0) CHECK(contents(path) == wanted);
+  remove_directory(directory);
+}
+
+MPI_TEST_MAIN

@@ -316,7 +316,9 @@ Result<Held> NodePages::hold(Index page, std::span<const std::byte> whole, Seat&
     }
     if (known != nullptr) {
       *known = {page, held.frame};
+      seat.take_without_mark(held.frame);
       touch(held.frame);
+      seat.take(held.frame);
     }
     if (room_is_for_ == page) end_wanting_room();  // also if another one has brought it in
     return held;

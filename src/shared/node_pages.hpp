@@ -110,6 +110,8 @@ class NodePages {
   void take_over(Bytes drawn) { drawn_.inherit(drawn); }  // by a server, for frames
 
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
+  /// Each rank calls it before pages are stored or cut: what it has written no longer makes a page whole.
+  void forget_written() { writing_ = {}; }
   void set_size(Bytes size);
   void set_stored(Bytes size) { head().stored = size; }
   /// Returns the end of what the file had when it was opened, or the node has stored since.
@@ -190,8 +192,7 @@ class NodePages {
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
   Result<bool> may_write_strips(FrameNumber number, Bytes end, Seat& seat);
-  Status write_strips(FrameNumber number, Index page, Bytes from, std::span<const std::byte> bytes,
-                      User user);
+  Status write_strips(FrameNumber number, Bytes from, std::span<const std::byte> bytes, User user);
   Status write_alone(FrameNumber number, Bytes from, std::span<const std::byte> bytes, User user);
   [[nodiscard]] bool are_strips_written(FrameNumber number) const;
   Status wait_for_writers(FrameNumber number, User user);

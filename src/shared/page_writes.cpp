@@ -23,9 +23,9 @@ constexpr Bytes filled_at_once = Bytes{64} << 10;
 /// The locks of the strips in which a piece lies, from the lowest on: all writers take them in this order.
 class StripsOf {
  public:
-  StripsOf(Bytes begin, Bytes bytes)
-      : count_(static_cast<int>((begin + bytes - 1) / strip - begin / strip) + 1),
-        first_(static_cast<int>(begin / strip % strip_locks)),
+  StripsOf(FrameNumber number, Bytes from, Bytes bytes)
+      : count_(static_cast<int>((from + bytes - 1) / strip - from / strip) + 1),
+        first_(static_cast<int>((from / strip + first_strip_lock(number)) % strip_locks)),
         wrapped_(std::max(first_ + count_ - strip_locks, 0)) {}
   [[nodiscard]] int count() const { return count_; }
   [[nodiscard]] std::size_t lock(int i) const {
@@ -67,13 +67,15 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
   const Result<Held> held = hold(page, size == plan_.page ? bytes : std::span<const std::byte>(), seat);
   TR_TRY(held.status());
   if (held->is_written) {
+    seat.leave();
+    count_written(held->frame, page, 0, 0, user);
     offer_run_of(page);
     return {};
   }
   const Result<bool> may = in_strips ? may_write_strips(held->frame, from + size, seat) : Result<bool>(false);
   TR_TRY(may.status());
   if (*may) {
-    TR_TRY(write_strips(held->frame, page, from, bytes, user));
+    TR_TRY(write_strips(held->frame, from, bytes, user));
   } else {
     seat.take_without_mark(held->frame);
     TR_TRY(write_alone(held->frame, from, bytes, user));
@@ -84,23 +86,25 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
   return {};
 }
 
-/// The caller's hold says that it writes strips. Waits while another user has the page alone. Returns true if
-/// the caller may write to strips before `end`, and false if some of these bytes are not filled.
+/// The caller's hold says that it writes strips. Waits while another user has the page alone; the hold does
+/// not say so meanwhile, since that user waits for those that do. Returns true if the caller may write to
+/// strips before `end`, and false if some of these bytes are not filled.
 Result<bool> NodePages::may_write_strips(FrameNumber number, Bytes end, Seat& seat) {
   const Frame& here = frame(number);
-  for (int tries = 1; here.filled.load(std::memory_order_acquire) >= end; ++tries) {
+  for (int tries = 1; here.filled.load(std::memory_order_acquire) >= end;) {
     if (!here.lock.is_taken()) return true;
     seat.take_without_mark(number);
-    if (!may_wait(seat.user()) && node::SharedLock::is_soon_over(tries)) return would_wait();
-    node::SharedLock::wait_a_little(tries, transport_);
+    for (; here.lock.is_taken(); ++tries) {
+      if (!may_wait(seat.user()) && node::SharedLock::is_soon_over(tries)) return would_wait();
+      node::SharedLock::wait_a_little(tries, transport_);
+    }
     seat.take(number);
   }
   return false;
 }
 
-Status NodePages::write_strips(FrameNumber number, Index page, Bytes from, std::span<const std::byte> bytes,
-                               User user) {
-  const StripsOf strips((page << page_shift_) + from, std::ssize(bytes));
+Status NodePages::write_strips(FrameNumber number, Bytes from, std::span<const std::byte> bytes, User user) {
+  const StripsOf strips(number, from, std::ssize(bytes));
   std::array<StripLock, strip_locks>& locks = head().strips;
   Status locked;
   int count = 0;

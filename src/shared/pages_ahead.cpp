@@ -137,17 +137,17 @@ bool NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
 // Storing ahead.
 
 /// A user has written bytes of a page, up to `end`. The program sums up those of one page, and adds them to
-/// the frame's when it goes on to another page, or has come to the end of this one: with a sum for each
-/// piece, the frame's cache line would go from core to core.
+/// the frame's when it goes on to another page, has come to the end of this one, or has written a large
+/// piece: with a sum for each small piece, the frame's cache line would go from core to core.
 void NodePages::count_written(FrameNumber number, Index page, Bytes bytes, Bytes end, User user) {
   if (start_ == nullptr) return;
   if (user != User::program) return add_written({page, number, bytes});
-  if (writing_.page != page) {
+  if (writing_.page != page || writing_.frame != number) {
     const Visit left = std::exchange(writing_, {page, number, 0});
     if (left.bytes > 0) add_written(left);
   }
   writing_.bytes += bytes;
-  if (end < plan_.page && writing_.bytes < plan_.page) return;
+  if (end < plan_.page && bytes <= largest_in_strips && writing_.bytes < plan_.page) return;
   add_written(writing_);
   writing_.bytes = 0;
 }

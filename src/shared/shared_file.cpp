@@ -582,6 +582,7 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
 /// on every rank: the first failure of a write that was on its way. If pages are to be stored or cut next,
 /// nobody stores any afterwards, until the caller's ServesAgain.
 Status SharedFile::meet(const std::string& named, Before before, Status mine) {
+  if (before == Before::change) pages_->forget_written();
   if (far_ != nullptr) {
     far_->settle();
     mine = first_cause(mine, far_->failure());

@@ -23,7 +23,8 @@ void ok(int code, const char* what) {
 /// What the two ranks tell each other without MPI.
 struct Told {
   std::atomic<int> stopped{0};  // rank 0 is in the middle of so many writes, or was
-  std::atomic<int> go_on{0};    // rank 1 has done what it wanted to do meanwhile, so many times
+  std::atomic<int> begun{0};    // rank 1 has begun what it does meanwhile, so many times
+  std::atomic<int> go_on{0};    // and has done it
 };
 
 /// Memory that both ranks have.
@@ -57,8 +58,8 @@ void sleep_a_millisecond() {
 
 constexpr std::size_t most = 64 * 1024;
 
-/// Memory for whose first read a copy waits, until rank 1 says that it should go on, or for some
-/// milliseconds.
+/// Memory for whose first read a copy waits, until rank 1 has done what it does meanwhile, or for some
+/// milliseconds of that.
 class SlowMemory {
  public:
   SlowMemory(Told* told, int longest) {
@@ -69,7 +70,14 @@ class SlowMemory {
     told_ = told;
     longest_ = longest;
     struct sigaction action = {};
-    action.sa_handler = [](int) { wait(); };
+    action.sa_flags = SA_SIGINFO;
+    action.sa_sigaction = [](int, siginfo_t* what, void*) {
+      const auto* const at = static_cast<const char*>(what->si_addr);
+      if (at >= memory_ && at < memory_ + most)
+        wait();
+      else
+        std::signal(SIGSEGV, SIG_DFL);  // an error, which comes again
+    };
     ::sigaction(SIGSEGV, &action, &before_);
   }
   ~SlowMemory() {
@@ -82,9 +90,12 @@ class SlowMemory {
 
  private:
   static void wait() {
+    const int error = errno;
     const int number = ++told_->stopped;
+    while (told_->begun < number) sleep_a_millisecond();
     for (int waited = 0; waited < longest_ && told_->go_on < number; ++waited) sleep_a_millisecond();
     ::mprotect(memory_, most, PROT_READ);
+    errno = error;
   }
   static inline char* memory_ = nullptr;
   static inline Told* told_ = nullptr;
@@ -106,9 +117,10 @@ void stop_in_write(tr_shared* file, const Common& common, Piece slow, int longes
   if (rank() == 0) {
     const SlowMemory memory(common.told(), longest);
     ok(tr_shared_pwrite(file, memory.data(), slow.bytes, slow.offset), "pwrite");
-    CHECK_EQ(common->stopped.load(), before + 1);
+    if (!CHECK_EQ(common->stopped.load(), before + 1)) common->stopped = before + 1;  // rank 1 waits for it
   } else if (rank() == 1) {
     while (common->stopped == before) sleep_a_millisecond();
+    common->begun = before + 1;
     meanwhile();
     common->go_on = before + 1;
   }
@@ -124,39 +136,52 @@ tr_shared* open_shared(const std::string& path, const std::string& options) {
 }  // namespace
 
 /// In strips of a page, in so many strips that a rank locks the page, and in bytes that were written before
-/// or not.
+/// or not. One of the pieces in the last page needs the last lock of strips and the first one.
 MPI_TEST(slow_writer, another_write_of_the_same_bytes_comes_behind_it) {
-  constexpr Piece pieces[][2] = {{{100, 500}, {100, 500}},        {{900, 6'000}, {3'000, 6'000}},
-                                 {{900, 6'000}, {0, 20'000}},     {{0, 20'000}, {900, 6'000}},
-                                 {{0, 20'000}, {10'000, 20'000}}, {{63'000, 2'000}, {62'000, 2'000}}};
+  constexpr tr_index page = 256 * 1024;
+  constexpr Piece pieces[][2] = {{{100, 500}, {100, 500}},
+                                 {{900, 6'000}, {3'000, 6'000}},
+                                 {{900, 6'000}, {0, 20'000}},
+                                 {{0, 20'000}, {900, 6'000}},
+                                 {{0, 20'000}, {10'000, 20'000}}};
   const std::string directory = fresh_directory("shared-slow");
   const std::string path = directory + "/file";
   const Session session;
   const Common common;
   const std::string text(most, 'b');
-  tr_shared* file = open_shared(path, "page=128KiB");
   std::string wanted;
-  for (const bool is_written_before : {false, true}) {
-    for (const auto& [slow, other] : pieces) {
-      const auto begin = static_cast<tr_index>(wanted.size());
-      wanted.append(128 * 1024, is_written_before ? 'x' : '\0');
-      if (is_written_before && rank() == 1)
-        ok(tr_shared_pwrite(file, wanted.data() + begin, 128 * 1024, begin), "pwrite");
-      ok(tr_shared_sync(file), "sync");
-      stop_in_write(file, common, {begin + slow.offset, slow.bytes}, 20, [&, piece = other] {
-        ok(tr_shared_pwrite(file, text.data(), piece.bytes, begin + piece.offset), "pwrite");
-      });
-      const auto put = [&](const Piece& piece, char value) {
-        wanted.replace(static_cast<std::size_t>(begin + piece.offset), static_cast<std::size_t>(piece.bytes),
-                       static_cast<std::size_t>(piece.bytes), value);
-      };
-      put(slow, 'a');
-      put(other, 'b');
+  tr_shared* file = nullptr;
+  const auto write_both = [&](tr_index begin, const Piece& slow, const Piece& other) {
+    stop_in_write(file, common, {begin + slow.offset, slow.bytes}, 20, [&] {
+      ok(tr_shared_pwrite(file, text.data(), other.bytes, begin + other.offset), "pwrite");
+    });
+    for (const auto& [piece, value] : {std::pair(slow, 'a'), std::pair(other, 'b')}) {
+      const auto bytes = static_cast<std::size_t>(piece.bytes);
+      wanted.replace(static_cast<std::size_t>(begin + piece.offset), bytes, bytes, value);
     }
+  };
+  const auto add_page = [&](char value) {
+    const tr_index begin = std::ssize(wanted);
+    wanted.append(page, value);
+    if (value != '\0' && rank() == 1)
+      ok(tr_shared_pwrite(file, wanted.data() + begin, page, begin), "pwrite");
+    ok(tr_shared_sync(file), "sync");
+    return begin;
+  };
+  // The second file gets the frames of the first one, in which zeros have to be filled.
+  for (int files = 0; files < 2; ++files) {
+    wanted.clear();
+    file = open_shared(path, "page=256KiB");
+    for (const char before : {'\0', 'x'})
+      for (const auto& [slow, other] : pieces) write_both(add_page(before), slow, other);
+    const tr_index begin = add_page('x');
+    for (tr_index at = 16 * 1024; at < page; at += 16 * 1024)
+      write_both(begin, {at - 1'000, 2'000}, {at - 2'000, 2'000});
+    ok(tr_shared_resize(file, std::ssize(wanted)), "resize");
+    ok(tr_shared_close(&file), "close");
+    if (rank() == 0) CHECK(contents(path) == wanted);
+    MPI_Barrier(state().comm);
   }
-  ok(tr_shared_resize(file, static_cast<tr_index>(wanted.size())), "resize");
-  ok(tr_shared_close(&file), "close");
-  if (rank() == 0) CHECK(contents(path) == wanted);
   remove_directory(directory);
 }
 

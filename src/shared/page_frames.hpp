@@ -36,8 +36,8 @@ constexpr Bytes strip = 1024;
 /// A larger piece locks the page.
 constexpr Bytes largest_in_strips = 16 * strip;
 /// Strips have locks in common. In another frame the strips of a page begin at another lock: ranks that write
-/// at the same place of different pages mostly need different ones. The locks of ranks that write in turn
-/// stay apart, for any power of 2 of them up to 16.
+/// at the same place of different pages mostly need different ones. The locks of ranks that write strips in
+/// turn stay apart, for any power of 2 of them up to 16.
 constexpr int strip_locks = 256;
 constexpr int first_strip_lock(FrameNumber number) { return static_cast<int>(number * 16 % strip_locks); }
 struct alignas(64) StripLock {

@@ -273,6 +273,8 @@ void NodePages::unlink(FrameNumber number, Index page) {
   *link = frame(number).next.load();
 }
 
+/// Who has locked a frame calls this, or are_strips_written(), before it looks at `changed`: a writer of
+/// strips has set it when its hold ends.
 bool NodePages::is_held(FrameNumber number) const {
   const std::span all(first_hold(), static_cast<std::size_t>(holds()));
   return std::ranges::any_of(all, [number](const Hold& each) {

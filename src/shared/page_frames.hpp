@@ -68,8 +68,12 @@ struct alignas(64) Frame {
   std::uint32_t gone_stored_before = 0;
   int filler = -1;  // the rank that has moved `filled` last; the frame's lock guards it
 
+  // They write only what differs: the line stays with all ranks that use the page.
   void note_use(Era now) {
     if (use.load(std::memory_order_relaxed) != now) use.store(now, std::memory_order_relaxed);
+  }
+  void note_change() {
+    if (!changed.load(std::memory_order_relaxed)) changed.store(true, std::memory_order_relaxed);
   }
 };
 static_assert(sizeof(Frame) == 64);

@@ -112,8 +112,7 @@ Status NodePages::write_strips(FrameNumber number, Bytes from, std::span<const s
     locked = lock(locks[strips.lock(count)].lock, user);
   if (locked.is_ok()) {
     std::memcpy(memory_of(number) + from, bytes.data(), bytes.size());
-    std::atomic<bool>& changed = frame(number).changed;
-    if (!changed.load(std::memory_order_relaxed)) changed.store(true, std::memory_order_relaxed);
+    frame(number).note_change();
   } else {
     --count;
   }
@@ -139,7 +138,7 @@ Status NodePages::write_alone(FrameNumber number, Bytes from, std::span<const st
   }
   std::memcpy(memory_of(number) + from, bytes.data(), bytes.size());
   if (here.filled.load(std::memory_order_relaxed) < end) here.filled.store(end, std::memory_order_release);
-  if (!here.changed.load(std::memory_order_relaxed)) here.changed.store(true, std::memory_order_relaxed);
+  here.note_change();
   return {};
 }
 

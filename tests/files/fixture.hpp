@@ -58,6 +58,11 @@ inline void remove_directory(const std::string& path) {
   if (rank() == 0) std::filesystem::remove_all(path);
 }
 
+/// Checks that a call succeeded, and prints why if it did not.
+inline void ok(int code, const char* what) {
+  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
+}
+
 inline std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

@@ -21,10 +21,6 @@ struct Sample {
   int rounds = 0;
 };
 
-void ok(int code, const char* what) {
-  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
-}
-
 void fails(int code, int wanted, const std::string& part) {
   CHECK_EQ(code, wanted);
   if (!CHECK(mentions(tr_error(), part))) std::fprintf(stderr, "  \"%s\"\n", tr_error());

@@ -57,10 +57,6 @@ class Model {
   std::string bytes_;
 };
 
-void ok(int code, const char* what) {
-  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
-}
-
 void check_read(const Model& model, tr_shared* file, tr_index offset, tr_index count) {
   std::string got(static_cast<std::size_t>(count), '?');
   tr_index bytes = -1;

@@ -16,10 +16,6 @@ namespace {
 constexpr tr_index page = 4096;
 constexpr tr_index elements = 20'000;
 
-void ok(int code, const char* what) {
-  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
-}
-
 bool are_several_nodes() {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Comm_split_type(state().comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);

@@ -82,10 +82,6 @@ constexpr tr_index page = 64 * 1024;
 constexpr tr_index pages = 96;
 constexpr tr_index piece = 4096;
 
-void ok(int code, const char* what) {
-  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
-}
-
 char byte_at(tr_index offset) { return static_cast<char>(offset / 7 + offset / page); }
 
 std::string content(tr_index bytes) {

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <ctime>
@@ -15,10 +16,6 @@
 using namespace tailrace::files_test;
 
 namespace {
-
-void ok(int code, const char* what) {
-  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
-}
 
 /// What the two ranks tell each other without MPI.
 struct Told {
@@ -168,11 +165,11 @@ MPI_TEST(slow_writer, another_write_of_the_same_bytes_comes_behind_it) {
     ok(tr_shared_sync(file), "sync");
     return begin;
   };
-  // The second file gets the frames of the first one, in which zeros have to be filled.
-  for (int files = 0; files < 2; ++files) {
+  // Pages of the second file that are to begin with zeros get frames of the first one that have other bytes.
+  for (const auto& values : {std::array{'\0', 'x'}, std::array{'x', '\0'}}) {
     wanted.clear();
     file = open_shared(path, "page=256KiB");
-    for (const char before : {'\0', 'x'})
+    for (const char before : values)
       for (const auto& [slow, other] : pieces) write_both(add_page(before), slow, other);
     const tr_index begin = add_page('x');
     for (tr_index at = 16 * 1024; at < page; at += 16 * 1024)

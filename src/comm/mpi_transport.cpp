@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
@@ -111,15 +112,21 @@ void MpiTransport::send(int destination, LineNumber line, Traffic traffic, ByteV
   const auto length = static_cast<Bytes>(whole->size());
   for (Bytes at = 0; at <= length; at += largest_part) {
     const Bytes part = std::min(largest_part, length - at);
-    Outgoing& out = outgoing_.emplace_back();
-    out.way = {line, traffic};
-    out.bytes = whole;
-    out.size = part;
-    unsent_[out.way] += part;
+    Outgoing out{.bytes = whole, .size = part};
     check(MPI_Isend(whole->data() + at, static_cast<int>(part), MPI_BYTE, destination, tag, comm_,
                     &out.request),
           "MPI_Isend");
+    add(destination, {line, traffic}, std::move(out));
   }
+}
+
+void MpiTransport::add(int destination, const Way& way, Outgoing out) {
+  unsent_[way] += out.size;
+  Queue& queue = outgoing_.try_emplace({destination, way}, Queue{way, destination}).first->second;
+  queue.messages.push_back(std::move(out));
+  if (queue.messages.size() > 1) return;
+  fronts_.push_back(queue.messages.front().request);
+  queues_.push_back(&queue);
 }
 
 void MpiTransport::keep_memory(Bytes most) {
@@ -142,22 +149,51 @@ Bytes MpiTransport::unsent(LineNumber line, Traffic traffic) const {
   return found == unsent_.end() ? 0 : found->second;
 }
 
-bool MpiTransport::progress() {
-  bool moved = false;
-  for (auto out = outgoing_.begin(); out != outgoing_.end();) {
-    int complete = 0;
-    check(MPI_Test(&out->request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
-    if (complete == 0) {
-      ++out;
-      continue;
-    }
-    const auto unsent = unsent_.find(out->way);
-    if (unsent != unsent_.end() && (unsent->second -= out->size) == 0) unsent_.erase(unsent);
-    if (out->bytes.use_count() == 1) give_back(std::move(*out->bytes));
-    out = outgoing_.erase(out);
-    moved = true;
+/// Takes the oldest message of a queue, which has left, out of it.
+void MpiTransport::finish(Queue& queue) {
+  Outgoing& out = queue.messages.front();
+  const auto unsent = unsent_.find(queue.way);
+  if (unsent != unsent_.end() && (unsent->second -= out.size) == 0) unsent_.erase(unsent);
+  if (out.bytes.use_count() == 1) give_back(std::move(*out.bytes));
+  queue.messages.pop_front();
+}
+
+/// Takes the front of queue `at`, which has left, and all behind it that have left, too. A queue that is
+/// empty then gives its place to the last one.
+void MpiTransport::finish_front(std::size_t at) {
+  Queue& queue = *queues_[at];
+  int complete = 1;
+  while (complete != 0) {
+    finish(queue);
+    if (queue.messages.empty()) break;
+    check(MPI_Test(&queue.messages.front().request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
   }
-  return moved;
+  if (!queue.messages.empty()) {
+    fronts_[at] = queue.messages.front().request;
+    return;
+  }
+  fronts_[at] = fronts_.back();
+  queues_[at] = queues_.back();
+  fronts_.pop_back();
+  queues_.pop_back();
+  outgoing_.erase({queue.destination, queue.way});
+}
+
+// Open MPI gives the core away in each test of a message that has not left, if ranks outnumber cores. One
+// call of MPI for the oldest messages costs the same for any number of messages behind them.
+bool MpiTransport::progress() {
+  if (fronts_.empty()) return false;
+  int count = 0;
+  complete_.resize(fronts_.size());
+  check(MPI_Testsome(static_cast<int>(fronts_.size()), fronts_.data(), &count, complete_.data(),
+                     MPI_STATUSES_IGNORE),
+        "MPI_Testsome");
+  if (count <= 0) return false;
+  std::sort(complete_.begin(), complete_.begin() + count, std::greater<>());
+  for (int each = 0; each < count; ++each) {
+    finish_front(static_cast<std::size_t>(complete_[static_cast<std::size_t>(each)]));
+  }
+  return true;
 }
 
 bool MpiTransport::probe(int source, int tag, std::list<Incoming>& into) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/byte_pool.hpp"
 #include "comm/transport.hpp"
@@ -31,7 +32,7 @@ class MpiTransport final : public Transport {
   std::optional<Envelope> receive_request() override { return receive_any(requests_); }
   std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
   [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
-  [[nodiscard]] bool all_sent() const override { return outgoing_.empty(); }
+  [[nodiscard]] bool all_sent() const override { return fronts_.empty(); }
   void keep_memory(Bytes most) override;
   [[nodiscard]] ByteVector memory(Bytes size) override;
   void give_back(ByteVector bytes) override;
@@ -44,10 +45,15 @@ class MpiTransport final : public Transport {
  private:
   using Way = std::pair<LineNumber, Traffic>;
   struct Outgoing {
-    Way way;
     MPI_Request request = MPI_REQUEST_NULL;
     std::shared_ptr<ByteVector> bytes;
     Bytes size = 0;
+  };
+  /// The messages of one way to one rank that have not left yet, oldest first.
+  struct Queue {
+    Way way;
+    int destination = 0;
+    std::deque<Outgoing> messages = {};
   };
   struct Incoming {
     int source = 0;
@@ -65,12 +71,19 @@ class MpiTransport final : public Transport {
   std::optional<Envelope> receive_any(FromAnyone& from);
   bool probe(int source, int tag, std::list<Incoming>& into);
   static bool is_complete(Incoming& incoming);
+  void add(int destination, const Way& way, Outgoing out);
+  void finish(Queue& queue);
+  void finish_front(std::size_t at);
   void drop_all(std::list<Incoming>& dropped);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
-  std::map<Way, Bytes> unsent_;  // bytes of the ways that have any
-  std::list<Outgoing> outgoing_;
+  std::map<Way, Bytes> unsent_;                    // bytes of the ways that have any
+  std::map<std::pair<int, Way>, Queue> outgoing_;  // by destination and way; only those that have any
+  // The oldest message of each queue, and the queue. MPI completes messages of one way nearly in order.
+  std::vector<MPI_Request> fronts_;
+  std::vector<Queue*> queues_;
+  std::vector<int> complete_;  // results of MPI_Testsome
   FromAnyone control_;
   FromAnyone requests_;
   std::map<std::pair<int, int>, std::list<Incoming>> data_;  // by source and tag; only those that have any

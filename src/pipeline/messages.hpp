@@ -37,7 +37,7 @@ enum class Message : std::uint32_t {
 };
 
 /// Data messages have no kind. A compute rank's data messages are descriptors with their bytes, for its
-/// server. A server's data messages are pieces of one record, for the record's owner.
+/// server. A server's data messages are pieces of records, for the records' owner.
 
 enum class VerdictKind : std::uint32_t {
   accepted = 1,  // every rank ended the step; no disagreement and no failure up to then

@@ -26,8 +26,8 @@ void Gathering::announce(const SequenceEntry& entry, std::int64_t operation) {
   if (!stream_.owns(entry)) return;
   record.senders.insert(plan.senders().begin(), plan.senders().end());
   encoding_.announce(entry);
-  if (const auto early = early_.extract(number); !early.empty()) {
-    for (const auto& [in, message] : early.mapped()) take_sent(number, in, message);
+  if (auto early = early_.extract(number); !early.empty()) {
+    for (Sent& sent : early.mapped()) add(record, std::move(sent));
   }
 }
 
@@ -61,19 +61,25 @@ void Gathering::lose(int c, std::uint64_t number) {
   record.poisoned = come_to(c, record) || record.poisoned;
 }
 
-void Gathering::take_sent(std::uint64_t number, Unpacker in,
-                          const std::shared_ptr<const ByteVector>& message) {
-  if (number >= end()) {
-    early_[number].emplace_back(in, message);
-    return;
+void Gathering::take_sent(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message) {
+  while (in.ok() && !in.rest().empty()) {
+    const auto number = in.get<std::uint64_t>();
+    Sent sent{.sender = sender, .poisoned = in.get<bool>(), .pieces = {}};
+    for (auto count = in.get<std::int32_t>(); count > 0; --count) {
+      const int rank = in.get<int>();
+      sent.pieces.push_back({rank, 0, false, in.get_bytes(), message});
+    }
+    if (number < end())
+      add(record(number), std::move(sent));
+    else
+      early_[number].push_back(std::move(sent));
   }
-  Record& record = this->record(number);
-  record.senders.erase(in.get<int>());
-  record.poisoned = in.get<bool>() || record.poisoned;
-  for (auto count = in.get<std::int32_t>(); count > 0; --count) {
-    const int rank = in.get<int>();
-    record.pieces.push_back({rank, 0, false, in.get_bytes(), message});
-  }
+}
+
+void Gathering::add(Record& record, Sent sent) {
+  record.senders.erase(sent.sender);
+  record.poisoned = sent.poisoned || record.poisoned;
+  std::ranges::move(sent.pieces, std::back_inserter(record.pieces));
 }
 
 std::set<int> Gathering::waits_for() const {
@@ -91,21 +97,19 @@ std::set<int> Gathering::waits_for() const {
 
 bool Gathering::advance() {
   // Without threads, handing on a record encodes it.
-  const bool sent = advance(false);
-  const bool handed_on = advance(true);
+  const bool sent = send_complete();
+  const bool handed_on = hand_on_complete();
   retire();
   return sent || handed_on;
 }
 
-bool Gathering::advance(bool owned) {
-  std::uint64_t& next = owned ? next_owned_ : next_sent_;
-  const std::uint64_t before = next;
-  for (; next < end(); ++next) {
-    Record& record = this->record(next);
-    if (stream_.owns(record.entry) != owned) continue;
-    if (record.missing > 0 || !(owned ? hand_on(next, record) : send(next, record))) break;
+bool Gathering::hand_on_complete() {
+  const std::uint64_t before = next_owned_;
+  for (; next_owned_ < end(); ++next_owned_) {
+    Record& record = this->record(next_owned_);
+    if (stream_.owns(record.entry) && (record.missing > 0 || !hand_on(next_owned_, record))) break;
   }
-  return next != before;
+  return next_owned_ != before;
 }
 
 /// Returns false if pieces of other servers are still to come, or the next stage has no room.
@@ -115,30 +119,63 @@ bool Gathering::hand_on(std::uint64_t number, Record& record) {
   return true;
 }
 
-/// Returns the size of a message with these pieces, or a little more.
-Bytes Gathering::bytes_of(int field, std::span<const Piece> pieces) const {
-  constexpr Bytes head = 64;  // of the message, and of a piece
+/// Sends the pieces of other servers' records that have come, until the transport has enough to carry. Small
+/// records of one owner that follow one another share a message: each message costs both servers calls of
+/// MPI, in which they give their core away if ranks outnumber cores.
+bool Gathering::send_complete() {
+  const Context& context = stream_.context;
+  const std::uint64_t before = next_sent_;
+  Together together;
+  for (; next_sent_ < end(); ++next_sent_) {
+    const Record& record = this->record(next_sent_);
+    const int owner = record.entry.owner;
+    if (stream_.owns(record.entry) || stream_.plan(record.entry.field).sent_to(owner).empty()) continue;
+    if (record.missing > 0) break;
+    const Bytes bytes = bytes_of(record);
+    if (!fits(together, owner, bytes)) send(together);
+    // As much again is memory of messages that are over (Server).
+    if (together.records.empty() && context.line.unsent_data() > context.workspace_per_stream() / 8) break;
+    together.owner = owner;
+    together.bytes += bytes;
+    together.records.push_back(next_sent_);
+  }
+  send(together);
+  return next_sent_ != before;
+}
+
+bool Gathering::fits(const Together& together, int owner, Bytes bytes) const {
+  constexpr Bytes most = Bytes{256} << 10;
+  if (together.records.empty()) return true;
+  return together.owner == owner &&
+         together.bytes + bytes <= std::min(most, stream_.context.workspace_per_stream() / 16);
+}
+
+/// Returns the size of a record's part of a message, or a little more.
+Bytes Gathering::bytes_of(const Record& record) const {
+  constexpr Bytes head = 64;  // of a record, and of a piece
+  const int field = record.entry.field;
   const Bytes element = size_of(stream_.field(field).type);
   Bytes bytes = head;
-  for (const Piece& piece : pieces) bytes += head + stream_.plan(field).count(piece.rank) * element;
+  if (record.poisoned) return bytes;
+  for (const Piece& piece : record.pieces) bytes += head + stream_.plan(field).count(piece.rank) * element;
   return bytes;
 }
 
-/// Returns false if the transport has enough to carry for now.
-bool Gathering::send(std::uint64_t number, const Record& record) {
+void Gathering::send(Together& together) {
+  if (together.records.empty()) return;
   Context& context = stream_.context;
-  if (stream_.plan(record.entry.field).sent_to(record.entry.owner).empty()) return true;
-  // As much again is memory of messages that are over (Server).
-  if (context.line.unsent_data() > context.workspace_per_stream() / 8) return false;
-  const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
-  Packer out(context.line.data_memory(bytes_of(record.entry.field, sent)));
-  out.put(stream_.opening.stream).put(number).put(context.me);
-  out.put(record.poisoned).put(static_cast<std::int32_t>(sent.size()));
-  for (const Piece& piece : sent) out.put(piece.rank).put_bytes(piece.content(context, packed_));
+  Packer out(context.line.data_memory(together.bytes + 64));
+  out.put(stream_.opening.stream).put(context.me);
+  for (const std::uint64_t number : together.records) {
+    const Record& record = this->record(number);
+    const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
+    out.put(number).put(record.poisoned).put(static_cast<std::int32_t>(sent.size()));
+    for (const Piece& piece : sent) out.put(piece.rank).put_bytes(piece.content(context, packed_));
+    use_up(context, record.pieces);
+  }
   stream_.counters().sent_bytes += static_cast<std::int64_t>(out.bytes().size());
-  context.line.send_data(context.rank_of_server(record.entry.owner), out.take());
-  use_up(context, record.pieces);
-  return true;
+  context.line.send_data(context.rank_of_server(together.owner), out.take());
+  together = {};
 }
 
 void Gathering::retire() {

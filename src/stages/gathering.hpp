@@ -24,9 +24,9 @@ class Gathering {
   void take(int c, std::uint64_t record);
   /// The piece of a record that rank `c` owns will not come: the record is poisoned.
   void lose(int c, std::uint64_t record);
-  /// Takes pieces of one record from a server that sees lanes which this one does not. `in` has them, in
+  /// Takes pieces of records from server `sender`, which sees lanes that this one does not. `in` has them, in
   /// `message`.
-  void take_sent(std::uint64_t record, Unpacker in, const std::shared_ptr<const ByteVector>& message);
+  void take_sent(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message);
   /// Returns the servers whose data is awaited by records that could be encoded with it.
   [[nodiscard]] std::set<int> waits_for() const;
   /// Hands on and sends what is complete. Returns true if there was something.
@@ -51,14 +51,29 @@ class Gathering {
     std::vector<Piece> pieces;
     bool poisoned = false;
   };
+  /// One server's pieces of one record, as they come in a message.
+  struct Sent {
+    int sender = 0;
+    bool poisoned = false;
+    std::vector<Piece> pieces;
+  };
+  /// Records whose pieces go to their owner in one message.
+  struct Together {
+    int owner = 0;
+    Bytes bytes = 0;
+    std::vector<std::uint64_t> records = {};
+  };
 
   Record& record(std::uint64_t number) { return records_[static_cast<std::size_t>(number - first_)]; }
   [[nodiscard]] bool needs_piece(const SequenceEntry& entry, int c) const;
   bool come_to(int c, Record& record);
-  bool advance(bool owned);
+  static void add(Record& record, Sent sent);
+  bool hand_on_complete();
   bool hand_on(std::uint64_t number, Record& record);
-  [[nodiscard]] Bytes bytes_of(int field, std::span<const Piece> pieces) const;
-  bool send(std::uint64_t number, const Record& record);
+  bool send_complete();
+  [[nodiscard]] Bytes bytes_of(const Record& record) const;
+  [[nodiscard]] bool fits(const Together& together, int owner, Bytes bytes) const;
+  void send(Together& together);
   void retire();
 
   OpenStream& stream_;
@@ -68,7 +83,7 @@ class Gathering {
   std::uint64_t next_owned_ = 0;  // the first own record that is not handed on, or a record before it
   std::uint64_t next_sent_ = 0;   // the first record of another server that is not sent, likewise
   // Pieces that came before their record was announced.
-  std::map<std::uint64_t, std::vector<std::pair<Unpacker, std::shared_ptr<const ByteVector>>>> early_;
+  std::map<std::uint64_t, std::vector<Sent>> early_;
   ByteVector packed_;  // a piece of an array that is lent
 };
 

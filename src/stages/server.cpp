@@ -287,10 +287,10 @@ bool Server::take_pieces(int server) {
                                             });
   Unpacker in(*message);
   const auto id = in.get<std::uint32_t>();
-  const auto record = in.get<std::uint64_t>();
+  const int sender = in.get<int>();
   // Pieces of a record that has failed may come when the stream is over.
   if (const auto stream = streams_.find(id); stream != streams_.end())
-    stream->second.server->on_pieces(record, in, message);
+    stream->second.server->on_pieces(sender, in, message);
   return true;
 }
 

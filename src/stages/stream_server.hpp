@@ -30,8 +30,8 @@ class StreamServer {
   void on_fence(int c, std::int64_t number) { order_.on_fence(c, number); }
   [[nodiscard]] bool has_closed(int c) const { return order_.has_closed(c); }
   void on_sequence(std::span<const SequenceEntry> entries);
-  void on_pieces(std::uint64_t record, Unpacker in, const std::shared_ptr<const ByteVector>& message) {
-    gathering_.take_sent(record, in, message);
+  void on_pieces(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message) {
+    gathering_.take_sent(sender, in, message);
   }
   [[nodiscard]] std::set<int> waits_for() const { return gathering_.waits_for(); }
   void on_place(Unpacker& in);

@@ -40,6 +40,33 @@ TEST(sim_scale, many_ranks_on_many_nodes_write_one_right_file) {
   EXPECT_TRUE(read_file(world.storage(), scenario.pattern) == expected);
 }
 
+/// Two ranks without servers write many small records: what they send grows with the bytes, not with the
+/// records.
+TEST(sim_scale, pieces_of_small_records_share_messages) {
+  constexpr int records = 600;
+  Scenario scenario;
+  scenario.steps = 1;
+  scenario.variables = {{"t", *layout::Layout::block({8, 8}, 2), cat("levels=hybrid:1-", records)}};
+  scenario.prepare();
+  Job job;
+  job.nodes = {NodeShape{2, 0}};
+  job.seed = 3;
+  job.staging = Bytes{4} << 20;
+  SessionWorld world(job);
+  std::vector<Arrays> arrays(2);
+  std::vector<Told> told(2);
+  std::int64_t messages = 0;
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    forecast(rank, scenario, arrays[me], told[me]);
+    messages += rank.fibre().port().messages();
+  });
+  ASSERT_TRUE(stuck.empty()) << text_of(stuck);
+  EXPECT_TRUE(told[0].closed.is_ok()) << told[0].closed.text();
+  EXPECT_TRUE(read_file(world.storage(), scenario.pattern) == bytes_of_step(*scenario.plan, 0));
+  EXPECT_LT(messages, records / 4) << "each rank owns half of the records, and needs a piece of each";
+}
+
 /// One of hundreds of ranks makes a mistake: every rank hears of it, and the step after it is written.
 TEST(sim_scale, an_error_of_one_of_many_ranks_reaches_all) {
   constexpr int ranks = 512;

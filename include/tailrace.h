@@ -222,8 +222,8 @@ TR_API int tr_layout_free(tr_layout** layout);
  * makes the directory and checks that files can be written there, and that the files of a stream that
  * continues from a checkpoint are there. Until the stream is closed it holds the lock NAME.stream.lock, NAME
  * being the pattern with its leads in braces: another stream or job with this pattern gets TR_ERR_STATE. No
- * other file is created before the first step. With servers the first call allocates the staging memory:
- * TR_ERR_MEMORY if a node lacks it by now. */
+ * other file is created before the first step. With servers the first call takes the staging memory out of
+ * the budget: TR_ERR_MEMORY if a node lacks it by now. tr_stream_define allocates what its field needs. */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,

@@ -156,7 +156,9 @@ constexpr std::array<SettingInfo, 24> kTable{{
     {"staging", "auto", "size", "bytes per node",
      "the part of `memory` into which streams capture data, and in which servers encode, as `512MiB`; auto "
      "is an eighth of the memory that the node has available, at most `512MiB` for each of its ranks and "
-     "half of `memory`. With servers the first `tr_stream_create` allocates it",
+     "half of `memory`. With servers each field that a stream defines allocates room for two steps of it, "
+     "and "
+     "a rank allocates more while servers are behind",
      set_memory<&Settings::staging>},
     {"threads", "0", "count", "threads per server",
      "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "

@@ -30,28 +30,55 @@ void LaneProducer::reclaim() {
   made.reclaimed = tail;
 }
 
+Status LaneProducer::make_ready(Bytes bytes) {
+  if (bytes <= ready_ || ready_ == memory_.data_bytes()) return {};
+  // Each growth takes as long as a system call, and as its pages.
+  constexpr Bytes least = Bytes{4} << 20;
+  const Bytes to = std::min(std::max(bytes, ready_ + least), memory_.data_bytes());
+  TR_TRY(grow_(to));
+  ready_ = to;
+  return {};
+}
+
+bool LaneProducer::fits(std::uint64_t start, std::uint64_t size) {
+  ProducerState& made = state();
+  // An empty ring may be used from its beginning whatever was skipped at its end.
+  if (made.reclaimed == made.head) made.freed = start;
+  return start + size - made.freed <= static_cast<std::uint64_t>(memory_.data_bytes()) &&
+         made.head - made.reclaimed < memory_.descriptors();
+}
+
+/// Returns where the next `size` bytes go, if they fit. What was released at the beginning of the ring is
+/// used again before more memory is made to exist: the lane takes as much as the servers are behind.
+std::uint64_t LaneProducer::place_for(std::uint64_t size) {
+  const auto capacity = static_cast<std::uint64_t>(memory_.data_bytes());
+  const std::uint64_t start = state().position;
+  const std::uint64_t at = start % capacity;
+  const std::uint64_t next_lap = start + (capacity - at);
+  if (at + size > capacity) return next_lap;  // pieces do not wrap
+  if (at + size <= static_cast<std::uint64_t>(ready_)) return start;
+  reclaim();
+  if (fits(next_lap, size)) return next_lap;
+  const bool grows = fits(start, size) && make_ready(static_cast<Bytes>(at + size)).is_ok();
+  return grows ? start : next_lap;
+}
+
 std::byte* LaneProducer::reserve(Bytes bytes) {
   ProducerState& made = state();
   const auto size = static_cast<std::uint64_t>(room_in_lane(bytes));
-  const auto capacity = static_cast<std::uint64_t>(memory_.data_bytes());
-  std::uint64_t start = made.position;
-  if (start % capacity + size > capacity) start += capacity - start % capacity;  // pieces do not wrap
-  const auto fits = [&] {
-    // An empty ring may be used from its beginning whatever was skipped at its end.
-    if (made.reclaimed == made.head) made.freed = start;
-    return start + size - made.freed <= capacity && made.head - made.reclaimed < memory_.descriptors();
-  };
-  if (!fits()) {
+  const bool is_ready = make_ready(static_cast<Bytes>(size)).is_ok();
+  const std::uint64_t start = place_for(size);
+  bool there = is_ready && fits(start, size);
+  if (is_ready && !there) {
     reclaim();
-    if (!fits()) {
-      hurry(true);
-      note_full(true);
-      return nullptr;
-    }
+    there = fits(start, size);
   }
-  hurry(false);
-  note_full(false);
+  hurry(!there);
+  note_full(!there);
+  if (!there) return nullptr;
   made.reserved = start;
+  // What is skipped does not wait for readers.
+  made.announced_to += start - made.position;
   made.position = start + size;
   return memory_.data(start);
 }
@@ -104,7 +131,7 @@ bool LaneProducer::may_wait(Descriptor::Kind kind) const {
   using Kind = Descriptor::Kind;
   if (kind != Kind::begin && kind != Kind::piece && kind != Kind::define) return false;
   const ProducerState& made = header_->made;
-  return 2 * (made.position - made.announced_to) < static_cast<std::uint64_t>(memory_.data_bytes()) &&
+  return 2 * (made.position - made.announced_to) < static_cast<std::uint64_t>(ready_) &&
          2 * (made.head - made.announced) < memory_.descriptors();
 }
 

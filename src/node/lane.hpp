@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -52,6 +53,17 @@ class LaneProducer {
         announcing_(announcing) {
     if (keeps()) kept_.clear();
   }
+  /// Makes memory exist for the first bytes of the data.
+  using Grow = std::function<Status(Bytes)>;
+  /// Says that no memory exists for the data yet. Without this call all of it exists.
+  void grow_with(Grow grow) {
+    grow_ = std::move(grow);
+    ready_ = 0;
+  }
+  /// Local. Makes memory exist for `bytes` of data, or for all if the lane has less. Later the lane grows by
+  /// itself where readers have not released what it has. Returns the error of `grow`, and the lane is as
+  /// before.
+  Status make_ready(Bytes bytes);
   /// Returns room for `bytes` contiguous bytes and one descriptor, or nullptr if readers must release some
   /// first. The readers are in haste then until there is room.
   [[nodiscard]] std::byte* reserve(Bytes bytes);
@@ -74,6 +86,8 @@ class LaneProducer {
  private:
   void drop_what_was_read();
   void reclaim();
+  [[nodiscard]] std::uint64_t place_for(std::uint64_t size);
+  [[nodiscard]] bool fits(std::uint64_t start, std::uint64_t size);
   [[nodiscard]] bool may_wait(Descriptor::Kind kind) const;
   void hurry(bool in_haste);
   void note_full(bool is_full);
@@ -84,6 +98,8 @@ class LaneProducer {
   KeptDefinitions kept_;
   NodeBells* bells_;
   Announcing announcing_;
+  Grow grow_;
+  Bytes ready_ = memory_.data_bytes();  // the first bytes of the data, for which memory exists
   std::vector<std::pair<std::uint32_t, std::uint64_t>>
       dropped_;  // streams, and the descriptors before each drop
   bool in_haste_ = false;

@@ -214,18 +214,9 @@ Status NodeMemory::map() {
 Status NodeMemory::map(int rank, Bytes at_once) {
   TR_TRY(map());
   const Bytes part = offsets_[static_cast<std::size_t>(rank)];
-  end_ = offsets_[static_cast<std::size_t>(rank) + 1];
-  begin_ = at_once >= end_ - part ? end_ : part + whole_pages(at_once);
-  TR_TRY(allocate(part, begin_));
-  if (left() == 0 && growth_ == Growth::by_owner) ::close(std::exchange(descriptor_, -1));
-  return {};
-}
-
-Status NodeMemory::allocate() {
-  if (left() == 0) return {};
-  TR_TRY(allocate(begin_, end_));
-  begin_ = end_;
-  ::close(std::exchange(descriptor_, -1));
+  const Bytes end = offsets_[static_cast<std::size_t>(rank) + 1];
+  TR_TRY(allocate(part, at_once >= end - part ? end : std::min(part + whole_pages(at_once), end)));
+  if (growth_ == Growth::none) ::close(std::exchange(descriptor_, -1));
   return {};
 }
 
@@ -244,15 +235,12 @@ Status NodeMemory::allocate(Bytes from, Bytes to) {
   if (error != 0) {
     // posix_fallocate keeps the pages that it got before the memory ran out, and nobody would use them.
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
-    const std::string_view way_out =
-        growth_ == Growth::by_any ? "): give shared files less with memory=, or input streams with prefetch="
-                                  : "): set TAILRACE_STAGING lower, or TAILRACE_IO_BUFFER if it is for "
-                                    "collective files";
-    return Status(
-        Code::memory,
-        cat(growth_ == Growth::by_any ? "memory" : "staging memory", " of ", bytes,
-            " bytes is not to be had on this node (", std::string_view(std::strerror(error)), way_out),
-        error);
+    return Status(Code::memory,
+                  cat("memory of ", size_text(bytes), " is not to be had on this node (",
+                      std::string_view(std::strerror(error)),
+                      "): set TAILRACE_STAGING lower, TAILRACE_IO_BUFFER if it is for collective files, "
+                      "memory= of shared files, or prefetch= of input streams"),
+                  error);
   }
   if (populate()) return {};
   for (Bytes at = from; at < to; at += 4096) base_[at] = std::byte{0};

@@ -21,17 +21,17 @@ class Handover;
 class NodeMemory {
  public:
   static constexpr Bytes everything = std::numeric_limits<Bytes>::max();
-  /// Says who allocates what is not allocated at once: the rank whose part it is, or any rank, by add().
-  enum class Growth { by_owner, by_any };
+  /// Says who allocates what is not allocated at once: nobody, since there is none, or any rank, by add().
+  enum class Growth { none, by_any };
 
   /// Collective over `node`, a line of ranks of one node. Rank i gets `bytes[i]` bytes. It allocates and
-  /// prefaults the first `at_once` of them itself. Nobody may touch the others before allocate() has returned
-  /// on that rank. If `ready` is an error, the rank votes with it, and no rank gets memory. Returns the same
-  /// Status on every rank.
+  /// prefaults the first `at_once` of them itself. Nobody may touch the others before add() has returned. If
+  /// `ready` is an error, the rank votes with it, and no rank gets memory. Returns the same Status on every
+  /// rank.
   static Result<std::unique_ptr<NodeMemory>> create(comm::Line& node, std::span<const Bytes> bytes,
                                                     bool huge_pages, Bytes at_once = everything,
                                                     const Status& ready = {},
-                                                    Growth growth = Growth::by_owner);
+                                                    Growth growth = Growth::none);
   /// Local. Maps memory that other ranks of this node have made with Growth::by_any. Takes `descriptor` over,
   /// which must be theirs, also if it fails. `told` has what tell() has packed. The caller has no part of its
   /// own, and may add(): the memory lives until the last of them lets go of it.
@@ -43,11 +43,8 @@ class NodeMemory {
   [[nodiscard]] std::byte* part(int node_rank) const {
     return base_ + offsets_[static_cast<std::size_t>(node_rank)];
   }
-  /// Local. Returns the bytes of this rank's part that are not allocated yet.
-  [[nodiscard]] Bytes left() const { return end_ - begin_; }
-  /// Local. Allocates and prefaults those bytes. Returns Code::memory if they cannot be had: the part is as
-  /// before then, and the caller may try again.
-  Status allocate();
+  /// Returns `bytes`, rounded up to the pages in which memory is allocated.
+  [[nodiscard]] Bytes whole_pages(Bytes bytes) const;
   /// Local, with Growth::by_any. Allocates `bytes` bytes that nobody has allocated yet, from `begin` on, in
   /// any rank's part; both are multiples of the system's page. Any thread. Returns Code::memory if they
   /// cannot be had.
@@ -57,7 +54,7 @@ class NodeMemory {
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
   /// Packs the sizes of the parts, for attach().
   void tell(Packer& out) const;
-  /// Returns the descriptor of the memory, or -1 if all of it is allocated and Growth is by_owner.
+  /// Returns the descriptor of the memory, or -1 with Growth::none.
   [[nodiscard]] int descriptor() const { return descriptor_; }
   /// Slow. Returns the bytes that this process has mapped in huge pages.
   [[nodiscard]] Bytes huge_bytes() const;
@@ -67,17 +64,14 @@ class NodeMemory {
   Status open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once, const Status& ready);
   Status make(Handover& handover);
   Status take_from(const Handover& handover, comm::Switchboard& board);
-  [[nodiscard]] Bytes whole_pages(Bytes bytes) const;
   Status map();
   Status map(int rank, Bytes at_once);
   Status allocate(Bytes from, Bytes to);
   std::byte* base_ = nullptr;
   std::vector<Bytes> offsets_;
   bool huge_pages_ = false;
-  Growth growth_ = Growth::by_owner;
-  int descriptor_ = -1;  // while something is to be allocated
-  Bytes begin_ = 0;      // the bytes of this rank's part that are not allocated yet
-  Bytes end_ = 0;
+  Growth growth_ = Growth::none;
+  int descriptor_ = -1;  // while something may be allocated
 };
 
 }  // namespace tailrace::node

@@ -17,6 +17,15 @@ bool RingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const la
   return true;
 }
 
+/// Servers still have the last step while the next one is captured. A lane that needs more grows in the
+/// capture.
+Status RingOutlet::expect(Bytes bytes) {
+  constexpr Bytes steps = 2, messages = Bytes{256} << 10;
+  TR_TRY(producer_.make_ready(steps * (expected_ + bytes) + messages));
+  expected_ += bytes;
+  return {};
+}
+
 bool RingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
   // A definition that is kept takes no room in the ring.
   if (descriptor.kind == node::Descriptor::Kind::define && producer_.keeps()) {

@@ -30,6 +30,9 @@ class Outlet {
   virtual bool advance() { return false; }
   /// Copies the lent arrays: they may change or go from here on.
   virtual void take_in() {}
+  /// Local. Makes memory ready for `bytes` more bytes of pieces in each step. Blocks until it exists. Returns
+  /// Code::memory if it is not to be had.
+  virtual Status expect(Bytes /*bytes*/) { return {}; }
   /// Returns the largest piece that ever fits; 0 if there is no limit.
   [[nodiscard]] virtual Bytes largest_piece() const { return 0; }
   /// Returns true if everything published was used up.
@@ -53,6 +56,7 @@ class RingOutlet final : public Outlet {
   bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) override;
   void announce() override { producer_.announce(); }
   bool advance() override { return sender_ != nullptr && sender_->advance(); }
+  Status expect(Bytes bytes) override;
   [[nodiscard]] Bytes largest_piece() const override { return producer_.capacity(); }
   [[nodiscard]] bool is_drained() const override { return producer_.is_drained(); }
   [[nodiscard]] comm::Doorbell* space() override { return sender_ ? nullptr : &producer_.space(); }
@@ -65,6 +69,7 @@ class RingOutlet final : public Outlet {
   node::LaneProducer producer_;
   std::unique_ptr<node::PrivateLane> lane_;
   std::unique_ptr<node::LaneSender> sender_;
+  Bytes expected_ = 0;  // bytes of a step of all streams
 };
 
 /// Lends and does not copy: with 0 servers the caller's memory stays as it is until the end of the step.

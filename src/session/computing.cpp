@@ -37,9 +37,11 @@ void Computing::open_outlet() {
     header->readers = topology.servers_on(topology.node());
     header->owner = topology.me();
     header->kept = session_.memory().quotas().kept_of(topology.me());
-    outlet_ = std::make_unique<pipeline::RingOutlet>(
-        node::LaneProducer(header, place + sizeof(node::LaneHeader), session_.memory().bells(),
-                           topology.is_crowded() ? node::Announcing::patient : node::Announcing::at_once));
+    node::LaneProducer producer(
+        header, place + sizeof(node::LaneHeader), session_.memory().bells(),
+        topology.is_crowded() ? node::Announcing::patient : node::Announcing::at_once);
+    producer.grow_with([&memory = session_.memory()](Bytes bytes) { return memory.grow_lane(bytes); });
+    outlet_ = std::make_unique<pipeline::RingOutlet>(std::move(producer));
     return;
   }
   const int home = roster.home[static_cast<std::size_t>(topology.me())];

@@ -2,6 +2,7 @@
 #include "session/memory.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -24,7 +25,7 @@ struct NodeHead {
 /// Each rank tells the others this about the memory that its node shares.
 struct StagingShare {
   std::int32_t node = 0;
-  Bytes staging = 0;     // of the whole node; 0 if it shares none
+  Bytes staging = 0;     // that this rank has allocated so far; 0 if its node shares none
   Bytes huge_pages = 0;  // bytes of it that this rank has mapped in huge pages
 };
 
@@ -75,25 +76,29 @@ Status Memory::check_staging(Bytes available) const {
   return {};
 }
 
+Bytes Memory::lane_size(int rank) const {
+  const bool has_lanes = topology_.servers_on(topology_.node()) > 0;
+  const std::optional<int> c = has_lanes ? topology_.compute_rank(rank) : std::nullopt;
+  return c ? node::lane_bytes(quotas_.lane[static_cast<std::size_t>(*c)]) + quotas_.kept_of(*c) : 0;
+}
+
 /// The first rank's part has the account of the budget and the bells. If the node has a server, each compute
-/// rank's part has its lane; open_staging() allocates the lanes' rings of data.
+/// rank's part has its lane; open_lane() and grow_lane() allocate what is behind the lane's descriptors.
 Status Memory::share() {
   const bool has_lanes = topology_.servers_on(topology_.node()) > 0;
   std::vector<Bytes> parts;
-  for (const int rank : topology_.ranks_of_node()) {
-    const std::optional<int> c = has_lanes ? topology_.compute_rank(rank) : std::nullopt;
-    parts.push_back(c ? node::lane_bytes(quotas_.lane[static_cast<std::size_t>(*c)]) + quotas_.kept_of(*c)
-                      : 0);
-  }
+  for (const int rank : topology_.ranks_of_node()) parts.push_back(lane_size(rank));
   parts[0] += static_cast<Bytes>(sizeof(NodeHead));
   // Agreements publish descriptors without data, even in programs that create no stream.
   constexpr Bytes at_once = static_cast<Bytes>(sizeof(NodeHead) + sizeof(node::LaneHeader)) +
                             node::descriptor_bytes(node::LaneCut::most_descriptors);
-  Result<std::unique_ptr<node::NodeMemory>> memory =
-      node::NodeMemory::create(node_, parts, has_lanes && huge_pages_, at_once);
+  Result<std::unique_ptr<node::NodeMemory>> memory = node::NodeMemory::create(
+      node_, parts, has_lanes && huge_pages_, at_once, {}, node::NodeMemory::Growth::by_any);
   const Status mine = memory.status().at({-1, -1, topology_.world_rank()});
   TR_TRY(all_.agree({mine, init_call, {}}).status);
   memory_ = std::move(*memory);
+  last_ = memory_->part(node_.rank() + 1) - memory_->part(node_.rank());
+  there_ = std::min(last_, memory_->whole_pages(at_once));
   auto* const head = reinterpret_cast<NodeHead*>(memory_->part(0));
   budget_ = std::make_unique<node::Budget>(head->budget, declared_.memory);
   if (has_lanes) bells_ = &head->bells;
@@ -119,6 +124,8 @@ std::byte* Memory::lane_of(int node_rank) const {
   return memory_->part(node_rank) + (node_rank == 0 ? sizeof(NodeHead) : 0);
 }
 
+Bytes Memory::lane_at() const { return lane_of(node_.rank()) - memory_->part(node_.rank()); }
+
 std::string Memory::staging_for(Bytes needed, Bytes share) const {
   // Shares grow with the whole. A little more is needed, because each is rounded down.
   const double grown = static_cast<double>(declared_.staging) /
@@ -135,7 +142,7 @@ Bytes Memory::smallest_workspace() const {
 Status Memory::open_staging(const std::string& call, const std::function<comm::Verdict(comm::Vote)>& agree) {
   if (staging_is_open_) return {};
   // All ranks look before any of them allocates. Afterwards each would miss what the others have taken.
-  const Bytes left = memory_->left();
+  const Bytes left = lane_size(topology_.world_rank());
   const node::MemoryNeed mine{topology_.node(), left, left == 0 ? 0 : node::available_memory()};
   const comm::Verdict asked = agree({staging_->take(my_staging()).in(call),
                                      cat(call, " asking for staging memory"), Packer().put(mine).take()});
@@ -151,11 +158,11 @@ Status Memory::open_staging(const std::string& call, const std::function<comm::V
     staging_is_open_ = true;
     return {};
   }
-  const Status allocated = guarded([&] { return memory_->allocate(); });
+  const Status allocated = guarded([&] { return open_lane(); });
   StagingShare share{topology_.node()};
   // Looked up only if somebody may print it: the kernel walks all page tables to tell about huge pages.
   if (bells_ != nullptr && huge_pages_ && logs(LogLevel::info))
-    share = {topology_.node(), memory_->size(), memory_->huge_bytes()};
+    share = {topology_.node(), there_, memory_->huge_bytes()};
   const comm::Verdict made =
       agree({allocated.in(call), cat(call, " making staging memory"), Packer().put(share).take()});
   if (!made.status.is_ok()) staging_->give_back();
@@ -165,19 +172,47 @@ Status Memory::open_staging(const std::string& call, const std::function<comm::V
   return {};
 }
 
+/// Definitions that are kept lie behind the lane's data.
+Status Memory::open_lane() {
+  if (lane_size(topology_.world_rank()) == 0 || quotas_.kept_of(topology_.me()) == 0) return {};
+  const Bytes kept_at = lane_at() + node::lane_bytes(quotas_.lane[static_cast<std::size_t>(topology_.me())]);
+  const Bytes begin = std::max(there_, kept_at - kept_at % memory_->whole_pages(1));
+  TR_TRY(memory_->add(memory_->part(node_.rank()) + begin, last_ - begin));
+  last_ = begin;
+  return {};
+}
+
+Status Memory::grow_lane(Bytes bytes) {
+  const node::LaneCut cut = node::cut_lane(quotas_.lane[static_cast<std::size_t>(topology_.me())]);
+  const Bytes data_at = lane_at() + static_cast<Bytes>(sizeof(node::LaneHeader)) + cut.data_at;
+  const Bytes to = std::min(memory_->whole_pages(data_at + bytes), last_);
+  if (to <= there_) return {};
+  const Status grown = memory_->add(memory_->part(node_.rank()) + there_, to - there_);
+  if (!grown.is_ok()) {
+    return Status(
+        grown.code(),
+        cat("staging memory: ", size_text(to - there_), " more are not to be had on host ", topology_.host(),
+            " (", std::string_view(std::strerror(grown.error_number())), "): set TAILRACE_STAGING lower"),
+        grown.error_number());
+  }
+  there_ = to;
+  return {};
+}
+
 /// The first compute rank of each node prints, if it logs at this level.
 void Memory::print_huge_pages(const std::vector<ByteVector>& contributions) const {
   const std::vector<StagingShare> shares = unpacked<StagingShare>(contributions);
   const StagingShare& mine = shares[static_cast<std::size_t>(topology_.me())];
   if (mine.staging == 0) return;
-  Bytes huge_pages = 0;
+  Bytes huge_pages = 0, staging = 0;
   for (std::size_t c = 0; c < shares.size(); ++c) {
     if (shares[c].node != mine.node) continue;
     if (static_cast<int>(c) < topology_.me()) return;
     huge_pages += shares[c].huge_pages;
+    staging += shares[c].staging;
   }
   log(LogLevel::info, cat("plan: host ", topology_.host(), ": ",
-                          node::huge_page_text(huge_pages, mine.staging, node::huge_page_setting())));
+                          node::huge_page_text(huge_pages, staging, node::huge_page_setting())));
 }
 
 }  // namespace tailrace::session

@@ -17,7 +17,7 @@ namespace tailrace::session {
 
 /// The memory of this rank's node that a session uses: its budget, and the staging of streams. tr_init
 /// allocates the headers and descriptors of the lanes. Their data, most of the staging memory, is allocated
-/// when a stream is created. Programs that create none leave it to others.
+/// for the fields that streams define, and more of it when servers are behind.
 class Memory {
  public:
   /// `all` is the line of all ranks, `node` that of the ranks of this node.
@@ -35,10 +35,13 @@ class Memory {
   /// Collective over all ranks, after declare(). Makes the memory that the ranks of a node share. Returns the
   /// same Status on every rank.
   Status share();
-  /// Collective over compute ranks, which vote by `agree`. Allocates the memory into which streams capture,
-  /// once. Blocks until all have. Call it before anything is put. Returns Code::memory on every rank if a
-  /// node lacks it. `call` is the program's call.
+  /// Collective over compute ranks, which vote by `agree`. Draws the memory into which streams capture, and
+  /// allocates the first of it, once. Blocks until all have. Call it before anything is put. Returns
+  /// Code::memory on every rank if a node lacks it. `call` is the program's call.
   Status open_staging(const std::string& call, const std::function<comm::Verdict(comm::Vote)>& agree);
+  /// Local. Allocates the first `bytes` bytes of the data of this rank's lane. Returns Code::memory if the
+  /// node does not have them any more.
+  Status grow_lane(Bytes bytes);
   /// Local. Draws a server's share of the staging of a node that has no compute ranks.
   Status take_staging_without_ranks();
 
@@ -61,6 +64,11 @@ class Memory {
  private:
   [[nodiscard]] Status check_staging(Bytes available) const;
   [[nodiscard]] Bytes my_staging() const;
+  /// Returns the bytes of this rank's lane in its part of the memory, from its header on; 0 if it has none.
+  [[nodiscard]] Bytes lane_size(int rank) const;
+  /// Returns where the lane of this rank begins in its part of the memory.
+  [[nodiscard]] Bytes lane_at() const;
+  Status open_lane();
   void print_huge_pages(const std::vector<ByteVector>& contributions) const;
 
   const Topology& topology_;
@@ -73,7 +81,9 @@ class Memory {
   std::unique_ptr<node::Budget> budget_;
   std::map<std::int64_t, std::unique_ptr<node::Draw>> coordinates_;  // by the layout's number
   std::optional<node::Draw> staging_;                                // this rank's part of its node's staging
-  bool staging_is_open_ = false;                                     // the same on all compute ranks
+  Bytes there_ = 0;  // of this rank's part: the first bytes, which are allocated
+  Bytes last_ = 0;   // of this rank's part: from here on all is allocated, for definitions that are kept
+  bool staging_is_open_ = false;  // the same on all compute ranks
   node::NodeBells* bells_ = nullptr;
 };
 

@@ -237,7 +237,7 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     out.coordinates = told;
     TR_TRY(draw_coordinates(out));
   }
-  return check_staging(out, static_cast<int>(fields_.size()));
+  return prepare_staging(out, static_cast<int>(fields_.size()));
 }
 
 Status Stream::prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) {
@@ -273,7 +273,7 @@ Status Stream::draw_coordinates(Field& field) const {
           " for the heads of its files: set TAILRACE_MEMORY to more, or close other streams before"));
 }
 
-Status Stream::check_staging(const Field& field, int number) const {
+Status Stream::prepare_staging(const Field& field, int number) const {
   struct Part {
     Bytes needed;
     Bytes share;  // of the staging memory; 0: no limit
@@ -302,7 +302,10 @@ Status Stream::check_staging(const Field& field, int number) const {
     return part.share > 0 ? static_cast<double>(part.needed) / static_cast<double>(part.share) : 0;
   };
   const Part& worst = *std::ranges::max_element(parts, {}, lack);
-  if (lack(worst) <= 1) return {};
+  if (lack(worst) <= 1) {
+    const auto levels = static_cast<Bytes>(field.definition.levels.values.size());
+    return session_.computing().outlet().expect(levels * node::room_in_lane(piece));
+  }
   return {Code::memory, cat(worst.text, ": set ", session_.memory().staging_for(worst.needed, worst.share))};
 }
 

@@ -124,8 +124,9 @@ class Stream final {
   /// Keeps of a georeference what reference files need.
   Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
   Status renew_codec();
-  /// Returns success if the staging memory takes the field that the codec knows by `number`.
-  [[nodiscard]] Status check_staging(const Field& field, int number) const;
+  /// Returns success if the staging memory takes the field that the codec knows by `number`, once memory for
+  /// its pieces exists.
+  [[nodiscard]] Status prepare_staging(const Field& field, int number) const;
   [[nodiscard]] Status draw_coordinates(Field& field) const;
   void add_field(const std::string& name, Field field);
   Status prepare_operations(const std::optional<Position>& resume);

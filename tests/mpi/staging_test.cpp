@@ -327,19 +327,26 @@ int created(const std::string& name) {
   return code;
 }
 
-MPI_TEST(staging, is_taken_from_the_node_only_once_there_is_a_stream) {
+MPI_TEST(staging, is_allocated_for_two_steps_of_the_fields_that_are_defined) {
   constexpr std::int64_t mebibyte = 1 << 20;
   constexpr std::int64_t lane = 512 * mebibyte / 4 * 3 / 3;  // of three compute ranks
   const std::int64_t before = tailrace::process_memory("RssShmem");
   MPI_Comm compute = MPI_COMM_NULL;
   CHECK_EQ(tr_init(state().comm, &compute, "servers=1 staging=512MiB"), TR_OK);
   if (compute != MPI_COMM_NULL) {
-    CHECK(tailrace::process_memory("RssShmem") - before < lane / 4);
     CHECK_EQ(created("never-made"), TR_OK);
-    const std::int64_t all = tailrace::process_memory("RssShmem");
-    CHECK(all - before >= lane);
-    CHECK_EQ(created("never-made"), TR_OK);
-    CHECK(tailrace::process_memory("RssShmem") - all < lane / 4);
+    CHECK(tailrace::process_memory("RssShmem") - before < 8 * mebibyte);
+    const tr_index shape[] = {3 * 1024, 512};
+    tr_layout* layout = nullptr;
+    tr_stream* stream = nullptr;
+    CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_OK);
+    CHECK_EQ(tr_stream_create("never-made", "format=raw base=2026-03-01T00:00Z", &stream), TR_OK);
+    CHECK_EQ(tr_stream_define(stream, "t", layout, TR_F32, "levels=hybrid:1-5"), TR_OK);
+    const std::int64_t defined = tailrace::process_memory("RssShmem") - before;
+    CHECK(defined >= 2 * 5 * 2 * mebibyte);
+    CHECK(defined < lane / 4);
+    CHECK_EQ(tr_stream_close(&stream), TR_OK);
+    tr_layout_free(&layout);
   }
   CHECK_EQ(tr_finalize(), TR_OK);
 }

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 namespace tailrace::node {
 namespace {
@@ -77,6 +79,91 @@ TEST(Lane, keeps_its_producer_s_state_in_its_own_memory) {
   while (node.one.publish(Kind::piece, Node::line)) ++more;
   EXPECT_EQ(more, Node::pieces - 2);
   EXPECT_EQ(node.one.reader->head(), 5U + static_cast<unsigned>(more));
+}
+
+/// A lane of 16 MiB of data, of which memory exists as far as it was asked for.
+struct GrowingLane {
+  static constexpr Bytes piece = Bytes{64} << 10, data = Bytes{16} << 20;
+  NodeBells bells;
+  LaneHeader header;
+  std::vector<std::byte> memory;
+  std::unique_ptr<LaneProducer> producer;
+  std::unique_ptr<SharedLaneReader> reader;
+  Bytes most = data;  // more is refused
+  std::vector<Bytes> grown;
+
+  GrowingLane() {
+    header.capacity = descriptor_bytes(LaneCut::most_descriptors) + data;
+    memory.resize(static_cast<std::size_t>(header.capacity));
+    producer = std::make_unique<LaneProducer>(&header, memory.data(), &bells);
+    reader = std::make_unique<SharedLaneReader>(&header, memory.data(), 0);
+    producer->grow_with([this](Bytes bytes) {
+      if (bytes > most) return Status(Code::memory, "no memory left");
+      grown.push_back(bytes);
+      return Status();
+    });
+  }
+  [[nodiscard]] Bytes there() const { return grown.empty() ? 0 : grown.back(); }
+  /// Writes a piece into the lane, which must lie in memory that exists. Returns false if there was no room.
+  bool publish(std::byte value) {
+    std::byte* const room = producer->reserve(piece);
+    if (room == nullptr) return false;
+    const Bytes at = room - memory.data() - cut_lane(header.capacity).data_at;
+    EXPECT_LE(at + piece, there());
+    std::fill_n(room, piece, value);
+    Descriptor descriptor;
+    descriptor.kind = Kind::piece;
+    descriptor.bytes = piece;
+    producer->publish(descriptor);
+    return true;
+  }
+  [[nodiscard]] std::byte value_of(std::uint64_t number) const {
+    ByteVector scratch;
+    return reader->bytes(number, scratch).back();
+  }
+};
+
+TEST(GrowingLane, grows_no_further_than_its_readers_are_behind) {
+  GrowingLane lane;
+  ASSERT_TRUE(lane.producer->make_ready(5 << 20).is_ok());
+  for (std::uint64_t number = 0; number < 2000; ++number) {
+    ASSERT_TRUE(lane.publish(static_cast<std::byte>(number)));
+    if (number >= 50) {
+      EXPECT_EQ(lane.value_of(number - 50), static_cast<std::byte>(number - 50));
+      lane.reader->release(number - 49);
+    }
+  }
+  EXPECT_EQ(lane.grown, std::vector<Bytes>{5 << 20});
+}
+
+TEST(GrowingLane, takes_all_of_its_data_where_readers_release_nothing) {
+  GrowingLane lane;
+  std::uint64_t pieces = 0;
+  while (lane.publish(static_cast<std::byte>(pieces))) ++pieces;
+  EXPECT_EQ(pieces, static_cast<std::uint64_t>(lane.producer->capacity() / GrowingLane::piece));
+  EXPECT_EQ(lane.there(), lane.producer->capacity() / 64 * 64);
+  for (std::uint64_t number = 0; number < pieces; ++number)
+    ASSERT_EQ(lane.value_of(number), static_cast<std::byte>(number));
+}
+
+/// The node has no more memory when servers are behind: the rank waits for them, as if the lane were smaller.
+TEST(GrowingLane, waits_for_its_readers_where_it_cannot_grow) {
+  GrowingLane lane;
+  lane.most = 5 << 20;
+  ASSERT_TRUE(lane.producer->make_ready(5 << 20).is_ok());
+  EXPECT_EQ(lane.producer->make_ready(6 << 20).code(), Code::memory);
+  std::uint64_t number = 0;
+  while (lane.publish(static_cast<std::byte>(number))) ++number;
+  EXPECT_EQ(number, 80U);
+  std::uint64_t released = 0;
+  for (int round = 0; round < 300; ++round) {
+    ASSERT_FALSE(lane.publish(static_cast<std::byte>(number)));
+    EXPECT_EQ(lane.value_of(released), static_cast<std::byte>(released));
+    lane.reader->release(++released);
+    ASSERT_TRUE(lane.publish(static_cast<std::byte>(number)));
+    ++number;
+  }
+  EXPECT_EQ(lane.there(), 5 << 20);
 }
 
 /// A lane that another server may take over.

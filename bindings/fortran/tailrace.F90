@@ -8,7 +8,7 @@
 !
 ! Shapes, indices and arrays are as Fortran has them: first index fastest, indices from 1. Each subroutine
 ! is documented in tailrace.h under the same verb. `ierr` is optional everywhere:
-!   collective calls (the same verdict on every rank)   absent: compute rank 0 prints the text, all stop
+!   collective calls (the same verdict on every rank)   absent: one rank prints the text, all stop
 !   begin, put, get and item, inside a bracket          absent: nothing; the error is kept for `end`
 !   other local calls                                   absent: this rank prints the text and stops
 !
@@ -256,13 +256,9 @@ contains
   subroutine settle(code, ierr)
     integer(c_int), intent(in) :: code
     integer, intent(out), optional :: ierr
-    integer(c_int) :: ignored
     call keep(code, ierr)
     if (code == 0 .or. present(ierr)) return
-    call c_log(to_c(tr_error()))
-    ! The launcher kills a job as soon as one of its ranks has left. The others leave rank 0 the time to
-    ! print.
-    ignored = c_usleep(300000_c_int)
+    call c_print_once(to_c(tr_error()))
     call stop_quietly()
   end subroutine
 

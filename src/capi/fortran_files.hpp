@@ -93,6 +93,11 @@ TR_API void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cu
 /* Local. Says that the file is about to be closed. */
 TR_API void tr_text_closed_f(void* handle);
 
+/* Called by each rank whose collective call failed without `ierr`, before it ends its process. Prints `text`
+ * on one of them: on compute rank 0, or on another one if rank 0 does not come here within seconds. Returns
+ * once the text is out, so that no rank ends the job before. */
+TR_API void tr_print_once_f(const char* text);
+
 #ifdef __cplusplus
 }
 #endif

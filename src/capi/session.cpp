@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
 #include <cstdio>
+#include <thread>
 
 #include "base/log.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
+#include "capi/fortran_files.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
 #include "comm/mpi_process.hpp"
@@ -93,6 +95,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
     return fail(Status(Code::state, "tr_init: it belongs between MPI_Init and MPI_Finalize"));
   }
   state().world_rank = comm::rank_in_world();
+  state().last_rank = state().served ? state().last_rank : comm::rank_in(world);
   if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
   // The compute ranks may still be in the session: then this rank would wait for them in vain.
   if (state().served) {
@@ -114,6 +117,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
     std::unique_ptr<session::Session> server = std::move(state().session);
     server->serving().run();
     end_on_server();
+    state().last_rank = server->rank();
     server.reset();
     under_it->meet_at_the_end();
     state().served = true;
@@ -175,6 +179,7 @@ int tr_finalize(void) {
   session->board().watch().call = "tr_finalize";
   const Status status = close_everything();
   session->computing().leave();
+  state().last_rank = session->rank();
   state().session.reset();
   state().bootstrap->meet_at_the_end();
   state().bootstrap.reset();
@@ -205,6 +210,19 @@ int tr_should_stop(void) {
   if (stop.is_ok()) return *stop ? 1 : 0;
   fail(stop.status().in("tr_should_stop"));
   // A program that asks in its loop does not look for errors here.
-  if (session->rank() == 0) log(LogLevel::error, tr_error());
+  if (session->rank() == 0) {
+    log(LogLevel::error, tr_error());
+    if (session->computing().broken()) session->computing().note_printed();
+  }
   return session->stops().is_stopping() || session->computing().broken() ? 1 : 0;
+}
+
+/// Without a session no rank hears of the others: the launcher ends them once the first has left.
+void tr_print_once_f(const char* text) {
+  State& held = state();
+  if (held.session != nullptr) return held.session->computing().print_once(text);
+  if (held.last_rank < 0 && comm::mpi_is_running()) held.last_rank = comm::rank_in_world();
+  std::this_thread::sleep_for(session::Computing::turn_of(held.last_rank));
+  std::fprintf(stderr, "%s\n", text);
+  std::this_thread::sleep_for(session::Computing::until_launchers_read);
 }

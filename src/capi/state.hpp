@@ -102,6 +102,8 @@ struct State {
   Bytes layout_bytes = 0;  // bytes of this rank in an array of 8-byte elements for each layout made so far
   bool served = false;     // a server rank that has returned from its work
   int world_rank = -1;     // as MPI told it last; -1 before it was asked
+  int last_rank = -1;      // among those that have the errors of tr_init and tr_finalize, and among servers
+                           // that have served; -1 before tr_init
 };
 State& state();
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "comm/mpi_process.hpp"
 
-#include <mpi.h>
-
 namespace tailrace::comm {
 
 namespace {
@@ -24,9 +22,11 @@ bool mpi_is_running() {
   return initialized != 0 && finalized == 0;
 }
 
-int rank_in_world() {
+int rank_in_world() { return rank_in(MPI_COMM_WORLD); }
+
+int rank_in(MPI_Comm comm) {
   int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_rank(comm, &rank);
   return rank;
 }
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <mpi.h>
+
 namespace tailrace::comm {
 
 /// Returns true between MPI_Init and MPI_Finalize.
 [[nodiscard]] bool mpi_is_running();
 /// Returns the caller's rank in MPI_COMM_WORLD. Call it only while MPI runs.
 [[nodiscard]] int rank_in_world();
+/// Returns the caller's rank in `comm`. Call it only while MPI runs.
+[[nodiscard]] int rank_in(MPI_Comm comm);
 /// Returns true if any thread may call MPI: the program initialised it with MPI_THREAD_MULTIPLE.
 [[nodiscard]] bool threads_may_call_mpi();
 /// Makes MPI_Finalize call `hook` first (MPI 3.1, 8.7.1). Further calls change nothing.

@@ -2,13 +2,19 @@
 #include "session/computing.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include "base/text.hpp"
 #include "session/session.hpp"
 
 namespace tailrace::session {
+
+namespace {
+
+constexpr std::int64_t idle_nanoseconds = 1'000'000;
+
+}  // namespace
 
 Computing::Computing(Session& session)
     : session_(session),
@@ -19,6 +25,8 @@ Computing::Computing(Session& session)
   session.board().order().on_step(
       [this](const comm::Entry& step) { return client_.has_ended(step.stream, step.number); });
   session.board().order().connect(line_);
+  line_.on(print_message, [this](int, Unpacker& in) { print(in.get_text()); });
+  line_.on(printed_message, [this](int, Unpacker&) { printed_ = true; });
 }
 
 void Computing::open_outlet() {
@@ -138,6 +146,41 @@ void Computing::leave() {
   const node::Descriptor farewell = pipeline::Client::farewell();
   publish([&] { return outlet_->tell(farewell, {}); });
   session_.wait([&] { return session_.all_is_sent() && !outlet_->advance(); }, "the end of the session");
+}
+
+std::chrono::milliseconds Computing::turn_of(int rank) {
+  constexpr std::chrono::milliseconds for_the_first{5000};
+  constexpr std::chrono::milliseconds for_each{250};
+  constexpr int most = 20;
+  return rank <= 0 ? std::chrono::milliseconds(0) : for_the_first + for_each * std::min(rank, most);
+}
+
+/// Prints the first text and no other, and tells the ranks that wait for that.
+void Computing::print(std::string_view text) {
+  if (!std::exchange(printed_, true)) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    std::fflush(stderr);
+  }
+  if (std::exchange(announced_, true)) return;
+  for (int rank = 0; rank < line_.size(); ++rank) {
+    if (rank != line_.rank()) line_.send(rank, Packer().put(printed_message).take());
+  }
+}
+
+void Computing::print_once(const std::string& text) {
+  comm::Switchboard& board = session_.board();
+  const auto move_on_for = [&](std::chrono::nanoseconds time, const bool& done) {
+    const std::int64_t end = line_.now() + time.count();
+    while (!done && line_.now() < end) {
+      if (!board.pump()) board.transport().idle(idle_nanoseconds, "the text of an error");
+    }
+  };
+  if (line_.rank() != 0) {
+    line_.send(0, Packer().put(print_message).put_text(text).take());
+    move_on_for(turn_of(line_.rank()), printed_);
+  }
+  if (line_.rank() == 0 || !printed_) print(text);
+  move_on_for(until_launchers_read, false);
 }
 
 const std::optional<Status>& Computing::broken() const { return session_.board().order().broken(); }

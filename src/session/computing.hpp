@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -56,6 +57,18 @@ class Computing {
   /// Collective. Says that nothing is open any more.
   void leave();
 
+  /// Called by each rank whose collective call has failed, before it ends its process. One rank prints its
+  /// `text`: rank 0, which also prints that of another rank while it waits in a call itself. If it is in no
+  /// call for seconds, the next rank has its turn. Blocks until the text is out.
+  void print_once(const std::string& text);
+  /// Says that this rank has printed such a text.
+  void note_printed() { printed_ = true; }
+  /// Returns how long `rank` waits for the ranks before it to print.
+  [[nodiscard]] static std::chrono::milliseconds turn_of(int rank);
+  /// The launcher kills the ranks' forwarders with the ranks (seen with MPICH's hydra): they get this time to
+  /// read what was printed.
+  static constexpr std::chrono::milliseconds until_launchers_read{300};
+
   void add_stream(pipeline::StreamClient& stream) { client_.add(stream); }
   void remove_stream(std::uint32_t id) {
     client_.remove(id);
@@ -63,6 +76,10 @@ class Computing {
   }
 
  private:
+  // pipeline::Message and HandedMessage have lower numbers.
+  static constexpr std::uint32_t print_message = 50;    // to rank 0: a text
+  static constexpr std::uint32_t printed_message = 51;  // to all others
+  void print(std::string_view text);
   void settle(const Status& why);
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& call);
   void tell(const std::vector<pipeline::Told>& all);
@@ -72,6 +89,8 @@ class Computing {
   pipeline::Client client_;
   std::unique_ptr<pipeline::Outlet> outlet_;
   std::shared_ptr<pipeline::LentLane> lent_;
+  bool printed_ = false;    // some rank has printed why the program ends
+  bool announced_ = false;  // this one, and has told the others
 };
 
 }  // namespace tailrace::session

@@ -72,6 +72,7 @@ static int make(int ndims, const tr_index* shape, const tr_index* halo, tr_layou
 const char* tr_error(void) { return failure; }
 const char* tr_version(void) { return "0.1.0"; }
 void tr_log(const char* message) { fprintf(stderr, "%s\n", message); }
+void tr_print_once_f(const char* text) { fprintf(stderr, "%s\n", text); }
 int tr_progress(void) { return verdict("tr_progress"); }
 int tr_should_stop(void) {
   static int calls;

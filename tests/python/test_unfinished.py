@@ -138,3 +138,15 @@ def test_a_head_that_takes_too_long_to_read(tmp_path):
         file.write(np.arange(6.0).tobytes())
     with pytest.warns(RuntimeWarning, match="not finished"):
         assert tr.open(path).step(0).read("t", 850).reshape(-1).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_file_of_another_program_is_named_as_one(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    path = tmp_path / "theirs.nc"
+    path.write_bytes(b"CDF\x05" + bytes(60))
+    for opened in (lambda: xarray.open_dataset(path, engine="tailrace"), lambda: xarray.open_datatree(path, engine="tailrace"), lambda: tr.open(path).to_xarray(),
+                   lambda: tr.open(path).step("6h")):
+        with pytest.raises(tr.NotThereError, match="theirs.nc.trx beside it. Another program has written the file"):
+            opened()
+    with pytest.raises(tr.NotThereError, match="no step is committed"):
+        tr.open(tmp_path / "not_yet.nc").to_xarray()

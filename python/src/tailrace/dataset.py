@@ -22,9 +22,9 @@ def to_dataset(run: Run, level_type: str | None = None) -> xarray.Dataset:
     builder = _Builder(run)
     wanted = [name for name, cube in builder.cubes.items() if level_type in (None, cube.variable.level_type)]
     if not wanted:
-        raise NotThereError(f"{run.pattern.text}: no step is committed" if level_type is None or not builder.cubes else
-                            f'{run.pattern.text}: no field on levels of the type "{level_type}"; there are '
-                            f'{", ".join(sorted({cube.variable.level_type for cube in builder.cubes.values()}))}')
+        raise (run.lacks() if level_type is None or not builder.cubes else
+               NotThereError(f'{run.pattern.text}: no field on levels of the type "{level_type}"; there are '
+                             f'{", ".join(sorted({cube.variable.level_type for cube in builder.cubes.values()}))}'))
     return builder.dataset({name: name for name in wanted})
 
 
@@ -32,7 +32,7 @@ def to_groups(run: Run) -> dict[str, xarray.Dataset]:
     """A group for each type of level. In its group a field has its own name unless two have the same."""
     builder = _Builder(run)
     if not builder.cubes:
-        raise NotThereError(f"{run.pattern.text}: no step is committed")
+        raise run.lacks()
     groups: dict[str, dict[str, str]] = {}
     for name, cube in builder.cubes.items():
         names = groups.setdefault(cube.variable.level_type.replace("/", "_"), {})

@@ -255,7 +255,15 @@ class Run:
         for step in reversed(self.steps):
             if step.lead.total_seconds() == seconds:
                 return step
-        raise NotThereError(f"{self.pattern.text}: no step at lead {duration_text(seconds)} is committed")
+        raise self.lacks(f"step at lead {duration_text(seconds)}")
+
+    def lacks(self, what: str = "step") -> NotThereError:
+        """The error of a step that is not there. Files of other programs have no index, and so no steps."""
+        there = [file for file in self._files.values() if os.path.exists(file.path)]
+        if not there or any(file.index for file in self._files.values()):
+            return NotThereError(f"{self.pattern.text}: no {what} is committed")
+        return NotThereError(f"{there[0].path}: there is no index {there[0].path}.trx beside it. Another program has written the file, or the index was removed: "
+                             "read it with a reader of its format (xarray: another engine)")
 
     def __repr__(self) -> str:
         return f"<tailrace.Run {self.pattern.text}: {len(self)} steps in {len(self._files)} files>"

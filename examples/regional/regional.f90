@@ -51,8 +51,7 @@ contains
         call bd%end()
         call relax_to(tb)
       end if
-      call advance()
-      step = step + 1
+      call advance()                                  ! to the next step
       if (every(3)) then
         call fc%begin(lead=step*dt)
         call fc%put('t', t)                           ! all levels, halo and all, any kind

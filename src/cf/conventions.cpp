@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/missing.hpp"
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "cf/names.hpp"
@@ -77,7 +78,7 @@ ByteVector fill_of(const FieldDefinition& field, Type type) {
     fill.assign(bytes.begin(), bytes.end());
     swap(fill, sizeof value);
   } else {
-    put_number(fill, type, field.missing.value_or(default_fill(type)));
+    put_number(fill, type, missing_in(field.type, field.missing.value_or(default_fill(type))));
   }
   return fill;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/missing.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::cf {
@@ -52,7 +53,8 @@ void round_all(std::span<Real> values, std::optional<double> missing, Round roun
     return;
   }
   // A value that would be rounded to the missing one stays as it is: it is there.
-  const Real kept = static_cast<Real>(*missing);
+  constexpr ElementType type = sizeof(Real) == 4 ? ElementType::f32 : ElementType::f64;
+  const Real kept = static_cast<Real>(missing_in(type, *missing));
   for (Real& value : values) {
     const Real rounded = round(value);
     value = value == kept || rounded == kept ? value : rounded;

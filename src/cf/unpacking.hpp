@@ -22,6 +22,9 @@ struct Unpacking {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool limits_are_unpacked = false;
+
+  /// Returns true if the values are exactly float32 in the file.
+  [[nodiscard]] bool is_float32() const { return type == Number::float32 && !is_scaled; }
 };
 
 /// Reads the attributes of a variable. Returns Code::format if one of them is no number where one must be.

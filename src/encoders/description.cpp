@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "base/missing.hpp"
+
 namespace tailrace::encoders {
 
 namespace {
@@ -45,7 +47,7 @@ Description::Description(const codec::StreamDefinition& stream, const codec::Fie
   record_.bits = field_.bits.value_or(0);
   record_.accuracy = field_.accuracy.value_or(kNone);
   record_.relative_accuracy = field_.relative_accuracy.value_or(kNone);
-  record_.missing = field_.missing.value_or(0);
+  record_.missing = missing_in(field_.type, field_.missing.value_or(0));
   record_.has_missing = field_.missing.has_value() ? 1 : 0;
   record_.keys = keys_.data();
   record_ = record({number, 0, 0, 0}, nullptr);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <type_traits>
 
+#include "base/missing.hpp"
 #include "base/text.hpp"
 #include "grib2/ccsds.hpp"
 #include "grib2/codec.hpp"
@@ -183,7 +184,7 @@ Status Grib2Encoder::append_values(const Field& field, const codec::RecordKey& k
     // known only before values move.
     const Range before = range_of(values, count);
     if (!before.finite) TR_TRY(not_finite(field, key.level, values, count, offending_));
-    coded = compact(values, count, *definition.missing, bitmap_);
+    coded = compact(values, count, missing_in(definition.type, *definition.missing), bitmap_);
   }
   if (coded == 0) {
     append_representation(field.parts.representation, 0, Scaling{0, 0, 0, widest(definition)}, out);

@@ -23,8 +23,8 @@ template <typename Value>
 Range range_of(const Value* values, Index count);
 
 /// Moves the values that are there to the front of `values`, in order, and returns how many. `bitmap` gets
-/// one bit for each of `count` values, most significant first, 1 = there; zero octets if all are there. A NaN
-/// `missing` matches NaN.
+/// one bit for each of `count` values, most significant first, 1 = there; zero octets if all are there.
+/// `missing` is what the field's type holds of it, by missing_in(). NaN matches NaN.
 template <typename Value>
 Index compact(Value* values, Index count, double missing, ByteVector& bitmap);
 

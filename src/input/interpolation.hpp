@@ -5,13 +5,24 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
 
+#include "base/missing.hpp"
 #include "base/types.hpp"
 
 namespace tailrace::input {
 
+/// Makes the float32 nearest to `missing`, which stands in float64 values that come from float32, `missing`
+/// itself: the program looks for that.
+inline void widen_missing(std::span<double> values, double missing) {
+  const double narrow = missing_in(ElementType::f32, missing);
+  if (narrow == missing || std::isnan(missing)) return;
+  for (double& each : values) each = each == narrow ? missing : each;
+}
+
 /// Writes `bytes` of values of type T between those of two steps, `weight` of the second, or copies the first
 /// if there is no second. NaN, and with a second also `missing` itself, becomes `missing` where it is given.
+/// Values that a file holds as float32 have been through widen_missing().
 template <typename T>
 void interpolate(const std::byte* first, const std::byte* second, double weight, Bytes bytes,
                  const std::optional<double>& missing, std::byte* out) {
@@ -27,7 +38,8 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
   else
     for (Bytes i = 0; i < count; ++i) to[i] = rest * a[i] + w * b[i];
   if (!missing) return;
-  const T value = static_cast<T>(*missing);
+  constexpr ElementType type = sizeof(T) == 4 ? ElementType::f32 : ElementType::f64;
+  const T value = static_cast<T>(missing_in(type, *missing));
   for (Bytes i = 0; i < count; ++i)
     if (std::isnan(to[i])) to[i] = value;
   // Raw files do not tell which value means none.

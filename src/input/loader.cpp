@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "base/thread.hpp"
+#include "input/interpolation.hpp"
 
 namespace tailrace::input {
 
@@ -36,10 +37,14 @@ Status taken_back(const std::string& path, std::int64_t lead) {
 }
 
 template <typename T>
-void replace_missing(std::span<std::byte> bytes, double value) {
-  auto* const values = reinterpret_cast<T*>(bytes.data());
-  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i)
-    if (std::isnan(values[i])) values[i] = static_cast<T>(value);
+std::span<T> values_of(std::span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+template <typename T>
+void replace_missing(std::span<T> values, double missing) {
+  for (T& each : values)
+    if (std::isnan(each)) each = static_cast<T>(missing);
 }
 
 /// Returns the part of a record on this grid: the field may have dimensions of 1 that the file does not have,
@@ -198,6 +203,8 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   TR_TRY(missing.status());
   ++counts_.records;
   counts_.bytes += std::ssize(scratch.memory().bytes);
+  if (field.missing && field.type == ElementType::f64 && source.holds_float32((*record)->place))
+    widen_missing(values_of<double>(claim.values), *field.missing);
   return *missing > 0 ? fill_missing(*file, claim, *missing) : Status();
 }
 
@@ -234,9 +241,9 @@ Status Loader::fill_missing(const OpenFile& file, const Ring::Claim& claim, Inde
   // Steps that are interpolated need to know where there is no value.
   if (ring_.files().is_linear) return {};
   if (field.type == ElementType::f32)
-    replace_missing<float>(claim.values, *field.missing);
+    replace_missing(values_of<float>(claim.values), missing_in(field.type, *field.missing));
   else
-    replace_missing<double>(claim.values, *field.missing);
+    replace_missing(values_of<double>(claim.values), *field.missing);
   return {};
 }
 

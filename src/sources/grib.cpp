@@ -202,6 +202,8 @@ class GribSource final : public Source {
     return missing;
   }
 
+  /// The least value of a record, and a constant, are the float32 of its header; IEEE packing has more.
+  [[nodiscard]] bool holds_float32(const Place&) const override { return true; }
   [[nodiscard]] Bytes scratch_bound(const Place&, const Grid& grid) const override {
     return longest_ + spare_bytes + decoding_bytes(grid);
   }

@@ -69,6 +69,9 @@ class Source {
   /// storage fails.
   virtual Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                              std::byte* values, Scratch& scratch) const = 0;
+  /// Returns true if values of the record are float32 in the file, and not scaled: what stands for "no value"
+  /// among them is the nearest float32.
+  [[nodiscard]] virtual bool holds_float32(const Place&) const { return false; }
   /// Returns an upper bound of the bytes that `read` takes in Scratch for this record.
   [[nodiscard]] virtual Bytes scratch_bound(const Place& place, const Grid& grid) const = 0;
 

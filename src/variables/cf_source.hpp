@@ -17,6 +17,10 @@ class CfSource : public Source {
  public:
   Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const final;
+  [[nodiscard]] bool holds_float32(const Place& place) const final {
+    if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
+    return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
+  }
   [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid& grid) const final;
 
  protected:

@@ -94,6 +94,10 @@ class OwnNetcdf4Source final : public Source {
       return missing;
     });
   }
+  [[nodiscard]] bool holds_float32(const Place& place) const override {
+    if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
+    return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
+  }
   [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return 0;
     const OwnChunks& field = fields_[static_cast<std::size_t>(place[0])];

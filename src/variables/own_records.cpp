@@ -40,6 +40,10 @@ class OwnSource final : public Source {
     TR_TRY(missing.status().in(context));
     return missing;
   }
+  [[nodiscard]] bool holds_float32(const Place& place) const override {
+    if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return false;
+    return records_.fields[static_cast<std::size_t>(place[0])].unpacking.is_float32();
+  }
   [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return 0;
     return std::min({most_bytes_at_once, size_, records_.fields[static_cast<std::size_t>(place[0])].bytes});

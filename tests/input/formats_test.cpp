@@ -318,6 +318,65 @@ MPI_TEST(input, every_format_gives_what_was_put_on_any_number_of_ranks) {
   }
 }
 
+/// Puts two steps of a field of this type, whose first three elements are `missing` in the first one, as the
+/// type holds it. Without `option` the file does not tell that it means "no value".
+void put_holes(MPI_Comm compute, const std::string& path, int type, double missing, const char* option) {
+  tr_stream* out = nullptr;
+  const std::string format = path.ends_with(".raw") ? "format=raw" : "";
+  expect(tr_stream_create(path.c_str(), (base + format).c_str(), &out));
+  Array array("block", compute, type);
+  expect(tr_layout_georeference(array.layout(), grid_keys));
+  expect(tr_stream_define(out, "t", array.layout(), type,
+                          ("levels=pressure:1000,850,500" + std::string(option)).c_str()));
+  for (const std::int64_t at : {0, 1}) {
+    array.fill(0, at * hour);
+    for (tr_index own = 0; own < array.owned(); ++own)
+      if (at == 0 && array.element(own) < 3) array.set(own, 0, missing);
+    tr_stream_begin(out, at * hour);
+    tr_stream_put(out, "t", array.data());
+    expect(tr_stream_end(out));
+  }
+  expect(tr_stream_close(&out));
+}
+
+/// Reads a step between both, and the first one, as this type.
+void find_holes(MPI_Comm compute, const std::string& path, int type, const char* between) {
+  Array array("block", compute, type);
+  expect(tr_layout_georeference(array.layout(), grid_keys));
+  tr_stream* in = nullptr;
+  expect(tr_stream_open(path.c_str(), (base + std::string(between)).c_str(), &in));
+  expect(tr_stream_define(in, "t", array.layout(), type, "levels=pressure:1000,850,500 missing=1e20"));
+  const double hole_there = type == TR_F32 ? static_cast<double>(1e20F) : 1e20;
+  for (const std::int64_t lead : {std::int64_t{0}, hour / 2}) {
+    if (lead > 0 && between[0] == 0) continue;
+    tr_stream_begin(in, lead);
+    tr_stream_get(in, "t", array.data());
+    expect(tr_stream_end(in));
+    for (tr_index own = 0; own < array.owned(); ++own) {
+      const double got = array.get(own, 0);
+      const bool is_hole = array.element(own) < 3;
+      if (!CHECK(is_hole ? got == hole_there : std::fabs(got) < 1001))
+        std::fprintf(stderr, "  %s, lead %d, element %d: %.17g\n", path.c_str(), static_cast<int>(lead),
+                     static_cast<int>(array.element(own)), got);
+    }
+  }
+  expect(tr_stream_close(&in));
+}
+
+MPI_TEST(input, a_missing_value_is_found_whichever_real_type_the_file_has_and_which_is_read) {
+  const std::string directory = fresh_directory("holes");
+  on_ranks(2, 0, "", [&](MPI_Comm compute) {
+    for (const int type : {TR_F32, TR_F64}) {
+      for (const std::string name : {"untold.raw", "untold.nc", "told.nc", "told.grib2"}) {
+        const std::string path = directory + "/" + std::to_string(type) + name;
+        put_holes(compute, path, type, 1e20, name.starts_with("told") ? " missing=1e20" : "");
+        for (const int wanted : {TR_F32, TR_F64})
+          for (const char* const between : {"", "between=linear"}) find_holes(compute, path, wanted, between);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 }  // namespace tailrace::input_test::formats

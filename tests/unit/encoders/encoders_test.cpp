@@ -149,6 +149,19 @@ TEST_F(OwnEncoder, is_told_everything_about_a_record) {
   EXPECT_EQ(called, 1);
 }
 
+TEST_F(OwnEncoder, finds_missing_values_of_float32_by_the_number_that_it_is_told) {
+  script.encode = [](const tr_record& record, tr_encoded* out) {
+    EXPECT_EQ(static_cast<double>(static_cast<float>(1e20)), record.missing);
+    return tr_encoded_append(out, "x", 1);
+  };
+  const auto codec = codec_of_script();
+  codec::FieldDefinition field = field_of("t");
+  field.missing = 1e20;
+  ASSERT_TRUE(codec->define(field).is_ok());
+  ByteVector out;
+  EXPECT_TRUE(encoded(*codec, out).is_ok());
+}
+
 TEST_F(OwnEncoder, may_fill_room_and_give_the_rest_of_it_back) {
   ByteVector out;
   script.encode = [](const tr_record&, tr_encoded* to) {

@@ -121,6 +121,52 @@ TEST_P(EachPacking, missing_values_come_back_missing_and_others_within_the_accur
   }
 }
 
+/// Encodes values of a float32 field, in the type in which this build assembles them.
+Result<ByteVector> encode_float32(const StreamDefinition& stream, const FieldDefinition& field,
+                                  const std::vector<float>& values) {
+  const auto codec = codec_of(stream);
+  TR_TRY(codec->define(field));
+  std::vector<float> narrow = values;
+  std::vector<double> wide(values.begin(), values.end());
+  const bool is_wide = codec->assembled_type(0) == ElementType::f64;
+  auto* const bytes = is_wide ? bytes_of(wide) : reinterpret_cast<std::byte*>(narrow.data());
+  ByteVector out;
+  TR_TRY(codec->encoder()->encode({0, 0, hour, 0}, bytes, std::ssize(values), out));
+  return out;
+}
+
+TEST_P(EachPacking, a_missing_value_that_no_float32_is_means_the_nearest_one_in_float32_fields) {
+  for (const double missing : {1e20, -1e30, 9.96921e36, 0.1, 3.4028235e38, -32767.7}) {
+    FieldDefinition field = field_of("t", "hybrid", {7});
+    field.type = ElementType::f32;
+    field.accuracy = 1e-3;
+    field.missing = missing;
+    const std::vector<double> all = wave(points, 10, 300);
+    std::vector<float> values(all.begin(), all.end());
+    std::vector<double> expected(values.begin(), values.end());
+    for (const std::size_t at : {0UL, 7UL, 59UL}) {
+      values[at] = static_cast<float>(missing);
+      expected[at] = 1e9;
+    }
+    const Result<ByteVector> message = encode_float32(stream_of(GetParam()), field, values);
+    ASSERT_TRUE(message.is_ok()) << missing << " " << message.status().text();
+    EXPECT_LE(worst(decode(*message, 1e9), expected), 1e-3) << missing;
+  }
+}
+
+TEST_P(EachPacking, a_float64_field_keeps_the_float32_nearest_to_its_missing_value) {
+  FieldDefinition field = field_of("t", "hybrid", {7});
+  field.missing = 0.1;
+  field.bits = 24;
+  std::vector<double> values(points, static_cast<double>(0.1F));
+  values[3] = 0.1;
+  const Result<ByteVector> message = encode(stream_of(GetParam()), field, {0, 0, hour, 0}, values);
+  ASSERT_TRUE(message.is_ok()) << message.status().text();
+  std::vector<double> expected = values;
+  expected[3] = 1e9;
+  EXPECT_EQ(decode(*message, 1e9), expected);
+}
+
 TEST_P(EachPacking, a_value_that_is_not_finite_is_named_by_field_level_and_index) {
   const auto codec = codec_of(stream_of(GetParam()));
   FieldDefinition field = field_of("t", "hybrid", {1, 7});

@@ -83,6 +83,13 @@ ByteVector fill_of(const FieldDefinition& field, Type type) {
   return fill;
 }
 
+/// Returns true if readers are told which value means "no value". xarray makes floats of integers with such a
+/// value, and float64 does not hold all of them: the program asks for that by missing=. Real fields keep their
+/// type, and readers find in them what was not put.
+bool is_masked(const FieldDefinition& field) {
+  return field.missing || field.type == ElementType::f32 || field.type == ElementType::f64;
+}
+
 /// The coefficients belong to the half levels above and below each level.
 Status check_hybrid(const Levels& levels) {
   if (levels.type != "hybrid" || levels.coefficients.empty()) return {};
@@ -256,7 +263,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   }
   add_grid_reference(grid, variable);
   const ByteVector fill = fill_of(field, *type);
-  variable.attributes.push_back({"_FillValue", *type, fill});
+  if (is_masked(field)) variable.attributes.push_back({"_FillValue", *type, fill});
 
   // Coordinates may have taken the field's name.
   variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/text.hpp"
 
@@ -121,10 +122,30 @@ ByteVector References::times_of(std::size_t variable, const std::vector<codec::F
   return values;
 }
 
+/// Returns the fields that have each of their levels in each step.
+std::set<std::size_t> whole_fields(const std::vector<Conventions::Field>& fields,
+                                   const std::vector<codec::FinishedStep>& steps) {
+  std::vector<Index> there(fields.size());
+  for (const codec::FinishedStep& step : steps) {
+    std::set<std::pair<int, Index>> levels;
+    for (const codec::FinishedStep::Record& each : step.records) levels.emplace(each.field, each.level);
+    for (const auto& [field, level] : levels) ++there[static_cast<std::size_t>(field)];
+  }
+  std::set<std::size_t> whole;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (there[i] == fields[i].levels() * std::ssize(steps)) whole.insert(fields[i].variable);
+  return whole;
+}
+
+bool is_masked(const Variable& variable) {
+  return std::ranges::count(variable.attributes, "_FillValue", &cf::Attribute::name) > 0;
+}
+
 /// Returns the metadata of all arrays, and the chunks of those that are no fields.
 std::vector<References::Line> References::arrays(const std::vector<codec::FinishedStep>& steps) const {
   std::vector<Line> lines;
   const Contents& contents = conventions_.contents();
+  const std::set<std::size_t> whole = whole_fields(conventions_.fields(), steps);
   for (std::size_t number = 0; number < contents.variables.size(); ++number) {
     const Variable& variable = contents.variables[number];
     const Conventions::Interval* const interval = bounds_in(number);
@@ -156,12 +177,13 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
     array["order"] = "C";
     array["compressor"] = nullptr;
     array["filters"] = nullptr;
+    // Readers of this version take a fill value for "no value", and make floats of integers that have one.
     array["fill_value"] = nullptr;
     if (decoded) {
       const auto dot = Json{{"id", decoding_.filter}, {"var", variable.name}, {"dtype", "float64"}};
       array["filters"] = Json::array({dot});
       array["fill_value"] = "NaN";
-    } else if (field != nullptr) {
+    } else if (field != nullptr && (is_masked(variable) || !whole.contains(number))) {
       array["fill_value"] = number_of(type, field->fill);
     }
     lines.push_back({cat(variable.name, "/.zarray"), text_of(text_of(array))});

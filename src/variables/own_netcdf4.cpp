@@ -48,7 +48,8 @@ OwnChunks chunks_of(const netcdf4::RecordsOfField& field) {
   const Bytes element = std::ssize(field.record.fill);
   own.chunk.fill = field.record.fill;
   copy_ordered(own.chunk.fill.data(), own.chunk.fill.data(), element, element, std::endian::little);
-  own.unpacking.missing = {own.chunk.fill};
+  // As in a finished file: without missing= all values of single bytes are data.
+  if (field.record.missing || element > 1) own.unpacking.missing = {own.chunk.fill};
   own.chunk.chunk = field.record.chunk;
   if (field.record.compression.method != compression::Method::none)
     own.chunk.filters = {{2, "shuffle", element}, {1, "deflate", 1}};

@@ -354,7 +354,10 @@ Result<OpenedStore> look_into_store(const Opening& opening) {
     OpenedStore opened{std::make_shared<ZarrStore>(opening.target, opening.path), {}};
     TR_TRY(opened.store->load());
     const cf::ReadNumbers numbers = [&](std::size_t variable) { return opened.store->numbers(variable); };
-    Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, false);
+    // Arrays of integers that we have written tell no fill value, but have that of NetCDF.
+    const Result<bool> is_ours = opening.target->exists(opening.path + "/.tailrace.json");
+    Result<CfInventory> found =
+        take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours);
     TR_TRY(found.status().in(opening.path));
     opened.found = std::move(*found);
     opened.found.inventory.format = "Zarr";

@@ -62,10 +62,14 @@ Json masked_value(Type type, std::span<const std::byte> fill) {
 
 Json attributes_of(const Variable& variable, const FieldArray* field) {
   Json attributes = Json::object();
+  bool is_masked = false;
   for (const cf::Attribute& each : variable.attributes) {
-    if (each.name != "_FillValue") attributes[each.name] = cf::value_of(each);
+    if (each.name == "_FillValue")
+      is_masked = true;
+    else
+      attributes[each.name] = cf::value_of(each);
   }
-  if (field != nullptr) attributes["_FillValue"] = masked_value(variable.type, field->fill);
+  if (is_masked) attributes["_FillValue"] = masked_value(variable.type, field->fill);
   return attributes;
 }
 

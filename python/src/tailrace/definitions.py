@@ -156,7 +156,7 @@ def _fill(field: IndexField, missing: float | None, what: str) -> Any:
     if field.type not in _FILLS:
         raise FormatError(f'{what} tell of elements of the type {dtype} in "{field.name}"')
     if missing is None:
-        return dtype.type(_FILLS[field.type])
+        return dtype.type(_FILLS[field.type]) if dtype.kind == "f" else None  # as in the finished file
     if dtype.kind == "f":
         holds = not math.isfinite(missing) or abs(missing) <= float(np.finfo(dtype).max)
     else:

@@ -120,6 +120,21 @@ TEST(cdf, records_that_were_not_put_hold_the_fill_value) {
   EXPECT_EQ(std::ranges::count(file.bytes(), std::byte{0xee}), 0) << "every byte of a step is written";
 }
 
+TEST(cdf, integers_tell_a_fill_value_only_if_the_program_does) {
+  FieldDefinition told = field("told", ElementType::i64);
+  told.missing = -9;
+  const std::vector fields{told, field("id", ElementType::i64), field("mask", ElementType::byte),
+                           field("real", ElementType::f32)};
+  const auto codec = codec_of(fields);
+  File file(*codec, Version::cdf5);
+  file.add_step();
+  const Reader reader(file.bytes());
+  EXPECT_EQ(reader.number("told", "_FillValue"), -9);
+  for (const char* const name : {"id", "mask"})
+    EXPECT_EQ(reader.text(name, "_FillValue"), "(none)") << "xarray would make floats of " << name;
+  EXPECT_NE(reader.text("real", "_FillValue"), "(none)");
+}
+
 TEST(cdf, levels_and_points_are_dimensions_that_fields_share) {
   const Levels levels{"isobaricInhPa", {1000, 500}, {}, {}};
   const auto codec = codec_of({field("t", ElementType::f32, levels), field("u", ElementType::f32, levels),

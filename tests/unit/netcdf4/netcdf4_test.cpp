@@ -153,6 +153,21 @@ TEST(netcdf4, records_that_were_not_put_read_as_the_fill_value) {
   EXPECT_EQ(reader.values("c"), Values(6, NC_FILL_BYTE));
 }
 
+TEST(netcdf4, integers_tell_a_fill_value_only_if_the_program_does) {
+  FieldDefinition told = field("told", ElementType::i64);
+  told.missing = -9;
+  const std::vector fields{told, field("id", ElementType::i64), field("mask", ElementType::byte),
+                           field("real", ElementType::f32)};
+  const auto codec = codec_of(fields);
+  File file(*codec, fields);
+  file.add_step();
+  const Reader reader(file.finished());
+  EXPECT_EQ(reader.number("told", "_FillValue"), -9);
+  for (const char* const name : {"id", "mask"})
+    EXPECT_EQ(reader.text(name, "_FillValue"), "(none)") << "xarray would make floats of " << name;
+  EXPECT_NE(reader.text("real", "_FillValue"), "(none)");
+}
+
 TEST(netcdf4, the_ending_is_made_of_the_head_alone_and_always_the_same) {
   FieldDefinition turned = field("u");
   turned.georeference.keys = {{"gridType", "rotated_ll"},

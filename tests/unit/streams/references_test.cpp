@@ -75,6 +75,20 @@ TEST(references, tell_where_each_record_lies_and_what_its_bytes_are) {
   EXPECT_EQ(member_of(refs, "time/.zarray").at("dtype"), ">f8");
 }
 
+TEST(references, tell_a_fill_value_of_integers_only_if_the_program_does_or_records_were_not_put) {
+  std::vector<codec::FieldDefinition> fields{plain_field("ids"), plain_field("told"), plain_field("real")};
+  fields[0].type = fields[1].type = ElementType::i64;
+  fields[0].levels = {"isobaricInhPa", {1000, 850}, {}, {}};
+  fields[1].missing = -9;
+  const codec::FinishedStep whole{0, {{0, 0, 0, 48}, {0, 1, 48, 48}, {1, 0, 96, 48}, {2, 0, 144, 24}}};
+  Text refs = references_of(fields, {whole});
+  EXPECT_TRUE(member_of(refs, "ids/.zarray").at("fill_value").is_null()) << "xarray would make floats of it";
+  EXPECT_EQ(member_of(refs, "told/.zarray").at("fill_value"), -9);
+  EXPECT_FALSE(member_of(refs, "real/.zarray").at("fill_value").is_null());
+  refs = references_of(fields, {whole, {3600, {{0, 1, 168, 48}, {0, 1, 168, 48}}}});
+  EXPECT_EQ(member_of(refs, "ids/.zarray").at("fill_value"), -9223372036854775806);
+}
+
 TEST(references, name_a_filter_that_decodes_records) {
   const Text refs = references_of({plain_field("2t")}, {{0, {{0, 0, 0, 99}}}}, {false, "grib"});
   const Text array = member_of(refs, "2t/.zarray");

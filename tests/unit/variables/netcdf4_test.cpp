@@ -495,6 +495,21 @@ TEST(OwnNetcdf4Files, AreReadByTheirIndexFinishedOrNot) {
   }
 }
 
+TEST(OwnNetcdf4Files, HaveBytesThatAreAllData) {
+  for (const bool has_index : {true, false}) {
+    OwnStream own = own_stream("netcdf4");
+    own.fields = {own_field("mask", ElementType::byte, {}, {40})};
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    write_own(*target, "own.nc", own);
+    if (!has_index) ASSERT_TRUE(target->remove("own.nc.trx").is_ok());
+    const auto source = opened(target, "own.nc");
+    ASSERT_NE(source, nullptr);
+    const PartRead mask = all_of(*source, records_of(*source, "mask").at(0));
+    EXPECT_EQ(mask.missing, 0);
+    EXPECT_EQ(mask.values[29], 255) << "no byte stands for \"no value\" without missing=";
+  }
+}
+
 TEST(OwnNetcdf4Files, WhoseHeadFitsNoIndexAreCorrupt) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
   write_own(*target, "own.nc", own_stream("netcdf4"));

@@ -373,6 +373,21 @@ std::string own_store(const storage::ScratchDirectory& scratch, const std::strin
 }
 
 // zarr.consolidate_metadata sorts the arrays by their names.
+TEST(OwnZarrStores, HaveNoValuesWhereIntegersWereNotPut) {
+  const storage::ScratchDirectory scratch;
+  OwnStream own = own_stream("zarr");
+  for (codec::FieldDefinition& each : own.fields) each.keys = {{"compress", "gzip:1"}};
+  own.is_put = [](std::size_t step, int field, Index) { return field != 2 || step != 1; };
+  const std::string path = scratch / "own.zarr";
+  const std::shared_ptr<storage::Target> posix = storage::posix_target();
+  write_own(*stores::with_stores(posix), path, own);
+  ASSERT_TRUE(posix->remove(path + ".trx").is_ok());
+  const auto source = opened(posix, path);
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(all_of(*source, records_of(*source, "n").at(0)).missing, 0);
+  EXPECT_EQ(all_of(*source, records_of(*source, "n").at(1)).missing, 5);
+}
+
 TEST(OwnZarrStores, WhoseArraysAreInAnotherOrderAreReadByTheirNames) {
   const storage::ScratchDirectory scratch;
   const std::string path = own_store(scratch);

@@ -93,6 +93,15 @@ TEST(zarr_layout, metadata_are_these_bytes) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(zarr_layout, integers_tell_a_fill_value_only_if_the_program_does) {
+  const auto tells = [](const ByteVector& head) { return text_in(head).find("_FillValue") != std::string::npos; };
+  for (const ElementType type : {ElementType::i8, ElementType::i64, ElementType::byte}) {
+    EXPECT_FALSE(tells(head_with({}, {}, type))) << "xarray would make floats of it";
+    EXPECT_TRUE(tells(head_with({}, 9, type)));
+  }
+  EXPECT_TRUE(tells(head_with({}, {}, ElementType::f32)));
+}
+
 TEST(zarr_layout, metadata_are_read_back_and_written_alike) {
   const ByteVector head = sample_codec()->head();
   Result<Layout> layout = Layout::of(text_in(head));

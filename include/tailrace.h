@@ -195,35 +195,37 @@ TR_API int tr_layout_free(tr_layout** layout);
 /* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
  * Options: base=TIME (required), format=grib2|cdf5|cdf2|cdf1|netcdf4|zarr|raw, or a name given to
  * tr_encoder_register, packing=simple|ccsds, compress=METHOD[:LEVEL], calendar=, member=, members=,
- * keys="...", attributes="...", existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION,
- * deadline=DURATION, manifest=on|off, references=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with
- * the finished file as $1), same_lead=fail|keep, empty_step=fail|keep, interval=DURATION|Nmo|Ny, and any GRIB
- * key, and for GRIB2 index=wgrib2,ecmwf,cfgrib: listings of each file, for other tools; TR_ERR_STATE,
- * here or with the first step of a file, if another file has the name of one, and TR_ERR_FORMAT from
- * tr_stream_define if the line of a field is not known (docs/formats/other-indexes.md).
- * format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5 (classic NetCDF), in .nc4,
- * .h5 or .hdf5 netcdf4, in .zarr zarr (which needs such a name), one that promises a format that this
- * version lacks (.grib1) is TR_ERR_SETTINGS, and any other means grib2. An option that the format does not
- * take is TR_ERR_SETTINGS: packing=, index= and keys belong to grib2, attributes= (of each file) to cdf5,
- * cdf2, cdf1, netcdf4 and zarr, compress= to netcdf4 and zarr. existing: what happens to files that are
- * there already. replace (default): they are begun anew. continue: steps are added behind theirs; a GRIB
- * file without its index is indexed again first. fail: TR_ERR_STATE here if any file of the pattern exists
- * (if directories change with the lead: with the first step of the file). A file that is not known to be
- * Tailrace's is TR_ERR_STATE and left as it is; only overwrite empties it (docs/formats/index.md).
- * Keys give the origin in GRIB messages, as centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an;
- * without: no centre, no process, a forecast. Names of fields are the centre's, without one those of WMO.
- * same_lead: with fail a field that an earlier step at the same lead has is TR_ERR_STATE, unless the step
- * failed. empty_step: with fail a step without any put is TR_ERR_STATE. keep says that it is intended.
- * interval: the file gets one step for each interval of this length, counted from the base time; the fields'
- * operation= says of what. tr_stream_begin, _put and _end of a step within an interval are local, wait for
- * nothing and tell no server; the step at an interval's end is as without interval=. Errors within an
- * interval fail that step. Each step has a greater lead than the one before, and one lies at the end of each
- * interval (TR_ERR_ORDER). The puts of a step at lead 0 count for nothing. Before it returns, compute rank 0
- * makes the directory and checks that files can be written there, and that the files of a stream that
- * continues from a checkpoint are there. Until the stream is closed it holds the lock NAME.stream.lock, NAME
- * being the pattern with its leads in braces: another stream or job with this pattern gets TR_ERR_STATE. No
- * other file is created before the first step. With servers the first call takes the staging memory out of
- * the budget: TR_ERR_MEMORY if a node lacks it by now. tr_stream_define allocates what its field needs. */
+ * keys="...", attributes="...", conventions=none|weather, existing=replace|continue|fail|overwrite,
+ * on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off, references=on|off, ready=SUFFIX,
+ * hook=COMMAND (run by the shell with the finished file as $1), same_lead=fail|keep, empty_step=fail|keep,
+ * interval=DURATION|Nmo|Ny, and any GRIB key, and for GRIB2 index=wgrib2,ecmwf,cfgrib: listings of each file,
+ * for other tools; TR_ERR_STATE, here or with the first step of a file, if another file has the name of one,
+ * and TR_ERR_FORMAT from tr_stream_define if the line of a field is not known
+ * (docs/formats/other-indexes.md). format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5
+ * (classic NetCDF), in .nc4, .h5 or .hdf5 netcdf4, in .zarr zarr (which needs such a name), one that promises
+ * a format that this version lacks (.grib1) is TR_ERR_SETTINGS, and any other means grib2. An option that the
+ * format does not take is TR_ERR_SETTINGS: packing=, index= and keys belong to grib2, attributes= (of each
+ * file) to cdf5, cdf2, cdf1, netcdf4 and zarr, compress= to netcdf4 and zarr. conventions: with weather the
+ * name of a field tells its standard_name and units (docs/formats/weather-names.md); with none (default) a
+ * name tells nothing, but for GRIB's short names. existing: what happens to files that are there already.
+ * replace (default): they are begun anew. continue: steps are added behind theirs; a GRIB file without its
+ * index is indexed again first. fail: TR_ERR_STATE here if any file of the pattern exists (if directories
+ * change with the lead: with the first step of the file). A file that is not known to be Tailrace's is
+ * TR_ERR_STATE and left as it is; only overwrite empties it (docs/formats/index.md). Keys give the origin in
+ * GRIB messages, as centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an; without: no centre, no
+ * process, a forecast. Names of fields are the centre's, without one those of WMO. same_lead: with fail a
+ * field that an earlier step at the same lead has is TR_ERR_STATE, unless the step failed. empty_step: with
+ * fail a step without any put is TR_ERR_STATE. keep says that it is intended. interval: the file gets one
+ * step for each interval of this length, counted from the base time; the fields' operation= says of what.
+ * tr_stream_begin, _put and _end of a step within an interval are local, wait for nothing and tell no server;
+ * the step at an interval's end is as without interval=. Errors within an interval fail that step. Each step
+ * has a greater lead than the one before, and one lies at the end of each interval (TR_ERR_ORDER). The puts
+ * of a step at lead 0 count for nothing. Before it returns, compute rank 0 makes the directory and checks
+ * that files can be written there, and that the files of a stream that continues from a checkpoint are there.
+ * Until the stream is closed it holds the lock NAME.stream.lock, NAME being the pattern with its leads in
+ * braces: another stream or job with this pattern gets TR_ERR_STATE. No other file is created before the
+ * first step. With servers the first call takes the staging memory out of the budget: TR_ERR_MEMORY if a node
+ * lacks it by now. tr_stream_define allocates what its field needs. */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,

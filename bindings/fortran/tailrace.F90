@@ -335,12 +335,13 @@ contains
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
-                           references, interval, attributes, compress, index)
+                           references, interval, attributes, compress, index, conventions)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
     character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes, compress, index
+    character(*), intent(in), optional :: conventions
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -362,6 +363,7 @@ contains
     call add(all, 'index', index)
     call add(all, 'empty_step', empty_step)
     call add(all, 'interval', interval)
+    call add(all, 'conventions', conventions)
     call add(all, 'attributes', attributes)
     call add(all, 'compress', compress)
     call add(all, 'keys', keys)

@@ -46,14 +46,16 @@ contains
       origin = 'productionStatusOfProcessedData=2, generatingProcessIdentifier=1'
     end if
 
-    call full%create(directory//'/fc_{base:%Y%m%d%H}+{lead:03h}'//ending, base=base, packing=packing, keys=origin)
+    call full%create(directory//'/fc_{base:%Y%m%d%H}+{lead:03h}'//ending, base=base, packing=packing, keys=origin, &
+                  conventions='weather')
     call full%define('t',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('u',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('v',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('sp', grid, tr_surface(), accuracy=1.0)
     call full%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
 
-    call surface%create(directory//'/surface_{base:%Y%m%d%H}'//ending, base=base, packing=packing, keys=origin)
+    call surface%create(directory//'/surface_{base:%Y%m%d%H}'//ending, base=base, packing=packing, keys=origin, &
+                  conventions='weather')
     call surface%define('sp', grid, tr_surface(), accuracy=1.0)
     call surface%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
     call surface%define('gh', grid, tr_pressure(500), accuracy=0.1)

@@ -194,6 +194,8 @@ std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
 }  // namespace
 
 Conventions::Conventions(const codec::StreamDefinition& stream, Accept accept) : accept_(std::move(accept)) {
+  const std::string* const conventions = codec::find_key(stream.keys, codec::conventions_key);
+  names_tell_ = conventions != nullptr && *conventions == codec::weather_conventions;
   contents_.attributes.push_back(Attribute::text("Conventions", "CF-1.8"));
   for (const auto& [name, value] : stream.attributes) set(contents_.attributes, Attribute::text(name, value));
   add_dimension("time", 0);
@@ -240,12 +242,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
   variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
 
-  if (const Quantity* const quantity = find_quantity(field.name)) {
-    variable.attributes.push_back(Attribute::text("standard_name", standard_name(*quantity, grid)));
-    variable.attributes.push_back(Attribute::text("units", quantity->units));
-  } else {
-    variable.attributes.push_back(Attribute::text("long_name", field.name));
-  }
+  if (names_tell_) add_quantity(field, grid, variable);
   std::string coordinates = scalars_ + points.coordinates;
   if (!levels.dimension && !levels.coordinate.empty()) coordinates += " " + levels.coordinate;
   if (field.statistic.process != Process::instant) {
@@ -272,8 +269,18 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(beyond_);
   fields_.push_back(
       {field.name, field.levels, number, field.elements(), *type, fill, levels.dimension.has_value()});
-  if (field.name == "sp" || field.name == "ps") complete_formulas(final_name);
+  if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
   return {};
+}
+
+/// Adds what the name of a field tells about it.
+void Conventions::add_quantity(const FieldDefinition& field, const Grid& grid, Variable& variable) const {
+  if (const Quantity* const quantity = find_quantity(field.name)) {
+    variable.attributes.push_back(Attribute::text("standard_name", standard_name(*quantity, grid)));
+    variable.attributes.push_back(Attribute::text("units", quantity->units));
+  } else {
+    variable.attributes.push_back(Attribute::text("long_name", field.name));
+  }
 }
 
 /// Adds what GRIB has of an unstructured grid, under the names of ICON's files and of CDI, to the file; of a
@@ -537,7 +544,7 @@ void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
     add_coordinate(name + "_bnds", with_bounds, edges, attributes);
   }
   for (const std::string pressure : {"sp", "ps"}) {
-    if (is_taken(pressure)) complete_formulas(pressure);
+    if (names_tell_ && is_taken(pressure)) complete_formulas(pressure);
   }
 }
 

@@ -76,6 +76,7 @@ class Conventions {
   };
 
   [[nodiscard]] Status check_new(const codec::FieldDefinition& field) const;
+  void add_quantity(const codec::FieldDefinition& field, const Grid& grid, Variable& variable) const;
   void add_time(const codec::StreamDefinition& stream);
   void add_member(const codec::StreamDefinition& stream);
   Horizontal& horizontal(const Grid& grid, const std::vector<Index>& shape);
@@ -105,6 +106,7 @@ class Conventions {
   std::vector<Interval> intervals_;
   std::string scalars_;  // coordinates of all fields, as the attribute lists them
   std::size_t time_ = 0;
+  bool names_tell_ = false;  // what a field is: the stream has conventions=weather
   std::optional<int> bounds_;
   std::optional<std::pair<std::int64_t, std::string>> referred_;  // number and UUID of the file's grid
   Status beyond_;  // why the format cannot hold the variables; nothing is added any more

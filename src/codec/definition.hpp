@@ -20,6 +20,10 @@ using Keys = std::vector<std::pair<std::string, std::string>>;  // in the order 
 /// Returns the text of a key, or null.
 const std::string* find_key(const Keys& keys, std::string_view name);
 
+/// The key of a stream by which its fields have the names that weather and climate models give them, and its
+/// word. Without it a name says nothing about its field.
+inline constexpr std::string_view conventions_key = "conventions", weather_conventions = "weather";
+
 /// No cell has more corners.
 inline constexpr Index most_corners = 64;
 

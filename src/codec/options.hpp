@@ -16,7 +16,8 @@ struct FormatOption {
 /// The options that belong to a format, and not to all of them.
 struct FormatOptions {
   std::vector<FormatOption> stream, field;  // of tr_stream_create and tr_stream_define
-  std::string_view keys;  // the kind of key that any other option is, as "GRIB"; "" = an error
+  std::string_view keys;         // the kind of key that any other option is, as "GRIB"; "" = an error
+  bool has_short_names = false;  // each name of a field says what the field is
 };
 
 }  // namespace tailrace::codec

@@ -18,7 +18,8 @@ Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream
 inline codec::FormatOptions options() {
   return {.stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}, {"index", {}}},
           .field = {{"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}, {"keys", {}}},
-          .keys = "GRIB"};
+          .keys = "GRIB",
+          .has_short_names = true};
 }
 
 }  // namespace tailrace::grib2

@@ -64,8 +64,20 @@ Status available() {
 
 #endif
 
+namespace {
+
+/// What a filter decodes is GRIB, whose names of fields are short names: each says what its field is.
+codec::StreamDefinition with_names(codec::StreamDefinition stream, const codec::Decoding& decoding) {
+  if (!decoding.filter.empty())
+    stream.keys = {{std::string(codec::conventions_key), std::string(codec::weather_conventions)}};
+  return stream;
+}
+
+}  // namespace
+
 References::References(const codec::StreamDefinition& stream, codec::Decoding decoding)
-    : decoding_(std::move(decoding)), conventions_(stream, [](const cf::Contents&) { return Status(); }) {}
+    : decoding_(std::move(decoding)),
+      conventions_(with_names(stream, decoding_), [](const cf::Contents&) { return Status(); }) {}
 
 Result<std::unique_ptr<References>> References::make(const codec::StreamDefinition& stream,
                                                      const std::vector<codec::FieldDefinition>& fields,

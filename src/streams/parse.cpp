@@ -92,12 +92,22 @@ Status take_hook(StreamRequest& request, const std::string& text) {
   return {};
 }
 
+/// Without conventions=weather a name tells nothing about its field. In GRIB each name does.
+Status take_conventions(StreamRequest& request, const std::string& text) {
+  const Result<std::size_t> word = parse_choice(text, {"none", codec::weather_conventions});
+  TR_TRY(word.status());
+  const Result<const formats::Format*> format = formats::find(request.definition.format);
+  TR_TRY(format.status());
+  if (*word == 0 || (*format)->options.has_short_names) return {};
+  return add_key(request.definition.keys, {std::string(codec::conventions_key), text});
+}
+
 Status take_keep(const std::string& text, bool& keep) {
   return take(parse_choice(text, {"fail", "keep"}), keep);
 }
 
 // Keys are taken in this order: the base time depends on the calendar.
-constexpr std::array<KeyRow<StreamRequest>, 19> kStreamKeys{{
+constexpr std::array<KeyRow<StreamRequest>, 20> kStreamKeys{{
     {"format", [](auto&, auto&) { return Status(); }},  // taken before all others
     {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {"base", take_base},
@@ -110,6 +120,7 @@ constexpr std::array<KeyRow<StreamRequest>, 19> kStreamKeys{{
     {"members", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.definition.members); }},
     {"keys", [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
     {"attributes", [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
+    {"conventions", take_conventions},
     {"existing",
      [](auto& r, auto& t) {
        return take(parse_choice(t, {"replace", "continue", "fail", "overwrite"}), r.options.existing);

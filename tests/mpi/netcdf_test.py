@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
-OPTIONS = 'attributes=\'title="a small model", institution=nobody\''
+OPTIONS = 'conventions=weather attributes=\'title="a small model", institution=nobody\''
 CLOSED_BYTES = 40  # of the record that closes an index (docs/formats/index.md)
 KINDS = {"cdf5": ("cdf5", "NETCDF3_64BIT_DATA"), "cdf2": ("64-bit offset", "NETCDF3_64BIT_OFFSET"), "cdf1": ("classic", "NETCDF3_CLASSIC"),
          "netcdf4": ("netCDF-4", "NETCDF4")}

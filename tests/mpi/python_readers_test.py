@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
 PYTHON = os.environ.pop("TAILRACE_TEST_PYTHON", "") or sys.executable  # the library would take it for a misspelt setting
-ATTRIBUTES = "attributes='title=\"a small model\", institution=nobody, history=\"made by a test\", references=none, source=model, comment=none'"
+ATTRIBUTES = "conventions=weather attributes='title=\"a small model\", institution=nobody, history=\"made by a test\", references=none, source=model, comment=none'"
 OPENED = f"""
 import sys, numpy, xarray
 def check(data):

@@ -112,7 +112,7 @@ def check_file(path, hours, format):
 
 
 def options(format, more=""):
-    return f"format={format} references=on {more}"
+    return f"format={format} references=on conventions=weather {more}"
 
 
 def any_number_of_servers(format):

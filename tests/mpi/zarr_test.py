@@ -74,7 +74,7 @@ def any_number_of_servers(options, fields="", tolerance=1e-12):
     stores = []
     for ranks, servers in scenes(options == "compress=gzip" and not fields):
         path = f"{directory}/r{ranks}s{servers}.zarr"
-        code, _, err = run(ranks + servers, arguments(path, f"{options} attributes=title=small", 2), TAILRACE_SERVERS=str(servers),
+        code, _, err = run(ranks + servers, arguments(path, f"{options} conventions=weather attributes=title=small", 2), TAILRACE_SERVERS=str(servers),
                            SMALL_MODEL_FIELDS=fields)
         check(code == 0 and holds(path, range(3), tolerance), f"{options} {fields}, {ranks} ranks, {servers} servers: {code}, {err}")
         stores.append(bytes_of(path))
@@ -87,7 +87,7 @@ def compressions_and_chunks():
     sizes = {}
     for word in ("none", "gzip", "gzip:9", "zstd", "zstd:5", "blosc_lz4", "blosc_zstd", "blosc_zstd:5"):
         path = f"{fresh('compress-' + word.replace(':', '-'))}/fc.zarr"
-        code, _, err = run(1, arguments(path, f"compress={word} attributes=title=small", 2))
+        code, _, err = run(1, arguments(path, f"compress={word} conventions=weather attributes=title=small", 2))
         if "was built without" in err:
             check("say compress=gzip" in err, f"{word}: {err}")
             print(f"{word}: {err.strip().splitlines()[-1]}", flush=True)

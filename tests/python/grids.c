@@ -49,11 +49,11 @@ static int write_on(const char* directory, const char* name, const char* keys, c
   snprintf(georeference, sizeof georeference, "keys='%s'", keys);
   if (failed("layout", tr_layout_block(flat ? 1 : 2, flat ? cells : shape, NULL, &grid)) ||
       failed(name, tr_layout_georeference(grid, georeference)) ||
-      failed(pattern,
-             tr_stream_create(pattern,
-                              strcmp(ending, "grib2") == 0 ? "base=2026-03-01T00:00Z member=3 index=cfgrib"
-                                                           : "base=2026-03-01T00:00Z member=3",
-                              &out)) ||
+      failed(pattern, tr_stream_create(pattern,
+                                       strcmp(ending, "grib2") == 0
+                                           ? "base=2026-03-01T00:00Z member=3 index=cfgrib"
+                                           : "base=2026-03-01T00:00Z member=3 conventions=weather",
+                                       &out)) ||
       failed("u", tr_stream_define(out, "u", grid, TR_F32,
                                    "levels=hybrid:1-3 coefficients=0,100,200,0,0,0.2,0.5,1 accuracy=0.01")) ||
       failed("sp", tr_stream_define(out, "sp", grid, TR_F32, "accuracy=1 missing=-1")) ||

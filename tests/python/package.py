@@ -114,7 +114,7 @@ def written(data):
     for ending, options in formats.items():
         name = f"{data}/{ending}/fc_{{base:%Y%m%d%H}}+{{lead:03h}}.{ending}"
         for path, ranks, servers in ((name, 2, 0), (f"{data}/{ending}/one.{ending}", 3, 1)):
-            code, _, err = run(ranks, arguments(path, options, 5), TAILRACE_SERVERS=str(servers))
+            code, _, err = run(ranks, arguments(path, f"{options} conventions=weather", 5), TAILRACE_SERVERS=str(servers))
             check(code == 0, f"{path}: {code}, {err}")
     if "grib2" in formats:
         os.mkdir(f"{data}/cfgrib")

@@ -88,6 +88,8 @@ def test_names_and_units_are_those_of_the_library():
     text = (SOURCE / "src/cf/names.cpp").read_text()
     quantities = re.findall(r'Quantity\{"([^"]*)", "([^"]*)", "([^"]*)"\}', text)
     assert {name: (standard, units) for name, standard, units in quantities} == QUANTITIES
+    listed = re.findall(r"^\| `(.*)` \| `(.*)` \| `(.*)` \|$", (SOURCE / "docs/formats/weather-names.md").read_text(), re.M)
+    assert [tuple(row) for row in listed[-len(quantities):]] == quantities
     types = {name: rest for name, *rest in re.findall(r'LevelType\{"([^"]*)", "([^"]*)", "([^"]*)", "([^"]*)", "([^"]*)"\}', text)}
     assert {name: [each.dimension, each.units, each.positive] for name, each in LEVEL_TYPES.items()} == \
         {name: [dimension, units, positive] for name, (dimension, _, units, positive) in types.items()}

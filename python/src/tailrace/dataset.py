@@ -13,7 +13,7 @@ from .calendar import CALENDARS, Moment
 from .cube import Cube
 from .errors import NotThereError, StateError
 from .head import Coordinate, Described, plain_dims
-from .names import LEVEL_TYPES, QUANTITIES, level_attributes
+from .names import LEVEL_TYPES, level_attributes
 from .run import Run, Variable
 
 
@@ -109,7 +109,7 @@ class _Builder:
             shown = renamed.get(each) or names.of(each, _content(coordinate, 0))
             if shown not in coordinates and each != described.level:
                 coordinates[shown] = xarray.Variable([renamed.get(dim, dim) for dim in coordinate.dims], coordinate.values(), dict(coordinate.attrs))
-        attrs = _attributes(cube.variable, described)
+        attrs = dict(described.attrs)
         cube.fill = described.fill
         level_dims = (level,) if cube.has_levels and level else ()
         variable = xarray.Variable(("lead", *level_dims, *(renamed[dim] for dim in dims)), indexing.LazilyIndexedArray(cube), attrs)
@@ -227,11 +227,3 @@ def _content(coordinate: Coordinate | None, extent: int) -> tuple[Any, ...]:
         return (extent,)
     values = np.asarray(coordinate.values())
     return (values.shape, values.tobytes(), repr(sorted(coordinate.attrs.items(), key=lambda each: each[0])))
-
-
-def _attributes(variable: Variable, described: Described) -> dict[str, Any]:
-    attrs = dict(described.attrs)
-    if not attrs or set(attrs) <= {"GRIB_gridType"}:
-        standard = QUANTITIES.get(variable.field.name)
-        attrs.update({"standard_name": standard[0], "units": standard[1]} if standard else {"long_name": variable.field.name})
-    return attrs

@@ -20,8 +20,12 @@ using codec::Statistic;
 
 constexpr int default_kind[] = {0, NC_FORMAT_CLASSIC, NC_FORMAT_64BIT_OFFSET, 0, 0, NC_FORMAT_64BIT_DATA};
 
-std::unique_ptr<Codec> codec_of(const std::vector<FieldDefinition>& fields, Version version = Version::cdf5) {
+const codec::Keys weather{{"conventions", "weather"}};
+
+std::unique_ptr<Codec> codec_of(const std::vector<FieldDefinition>& fields, Version version = Version::cdf5,
+                                const codec::Keys& keys = weather) {
   codec::StreamDefinition stream;
+  stream.keys = keys;
   stream.base = {2026, 3, 1, 6, 0, 0};
   stream.calendar = Calendar::no_leap;
   std::unique_ptr<Codec> codec = *make_codec(version, stream);
@@ -173,6 +177,25 @@ TEST(cdf, hybrid_levels_have_their_formula_wherever_the_pressure_is_defined) {
   }
   const auto codec = codec_of({field("t", ElementType::f32, levels)});
   EXPECT_EQ(Reader(codec->head()).text("lev", "formula_terms"), "(none)");
+}
+
+TEST(cdf, a_name_tells_nothing_about_its_field_unless_the_stream_has_conventions_of_weather) {
+  const Levels levels{"hybrid", {1, 2}, {}, {0, 100, 300, 1, 0.5, 0}};
+  const std::vector<FieldDefinition> fields{field("w"), field("u", ElementType::f32, levels), field("sp"),
+                                            field("rainfall")};
+  const Reader plain(codec_of(fields, Version::cdf5, {})->head());
+  for (const std::string name : {"w", "u", "sp", "rainfall"}) {
+    for (const std::string attribute : {"standard_name", "units", "long_name"})
+      EXPECT_EQ(plain.text(name, attribute), "(none)") << name << ": " << attribute;
+  }
+  EXPECT_EQ(plain.text("lev", "formula_terms"), "(none)");
+  EXPECT_EQ(plain.text("time", "standard_name"), "time");
+  EXPECT_EQ(plain.text("lev", "standard_name"), "atmosphere_hybrid_sigma_pressure_coordinate");
+  const Reader asked(codec_of(fields)->head());
+  EXPECT_EQ(asked.text("w", "standard_name"), "lagrangian_tendency_of_air_pressure");
+  EXPECT_EQ(asked.text("w", "units"), "Pa s-1");
+  EXPECT_EQ(asked.text("rainfall", "long_name"), "rainfall");
+  EXPECT_EQ(asked.text("lev", "formula_terms"), "ap: lev_ap b: lev_b ps: sp");
 }
 
 TEST(cdf, intervals_that_begin_differently_have_bounds_of_their_own) {

@@ -96,6 +96,14 @@ TEST(parse_stream, errors_name_the_stream) {
   EXPECT_TRUE(mentions(error_of(""), "stream \"fc+{lead:03h}\""));
 }
 
+TEST(parse_stream, conventions_are_taken_by_all_formats_and_are_no_key_of_grib) {
+  EXPECT_EQ(parsed("base=2026-03-01 conventions=weather format=cdf5").definition.keys,
+            (Keys{{"conventions", "weather"}}));
+  EXPECT_TRUE(parsed("base=2026-03-01 conventions=weather format=grib2").definition.keys.empty());
+  EXPECT_TRUE(parsed("base=2026-03-01 conventions=none format=raw").definition.keys.empty());
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 conventions=CF"), "may be none, weather"));
+}
+
 TEST(parse_stream, a_misspelt_reserved_key_is_no_grib_key) {
   const std::string text = error_of("base=2026-03-01 exsiting=fail");
   EXPECT_TRUE(mentions(text, "unknown key \"exsiting\"; did you mean \"existing\"?")) << text;

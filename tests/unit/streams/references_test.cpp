@@ -95,6 +95,19 @@ TEST(references, name_a_filter_that_decodes_records) {
   EXPECT_EQ(array.at("dtype"), "<f8");
   EXPECT_EQ(array.at("filters"), Text::parse(R"([{"id": "grib", "var": "2t", "dtype": "float64"}])"));
   EXPECT_EQ(array.at("fill_value"), "NaN");
+  EXPECT_EQ(member_of(refs, "2t/.zattrs").at("standard_name"), "air_temperature") << "a short name of GRIB";
+}
+
+TEST(references, tell_what_a_field_is_only_with_conventions_of_weather) {
+  const std::vector<codec::FieldDefinition> fields{plain_field("w")};
+  const auto attributes = [&](const std::string& options) {
+    const auto stream = parse_stream("fc.raw", "base=2026-03-01 format=raw " + options)->definition;
+    const auto made = References::make(stream, fields, {});
+    return member_of(Text::parse((*made)->text("fc.raw", {})), "w/.zattrs");
+  };
+  for (const std::string name : {"standard_name", "units", "long_name"})
+    EXPECT_FALSE(attributes("").contains(name)) << name;
+  EXPECT_EQ(attributes("conventions=weather").at("units"), "Pa s-1");
 }
 
 TEST(references, have_bounds_of_intervals_whose_begin_the_definitions_tell) {

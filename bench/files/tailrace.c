@@ -19,7 +19,7 @@ static void start(const struct block* b) {
   check(tr_init(b->comm, &compute, NULL) == TR_OK);
   const tr_index shape[] = {b->shape[0], b->shape[1]}, lower[] = {b->lower[0], b->lower[1]};
   const tr_index upper[] = {b->lower[0] + b->count[0], b->lower[1] + b->count[1]};
-  check(tr_layout_boxes(2, shape, NULL, lower, upper, &layout) == TR_OK);
+  check(tr_layout_box(2, shape, NULL, lower, upper, &layout) == TR_OK);
 }
 
 static void stop(void) {

@@ -100,8 +100,7 @@ inline Result<Layout> Layout::box(const Indices& shape, const Indices& lower, co
   const Dims dims =
       Dims(shape).match("lower", lower.size()).match("upper", upper.size()).match("halo", halo.size(), true);
   tr_layout* handle = nullptr;
-  const int code =
-      tr_layout_boxes(dims.count, shape.data(), given(halo), lower.data(), upper.data(), &handle);
+  const int code = tr_layout_box(dims.count, shape.data(), given(halo), lower.data(), upper.data(), &handle);
   return made(dims, code, handle);
 }
 

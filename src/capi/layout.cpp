@@ -199,9 +199,9 @@ int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, c
                      });
 }
 
-int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
-                    const tr_index* upper, tr_layout** layout) {
-  session::Session* const session = session_for("tr_layout_boxes");
+int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
+                  const tr_index* upper, tr_layout** layout) {
+  session::Session* const session = session_for("tr_layout_box");
   if (session == nullptr) return TR_ERR_STATE;
   Status status = check_arguments(ndims, shape, halo, layout);
   const int shown = status.is_ok() ? ndims : 0;
@@ -209,7 +209,7 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
     status = Status(Code::argument, "`lower` or `upper` is a null pointer");
   }
   const std::string call =
-      cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
+      cat("tr_layout_box(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
   // A rank with bad arguments votes all the same: the other ranks wait for its vote.
   comm::Vote vote{status.in(call), call, {}};
   if (status.is_ok()) {
@@ -226,6 +226,11 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
   }
   return finish(*session, call, Layout::boxes(list_of(shape, ndims), std::move(boxes)), list_of(halo, ndims),
                 layout);
+}
+
+int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
+                    const tr_index* upper, tr_layout** layout) {
+  return tr_layout_box(ndims, shape, halo, lower, upper, layout);
 }
 
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,

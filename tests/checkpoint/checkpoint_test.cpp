@@ -49,7 +49,7 @@ Layout layout_of(int kind, const std::vector<tr_index>& shape, const std::vector
     // The last rank has all elements.
     std::vector<tr_index> lower(shape.size(), 0), upper = shape;
     if (rank() != size() - 1) upper = lower;
-    code = tr_layout_boxes(dims, shape.data(), halo.data(), lower.data(), upper.data(), &made);
+    code = tr_layout_box(dims, shape.data(), halo.data(), lower.data(), upper.data(), &made);
   }
   if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
   return Layout(made);

@@ -19,7 +19,7 @@ TEST(CppFace, LayoutsAreHandedOverInCOrderFromZero) {
   EXPECT_TRUE(tr::Layout::block({30, 20}, {}, {3, 0}).is_ok());
   EXPECT_STREQ(recorder_line(), "tr_layout_block_grid shape=30,20 halo=none grid=3,0");
   EXPECT_TRUE(tr::Layout::box({30, 20}, {10, 0}, {30, 10}, {1, 1}).is_ok());
-  EXPECT_STREQ(recorder_line(), "tr_layout_boxes shape=30,20 halo=1,1 lower=10,0 upper=30,10");
+  EXPECT_STREQ(recorder_line(), "tr_layout_box shape=30,20 halo=1,1 lower=10,0 upper=30,10");
   EXPECT_TRUE(tr::Layout::block_cyclic({30, 20}, {5, 4}, {2, 1}).is_ok());
   EXPECT_STREQ(recorder_line(), "tr_layout_block_cyclic shape=30,20 block=5,4 grid=2,1");
   EXPECT_TRUE(tr::Layout::weighted({30, 20}, {{3, 4, 5.5}, {1, 2}}).is_ok());

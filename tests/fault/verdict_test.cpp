@@ -505,12 +505,12 @@ MPI_TEST(verdict, an_overlapping_layout_names_the_element_and_both_ranks) {
     tr_index lower[] = {2 * me, 0};
     tr_index upper[] = {2 * me + 2, 4};
     if (me == 1) ++upper[0];
-    CHECK_EQ(tr_layout_boxes(2, shape, nullptr, lower, upper, &layout), TR_ERR_LAYOUT);
+    CHECK_EQ(tr_layout_box(2, shape, nullptr, lower, upper, &layout), TR_ERR_LAYOUT);
     CHECK(layout == nullptr);
     CHECK(same_text(compute, tr_error()));
     CHECK(has(tr_error(), "1") && has(tr_error(), "2"));
     if (me == 1) upper[0] -= 2;  // now nobody owns row 3
-    CHECK_EQ(tr_layout_boxes(2, shape, nullptr, lower, upper, &layout), TR_ERR_LAYOUT);
+    CHECK_EQ(tr_layout_box(2, shape, nullptr, lower, upper, &layout), TR_ERR_LAYOUT);
     CHECK(same_text(compute, tr_error()));
     std::vector<tr_index> indices;
     for (tr_index i = me; i < 24; i += size_of(compute)) indices.push_back(i);
@@ -540,10 +540,10 @@ MPI_TEST(verdict, one_rank_with_bad_arguments_of_a_layout_hangs_nobody) {
     tr_layout* layout = nullptr;
     CHECK(tr_layout_block(2, shape, halo, &layout) != TR_OK);
     CHECK(same_text(compute, tr_error()));
-    CHECK(tr_layout_boxes(2, shape, halo, lower, upper, &layout) != TR_OK);
+    CHECK(tr_layout_box(2, shape, halo, lower, upper, &layout) != TR_OK);
     CHECK(same_text(compute, tr_error()));
     CHECK(has(tr_error(), "halo[0] is -1"));
-    CHECK(tr_layout_boxes(2, shape, nullptr, me == 0 ? nullptr : lower, upper, &layout) != TR_OK);
+    CHECK(tr_layout_box(2, shape, nullptr, me == 0 ? nullptr : lower, upper, &layout) != TR_OK);
     CHECK(same_text(compute, tr_error()));
     CHECK(tr_layout_indexed(2, shape, me == 2 ? -1 : 0, nullptr, 0, &layout) != TR_OK);
     CHECK(same_text(compute, tr_error()));

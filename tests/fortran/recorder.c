@@ -130,9 +130,9 @@ int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, c
   }
   return make(ndims, shape, halo, layout);
 }
-int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
-                    const tr_index* upper, tr_layout** layout) {
-  begin("tr_layout_boxes");
+int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
+                  const tr_index* upper, tr_layout** layout) {
+  begin("tr_layout_box");
   say_indices("shape", ndims, shape);
   say_indices("halo", ndims, halo);
   say_indices("lower", ndims, lower);

@@ -136,7 +136,7 @@ void Array::make_box(const std::string& kind, int rank, int ranks) {
     const bool empty = ranks >= 3 && rank == ranks / 2;
     const tr_index lower[] = {0, empty ? 0 : nx - nx * (part + 1) / parts};
     const tr_index upper[] = {empty ? 0 : ny, empty ? 0 : nx - nx * part / parts};
-    keep(tr_layout_boxes(2, shape, nullptr, lower, upper, &layout_));
+    keep(tr_layout_box(2, shape, nullptr, lower, upper, &layout_));
     if (layout_ != nullptr) own_box(none, 0);
   } else if (kind == "replicated") {
     keep(tr_layout_replicated(2, shape, &layout_));

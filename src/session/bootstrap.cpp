@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -37,6 +38,18 @@ std::string host_name() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
   return name;
+}
+
+/// Tells once what in the environment probably is not as it was meant.
+void tell_doubts(const std::vector<std::string>& environment) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    for (const std::string& line : compat::near_misses(environment)) log(LogLevel::warn, line);
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const std::string other = ranks == 1 ? compat::other_launcher(environment) : "";
+    if (!other.empty()) log(LogLevel::warn, other);
+  });
 }
 
 /// Returns the file name of the executable.
@@ -84,10 +97,13 @@ Status Bootstrap::start(const char* options) {
 }
 
 Status Bootstrap::read_settings(const char* options) {
-  Result<Settings> settings = Settings::read(options == nullptr ? "" : options, compat::environment());
-  TR_TRY(settings.status());
+  const std::vector<std::string> environment = compat::plain_environment();
+  Result<Settings> settings =
+      Settings::read(options == nullptr ? "" : options, compat::translated(environment));
+  TR_TRY(compat::as_given(settings.status(), environment));
   facts_.settings = std::move(*settings);
   set_log_level(facts_.settings.log);
+  if (facts_.rank == 0) tell_doubts(environment);
   return {};
 }
 

@@ -52,6 +52,16 @@ bool names_host(const std::string& name, const std::string& host) {
   return host == name || host.substr(0, host.find('.')) == name;
 }
 
+/// Returns the largest number of servers on one node.
+Index most_on_a_node(const std::vector<RankFacts>& world, const std::vector<char>& is_server) {
+  Index most = 0;
+  for (const std::vector<int>& ranks : ranks_by_node(world))
+    most = std::max(most, static_cast<Index>(std::ranges::count_if(ranks, [&](int rank) {
+                      return is_server[static_cast<std::size_t>(rank)] != 0;
+                    })));
+  return most;
+}
+
 /// There must be both kinds of ranks and, if a number was asked for, that many servers.
 Status check_chosen(const ServerChoice& choice, const std::string& asked, Index servers, Index ranks) {
   const bool short_of = choice.kind == Kind::count && servers < choice.count;
@@ -78,6 +88,12 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
     case Kind::per_node:
       asked = cat(counted(choice.count, "server"), " on each node");
       for (const auto& ranks : ranks_by_node(world)) take_last(ranks, choice.count, is_server);
+      // A node of fewer ranks gives all of them.
+      if (const Index most = most_on_a_node(world, is_server); most < choice.count)
+        return Status(Code::settings, cat("TAILRACE_SERVERS asks for ", asked, ", and no node has more than ",
+                                          counted(most, "rank"),
+                                          " that may serve (rank 0 computes); start more ranks or "
+                                          "ask for fewer servers"));
       break;
     case Kind::last:
       asked = choice.count == 1 ? std::string("the last rank") : cat("the last ", choice.count, " ranks");

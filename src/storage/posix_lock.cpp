@@ -64,6 +64,9 @@ class Lock {
       const std::string holder = text->size() > signature.size()
                                      ? text->substr(signature.size(), text->find('\n') - signature.size())
                                      : "a process that has just started";
+      if (holder == own_name())
+        return Status(Code::state, cat("lock ", path_, ": held by this process itself, ", holder,
+                                       "; close what it has open under this name first"));
       return Status(Code::state, cat("lock ", path_, ": held by ", holder,
                                      "; wait until it ends or stop it (the lock vanishes with its process)"));
     }

@@ -453,6 +453,7 @@ TEST_P(TargetConformance, a_lock_is_exclusive_and_names_its_holder) {
   EXPECT_EQ(refused.code(), Code::state);
   EXPECT_NE(refused.text().find("pid " + std::to_string(::getpid())), std::string::npos) << refused.text();
   EXPECT_NE(refused.text().find("run.lock"), std::string::npos) << refused.text();
+  EXPECT_NE(refused.text().find("held by this process"), std::string::npos) << refused.text();
   EXPECT_TRUE(target->lock(at("other.lock")).is_ok());
 }
 

@@ -30,9 +30,35 @@ TEST(older_names, give_way_to_ours) {
   EXPECT_EQ(settings.io_threads, 3);
 }
 
-TEST(older_names, with_bad_values_are_errors) {
-  const Result<Settings> settings = Settings::read("", compat::translated({"DVMH_IO_THREAD_COUNT=many"}));
-  EXPECT_NE(settings.status().text().find("TAILRACE_IO_THREADS"), std::string::npos);
+TEST(older_names, with_bad_values_are_errors_that_name_what_was_given) {
+  const std::vector<std::string> given{"DVMH_IO_THREAD_COUNT=-1"};
+  const Result<Settings> settings = Settings::read("", compat::translated(given));
+  EXPECT_EQ(compat::as_given(settings.status(), given).text(),
+            "DVMH_IO_THREAD_COUNT=-1: -1 is out of range; it may be 0 to 1024 (it stands for "
+            "TAILRACE_IO_THREADS)");
+  const std::vector<std::string> ours{"TAILRACE_IO_THREADS=-1", "DVMH_IO_THREAD_COUNT=2"};
+  const Status own = Settings::read("", compat::translated(ours)).status();
+  EXPECT_EQ(compat::as_given(own, ours).text(), own.text());
+}
+
+TEST(environment, tells_variables_that_are_nearly_ours) {
+  const std::vector<std::string> lines =
+      compat::near_misses({"PATH=/bin", "TAILRCE_SERVERS=1", "tailrace_log=info", "TAILRACEX=1",
+                           "TAILRACE_SERVERS=1", "TAILRACESTAGING=1GiB", "TRACE_LOG=1"});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0],
+            "the environment variable TAILRCE_SERVERS means nothing to Tailrace; did you mean "
+            "TAILRACE_SERVERS?");
+  EXPECT_NE(lines[1].find("TAILRACE_LOG?"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[2].find("TAILRACE_STAGING?"), std::string::npos) << lines[2];
+}
+
+TEST(environment, tells_of_the_launcher_of_another_mpi) {
+  EXPECT_EQ(compat::other_launcher({"PATH=/bin", "PMI_SIZE=1", "SLURM_NTASKS=8", "PMI_RANK=0"}), "");
+  EXPECT_EQ(compat::other_launcher({"OMPI_COMM_WORLD_SIZE=x"}), "");
+  const std::string text = compat::other_launcher({"PMI_RANK=0", "PMI_SIZE=3"});
+  EXPECT_NE(text.find("PMI_SIZE=3: another MPI's launcher"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 jobs of one rank each"), std::string::npos) << text;
 }
 
 TEST(older_names, the_process_environment_is_read) {

@@ -84,6 +84,8 @@ TEST(SelectServers, a_count_for_each_node) {
   EXPECT_EQ(chosen("node:2", world_of({3, 4})), "1 2 5 6");
   // A node with fewer ranks gives all of them.
   EXPECT_EQ(chosen("node:2", world_of({3, 1})), "1 2 3");
+  EXPECT_NE(chosen("node:9", world_of({3})).find("9 servers on each node, and no node has more than 2 ranks"),
+            std::string::npos);
 }
 
 TEST(SelectServers, the_last_ranks) {

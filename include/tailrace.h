@@ -7,7 +7,7 @@
  * Functions return TR_OK or a TR_ERR_* code; the text of the calling thread's last error is tr_error(). A
  * collective function returns the same code and text on every rank.
  * Options are "key=value key=value" strings; values with blanks are quoted: keys="centre=98, a=b". NULL means
- * none. An unknown key is TR_ERR_SETTINGS and names the nearest known one. */
+ * none. An unknown key is TR_ERR_SETTINGS and names a similar known one. */
 #ifndef TAILRACE_H
 #define TAILRACE_H
 

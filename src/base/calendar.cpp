@@ -286,8 +286,9 @@ Result<Calendar> parse_calendar(std::string_view text) {
   // A list, because clang 14 does not compile the views of libstdc++ 12.
   std::vector<std::string_view> names;
   for (const auto& each : known) names.push_back(each.first);
-  return Status(Code::settings, cat("unknown calendar \"", text, "\"; did you mean \"", nearest(text, names),
-                                    "\"? Known: proleptic_gregorian, 360_day, noleap"));
+  return Status(Code::settings,
+                cat("unknown calendar \"", text, "\"",
+                    did_you_mean(text, names, "it may be proleptic_gregorian, 360_day or noleap")));
 }
 
 std::string_view name_of(Calendar calendar) {

@@ -229,8 +229,8 @@ Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::s
     if (known[i] == text) return i;
     list += cat(i == 0 ? "" : ", ", known[i]);
   }
-  return Status(Code::settings, cat("unknown value \"", text, "\"; did you mean \"", nearest(text, known),
-                                    "\"? It may be ", list));
+  return Status(Code::settings,
+                cat("unknown value \"", text, "\"", did_you_mean(text, known, cat("it may be ", list))));
 }
 
 Result<std::vector<double>> parse_number_list(std::string_view text, std::size_t most) {

@@ -54,10 +54,11 @@ Result<std::vector<Signal>> parse_signals(std::string_view text) {
     if (name.starts_with("SIG")) name.erase(0, 3);
     const auto found = std::ranges::find(kSignals, name, &Signal::name);
     if (found == std::end(kSignals)) {
+      const std::string near = nearest(name, names_of(kSignals));
       return Status(Code::settings,
-                    cat("\"", word, "\" is no signal that can ask a program to stop; did you mean ",
-                        nearest(name, names_of(kSignals)),
-                        "? Give some of TERM, INT, HUP, USR1, USR2 and XCPU, with commas, or none"));
+                    cat("\"", word, "\" is no signal that can ask a program to stop",
+                        near.empty() ? "." : cat("; did you mean ", near, "?"),
+                        " Give some of TERM, INT, HUP, USR1, USR2 and XCPU, with commas, or none"));
     }
     if (std::ranges::find(signals, *found) == signals.end()) signals.push_back(*found);
   }
@@ -242,8 +243,6 @@ const SettingInfo* find_row(std::string_view name) {
   return nullptr;
 }
 
-std::string nearest_name(std::string_view name) { return nearest(name, names_of(kTable)); }
-
 Status apply(Settings& settings, const SettingInfo& row, std::string_view value, std::string_view origin) {
   const std::string where =
       cat(origin == "environment" ? environment_name(row.name) : std::string(row.name), "=", value);
@@ -262,8 +261,9 @@ Status apply_options(Settings& settings, std::string_view text) {
   for (const Option& option : options->entries()) {
     const SettingInfo* row = find_row(option.key);
     if (!row) {
-      return {Code::settings, cat("unknown setting \"", option.key, "\"; did you mean \"",
-                                  nearest_name(option.key), "\"? `tailrace settings` lists them all")};
+      return {Code::settings,
+              cat("unknown setting \"", option.key, "\"",
+                  did_you_mean(option.key, names_of(kTable), "`tailrace settings` lists them all"))};
     }
     TR_TRY(apply(settings, *row, option.value, "options"));
   }
@@ -279,10 +279,11 @@ Status apply_environment(Settings& settings, std::span<const std::string> enviro
     const SettingInfo* row = find_row(name);
     // A variable in lower case would be set in one shell and not seen in the next program.
     if (!row || environment_name(name) != variable) {
+      const std::string near = nearest(name, names_of(kTable));
       return {Code::settings,
-              cat("unknown environment variable ", variable, "; did you mean ",
-                  environment_name(nearest_name(name)),
-                  "? `tailrace settings` lists them all; unset it if it is not meant for Tailrace")};
+              cat("unknown environment variable ", variable, "; ",
+                  near.empty() ? "" : cat("did you mean ", environment_name(near), "? "),
+                  "`tailrace settings` lists them all; unset it if it is not meant for Tailrace")};
     }
     const std::string value = equals == std::string::npos ? "" : entry.substr(equals + 1);
     TR_TRY(apply(settings, *row, value, "environment"));
@@ -331,7 +332,11 @@ Result<ServerChoice> parse_servers(std::string_view text) {
   const std::string_view rest = text.substr(colon + 1);
   const std::vector<std::string_view> forms{"node", "last", "ranks", "hosts", "app"};
   const auto found = std::ranges::find(forms, form);
-  if (found == forms.end()) return bad_servers(text, cat("did you mean \"", nearest(form, forms), ":\"?"));
+  if (found == forms.end()) {
+    const std::string near = nearest(form, forms);
+    return bad_servers(
+        text, near.empty() ? cat("there is no \"", form, ":\"") : cat("did you mean \"", near, ":\"?"));
+  }
   choice.kind = static_cast<Kind>(static_cast<int>(Kind::per_node) + static_cast<int>(found - forms.begin()));
   if (rest.empty()) return bad_servers(text, "nothing follows the colon");
   switch (choice.kind) {
@@ -413,7 +418,7 @@ std::string settings_markdown() {
       "A setting is given in the environment (`TAILRACE_STAGING=512MiB`) or in the options of `tr_init`\n"
       "(`\"staging=512MiB\"`). The environment wins. An unknown key, an unknown `TAILRACE_*` variable and a "
       "bad value are\n"
-      "errors (`TR_ERR_SETTINGS`) that name the nearest valid one. Sizes take `kB MB GB TB` (powers of 1000) "
+      "errors (`TR_ERR_SETTINGS`) that name a similar valid one. Sizes take `kB MB GB TB` (powers of 1000) "
       "and\n"
       "`KiB MiB GiB TiB` (powers of 1024), durations `d h m s` (`1h30m`) or `hh:mm[:ss]`, switches `on` "
       "and `off`.\n\n"

@@ -4,11 +4,38 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace tailrace {
 
 namespace {
+
+/// Words of other programs, and those that mean the same here.
+constexpr std::pair<std::string_view, std::string_view> foreign_words[] = {
+    {"append", "continue"},
+    {"resume", "continue"},
+    {"restart", "continue"},
+    {"clobber", "overwrite"},
+    {"truncate", "overwrite"},
+    {"error", "fail"},
+    {"avg", "average"},
+    {"mean", "average"},
+    {"average", "mean"},
+    {"avg", "mean"},
+    {"sum", "accum"},
+    {"total", "accum"},
+    {"snapshot", "instant"},
+    {"skip", "omit"},
+    {"point", "instant"},
+    {"_fillvalue", "missing"},
+    {"fill_value", "missing"},
+    {"fillvalue", "missing"},
+    {"missing_value", "missing"},
+    {"precision", "accuracy"},
+    {"tolerance", "accuracy"},
+    {"compression", "compress"},
+};
 
 std::string changed_case(std::string_view text, char first, char last, int shift) {
   std::string out(text);
@@ -41,18 +68,42 @@ std::string size_text(Bytes bytes) {
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  // The rows of the last letter but one, of the last letter, and of this one.
+  std::vector<std::size_t> older(b.size() + 1), old(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(older, old);
+    std::swap(old, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      const std::size_t replaced = old[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, old[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], older[j - 2] + 1);
     }
   }
   return row[b.size()];
+}
+
+bool is_slip_of(std::string_view word, std::string_view known) {
+  if (word == known || word.empty()) return false;
+  const std::size_t shorter = std::min(word.size(), known.size());
+  // Short words are near to too many others.
+  const std::size_t most = shorter <= 2 ? 0 : shorter <= 4 ? 1 : 2;
+  return edit_distance(lower_case(word), lower_case(known)) <= most;
+}
+
+std::size_t distance_of_words(std::string_view word, std::string_view known) {
+  const std::string one = lower_case(word), other = lower_case(known);
+  for (const auto& [foreign, ours] : foreign_words) {
+    if (one == foreign && other == ours) return 0;
+  }
+  if (is_slip_of(one, other) || one == other) return edit_distance(one, other);
+  const std::size_t shorter = std::min(one.size(), other.size());
+  const std::size_t more = std::max(one.size(), other.size()) - shorter;
+  const bool begins = one.compare(0, shorter, other, 0, shorter) == 0;
+  // Behind all slips.
+  return begins && shorter > 0 && (shorter >= 3 || more == 1) ? other.size() + more : not_near;
 }
 
 }  // namespace tailrace

@@ -41,14 +41,32 @@ std::string upper_case(std::string_view text);
 /// Returns a size rounded to three digits, as "512 bytes", "64KiB", "1.5GiB".
 std::string size_text(Bytes bytes);
 
+/// Returns how many letters are left out, added, replaced, or swapped with the next one.
 std::size_t edit_distance(std::string_view a, std::string_view b);
-/// Returns the entry of `known` with the smallest edit distance to `word`: the key probably meant by a
-/// misspelt one. Returns nothing if `known` is empty.
+/// Returns true if `word` differs from `known` in so few letters that it probably is a slip of it: in case
+/// alone, in one of up to four letters, in two of more.
+bool is_slip_of(std::string_view word, std::string_view known);
+/// Returns a number that is less the nearer the words are, or `not_near`. Near are slips, words of which one
+/// begins with the other, and words of other programs that mean the same.
+inline constexpr std::size_t not_near = SIZE_MAX;
+std::size_t distance_of_words(std::string_view word, std::string_view known);
+/// Returns the entry of `known` that was probably meant by `word`, or "" if none is near.
 template <typename Range>
 std::string nearest(std::string_view word, const Range& known) {
-  const auto distance = [word](std::string_view each) { return edit_distance(word, each); };
+  const auto distance = [word](std::string_view each) { return distance_of_words(word, each); };
   const auto best = std::ranges::min_element(known, {}, distance);
-  return best == std::ranges::end(known) ? std::string() : std::string(*best);
+  if (best == std::ranges::end(known) || distance(*best) == not_near) return {};
+  return std::string(*best);
+}
+/// Returns what an error about `word` ends with: "; did you mean "NEAREST"? It may be a, b", or without a
+/// near word "; it may be a, b". `rest` begins with a small letter; it may be "".
+template <typename Range>
+std::string did_you_mean(std::string_view word, const Range& known, std::string_view rest = {}) {
+  const std::string near = nearest(word, known);
+  if (near.empty()) return rest.empty() ? std::string() : cat("; ", rest);
+  std::string text = cat("; did you mean \"", near, "\"?");
+  if (!rest.empty()) text += cat(" ", upper_case(rest.substr(0, 1)), rest.substr(1));
+  return text;
 }
 
 }  // namespace tailrace

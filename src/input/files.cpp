@@ -123,9 +123,10 @@ Result<const sources::Record*> OpenFile::the_one(const std::vector<const sources
 Status OpenFile::no_field(const std::string& name) const {
   if (fields_.empty()) return {Code::argument, cat(path_, " has no field '", name, "': it has no records")};
   const auto names = std::views::keys(fields_);
-  return {Code::argument,
-          cat(path_, " has no field '", name, "'; the nearest is '", nearest(name, names), "', and it has ",
-              list_text(names), ". If the file's name is another one, give it as name=")};
+  const std::string near = nearest(name, names);
+  return {Code::argument, cat(path_, " has no field '", name, "'; ",
+                              near.empty() ? "" : cat("the nearest is '", near, "', and "), "it has ",
+                              list_text(names), ". If the file's name is another one, give it as name=")};
 }
 
 Status OpenFile::no_time(const FilesDefinition& files, const std::string& name, const Times& times,

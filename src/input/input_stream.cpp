@@ -539,10 +539,7 @@ void InputStream::get(const std::string& name, void* data, const streams::ArrayS
   if (field == nullptr) {
     std::vector<std::string> names;
     for (const auto& each : fields_) names.push_back(each->request.name);
-    latch(Status(Code::argument, names.empty()
-                                     ? cat(call, ": no field was defined; tr_stream_define comes first")
-                                     : cat(call, ": no such field was defined; the nearest is '",
-                                           nearest(name, names), "'")));
+    latch(streams::no_such_field(call, name, names));
     return;
   }
   const Status status = guarded([&]() -> Status {

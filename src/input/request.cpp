@@ -89,8 +89,8 @@ bool is_output_key(const std::string& key) {
 /// known is none of them.
 bool is_open_key(const Option& option, std::span<const std::string_view> known,
                  const std::vector<Index>& shape) {
-  const std::string near = nearest(option.key, known);
-  if (edit_distance(option.key, near) <= (near.size() <= 4 ? 1U : 2U)) return false;
+  if (std::ranges::any_of(known, [&](std::string_view each) { return is_slip_of(option.key, each); }))
+    return false;
   const std::string text = cat(option.key, "=", quote_option(option.value));
   return std::ranges::any_of(formats::all(), [&](const formats::Format& format) {
     return !format.options.keys.empty() &&
@@ -126,9 +126,12 @@ Result<OpenRequest> parse_open(std::string_view pattern, std::string_view option
   for (const Option& option : given->entries()) {
     if (std::ranges::count(open_keys, option.key, &KeyRow::key) > 0) continue;
     std::vector<std::string_view> known;
-    for (const KeyRow& row : open_keys) known.push_back(row.key);
-    return settings_error(
-        cat("unknown key \"", option.key, "\"; did you mean \"", nearest(option.key, known), "\"?"));
+    std::string list = "it may be ";
+    for (const KeyRow& row : open_keys) {
+      list += cat(known.empty() ? "" : ", ", row.key);
+      known.push_back(row.key);
+    }
+    return settings_error(cat("unknown key \"", option.key, "\"", did_you_mean(option.key, known, list)));
   }
   for (const KeyRow& row : open_keys) {
     const std::string* const value = given->find(row.key);
@@ -164,8 +167,8 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
       known.emplace_back("name");
       known.insert(known.end(), output_keys.begin(), output_keys.end());
       if (is_open_key(option, known, shape)) continue;
-      return settings_error(cat(context, ": unknown key \"", option.key, "\"; did you mean \"",
-                                nearest(option.key, known), "\"?"));
+      return settings_error(cat(context, ": unknown key \"", option.key, "\"",
+                                did_you_mean(option.key, known, "it is no option of fields that are read")));
     }
   }
   Result<streams::FieldRequest> parsed = streams::parse_field(name, element_type, shape, shared, "raw");

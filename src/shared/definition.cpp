@@ -46,8 +46,8 @@ constexpr std::array<std::string_view, 3> safety_names{"none", "rename",
 Status read_safety(const std::string& name, Definition& definition) {
   const auto* const found = std::ranges::find(safety_names, name);
   if (found == safety_names.end()) {
-    return {Code::settings, cat("safety may be none, rename or journal, not '", name, "'; did you mean '",
-                                nearest(name, safety_names), "'?")};
+    return {Code::settings,
+            cat("safety may be none, rename or journal, not '", name, "'", did_you_mean(name, safety_names))};
   }
   definition.safety = static_cast<Safety>(found - safety_names.begin());
   if (definition.safety != Safety::rename || definition.access.empties || !definition.access.writes)
@@ -73,8 +73,9 @@ Status read_options(const std::string& text, Definition& definition) {
   TR_TRY(options.status());
   for (const Option& option : options->entries()) {
     if (std::ranges::find(option_names, option.key) == option_names.end()) {
-      return {Code::settings, cat("unknown option '", option.key, "'; did you mean '",
-                                  nearest(option.key, option_names), "'? It may be page, memory or safety")};
+      return {Code::settings,
+              cat("unknown option '", option.key, "'",
+                  did_you_mean(option.key, option_names, "it may be page, memory or safety"))};
     }
     if (option.key == "safety") {
       TR_TRY(read_safety(option.value, definition));

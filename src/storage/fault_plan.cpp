@@ -48,8 +48,7 @@ std::string_view cut(std::string_view& text, char separator) {
 }
 
 Status unknown(std::string_view what, std::string_view word, const std::vector<std::string_view>& known) {
-  return {Code::settings,
-          cat("fault plan: unknown ", what, " \"", word, "\"; did you mean \"", nearest(word, known), "\"?")};
+  return {Code::settings, cat("fault plan: unknown ", what, " \"", word, "\"", did_you_mean(word, known))};
 }
 
 template <typename Table, typename Value>

@@ -152,8 +152,8 @@ Result<std::shared_ptr<Target>> make_target(std::string_view name) {
   for (const Entry& entry : registry) {
     if (entry.name == name) return entry.make();
   }
-  return Status(Code::settings, cat("no storage target is called \"", name, "\"; did you mean \"",
-                                    nearest(name, target_names()), "\"? Known: posix, uring, memory"));
+  return Status(Code::settings, cat("no storage target is called \"", name, "\"",
+                                    did_you_mean(name, target_names(), "it may be posix, uring or memory")));
 }
 
 }  // namespace tailrace::storage

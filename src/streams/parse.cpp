@@ -26,6 +26,10 @@ struct KeyRow {
   Status (*set)(Target&, const std::string&);
 };
 
+bool contains(const std::vector<std::string_view>& names, std::string_view key) {
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
 Status settings_error(std::string_view what) { return {Code::settings, std::string(what)}; }
 
 /// Stores a value that was parsed.
@@ -151,6 +155,87 @@ constexpr std::array<std::string_view, 7> kTypesWithValues{
     "hybrid",         "isobaricInhPa", "isobaricInPa", "heightAboveGround",
     "heightAboveSea", "theta",         "depthBelowSea"};
 
+// What ecCodes 2.28 calls types of level in GRIB2. Formats other than GRIB take any other name, too.
+constexpr std::array<std::string_view, 66> kLevelTypes{"adiabaticCondensation",
+                                                       "atmosphere",
+                                                       "cloudBase",
+                                                       "cloudTop",
+                                                       "depthBelowLand",
+                                                       "depthBelowLandLayer",
+                                                       "depthBelowSea",
+                                                       "depthBelowSeaLayer",
+                                                       "entireAtmosphere",
+                                                       "entireLake",
+                                                       "entireOcean",
+                                                       "eta",
+                                                       "generalVertical",
+                                                       "generalVerticalLayer",
+                                                       "heightAboveGround",
+                                                       "heightAboveGroundLayer",
+                                                       "heightAboveSea",
+                                                       "heightAboveSeaLayer",
+                                                       "hybrid",
+                                                       "hybridHeight",
+                                                       "hybridLayer",
+                                                       "hybridPressure",
+                                                       "iceBottomOnWater",
+                                                       "iceLayerOnWater",
+                                                       "iceLayerUnderSnowOnWater",
+                                                       "iceTopOnWater",
+                                                       "iceTopUnderSnowOnWater",
+                                                       "indefiniteSoilDepth",
+                                                       "isobaricInPa",
+                                                       "isobaricInhPa",
+                                                       "isobaricLayer",
+                                                       "isothermZero",
+                                                       "isothermal",
+                                                       "lakeBottom",
+                                                       "maxWind",
+                                                       "meanSea",
+                                                       "mixedLayerDepthByDensity",
+                                                       "mixedLayerDepthByDiffusivity",
+                                                       "mixedLayerDepthByTemperature",
+                                                       "mixedLayerDepthGeneric",
+                                                       "mixedLayerParcel",
+                                                       "mixingLayer",
+                                                       "mostUnstableParcel",
+                                                       "nominalTop",
+                                                       "oceanModel",
+                                                       "oceanModelLayer",
+                                                       "oceanSurface",
+                                                       "oceanSurfaceToBottom",
+                                                       "potentialVorticity",
+                                                       "pressureFromGround",
+                                                       "pressureFromGroundLayer",
+                                                       "seaBottom",
+                                                       "seaIce",
+                                                       "seaIceLayer",
+                                                       "sigma",
+                                                       "sigmaLayer",
+                                                       "snow",
+                                                       "snowLayer",
+                                                       "snowLayerOverIceOnWater",
+                                                       "snowTopOverIceOnWater",
+                                                       "soil",
+                                                       "soilLayer",
+                                                       "surface",
+                                                       "theta",
+                                                       "thetaLayer",
+                                                       "tropopause"};
+
+/// A slip of a type of level would be an axis of its own in formats that take any type.
+Status check_level_type(const std::string& type) {
+  std::vector<std::string_view> known(kLevelTypes.begin(), kLevelTypes.end());
+  for (const LevelAlias& alias : kLevelAliases) known.push_back(alias.alias);
+  if (contains(known, type)) return {};
+  for (const std::string_view each : known) {
+    if (is_slip_of(type, each))
+      return settings_error(
+          cat("no type of level is called \"", type, "\"; did you mean \"", nearest(type, known), "\"?"));
+  }
+  return {};
+}
+
 Status take_levels(FieldRequest& request, const std::string& text) {
   codec::Levels& levels = request.definition.levels;
   const std::size_t colon = std::min(text.find(':'), text.size());
@@ -166,6 +251,7 @@ Status take_levels(FieldRequest& request, const std::string& text) {
                               "\" names no type of level; give one as hybrid:1-40, pressure:1000,850,500, "
                               "height:2, surface or any typeOfLevel"));
   }
+  TR_TRY(check_level_type(levels.type));
   if (colon == text.size()) {
     if (std::find(kTypesWithValues.begin(), kTypesWithValues.end(), levels.type) == kTypesWithValues.end())
       return {};
@@ -305,20 +391,63 @@ const formats::Format& format_with_keys() {
   return *std::find_if(all.begin(), all.end(), [](const auto& each) { return !each.options.keys.empty(); });
 }
 
-bool contains(const std::vector<std::string_view>& names, std::string_view key) {
-  return std::find(names.begin(), names.end(), key) != names.end();
-}
-
-// Short words are near to too many others: a difference of two letters means nothing.
-bool is_slip_of(std::string_view key, std::string_view reserved) {
-  const std::size_t distance = edit_distance(key, reserved);
-  return distance >= 1 && distance <= (reserved.size() <= 4 ? 1U : 2U);
-}
-
 bool is_key_name(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == ':' || c == '#';
   });
+}
+
+/// An option that a key may be meant for, and which call or format has it ("" = this call).
+struct Candidate {
+  std::string_view key;
+  std::string owner;
+};
+
+/// Returns the options of this call in this format first, so that they win over equally near ones of others.
+std::vector<Candidate> candidates(const formats::Format& format, const Call& call) {
+  std::vector<Candidate> all;
+  for (const std::string_view key : call.reserved) all.push_back({key, ""});
+  for (const std::string_view key : call.other) all.push_back({key, std::string(call.other_call)});
+  if (call.table == nullptr) return all;
+  for (const codec::FormatOption& option : format.options.*call.table) all.push_back({option.key, ""});
+  for (const formats::Format& owner : formats::all()) {
+    for (const codec::FormatOption& option : owner.options.*call.table) {
+      if (option_of(format, call.table, option.key) == nullptr)
+        all.push_back({option.key, cat("format=", owner.name)});
+    }
+  }
+  return all;
+}
+
+/// Returns "; did you mean ...?" with the option that a key was probably meant for, or "". `slips` leaves out
+/// all but slips.
+std::string meant(std::string_view key, const std::vector<Candidate>& all, bool slips) {
+  const auto distance = [&](const Candidate& each) {
+    const std::size_t there = distance_of_words(key, each.key);
+    if (slips && !is_slip_of(key, each.key)) return not_near;
+    return there == not_near ? there : 2 * there + (each.owner.empty() ? 0 : 1);
+  };
+  const auto best = std::ranges::min_element(all, {}, distance);
+  if (best == all.end() || distance(*best) == not_near) return "";
+  return cat("; did you mean \"", best->key, "\"",
+             best->owner.empty() ? "" : cat(", which belongs to ", best->owner), "?");
+}
+
+/// What programs call the attributes of variables.
+constexpr std::array<std::string_view, 6> kAttributes{"units",   "unit",      "long_name",
+                                                      "comment", "valid_min", "standard_name"};
+
+/// Returns the error of a key that the format has no place for.
+Status unknown_key(std::string_view key, std::string_view value, const formats::Format& format,
+                   const Call& call) {
+  std::string near = meant(key, candidates(format, call), false);
+  if (near.empty() && std::ranges::find(kAttributes, key) != kAttributes.end() &&
+      option_of(format, call.table, "attributes") != nullptr)
+    near = cat("; attributes of files and variables are given as attributes=\"",
+               key == "unit" ? "units" : key, "=", value, "\"");
+  const formats::Format& taker = format_with_keys();
+  return settings_error(cat("unknown key \"", key, "\"", near, " (", taker.options.keys,
+                            " keys are taken with format=", taker.name, " only)"));
 }
 
 // Checks an unreserved key: it is a key of the format, or the error tells what the user probably meant.
@@ -326,27 +455,14 @@ Status check_extra(std::string_view key, std::string_view value, const formats::
                    const Call& call) {
   if (contains(call.other, key))
     return settings_error(cat("\"", key, "\" belongs to ", call.other_call, ", not here"));
-  std::vector<std::string_view> own = call.reserved;
-  if (call.table != nullptr)
-    for (const codec::FormatOption& option : format.options.*call.table) own.push_back(option.key);
-  const std::string near = nearest(key, own);
   const std::string_view kind = format.options.keys;
-  if (kind.empty()) {
-    const formats::Format& taker = format_with_keys();
-    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near, "\"? (", taker.options.keys,
-                              " keys are taken with format=", taker.name, " only)"));
-  }
-  const std::string near_other = call.other.empty() ? near : nearest(key, call.other);
-  const std::string escape =
-      cat("; if it is meant as a ", kind, " key, write keys=\"", key, "=", value, "\"");
-  if (is_slip_of(key, near))
-    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near, "\"?", escape));
-  if (is_slip_of(key, near_other)) {
-    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near_other,
-                              "\", which belongs to ", call.other_call, "?", escape));
-  }
+  if (kind.empty()) return unknown_key(key, value, format, call);
+  const std::vector<Candidate> all = candidates(format, call);
+  if (const std::string near = meant(key, all, true); !near.empty())
+    return settings_error(cat("unknown key \"", key, "\"", near, "; if it is meant as a ", kind,
+                              " key, write keys=\"", key, "=", value, "\""));
   if (!is_key_name(key))
-    return settings_error(cat("\"", key, "\" is no name of a key; did you mean \"", near, "\"?"));
+    return settings_error(cat("\"", key, "\" is no name of a key", meant(key, all, false)));
   return {};
 }
 
@@ -544,6 +660,20 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));
   TR_TRY(check_field(request, given->find("level_axis") != nullptr).in(context));
   return request;
+}
+
+Status no_such_field(std::string_view call, std::string_view name, const std::vector<std::string>& defined) {
+  if (defined.empty())
+    return {Code::argument, cat(call, ": no field was defined; tr_stream_define comes first")};
+  const std::string near = nearest(name, defined);
+  if (!near.empty())
+    return {Code::argument, cat(call, ": no such field was defined; the nearest is '", near, "'")};
+  constexpr std::size_t most = 10;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(most, defined.size()); ++i)
+    list += cat(i == 0 ? "'" : ", '", defined[i], "'");
+  if (defined.size() > most) list += cat(" and ", defined.size() - most, " more");
+  return {Code::argument, cat(call, ": no such field was defined; there are ", list)};
 }
 
 std::string_view take_line(std::string_view& text) {

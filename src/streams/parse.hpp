@@ -63,6 +63,9 @@ struct FieldRequest {
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format);
 
+/// Returns the error of a call that names a field which was not defined.
+Status no_such_field(std::string_view call, std::string_view name, const std::vector<std::string>& defined);
+
 /// Returns the text up to the next line's end, and passes it.
 std::string_view take_line(std::string_view& text);
 

@@ -142,8 +142,12 @@ class PatternScanner {
       TR_TRY(width(form, form_at, part));
     } else {
       const std::vector<std::string_view> names{"base", "valid", "lead", "member"};
-      return pattern_error(text_, at_,
-                           cat("unknown \"{", inside, "}\"; did you mean {", nearest(name, names), "}?"));
+      const std::string near = nearest(name, names);
+      return pattern_error(
+          text_, at_,
+          cat("unknown \"{", inside, "}\"; ",
+              near.empty() ? "it may be {base}, {valid}, {lead} or {member}, and {{ is a brace"
+                           : cat("did you mean {", near, "}?")));
     }
     parts.push_back(std::move(part));
     at_ = end + 1;

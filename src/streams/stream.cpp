@@ -501,10 +501,9 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   }
   const auto found = numbers_.find(name);
   if (found == numbers_.end()) {
-    latch(Status(Code::argument, numbers_.empty()
-                                     ? cat(call(), ": no field was defined; tr_stream_define comes first")
-                                     : cat(call(), ": no such field was defined; the nearest is '",
-                                           nearest(name, std::views::keys(numbers_)), "'")));
+    std::vector<std::string> names;
+    for (const auto& [each, number] : numbers_) names.push_back(each);
+    latch(no_such_field(call(), name, names));
     return;
   }
   Field& field = fields_[static_cast<std::size_t>(found->second)];

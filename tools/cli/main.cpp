@@ -15,8 +15,9 @@ int check_command(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (std::count(names.begin(), names.end(), argv[1]) != 0) return tailrace::cli::Exit::done;
-  std::fprintf(stderr, "tailrace: unknown command '%s'; did you mean '%s'? `tailrace --help` lists them\n",
-               argv[1], tailrace::nearest(argv[1], names).c_str());
+  const std::string near = tailrace::nearest(argv[1], names);
+  std::fprintf(stderr, "tailrace: unknown command '%s'; %s`tailrace --help` lists them\n", argv[1],
+               near.empty() ? "" : tailrace::cat("did you mean '", near, "'? ").c_str());
   return tailrace::cli::Exit::usage;
 }
 

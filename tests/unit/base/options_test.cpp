@@ -177,6 +177,8 @@ TEST(values, a_wrong_choice_gets_the_nearest_right_one) {
   EXPECT_EQ(*parse_choice("b", {"a", "b"}), 1U);
   EXPECT_EQ(parse_choice("replcae", {"replace", "continue", "fail"}).status().text(),
             "unknown value \"replcae\"; did you mean \"replace\"? It may be replace, continue, fail");
+  EXPECT_EQ(parse_choice("yes", {"replace", "continue", "fail"}).status().text(),
+            "unknown value \"yes\"; it may be replace, continue, fail");
 }
 
 TEST(values, number_lists_hold_ranges_up_and_down) {

@@ -122,6 +122,7 @@ TEST(settings, an_unknown_key_is_an_error_with_the_nearest_one) {
                        "unknown environment variable TAILRACE_SERVER; did you mean TAILRACE_SERVERS?"));
   EXPECT_TRUE(mentions(error_of("", {"TAILRACE_="}), "unknown environment variable TAILRACE_;"));
   EXPECT_TRUE(mentions(error_of("", {"TAILRACE_servers=1"}), "did you mean TAILRACE_SERVERS?"));
+  EXPECT_TRUE(mentions(error_of("method=mpiio"), "unknown setting \"method\"; `tailrace settings` lists"));
 }
 
 TEST(settings, a_bad_value_is_an_error_that_names_its_setting_as_it_was_given) {

@@ -98,8 +98,46 @@ TEST(text, edit_distance_counts_single_letters) {
   EXPECT_EQ(edit_distance("abc", ""), 3U);
   EXPECT_EQ(edit_distance("acuracy", "accuracy"), 1U);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("wran", "warn"), 1U) << "two letters in the wrong order are one slip";
+  EXPECT_EQ(edit_distance("ca", "abc"), 3U);
+}
+
+TEST(text, the_nearest_word_is_one_that_was_probably_meant) {
+  const std::vector<std::string_view> keys{"base",   "member",   "compress", "statistic", "bits",
+                                           "levels", "existing", "accuracy", "packing"};
+  for (const auto& [word, meant] :
+       std::vector<std::pair<std::string_view, std::string_view>>{{"compres", "compress"},
+                                                                  {"statistc", "statistic"},
+                                                                  {"Base", "base"},
+                                                                  {"exsiting", "existing"},
+                                                                  {"acuracy", "accuracy"},
+                                                                  {"stat", "statistic"},
+                                                                  {"packingType", "packing"},
+                                                                  {"precision", "accuracy"},
+                                                                  {"unit", ""},
+                                                                  {"units", ""},
+                                                                  {"time", ""},
+                                                                  {"method", ""},
+                                                                  {"x", ""},
+                                                                  {"", ""}})
+    EXPECT_EQ(nearest(word, keys), meant) << word;
+  const std::vector<std::string_view> existing{"replace", "continue", "fail", "overwrite"};
+  EXPECT_EQ(nearest("append", existing), "continue") << "a word of other programs";
+  EXPECT_EQ(nearest("mean", std::vector<std::string_view>{"instant", "average"}), "average");
+  EXPECT_EQ(nearest("average", std::vector<std::string_view>{"instant", "mean"}), "mean");
+  EXPECT_EQ(nearest("max", std::vector<std::string_view>{"mean", "maximum", "minimum"}), "maximum");
+  EXPECT_EQ(nearest("uu", std::vector<std::string_view>{"t", "u"}), "u");
+  EXPECT_EQ(nearest("q", std::vector<std::string_view>{"t", "u"}), "");
   EXPECT_EQ(nearest("stagin", std::vector<std::string>{"servers", "staging"}), "staging");
   EXPECT_EQ(nearest("x", std::vector<std::string>{}), "");
+}
+
+TEST(text, an_error_names_a_near_word_or_none) {
+  const std::vector<std::string_view> known{"replace", "fail"};
+  EXPECT_EQ(did_you_mean("replcae", known, "it may be replace or fail"),
+            "; did you mean \"replace\"? It may be replace or fail");
+  EXPECT_EQ(did_you_mean("yes", known, "it may be replace or fail"), "; it may be replace or fail");
+  EXPECT_EQ(did_you_mean("yes", known), "");
 }
 
 }  // namespace

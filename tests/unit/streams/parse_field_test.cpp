@@ -177,6 +177,22 @@ TEST(parse_field, a_misspelt_reserved_key_is_no_grib_key) {
   EXPECT_TRUE(mentions(error_of("packing=ccsds"), "\"packing\" belongs to tr_stream_create"));
 }
 
+TEST(parse_field, a_misspelt_type_of_level_is_no_axis_of_its_own) {
+  EXPECT_TRUE(mentions(error_of("levels=hieght:850,500", "cdf5"),
+                       "no type of level is called \"hieght\"; did you mean \"height\"?"));
+  EXPECT_TRUE(mentions(error_of("levels=depthBelowland:1"), "did you mean \"depthBelowLand\"?"));
+  EXPECT_EQ(parsed("levels=canopy:1,2", "cdf5").definition.levels.type, "canopy");
+  EXPECT_EQ(parsed("levels=soilLayer:1", "cdf5").definition.levels.type, "soilLayer");
+}
+
+TEST(parse_field, values_and_attributes_of_other_programs_name_ours) {
+  EXPECT_TRUE(mentions(error_of("statistic=mean"), "did you mean \"average\"?"));
+  EXPECT_TRUE(mentions(error_of("operation=average"), "did you mean \"mean\"?"));
+  EXPECT_TRUE(mentions(error_of("unit=K", "cdf5"), "given as attributes=\"units=K\""))
+      << error_of("unit=K", "cdf5");
+  EXPECT_TRUE(mentions(error_of("fill_value=7", "cdf5"), "did you mean \"missing\"?"));
+}
+
 TEST(parse_field, other_keys_are_grib_keys_in_their_order) {
   EXPECT_EQ(parsed("typeOfGeneratingProcess=2 keys=\"b=1, a=2\" c=3").definition.keys,
             (Keys{{"b", "1"}, {"a", "2"}, {"typeOfGeneratingProcess", "2"}, {"c", "3"}}));

@@ -121,6 +121,21 @@ TEST(parse_stream, a_key_of_tr_stream_define_is_sent_there) {
                        "did you mean \"accuracy\", which belongs to tr_stream_define?"));
 }
 
+TEST(parse_stream, an_unknown_key_names_the_option_that_was_meant_and_who_has_it) {
+  const auto error = [](const std::string& option, const char* name = "x.nc") {
+    return error_of("base=2026-03-01 " + option, name);
+  };
+  EXPECT_TRUE(
+      mentions(error("compres=deflate"), "did you mean \"compress\", which belongs to format=netcdf4?"));
+  EXPECT_TRUE(mentions(error("compres=deflate", "x.nc4"), "did you mean \"compress\"?"));
+  EXPECT_TRUE(mentions(error("compres=deflate", "x.grib2"), "did you mean \"compress\""));
+  EXPECT_TRUE(
+      mentions(error("statistc=mean"), "did you mean \"statistic\", which belongs to tr_stream_define?"));
+  EXPECT_TRUE(mentions(error("existing=append"), "did you mean \"continue\"?"));
+  EXPECT_FALSE(mentions(error("method=mpiio"), "did you mean")) << error("method=mpiio");
+  EXPECT_TRUE(mentions(error("units=K"), "given as attributes=\"units=K\"")) << error("units=K");
+}
+
 TEST(parse_stream, grib_keys_of_daily_use_pass) {
   for (const std::string_view key : {"centre",
                                      "subCentre",

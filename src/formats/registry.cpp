@@ -26,9 +26,11 @@ namespace {
 #ifdef TAILRACE_HAVE_GRIB
 constexpr auto* make_grib2 = grib2::make;
 constexpr auto* list_grib2 = grib2::listings;
+constexpr auto* check_grib2 = grib2::check_keys;
 #else
 constexpr std::nullptr_t make_grib2 = nullptr;
 constexpr auto* list_grib2 = +[] { return std::vector<codec::Listing>(); };
+constexpr std::nullptr_t check_grib2 = nullptr;
 #endif
 constexpr std::string_view no_eccodes =
     "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON";
@@ -66,12 +68,23 @@ std::vector<std::string_view> names() {
 }
 
 /// Returns "a", "a or b", "a, b or c".
-std::string either(std::string_view before_each) {
-  const std::vector<std::string_view> each = names();
+std::string list_of(const std::vector<std::string_view>& each, std::string_view before_each) {
   std::string text;
   for (std::size_t i = 0; i < each.size(); ++i)
     text += cat(i == 0 ? "" : i + 1 == each.size() ? " or " : ", ", before_each, each[i]);
   return text;
+}
+
+/// Returns the names of the formats that there are, likewise.
+std::string either(std::string_view before_each) { return list_of(names(), before_each); }
+
+/// Returns the first ending of each format that has some, as "a, b or c".
+std::string usual_endings() {
+  std::vector<std::string_view> each;
+  for (const Format& format : all()) {
+    if (format.asked_as.empty() && !format.endings.empty()) each.push_back(format.endings.front());
+  }
+  return list_of(each, "");
 }
 
 Format classic(std::string_view name, decltype(Format::make) make, std::vector<std::string_view> endings,
@@ -126,7 +139,8 @@ const std::vector<Format>& all() {
        std::nullopt,
        nullptr,
        false,
-       list_grib2()},
+       list_grib2(),
+       check_grib2},
       {"raw", raw::make, ""},
       classic("cdf5", cdf::make<cdf::Version::cdf5>, {".nc", ".cdf", ".netcdf"},
               cdf::count<cdf::Version::cdf5>),
@@ -154,10 +168,15 @@ const std::vector<Format>& all() {
       {"NetCDF",
        nullptr,
        "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
-       {},
+       {".ncdf", ".ncd", ".ncf", ".nc3", ".nc5", ".cdf1", ".cdf2", ".cdf5", ".netcdf3"},
        {},
        {"netcdf", "netcdf3", "nc", "cdf"}},
-      {"NetCDF-4", nullptr, "called netcdf4 here", {}, {}, {"nc4", "netcdf-4"}},
+      {"NetCDF-4",
+       nullptr,
+       "called netcdf4 here",
+       {".ncdf4", ".cdf4", ".netcdf4", ".nc4c"},
+       {},
+       {"nc4", "netcdf-4"}},
       {"HDF5", nullptr, "called netcdf4 here, as it is HDF5", {".hdf"}, {}, {"hdf5", "hdf", "h5"}},
       {"GRIB1", nullptr, absent, {".grib1", ".grb1"}, {}, {"grib1", "grb1"}},
   };
@@ -185,7 +204,7 @@ Result<const Format*> promised_by(std::string_view file_name) {
       if (format.asked_as.empty()) return &format;
       return Status(Code::settings,
                     cat("a name that ends in ", ending, " promises ", format.name, ", which is ", format.why,
-                        ": end it in ", all().front().endings.front(), ", or say ", either("format="),
+                        ": end it in ", usual_endings(), ", or say ", either("format="),
                         " if the file is to hold that under this name"));
     }
   }
@@ -251,6 +270,11 @@ Result<codec::Listing> listing(std::string_view name, std::string_view word) {
   const Result<std::size_t> found = parse_choice(word, words);
   TR_TRY(found.status());
   return format->listings[*found];
+}
+
+Status check_keys(const codec::StreamDefinition& stream, std::span<const std::string> keys) {
+  const auto format = std::ranges::find(all(), std::string_view(stream.format), &Format::name);
+  return format == all().end() || format->check_keys == nullptr ? Status() : format->check_keys(stream, keys);
 }
 
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream) {

@@ -41,6 +41,9 @@ struct Format {
   Status (*check_goes_on)(std::span<const std::byte> own, std::span<const std::byte> now) = nullptr;
   bool is_store = false;  // what has the file's name is a directory of objects (stores::with_stores)
   std::vector<codec::Listing> listings{};  // the words of index=
+  /// Returns Code::settings if no record of the stream can have one of these keys. Null if there are no keys,
+  /// or if nobody knows them all.
+  Status (*check_keys)(const codec::StreamDefinition& stream, std::span<const std::string> keys) = nullptr;
 };
 
 /// Returns one line for each format that the library has. The first is the default.
@@ -80,6 +83,9 @@ std::vector<codec::Listing> listings();
 /// Returns the listing that a word of index= asks for, in a stream of the format. Code::settings if it has no
 /// such.
 Result<codec::Listing> listing(std::string_view format, std::string_view word);
+
+/// Returns Format::check_keys of the stream's format, or success.
+Status check_keys(const codec::StreamDefinition& stream, std::span<const std::string> keys);
 
 /// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks what it needs, and
 /// errors of `find`.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "codec/codec.hpp"
@@ -12,8 +14,11 @@ namespace tailrace::grib2 {
 /// The name of the format in streams and indexes.
 inline constexpr std::string_view format_name = "grib2";
 
-/// Needs ecCodes: a build without it has no such function.
+// These need ecCodes: a build without it has no such functions.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
+/// Returns Code::settings if one of these keys of a stream is none that ecCodes has in messages of its
+/// origin, in any template for forecasts, ensembles and statistics.
+Status check_keys(const codec::StreamDefinition& stream, std::span<const std::string> keys);
 
 inline codec::FormatOptions options() {
   return {.stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}, {"index", {}}},

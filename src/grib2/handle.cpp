@@ -190,6 +190,19 @@ bool Handle::has(const std::string& key) const {
   return is_there;
 }
 
+std::vector<std::string> Handle::keys() const {
+  std::vector<std::string> names;
+  ask([&](grib_handle* handle) {
+    codes_keys_iterator* const each =
+        codes_keys_iterator_new(handle, CODES_KEYS_ITERATOR_SKIP_DUPLICATES, nullptr);
+    while (each != nullptr && codes_keys_iterator_next(each) != 0)
+      names.emplace_back(codes_keys_iterator_get_name(each));
+    if (each != nullptr) codes_keys_iterator_delete(each);
+    return CODES_SUCCESS;
+  });
+  return names;
+}
+
 bool Handle::is_missing(const std::string& key) const {
   bool is_missing = false;
   const int error = ask([&](grib_handle* handle) {

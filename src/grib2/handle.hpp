@@ -49,6 +49,8 @@ class Handle {
   [[nodiscard]] int set_text(const std::string& key, const std::string& value);
 
   [[nodiscard]] bool has(const std::string& key) const;
+  /// Returns the names of the keys that the message has.
+  [[nodiscard]] std::vector<std::string> keys() const;
   [[nodiscard]] bool is_missing(const std::string& key) const;
   [[nodiscard]] std::optional<long> integer(const std::string& key) const;
   [[nodiscard]] std::optional<double> number(const std::string& key) const;

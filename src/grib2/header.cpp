@@ -49,6 +49,12 @@ Status check_governed(const codec::Keys& keys) {
   return {};
 }
 
+Status no_such_key(const Handle& handle, std::string_view key, std::string_view value) {
+  return {Code::format, cat("key '", key, "' = ", value,
+                            " is neither an option nor a key that GRIB messages of this field have",
+                            did_you_mean(key, handle.keys(), "it may belong to another template"))};
+}
+
 Status fail(int error, std::string_view key, std::string_view value, std::string_view hint) {
   return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
 }
@@ -426,8 +432,9 @@ Status Builder::late_keys(const codec::Keys& keys) {
   for (const auto& [key, value] : keys) {
     wanted_.emplace_back(key, value);
     if (matches(*handle_, wanted_.back()) && !key.starts_with("set") && !key.starts_with("delete")) continue;
-    if (const int error = handle_->set_text(key, value); error != 0)
-      return fail(error, key, value, "correct keys=; the key may belong to another template or be read-only");
+    const int error = handle_->set_text(key, value);
+    if (is_absent(error)) return no_such_key(*handle_, key, value);
+    if (error != 0) return fail(error, key, value, "correct keys=; the key may be read-only");
   }
   return {};
 }
@@ -637,6 +644,26 @@ int set_surface(Handle& handle, const std::string& which, const Surface& surface
   const int error = surface.missing ? handle.set_missing(scale) : handle.set(scale, surface.scale);
   if (error != 0) return error;
   return surface.missing ? handle.set_missing(scaled) : handle.set(scaled, surface.scaled);
+}
+
+Status check_keys(const codec::StreamDefinition& stream, std::span<const std::string> keys) {
+  std::vector<std::string> unknown(keys.begin(), keys.end());
+  if (unknown.empty()) return {};
+  const auto lock = lock_definitions();
+  Result<Handle> handle = Handle::from_sample("GRIB2");
+  TR_TRY(handle.status());
+  for (const long number : {0L, 1L, 8L, 11L}) {
+    static_cast<void>(handle->set("productDefinitionTemplateNumber", number));
+    // Some keys exist only once others are set. Wrong values are the definition's to tell.
+    for (const auto& [key, value] : stream.keys) static_cast<void>(handle->set_text(key, value));
+    std::erase_if(unknown, [&](const std::string& key) { return handle->has(key); });
+    if (unknown.empty()) return {};
+  }
+  const std::string& key = unknown.front();
+  return {Code::settings,
+          cat("unknown key \"", key, "\": it is no option, and ecCodes has no such key",
+              did_you_mean(key, handle->keys(),
+                           cat("a key of another template is given as keys=\"", key, "=...\"")))};
 }
 
 Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition) {

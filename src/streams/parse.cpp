@@ -446,8 +446,9 @@ Status unknown_key(std::string_view key, std::string_view value, const formats::
     near = cat("; attributes of files and variables are given as attributes=\"",
                key == "unit" ? "units" : key, "=", value, "\"");
   const formats::Format& taker = format_with_keys();
-  return settings_error(cat("unknown key \"", key, "\"", near, " (", taker.options.keys,
-                            " keys are taken with format=", taker.name, " only)"));
+  if (near.empty())
+    near = cat(" (", taker.options.keys, " keys are taken with format=", taker.name, " only)");
+  return settings_error(cat("unknown key \"", key, "\"", near));
 }
 
 // Checks an unreserved key: it is a key of the format, or the error tells what the user probably meant.
@@ -599,6 +600,11 @@ Result<std::vector<double>> numbers_of(std::string_view line) {
   return numbers;
 }
 
+bool has_ending_of(const formats::Format& format, std::string_view pattern) {
+  const std::string name = lower_case(pattern);
+  return std::ranges::any_of(format.endings, [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 /// A name tells whether a directory has it or a file: readers, and commands that see the name alone, must
 /// agree.
 Status check_kind(const formats::Format& format, std::string_view pattern) {
@@ -632,6 +638,11 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
   const Call call{names_of(kStreamKeys), names_of(kFieldKeys), "tr_stream_define",
                   &codec::FormatOptions::stream};
   TR_TRY(take_others(*given, **format, call, request.definition.keys).in(context));
+  for (const Option& option : given->entries()) {
+    if (!contains(call.reserved, option.key) && option_of(**format, call.table, option.key) == nullptr)
+      request.open_keys.push_back(option.key);
+  }
+  request.has_default_format = asked == nullptr && !has_ending_of(**format, pattern);
   TR_TRY(take_listings(request, *given).in(context));
   TR_TRY(check_stream(request, *given).in(context));
   return request;
@@ -660,6 +671,13 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));
   TR_TRY(check_field(request, given->find("level_axis") != nullptr).in(context));
   return request;
+}
+
+Status with_default_format(const StreamRequest& request, const Status& status) {
+  if (status.is_ok() || !request.has_default_format) return status;
+  return {status.code(),
+          cat(status.text(), " (the stream writes ", request.definition.format, ", since \"",
+              request.definition.name, "\" promises no format: end it in .nc for NetCDF, or say format=)")};
 }
 
 Status no_such_field(std::string_view call, std::string_view name, const std::vector<std::string>& defined) {

@@ -40,6 +40,8 @@ struct StreamRequest {
   Pattern pattern;
   codec::StreamDefinition definition;
   StreamOptions options;
+  std::vector<std::string> open_keys;  // keys of the format that stand by themselves, not within keys=
+  bool has_default_format = false;     // neither format= nor the name asks for one
   /// Returns the context for Pattern::expand and match.
   [[nodiscard]] PatternContext context() const {
     return {definition.base, definition.calendar, definition.member};
@@ -62,6 +64,10 @@ struct FieldRequest {
 /// an array without a level dimension, unless level_axis= says otherwise.
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format);
+
+/// Returns an error of a stream's definitions, which also says why the stream has its format if nobody asked
+/// for that.
+Status with_default_format(const StreamRequest& request, const Status& status);
 
 /// Returns the error of a call that names a field which was not defined.
 Status no_such_field(std::string_view call, std::string_view name, const std::vector<std::string>& defined);

@@ -74,6 +74,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     stream->kept_ = std::move(kept);
     TR_TRY(stream->prepare_operations(resume));
     if (session.rank() != 0) return {};
+    TR_TRY(formats::check_keys(stream->request_.definition, stream->request_.open_keys));
     // The files are looked at now: the first step may be hours away.
     Result<std::shared_ptr<void>> lock = lock_stream(session.streams_target(), stream->request_);
     TR_TRY(lock.status());
@@ -227,7 +228,7 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   }
 
   if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without the field refused before"));
-  TR_TRY(codec_->define(out.definition));
+  TR_TRY(with_default_format(request_, codec_->define(out.definition)));
   if (session_.rank() == 0)
     TR_TRY(listings::check_field(*codec_, static_cast<int>(fields_.size()), request_.options.listings));
   out.definition.georeference = {};  // the codec has taken what it needs

@@ -53,8 +53,12 @@ def what_cannot_be_written_fails_at_create(servers):
     code, _, err = run(ranks, arguments(f"{directory}/fc.raw", "format=raw existing=overwrite", 1), **settings)
     check(code == 0 and raw_steps(f"{directory}/fc.raw", 0, 1), f"existing=overwrite: {code}, {err}")
     check([name for name in os.listdir(directory) if "lock" in name] == [], f"locks stayed: {os.listdir(directory)}")
-    code, _, err = run(ranks, arguments(f"{directory}/fc.raw", "format=raw", 1), TAILRCE_SERVERS="1", **settings)
+    # What was meant by a slip is told, and nothing is written.
+    code, _, err = run(ranks, arguments(f"{directory}/fc.grib2", "centr=98", 1), TAILRCE_SERVERS="1", **settings)
     check("TAILRCE_SERVERS means nothing to Tailrace; did you mean TAILRACE_SERVERS?" in err and err.count("TAILRCE") == 1, f"a slip: {err}")
+    if "built without ecCodes" not in err:
+        check(code == 1 and 'did you mean "centre"?' in err and "tr_stream_create" in err, f"a key that no message has: {code}, {err}")
+        check(not os.path.exists(f"{directory}/fc.grib2"), "a refused key has left a file")
 
 
 def one_job_for_a_pattern(servers):

@@ -2,6 +2,7 @@
 // Golden cases: keys that ecCodes accepts or drops silently if they are set naively.
 #include <gtest/gtest.h>
 
+#include "grib2/codec.hpp"
 #include "grib_fixture.hpp"
 
 namespace tailrace::codec::test {
@@ -166,6 +167,41 @@ TEST(grib2_keys, a_member_given_as_a_key_chooses_the_template_too) {
               {{"productDefinitionTemplateNumber", "1"}, {"perturbationNumber", "7"}, {"centre", "ecmf"}});
   stream.member = 8;
   EXPECT_EQ(define(stream, field_of("t", "hybrid", {7})).code(), Code::argument);
+}
+
+TEST(grib2_keys, a_key_that_no_message_has_is_refused_before_a_field_is_defined) {
+  StreamDefinition stream = stream_of();
+  const auto check = [&](const codec::Keys& keys) {
+    stream.keys = keys;
+    std::vector<std::string> names;
+    for (const auto& [name, value] : keys) names.push_back(name);
+    return grib2::check_keys(stream, names);
+  };
+  EXPECT_TRUE(check({}).is_ok());
+  const Status all = check({{"centre", "98"},
+                            {"generatingProcessIdentifier", "1"},
+                            {"typeOfProcessedData", "an"},
+                            {"perturbationNumber", "7"},
+                            {"numberOfForecastsInEnsemble", "9"},
+                            {"typeOfStatisticalProcessing", "1"},
+                            {"setLocalDefinition", "1"},
+                            {"localDefinitionNumber", "1"},
+                            {"expver", "0001"},
+                            {"class", "od"},
+                            {"bitsPerValue", "12"}});
+  EXPECT_TRUE(all.is_ok()) << all.text();
+  const Status slip = check({{"centr", "98"}});
+  EXPECT_EQ(slip.code(), Code::settings);
+  EXPECT_TRUE(contains(slip.text(), "unknown key \"centr\"") &&
+              contains(slip.text(), "did you mean \"centre\"?"))
+      << slip.text();
+  const Status none = check({{"centre", "98"}, {"method", "mpiio"}});
+  EXPECT_TRUE(contains(none.text(), "\"method\": it is no option, and ecCodes has no such key"))
+      << none.text();
+  FieldDefinition field = field_of("t", "hybrid", {7});
+  field.keys = {{"unit", "K"}};
+  const Status defined = define(stream_of(), field);
+  EXPECT_TRUE(contains(defined.text(), "key 'unit' = K is neither an option nor a key")) << defined.text();
 }
 
 TEST(grib2_keys, ensembles_beyond_one_octet_or_without_a_member_are_refused) {

@@ -136,6 +136,16 @@ TEST(parse_stream, an_unknown_key_names_the_option_that_was_meant_and_who_has_it
   EXPECT_TRUE(mentions(error("units=K"), "given as attributes=\"units=K\"")) << error("units=K");
 }
 
+TEST(parse_stream, keys_that_stand_by_themselves_and_a_format_that_nobody_asked_for_are_known) {
+  const StreamRequest bare = parsed("base=2026-03-01 centr=98 keys=\"number=7\" packing=ccsds", "out.dat");
+  EXPECT_EQ(bare.open_keys, std::vector<std::string>{"centr"});
+  EXPECT_TRUE(bare.has_default_format);
+  EXPECT_TRUE(mentions(with_default_format(bare, {Code::format, "no grid"}).text(),
+                       "no grid (the stream writes grib2, since \"out.dat\" promises no format"));
+  EXPECT_FALSE(parsed("base=2026-03-01", "out.grib2").has_default_format);
+  EXPECT_FALSE(parsed("base=2026-03-01 format=grib2", "out.dat").has_default_format);
+}
+
 TEST(parse_stream, grib_keys_of_daily_use_pass) {
   for (const std::string_view key : {"centre",
                                      "subCentre",
@@ -213,7 +223,13 @@ TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) 
   EXPECT_EQ(parsed("base=2026-03-01", "fc_{lead:03h}.NC").definition.format, "cdf5");
   const std::string error = error_of("base=2026-03-01", "fc.grb1");
   EXPECT_TRUE(mentions(error, "is not in this version")) << error;
-  EXPECT_TRUE(mentions(error, "end it in .grib2, or say format=grib2, format=raw, format=cdf5")) << error;
+  EXPECT_TRUE(
+      mentions(error, "end it in .grib2, .nc, .nc4 or .zarr, or say format=grib2, format=raw, format=cdf5"))
+      << error;
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01", "out.ncdf"),
+                       "ends in .ncdf promises NetCDF, which is called cdf5"));
+  EXPECT_TRUE(
+      mentions(error_of("base=2026-03-01", "out.netcdf4"), "promises NetCDF-4, which is called netcdf4"));
   EXPECT_EQ(parsed("base=2026-03-01 format=raw", "fc.grb1").definition.format, "raw");
   EXPECT_EQ(parsed("base=2026-03-01", "fc.nc.grib2").definition.format, "grib2");
   EXPECT_EQ(parsed("base=2026-03-01", "fc_{lead:03h}.zarr").definition.format, "zarr");

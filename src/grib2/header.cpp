@@ -515,6 +515,15 @@ Status Builder::all_levels(Field& field) {
   return {};
 }
 
+/// Values are stored as they lie in the array, whose rows all go the same way.
+Status check_rows(const Handle& handle) {
+  if (handle.integer("alternativeRowScanning").value_or(0) == 0) return {};
+  return {Code::format,
+          "alternativeRowScanning=1 says that every second row is stored from its end, and rows are stored "
+          "as the array has them: leave the key out, or add alternativeRowScanning=0 to the keys if the "
+          "sample message has it"};
+}
+
 Status Builder::first_half() {
   TR_TRY(begin());
   base_.rest = std::exchange(wanted_, {});
@@ -522,6 +531,7 @@ Status Builder::first_half() {
   TR_TRY(reference_time());
   base_.half = first_half_of(request_);
   TR_TRY(set_grid(*handle_, field_, base_.half.grid, !field_.georeference.sample.empty(), wanted_));
+  TR_TRY(check_rows(*handle_));
   base_.front = std::exchange(wanted_, {});
   TR_TRY(product_template());
   TR_TRY(ensemble());

@@ -173,19 +173,53 @@ Result<std::optional<Packed>> packed_2(Octets message, const GribField& field, I
   return std::optional(packed);
 }
 
-/// Calls `row` with the first point and the number of points of each row of a box, in C order.
-template <typename Row>
-void for_each_row(const std::vector<Index>& shape, const layout::Box& cut, const Row& row) {
+/// How the points of a record lie in the file.
+struct Points {
+  const std::vector<Index>& shape;
+  Index turning_row = 0;  // of how many points each second row is stored from its end; 0 = none is
+};
+
+/// Every row of an array goes the same way. A file that says alternativeRowScanning has each second one the
+/// other way round (GRIB2, flag table 3.4, bit 4).
+Result<Index> turning_row(const Grid& grid) {
+  const std::string* const alternates = codec::find_key(grid.keys, "alternativeRowScanning");
+  if (alternates == nullptr || *alternates == "0") return 0;
+  const std::string* const is_by_columns = codec::find_key(grid.keys, "jPointsAreConsecutive");
+  const bool rows_are_columns = is_by_columns != nullptr && *is_by_columns != "0";
+  const std::string* const length = codec::find_key(grid.keys, rows_are_columns ? "Nj" : "Ni");
+  const std::optional<double> points = length == nullptr ? std::nullopt : grib2::as_number(*length);
+  const Index all = layout::product(grid.shape);
+  if (points && *points >= 1 && *points <= static_cast<double>(all) && all % static_cast<Index>(*points) == 0)
+    return static_cast<Index>(*points);
+  return Status(Code::unsupported,
+                "its rows go in alternating directions and have different lengths, which is not read");
+}
+
+/// Calls `run` with the first point and the number of points of each part of a box that lies in the file
+/// together, in C order. `is_turned` tells that its points lie there from the last to the first.
+template <typename Run>
+void for_each_run(const Points& points, const layout::Box& cut, const Run& run) {
+  const std::vector<Index>& shape = points.shape;
   const std::size_t last = shape.size() - 1;
   for (std::size_t d = 0; d <= last; ++d) {
     if (cut.lower[d] >= cut.upper[d]) return;
   }
+  const Index row = points.turning_row;
+  const auto each = [&](Index first, Index count) {
+    if (row == 0) return run(first, count, false);
+    for (const Index end = first + count; first < end;) {
+      const Index begin = first - first % row, here = std::min(end, begin + row) - first;
+      const bool is_turned = first / row % 2 == 1;
+      run(is_turned ? begin + row - (first - begin) - here : first, here, is_turned);
+      first += here;
+    }
+  };
   const std::vector<Index> strides = layout::strides_of(shape);
   std::vector<Index> at = cut.lower;
   while (true) {
     Index first = 0;
     for (std::size_t d = 0; d <= last; ++d) first += at[d] * strides[d];
-    row(first, cut.upper[last] - cut.lower[last]);
+    each(first, cut.upper[last] - cut.lower[last]);
     std::size_t d = last;
     while (d > 0 && ++at[d - 1] == cut.upper[d - 1]) {
       at[d - 1] = cut.lower[d - 1];
@@ -195,30 +229,47 @@ void for_each_row(const std::vector<Index>& shape, const layout::Box& cut, const
   }
 }
 
-/// Stores rows whose points all have values.
+/// Stores points that all have values.
 template <typename Value>
-void store_all(const Codes& codes, const std::vector<Index>& shape, const layout::Box& cut, Value* to) {
-  for_each_row(shape, cut, [&](Index first, Index count) {
+void store_all(const Codes& codes, const Points& points, const layout::Box& cut, Value* to) {
+  for_each_run(points, cut, [&](Index first, Index count, bool is_turned) {
     decode_codes(codes, first, count, to);
+    if (is_turned) std::reverse(to, to + count);
     to += count;
   });
 }
 
-/// Stores rows of which some points are missing, and returns how many.
+/// Counts the values in front of a point. Fastest where the points ask in the order of the file.
+class CodesBefore {
+ public:
+  explicit CodesBefore(Octets bitmap) : bitmap_(bitmap) {}
+  Index operator()(Index point) {
+    code_ = point < point_ ? code_ - count_bits(bitmap_, point, point_ - point)
+                           : code_ + count_bits(bitmap_, point_, point - point_);
+    point_ = point;
+    return code_;
+  }
+
+ private:
+  Octets bitmap_;
+  Index point_ = 0;
+  Index code_ = 0;
+};
+
+/// Stores points of which some are missing, and returns how many.
 template <typename Value>
-Index store_some(const Packed& packed, const std::vector<Index>& shape, const layout::Box& cut, Value* to) {
-  Index missing = 0, point = 0, code = 0;  // `code` is the first at or behind `point`
-  for_each_row(shape, cut, [&](Index first, Index count) {
-    code += count_bits(packed.bitmap, point, first - point);
-    const Index there = count_bits(packed.bitmap, first, count);
+Index store_some(const Packed& packed, const Points& points, const layout::Box& cut, Value* to) {
+  Index missing = 0;
+  CodesBefore codes_before(packed.bitmap);
+  for_each_run(points, cut, [&](Index first, Index count, bool is_turned) {
+    const Index code = codes_before(first), there = codes_before(first + count) - code;
     // The values are spread from the end, so that none is overwritten before it has moved.
     decode_codes(packed.codes, code, there, to);
     Index from = there;
     for (Index i = count - 1; i >= 0; --i)
       to[i] = bit_at(packed.bitmap, first + i) ? to[--from] : std::numeric_limits<Value>::quiet_NaN();
+    if (is_turned) std::reverse(to, to + count);
     missing += count - there;
-    point = first + count;
-    code += there;
     to += count;
   });
   return missing;
@@ -234,20 +285,20 @@ Status decode_all(Packed& packed, Octets data, ByteVector& memory) {
 }
 
 template <typename Value>
-Result<Index> store(Packed& packed, const Grid& grid, const layout::Box& cut, Octets data, ByteVector& memory,
-                    Value* to) {
+Result<Index> store(Packed& packed, const Points& points, const layout::Box& cut, Octets data,
+                    ByteVector& memory, Value* to) {
   if (packed.ccsds)
     TR_TRY(decompress_codes(*packed.ccsds, data.subspan(5), packed.count, packed.codes, memory));
   if (!packed.groups.empty()) TR_TRY(decode_all(packed, data.subspan(5), memory));
   Index missing = 0;
   if (packed.bitmap.empty())
-    store_all(packed.codes, grid.shape, cut, to);
+    store_all(packed.codes, points, cut, to);
   else
-    missing = store_some(packed, grid.shape, cut, to);
+    missing = store_some(packed, points, cut, to);
   if (packed.groups.empty()) return missing;
   // Values may be missing in groups, too.
   Index count = 1;
-  for (std::size_t d = 0; d < grid.shape.size(); ++d)
+  for (std::size_t d = 0; d < points.shape.size(); ++d)
     count *= std::max<Index>(cut.upper[d] - cut.lower[d], 0);
   return std::count_if(to, to + count, [](Value each) { return std::isnan(each); });
 }
@@ -280,16 +331,16 @@ Status decode_by_eccodes(Octets message, Index points, double missing, double* v
 }
 
 template <typename Value>
-Index copy_part(const double* from, double missing, const std::vector<Index>& shape, const layout::Box& cut,
-                Value* to) {
+Index copy_part(const double* from, double missing, const Points& points, const layout::Box& cut, Value* to) {
   Index holes = 0;
-  for_each_row(shape, cut, [&](Index first, Index count) {
+  for_each_run(points, cut, [&](Index first, Index count, bool is_turned) {
     for (Index i = 0; i < count; ++i) {
       const double value = from[first + i];
       const bool is_hole = value == missing;
       holes += is_hole ? 1 : 0;
       to[i] = is_hole ? std::numeric_limits<Value>::quiet_NaN() : static_cast<Value>(value);
     }
+    if (is_turned) std::reverse(to, to + count);
     to += count;
   });
   return holes;
@@ -329,37 +380,40 @@ bool is_alone(const GribField& field) {
 
 /// Leaves a packing that is not decoded here to ecCodes.
 template <typename Value>
-Result<Index> decode_other(Octets message, const GribField& field, const Grid& grid, const layout::Box& cut,
-                           Value* to, ByteVector& memory) {
+Result<Index> decode_other(Octets message, const GribField& field, const Points& points,
+                           const layout::Box& cut, Value* to, ByteVector& memory) {
 #ifdef TAILRACE_FUZZING
   return Status(Code::unsupported, "ecCodes' decoders are not what is tested");
 #endif
   constexpr double missing = -std::numeric_limits<double>::max();
   const ByteVector single = is_alone(field) ? ByteVector() : single_message(message, field);
   const Octets own = single.empty() ? message : Octets(single);
-  const Index points = layout::product(grid.shape);
+  const Index count = layout::product(points.shape);
   if constexpr (std::is_same_v<Value, double>) {
-    if (is_whole(cut, grid.shape)) {
-      TR_TRY(decode_by_eccodes(own, points, missing, to));
-      return copy_part(to, missing, grid.shape, cut, to);
+    if (is_whole(cut, points.shape) && points.turning_row == 0) {
+      TR_TRY(decode_by_eccodes(own, count, missing, to));
+      return copy_part(to, missing, points, cut, to);
     }
   }
-  memory.resize(static_cast<std::size_t>(points) * sizeof(double));
+  memory.resize(static_cast<std::size_t>(count) * sizeof(double));
   auto* const all = reinterpret_cast<double*>(memory.data());
-  TR_TRY(decode_by_eccodes(own, points, missing, all));
-  return copy_part(all, missing, grid.shape, cut, to);
+  TR_TRY(decode_by_eccodes(own, count, missing, all));
+  return copy_part(all, missing, points, cut, to);
 }
 
 template <typename Value>
 Result<Index> decode_as(Octets message, const GribField& field, const Grid& grid, const layout::Box& cut,
                         Value* to, ByteVector& memory) {
-  const Index points = layout::product(grid.shape);
-  TR_TRY(check_points(message, field, grid, points));
+  const Index count = layout::product(grid.shape);
+  TR_TRY(check_points(message, field, grid, count));
+  const Result<Index> row = turning_row(grid);
+  TR_TRY(row.status());
+  const Points points{grid.shape, *row};
   Result<std::optional<Packed>> packed =
-      field.edition == 1 ? packed_1(message, field, points) : packed_2(message, field, points);
+      field.edition == 1 ? packed_1(message, field, count) : packed_2(message, field, count);
   TR_TRY(packed.status());
-  if (*packed) return store(**packed, grid, cut, section_of(message, field, 7), memory, to);
-  return decode_other(message, field, grid, cut, to, memory);
+  if (*packed) return store(**packed, points, cut, section_of(message, field, 7), memory, to);
+  return decode_other(message, field, points, cut, to, memory);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ import tailrace as tr
 import xarray
 from conftest import formats
 from made import Writer, field, header
+from tailrace import decode_grib
 
 GRIDS = ("rotated", "lambert", "polar", "northward", "unstructured")
 POINTS = np.arange(48).reshape(6, 8)
@@ -71,6 +72,21 @@ def test_intervals_have_bounds(data, ending):
     assert hours[mean] == [[0, 1], [1, 2]] and hours[rain][1] == [0, 2] and np.isnan(hours[rain][0]).all(), "rain was put at hour 2 alone"
     assert opened["time"].attrs["bounds"] == "time_bnds" and opened["time_2"].attrs["bounds"] == "time_2_bnds"
     assert np.array_equal(opened["time_2"], opened["time"])
+
+
+def test_rows_that_alternate_in_the_file_go_one_way(data):
+    import eccodes
+    index = tr.load_index(f"{data}/grids/lambert.grib2.trx")
+    record = index.steps[0].records[0]
+    with open(f"{data}/grids/lambert.grib2", "rb") as file:
+        file.seek(int(record["offset"]))
+        message = file.read(int(record["length"]))
+    plain = decode_grib.decode(message, (6, 8), np.dtype("f8"), "it")
+    handle = eccodes.codes_new_from_message(message)
+    eccodes.codes_set(handle, "alternativeRowScanning", 1)
+    turned = decode_grib.decode(eccodes.codes_get_message(handle), (6, 8), np.dtype("f8"), "it")
+    eccodes.codes_release(handle)
+    assert len(np.unique(plain)) > 8 and np.array_equal(turned[::2], plain[::2]) and np.array_equal(turned[1::2], plain[1::2, ::-1])
 
 
 def means(data, directory, *hours_of_more):

@@ -106,6 +106,17 @@ class Message:
             raise FormatError(f"{self._what}: the values cannot be decoded: {error}") from error
         if bitmap:
             values[values == _MISSING] = np.nan
+        return self._rows_one_way(values)
+
+    def _rows_one_way(self, values: np.ndarray) -> np.ndarray:
+        """The values in rows that all go the same way. Some files have every second one the other way round (alternativeRowScanning)."""
+        if not self.get("alternativeRowScanning", 0):
+            return values
+        length = self.get("Nj" if self.get("jPointsAreConsecutive", 0) else "Ni") if not self.get("PLPresent", 0) else None
+        if not length or length < 1 or values.size % length:
+            raise UnsupportedError(f"{self._what}: its rows go in alternating directions and have different lengths, which is not read")
+        rows = values.reshape(-1, length)
+        rows[1::2] = rows[1::2, ::-1].copy()
         return values
 
 

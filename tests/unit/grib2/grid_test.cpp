@@ -203,6 +203,19 @@ TEST(grib2_grid, the_grid_may_be_given_by_keys_of_the_field) {
   EXPECT_EQ(handle.text("shortName"), "t");
 }
 
+// Arrays have all rows in one direction, and so do the values in the file.
+TEST(grib2_grid, rows_in_alternating_directions_are_refused) {
+  Keys keys = rotated();
+  keys.emplace_back("alternativeRowScanning", "1");
+  const Status by_key = define(stream_of(), on_grid(keys, {378, 468}));
+  EXPECT_EQ(by_key.code(), Code::format);
+  EXPECT_NE(by_key.text().find("alternativeRowScanning=0"), std::string::npos) << by_key.text();
+  keys.back() = {"scanningMode", "80"};
+  EXPECT_EQ(define(stream_of(), on_grid(keys, {378, 468})).code(), Code::format);
+  keys.back() = {"alternativeRowScanning", "0"};
+  EXPECT_TRUE(define(stream_of(), on_grid(keys, {378, 468})).is_ok());
+}
+
 TEST(grib2_grid, half_described_and_contradictory_grids_are_refused) {
   for (const char* left_out : {"latitudeOfFirstGridPointInDegrees", "longitudeOfFirstGridPointInDegrees",
                                "iDirectionIncrementInDegrees", "jDirectionIncrementInDegrees",

@@ -77,5 +77,11 @@ TEST(check_grid, names_the_first_difference) {
   EXPECT_NE(turned.text().find("rotated_ll"), std::string::npos) << turned.text();
 }
 
+// Sources give every row in the same direction, however the file has them.
+TEST(check_grid, accepts_rows_in_alternating_directions) {
+  const Grid grid = grid_of(2, {{"alternativeRowScanning", "1"}});
+  EXPECT_TRUE(check_grid(grid, {6, 10}, same).is_ok()) << check_grid(grid, {6, 10}, same).text();
+}
+
 }  // namespace
 }  // namespace tailrace::sources

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.hpp"
@@ -170,6 +171,95 @@ TEST(grib_values, are_parts_inside_of_a_box) {
     const auto outside = read_part<float>(*source, record, {{0, 0}, {7, 10}});
     EXPECT_EQ(outside.missing.status().code(), Code::layout);
   }
+}
+
+/// Turns every second row round: the values as a file with alternating rows stores them, and back.
+std::vector<double> turned(std::vector<double> values, Index row) {
+  for (auto at = values.begin() + row; at < values.end(); at += 2 * row) std::reverse(at, at + row);
+  return values;
+}
+
+/// Checks every part of a record against the values in rows that go one way.
+void expect_rows_one_way(const Source& source, const Grid& grid, const std::vector<double>& values) {
+  const Record& record = source.inventory().records.at(0);
+  const Index columns = grid.shape.back(), rows = small_points / columns;
+  for (Index top = 0; top < rows; ++top) {
+    for (Index left = 0; left < columns; left += 3) {
+      layout::Box cut{{left}, {std::min(left + 5, columns)}};
+      if (grid.shape.size() > 1) cut = {{top, left}, {std::min(top + 3, rows), std::min(left + 5, columns)}};
+      std::vector<double> expected;
+      for (Index j = top; j < (grid.shape.size() > 1 ? cut.upper[0] : top + 1); ++j) {
+        const auto begin = values.begin() + j * columns;
+        expected.insert(expected.end(), begin + cut.lower.back(), begin + cut.upper.back());
+      }
+      std::vector<double> got(expected.size());
+      Scratch scratch;
+      const Result<Index> counted = source.read(record.place, grid, cut, ElementType::f64,
+                                                reinterpret_cast<std::byte*>(got.data()), scratch);
+      ASSERT_TRUE(counted.is_ok()) << counted.status().text();
+      Index holes = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        holes += expected[i] == missing ? 1 : 0;
+        ASSERT_TRUE(expected[i] == missing ? std::isnan(got[i]) : std::fabs(got[i] - expected[i]) < 0.1)
+            << "row " << top << ", column " << left << ", element " << i << ": " << got[i];
+      }
+      EXPECT_EQ(*counted, holes);
+    }
+  }
+}
+
+TEST(grib_values, of_rows_in_alternating_directions_come_in_rows_that_go_one_way) {
+  std::vector<double> full, holed;
+  for (Index i = 0; i < small_points; ++i) {
+    full.push_back(static_cast<double>(i));
+    holed.push_back(i % 7 == 3 ? missing : static_cast<double>(i));
+  }
+  for (const std::string packing :
+       {"grid_simple", "grid_ccsds", "grid_complex", "grid_ieee", "grid_second_order", "bitmap"}) {
+    for (const bool by_columns : {false, true}) {
+      SCOPED_TRACE(cat(packing, by_columns ? ", by columns" : ""));
+      codec::Keys keys = with({{"bitsPerValue", "16"},
+                               {"alternativeRowScanning", "1"},
+                               {"jPointsAreConsecutive", by_columns ? "1" : "0"}});
+      if (packing == "bitmap") {
+        keys.emplace_back("bitmapPresent", "1");
+        keys.emplace_back("missingValue", cat(missing));
+      }
+      const std::vector<double>& put = packing == "bitmap" ? holed : full;
+      const Index row = by_columns ? 6 : 10;
+      Result<grib2::Handle> handle = grib2::Handle::from_message(test::message(2, keys, turned(put, row)));
+      ASSERT_TRUE(handle.is_ok());
+      if (packing != "bitmap" && handle->set_text("packingType", packing) != 0) continue;
+      const auto bytes = handle->message();
+      const ByteVector packed(bytes.begin(), bytes.end());
+      const auto source = open_one(packed);
+      ASSERT_NE(source, nullptr);
+      // This ecCodes does not pack every field well into each packing.
+      const std::vector<double> values = turned(test::decoded_by_eccodes(packed, missing), row);
+      if (packing == "grid_simple") EXPECT_NEAR(values[11], 11, 0.1);
+      Grid grid = source->inventory().grids.at(0);
+      EXPECT_EQ(grid.shape.back(), row);
+      expect_rows_one_way(*source, grid, values);
+      // The program may have the same points in other dimensions.
+      grid.shape = {12, 5};
+      expect_rows_one_way(*source, grid, values);
+      grid.shape = {small_points};
+      expect_rows_one_way(*source, grid, values);
+    }
+  }
+}
+
+TEST(grib_values, of_rows_in_alternating_directions_are_refused_where_the_rows_have_no_one_length) {
+  const auto source = open_one(test::message(2, with({}), wave(small_points)));
+  ASSERT_NE(source, nullptr);
+  const Record& record = source->inventory().records.at(0);
+  Grid grid{{small_points}, {{"gridType", "reduced_gg"}, {"alternativeRowScanning", "1"}}};
+  std::vector<double> values(small_points);
+  Scratch scratch;
+  const Result<Index> read = source->read(record.place, grid, {{0}, {small_points}}, ElementType::f64,
+                                          reinterpret_cast<std::byte*>(values.data()), scratch);
+  EXPECT_EQ(read.status().code(), Code::unsupported);
+  EXPECT_NE(read.status().text().find("alternating"), std::string::npos) << read.status().text();
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "grib2/sample.hpp"
 #include "grib2/sections.hpp"
 #include "layout/shape.hpp"
+#include "sources/grib_times.hpp"
 
 namespace tailrace::sources {
 
@@ -35,56 +36,6 @@ std::string name_of(const Handle& handle) {
   if (handle.integer("edition").value_or(2) == 1)
     return cat(number("indicatorOfParameter"), ".", number("table2Version"));
   return cat(number("discipline"), ".", number("parameterCategory"), ".", number("parameterNumber"));
-}
-
-/// Returns the end of the interval of a statistic over other than one or two ranges of time, whose step
-/// ecCodes calls "unavailable", which is 0 as a number. Nothing for all other messages.
-std::optional<DateTime> end_of_ranges(const Handle& handle) {
-  const auto ranges = present(handle, "numberOfTimeRange");
-  if (!ranges || *ranges == 1 || *ranges == 2) return std::nullopt;
-  const auto part = [&](const std::string& name) {
-    return present(handle, name + "OfEndOfOverallTimeInterval").value_or(-1);
-  };
-  return DateTime{part("year"),
-                  static_cast<int>(part("month")),
-                  static_cast<int>(part("day")),
-                  static_cast<int>(part("hour")),
-                  static_cast<int>(part("minute")),
-                  static_cast<int>(part("second"))};
-}
-
-Status set_times(Handle& handle, Record& record) {
-  const auto date = handle.integer("dataDate"), hour = handle.integer("hour"),
-             minute = handle.integer("minute");
-  if (!date || !hour || !minute) return lacks("base time");
-  const long second = handle.has("second") ? handle.integer("second").value_or(0) : 0;
-  const DateTime base{
-      *date / 10000,           static_cast<int>(*date / 100 % 100), static_cast<int>(*date % 100),
-      static_cast<int>(*hour), static_cast<int>(*minute),           static_cast<int>(second)};
-  if (!is_valid(base, Calendar::proleptic_gregorian))
-    return {Code::corrupt, cat("its base time, ", format_time(base), ", does not exist")};
-  record.reference = to_seconds(base, Calendar::proleptic_gregorian);
-  record.valid = record.reference;
-  if (const std::optional<DateTime> end = end_of_ranges(handle)) {
-    if (!is_valid(*end, Calendar::proleptic_gregorian))
-      return {Code::corrupt, cat("the end of its interval, ", format_time(*end), ", does not exist")};
-    record.valid = to_seconds(*end, Calendar::proleptic_gregorian);
-    return {};
-  }
-  // ecCodes answers in hours, rounded, unless it is told the unit.
-  if (handle.set("stepUnits", std::string("s")) == 0) {
-    if (const auto end = handle.integer("endStep")) {
-      record.valid = record.reference + *end;
-      return {};
-    }
-  }
-  // Months and years are no number of seconds.
-  const auto day = handle.integer("validityDate"), time = handle.integer("validityTime");
-  if (!day || !time) return lacks("step");
-  record.valid = to_seconds({*day / 10000, static_cast<int>(*day / 100 % 100), static_cast<int>(*day % 100),
-                             static_cast<int>(*time / 100), static_cast<int>(*time % 100), 0},
-                            Calendar::proleptic_gregorian);
-  return {};
 }
 
 void set_level(const Handle& handle, Record& record) {
@@ -131,30 +82,11 @@ struct PlainTime {
   std::string rest;
 };
 
-/// Returns 0 for units that are no number of seconds.
-std::int64_t seconds_of_unit(int unit) {
-  switch (unit) {
-    case 0:
-      return 60;
-    case 1:
-      return 3600;
-    case 2:
-      return 86400;
-    case 10:
-      return 3 * 3600;
-    case 11:
-      return 6 * 3600;
-    case 12:
-      return 12 * 3600;
-    default:
-      return 0;
-  }
-}
-
-std::optional<PlainTime> timed(const DateTime& base, int unit, std::int64_t step, std::string rest) {
-  if (!is_valid(base, Calendar::proleptic_gregorian) || seconds_of_unit(unit) == 0) return std::nullopt;
+std::optional<PlainTime> timed(const DateTime& base, std::int64_t unit_seconds, std::int64_t step,
+                               std::string rest) {
+  if (!is_valid(base, Calendar::proleptic_gregorian) || unit_seconds == 0) return std::nullopt;
   const std::int64_t reference = to_seconds(base, Calendar::proleptic_gregorian);
-  return PlainTime{reference, reference + step * seconds_of_unit(unit), std::move(rest)};
+  return PlainTime{reference, reference + step * unit_seconds, std::move(rest)};
 }
 
 using grib2::get_number;
@@ -168,7 +100,7 @@ std::optional<PlainTime> plain_time_1(std::span<const std::byte> message) {
   const DateTime base{(at(25) - 1) * 100 + at(13), at(14), at(15), at(16), at(17), 0};
   std::string rest(reinterpret_cast<const char*>(product.data()), product.size());
   for (const std::size_t octet : {13, 14, 15, 16, 17, 18, 19, 20, 25}) rest[octet - 1] = 0;
-  return timed(base, at(18), at(19), "1" + rest);
+  return timed(base, seconds_of_unit(1, at(18)), at(19), "1" + rest);
 }
 
 /// Returns the time of a message with template 4.0 or 4.1, and nothing for others: their names and levels may
@@ -191,8 +123,8 @@ std::optional<PlainTime> plain_time_2(std::span<const std::byte> message) {
   rest.replace(first + 12, 7, 7, 0);    // the base time
   rest.replace(product + 17, 5, 5, 0);  // the step
   rest.erase(grid, product - grid);
-  return timed(base, static_cast<int>(get_number(&message[product + 17], 1)), static_cast<std::int64_t>(step),
-               rest);
+  const auto unit = static_cast<long>(get_number(&message[product + 17], 1));
+  return timed(base, seconds_of_unit(2, unit), static_cast<std::int64_t>(step), rest);
 }
 
 /// Returns the edition, and with it, where GRIB1 has no section for the grid, the number that the centre or

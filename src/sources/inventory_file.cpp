@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view mark = "TRINVENT";
 /// Another one, too, if scans of the same bytes tell other records than before.
-constexpr std::uint32_t version = 3;
+constexpr std::uint32_t version = 4;
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t length_at = 16;
 

@@ -47,11 +47,16 @@ void set_level(const Handle& handle, Record& record) {
   record.level /= 100;
 }
 
+/// Returns the number of the member, or -1. GRIB1's numbers stand in sections of the centres' own, some of
+/// which have them in each message: zeros where there is no ensemble, and the number of a member with a total
+/// of 0 where nobody has filled in the total.
 int member_of(const Handle& handle) {
-  // Centres that keep these numbers in a section of their own write zeros where there is no ensemble.
+  const int number = static_cast<int>(present(handle, "perturbationNumber").value_or(-1));
   const auto members = present(handle, "numberOfForecastsInEnsemble");
-  if (members && *members == 0) return -1;
-  return static_cast<int>(present(handle, "perturbationNumber").value_or(-1));
+  if (!members || *members != 0 || number > 0) return number;
+  // A template of ensembles, or ECMWF's words for one, whose first member or control is number 0.
+  if (handle.integer("edition").value_or(2) == 2 || handle.has("mars.number")) return number;
+  return handle.text("type").value_or("") == "cf" ? number : -1;
 }
 
 Result<std::vector<Index>> shape_of(const Handle& handle, const std::string& type) {

@@ -90,6 +90,30 @@ TEST(grib_inventory, tells_names_levels_times_and_members) {
   EXPECT_EQ(own.field, "0.191.77");
 }
 
+TEST(grib_inventory, tells_members_where_a_message_says_that_there_are_0_of_them) {
+  const auto member = [](const char* stream, const char* type, int number) {
+    return record_of(1, {{"centre", "98"},
+                         {"setLocalDefinition", "1"},
+                         {"localDefinitionNumber", "1"},
+                         {"stream", stream},
+                         {"type", type},
+                         {"shortName", "2t"},
+                         {"perturbationNumber", cat(number)},
+                         {"numberOfForecastsInEnsemble", "0"}})
+        .member;
+  };
+  for (const int number : {0, 1, 2}) EXPECT_EQ(member("enfo", "pf", number), number);
+  EXPECT_EQ(member("enfo", "cf", 0), 0);
+  EXPECT_EQ(member("oper", "fc", 0), -1) << "no ensemble";
+  EXPECT_EQ(member("oper", "an", 0), -1) << "no ensemble";
+  EXPECT_EQ(member("oper", "fc", 4), 4) << "the message says so";
+  const Record of_template = record_of(2, {{"productDefinitionTemplateNumber", "1"},
+                                           {"shortName", "t"},
+                                           {"numberOfForecastsInEnsemble", "0"},
+                                           {"perturbationNumber", "0"}});
+  EXPECT_EQ(of_template.member, 0);
+}
+
 // ecCodes tells no step of more than two ranges.
 TEST(grib_inventory, tells_the_end_of_any_number_of_ranges_of_time) {
   const codec::Keys statistic{{"dataDate", "20260301"},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "grib2/listings.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 
 #include "base/text.hpp"
 #include "grib2/handle.hpp"
@@ -27,6 +29,59 @@ Result<bool> append(const codec::ReadBytes& read, Bytes at, Bytes length, ByteVe
   const Result<Bytes> got = read(std::span(to).subspan(before), at);
   TR_TRY(got.status());
   return *got == length;
+}
+
+/// Returns the seconds of "6" or "90m". A number without a letter counts units of `unit_seconds`.
+std::optional<std::int64_t> seconds_in(std::string_view text, std::int64_t unit_seconds) {
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view letter(rest, static_cast<std::size_t>(end - rest));
+  if (letter.empty()) return count * unit_seconds;
+  if (letter == "s") return count;
+  if (letter == "m") return count * 60;
+  if (letter == "h") return count * 3600;
+  return std::nullopt;
+}
+
+/// Returns "6", "90m", "0-6" or "0m-30m": hours, and where one of the times is in no whole hours, minutes or
+/// seconds with their letter, as ecCodes writes steps since version 2.34.
+std::string step_text(const std::vector<std::int64_t>& times) {
+  const auto all_divide = [&](std::int64_t unit) {
+    return std::ranges::all_of(times, [unit](std::int64_t each) { return each % unit == 0; });
+  };
+  const std::int64_t unit = all_divide(3600) ? 3600 : all_divide(60) ? 60 : 1;
+  std::string text;
+  for (const std::int64_t each : times)
+    text += cat(text.empty() ? "" : "-", each / unit, unit == 3600 ? "" : unit == 60 ? "m" : "s");
+  return text;
+}
+
+/// Returns the step of MARS. ecCodes 2.28 takes hours for it where nobody tells it a unit: it rounds them, or
+/// fails and says so on standard error, and the steps in other units have no letter.
+std::optional<std::string> step_of(Handle& handle) {
+  constexpr long minutes = 0, seconds = 13;
+  std::optional<long> units[]{handle.integer("indicatorOfUnitOfTimeRange"), std::nullopt};
+  if (handle.has("indicatorOfUnitForTimeRange")) units[1] = handle.integer("indicatorOfUnitForTimeRange");
+  const auto has_unit = [&](long unit) { return std::ranges::find(units, unit) != std::end(units); };
+  const bool in_seconds = has_unit(seconds);
+  if (!in_seconds && !has_unit(minutes)) return handle.text("mars.step");
+  if (handle.set("stepUnits", std::string(in_seconds ? "s" : "m")) != 0) return handle.text("mars.step");
+  const std::optional<std::string> told = handle.text("mars.step");
+  if (!told) return told;
+  std::vector<std::int64_t> times;
+  const std::string_view text = *told;
+  // A minus before the first number is a sign.
+  const std::size_t dash = text.find('-', 1);
+  for (const std::string_view part :
+       {text.substr(0, dash), dash == text.npos ? std::string_view() : text.substr(dash + 1)}) {
+    if (part.empty()) continue;
+    const auto time = seconds_in(part, in_seconds ? 1 : 60);
+    if (!time) return told;
+    times.push_back(*time);
+  }
+  return step_text(times);
 }
 
 }  // namespace
@@ -80,7 +135,7 @@ Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t /*numb
   const Result<ListedMessage> message = read_message(read, offset);
   TR_TRY(message.status());
   const std::unique_lock definitions = lock_definitions();
-  const Result<Handle> handle = Handle::from_message(constant_message(message->parts, 0));
+  Result<Handle> handle = Handle::from_message(constant_message(message->parts, 0));
   TR_TRY(handle.status());
   std::string line = "{";
   const auto add = [&](std::string_view name, const std::optional<std::string>& value) {
@@ -95,7 +150,7 @@ Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t /*numb
   // In the order of ECMWF's own files.
   for (const std::string_view name : {"domain", "date", "time", "expver", "class", "type", "stream", "step",
                                       "levelist", "levtype", "number"})
-    add(name, handle->text(cat("mars.", name)));
+    add(name, name == "step" ? step_of(*handle) : handle->text(cat("mars.", name)));
   add("param", handle->text("shortName"));
   return cat(line, ", ", ecmwf_place_key, offset, ", \"_length\": ", message->length, "}\n");
 }

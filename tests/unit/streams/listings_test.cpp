@@ -223,9 +223,10 @@ struct Octets {
   std::vector<int> values;
 };
 
-/// Returns the line of an example of the usual field `number` with other octets in section 4, from the level
-/// on.
-std::string line_with(int number, const std::vector<Octets>& changes) {
+using LineOf = Result<std::string> (*)(const codec::ReadBytes&, std::int64_t, Bytes);
+
+/// Returns the line of an example of the usual field `number` with other octets in section 4.
+Result<std::string> changed_line(LineOf line_of, int number, const std::vector<Octets>& changes) {
   const StreamRequest request = *parse_stream(kPath, "base=2026-03-01 centre=98");
   const auto codec = std::move(*formats::make_codec(request.definition));
   for (const codec::FieldDefinition& field : usual_fields()) EXPECT_TRUE(codec->define(field).is_ok());
@@ -241,7 +242,12 @@ std::string line_with(int number, const std::vector<Octets>& changes) {
     std::copy_n(message.begin() + from, size, to.begin());
     return static_cast<Bytes>(size);
   };
-  const Result<std::string> line = grib2::wgrib2_line(read, 1, 0);
+  return line_of(read, 1, 0);
+}
+
+/// Returns wgrib2's line, from the level on.
+std::string line_with(int number, const std::vector<Octets>& changes) {
+  const Result<std::string> line = changed_line(grib2::wgrib2_line, number, changes);
   return line.is_ok() ? line->substr(std::string("1:0:d=2026030100:TMP:").size()) : line.status().text();
 }
 
@@ -278,6 +284,35 @@ TEST(listings, tell_layers_and_units_of_time_as_wgrib2_does) {
   EXPECT_EQ(rain({time(0, 60), range(0, 30)}), "surface:60-90 min acc fcst:\n");
   EXPECT_EQ(rain({range(1, 0)}), "surface:0-0 day acc fcst:\n");
   EXPECT_EQ(rain({{47, {2}}, range(1, 3)}), "surface:0-3 hour max fcst:\n");
+}
+
+// As ecCodes 2.50 tells the steps; 2.28 gives minutes without their letter, or prints an error of its own.
+TEST(listings, tell_ecmwfs_steps_in_hours_or_with_their_unit) {
+  const auto time = [](int unit, int value) { return Octets{18, {unit, 0, 0, value >> 8, value & 255}}; };
+  const auto range = [](int unit, int value) { return Octets{49, {unit, 0, 0, value >> 8, value & 255}}; };
+  testing::internal::CaptureStderr();
+  const auto step = [](int number, const std::vector<Octets>& changes) {
+    const Result<std::string> line = changed_line(grib2::ecmwf_line, number, changes);
+    if (!line.is_ok()) return line.status().text();
+    constexpr std::string_view before = "\"step\": \"";
+    const std::size_t at = line->find(before) + before.size();
+    return line->substr(at, line->find('"', at) - at);
+  };
+  EXPECT_EQ(step(1, {time(1, 90)}), "90");
+  EXPECT_EQ(step(1, {time(0, 0)}), "0");
+  EXPECT_EQ(step(1, {time(0, 15)}), "15m");
+  EXPECT_EQ(step(1, {time(0, 60)}), "1");
+  EXPECT_EQ(step(1, {time(0, 75)}), "75m");
+  EXPECT_EQ(step(1, {time(13, 90)}), "90s");
+  EXPECT_EQ(step(1, {time(13, 120)}), "2m");
+  EXPECT_EQ(step(1, {time(13, 7200)}), "2");
+  EXPECT_EQ(step(2, {time(1, 6), range(1, 6)}), "12");
+  EXPECT_EQ(step(2, {time(0, 0), range(0, 30)}), "30m");
+  EXPECT_EQ(step(2, {time(0, 30), range(0, 60)}), "90m");
+  EXPECT_EQ(step(2, {time(0, 90), range(0, 630)}), "12");
+  EXPECT_EQ(step(2, {time(1, 6), range(0, 30)}), "390m");
+  EXPECT_EQ(step(2, {time(13, 0), range(13, 45)}), "45s");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(listings, have_no_line_for_what_was_not_put) {

@@ -7,23 +7,37 @@
 
 #include "base/text.hpp"
 #include "grib2/codec.hpp"
+#include "sources/grib_sections.hpp"
 
 #ifdef TAILRACE_HAVE_GRIB
 #include "grib2/handle.hpp"
 #include "layout/shape.hpp"
 #include "sources/grib_header.hpp"
-#include "sources/grib_sections.hpp"
 #include "sources/grib_values.hpp"
 #endif
 
 namespace tailrace::sources {
 
+namespace {
+
+std::string_view text_of(const ByteVector& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
 bool fits_grib(const Opening& opening) {
   // A file of our own may have no message yet.
   if (opening.index != nullptr && opening.index->header.format == grib2::format_name) return true;
+  const std::string_view head = text_of(opening.head);
+  if (head.starts_with("GRIB") || find_message(head, false) != head.npos) return true;
   // Lines of a bulletin may stand before the first message.
-  return std::string_view(reinterpret_cast<const char*>(opening.head.data()), opening.head.size())
-             .find("GRIB") != std::string_view::npos;
+  if (opening.file == nullptr || opening.size <= head_bytes) return false;
+  ByteVector more(static_cast<std::size_t>(longest_gap) + edition_octet + 1);
+  const Result<Bytes> got = opening.file->read(more, 0);
+  if (!got.is_ok()) return false;
+  more.resize(static_cast<std::size_t>(*got));
+  return find_message(text_of(more), false) != std::string_view::npos;
 }
 
 #ifdef TAILRACE_HAVE_GRIB

@@ -273,10 +273,12 @@ Result<Bytes> next_message(const Fetch& fetch, Bytes offset, Bytes size) {
     // A file that was cut after its size was told ends here.
     if (bytes->size() < mark.size() && at + static_cast<Bytes>(bytes->size()) < size) return size;
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-    const std::size_t found = text.find(mark);
-    // The mark may begin in the last bytes: they are looked at once more.
+    // A message may begin in the last bytes: they are looked at once more. Where one is expected, the word
+    // alone makes it one.
     const bool is_last = at + static_cast<Bytes>(text.size()) >= size;
-    const std::string_view gap = text.substr(0, found != text.npos || is_last ? found : text.size() - 3);
+    const std::size_t found = at == offset && text.starts_with(mark) ? 0 : find_message(text, is_last);
+    const std::size_t seen = text.size() - (is_last ? 0 : std::min(edition_octet, text.size() - 1));
+    const std::string_view gap = text.substr(0, std::min(found, seen));
     others += static_cast<Bytes>(gap.size()) - std::ranges::count(gap, '\0');
     if (others > longest_gap)
       return Status(Code::corrupt, cat("behind byte ", offset, ": expected a GRIB message, got more than ",

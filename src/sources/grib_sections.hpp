@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -40,8 +41,22 @@ struct GribField {
 /// length of the message. Code::corrupt tells offset, expected and got.
 Result<Bytes> read_message(const Fetch& fetch, Bytes offset, Bytes size, std::vector<GribField>& fields);
 
+inline constexpr std::size_t edition_octet = 7;
+/// Returns where a message begins in the text, or npos. Other texts may have the word GRIB, too, but a letter
+/// or the end of a line where a message tells its edition. Behind a word among the last bytes of the text
+/// that octet is not there: `otherwise` says what the word is then.
+inline std::size_t find_message(std::string_view text, bool otherwise) {
+  constexpr std::string_view mark = "GRIB";
+  const auto tells_edition = [&](std::size_t at) {
+    return at < text.size() ? static_cast<unsigned char>(text[at]) < '\t' : otherwise;
+  };
+  std::size_t at = text.find(mark);
+  while (at != text.npos && !tells_edition(at + edition_octet)) at = text.find(mark, at + 1);
+  return at;
+}
 /// Returns where the next message begins, at `offset` or behind it, or `size` if there is none. Zeros, and at
-/// most `longest_gap` other bytes, may lie between.
+/// most `longest_gap` other bytes, may lie between, among them the word
+/// GRIB in a text.
 Result<Bytes> next_message(const Fetch& fetch, Bytes offset, Bytes size);
 inline constexpr Bytes longest_gap = 65536;
 

@@ -8,6 +8,7 @@
 #include "grib2/sections.hpp"
 #include "messages.hpp"
 #include "samples.hpp"
+#include "sources/grib_sections.hpp"
 #include "storage/target.hpp"
 
 // All assertions of ecCodes call this; no header of its declares it.
@@ -176,8 +177,6 @@ TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
   const ByteVector second = message(2, with({{"shortName", "q"}}), wave(small_points));
   const ByteVector third = message(2, {{"shortName", "t"}}, wave(496));  // another grid
   const ByteVector zeros(5000), text(80, std::byte{'x'});
-  const auto source = open_parts({text, first, zeros, second, text, third, zeros});
-  EXPECT_FALSE(source.is_ok());  // a bulletin's line is shorter than what is looked at first
   const auto found =
       open_parts({{text.begin(), text.begin() + 30}, first, zeros, second, text, third, zeros});
   ASSERT_TRUE(found.is_ok()) << found.status().text();
@@ -194,6 +193,26 @@ TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
     const auto values = test::read_all<double>(**found, record);
     EXPECT_TRUE(values.missing.is_ok()) << values.missing.status().text();
   }
+}
+
+// NDFD's files of the US weather service have 80 bytes of a bulletin's lines before the first message.
+TEST(grib_inventory, finds_messages_behind_lines_of_a_bulletin) {
+  const ByteVector first = message(2, with({{"shortName", "t"}}), wave(small_points));
+  for (const std::size_t length : {1, 59, 60, 61, 64, 80, 8190, 65536}) {
+    const auto source = open_parts({ByteVector(length, std::byte{'*'}), first});
+    ASSERT_TRUE(source.is_ok()) << length << ": " << source.status().text();
+    EXPECT_EQ((*source)->inventory().records.at(0).place[0], static_cast<Bytes>(length));
+  }
+  const auto far = open_parts({ByteVector(longest_gap + 1, std::byte{'*'}), first});
+  EXPECT_EQ(far.status().code(), Code::format) << far.status().text();
+}
+
+// The four letters alone do not make a message.
+TEST(grib_inventory, of_a_text_about_grib_is_refused_as_no_format_that_is_read) {
+  const std::string_view words = "This directory holds GRIB2 files, and GRIB files of the first edition.";
+  const auto bytes = std::as_bytes(std::span(words));
+  const auto source = open_parts({{bytes.begin(), bytes.end()}});
+  EXPECT_EQ(source.status().code(), Code::format) << source.status().text();
 }
 
 /// Returns the record that a message has alone in a file, where nothing is known from messages before it.

@@ -164,13 +164,6 @@ Result<shared::Definition> define_donio(const char* path, int flags, int mode, b
   return Status(Code::io, cat(what.path, " does not exist: DO_CREAT (512) makes a file"), ENOENT);
 }
 
-/// Takes from the owner of a new file what `mode` lacks.
-void narrow_permissions(const std::string& path, unsigned mode) {
-  struct stat made {};
-  if (::stat(path.c_str(), &made) == 0 && ::chmod(path.c_str(), made.st_mode & mode & 0777) == 0) return;
-  log(LogLevel::warn, io_error("do_open: chmod", path, errno).text());
-}
-
 /// Returns the lowest free descriptor with `file` behind it.
 int keep_file(std::unique_ptr<SharedFile> file) {
   std::vector<std::optional<DonioFile>>& files = donio().files;
@@ -279,7 +272,10 @@ int tr_do_open(const char* path, int flags, int mode) {
   Result<std::unique_ptr<SharedFile>> file = SharedFile::open(*group, call, what);
   if (!file.is_ok()) return refuse(file.status());
   const unsigned granted = static_cast<unsigned>(mode) & 0777;
-  if (is_new && (granted & for_opening) != for_opening) narrow_permissions(what->path, granted);
+  if (is_new && (granted & for_opening) != for_opening) {
+    const Status narrowed = (*file)->narrow(granted);  // its owner has no more than `mode` says either
+    if (!narrowed.is_ok()) log(LogLevel::warn, narrowed.in("do_open").text());
+  }
   return keep_file(std::move(*file));
 }
 

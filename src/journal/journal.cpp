@@ -59,7 +59,8 @@ bool Journal::has(const std::string& path) const {
 Status Journal::add(Kept& kept, const std::string& path, UndoRecord::What what, Bytes offset,
                     std::span<const std::byte> bytes) const {
   if (kept.writer == nullptr) {
-    Result<std::unique_ptr<UndoWriter>> made = UndoWriter::create(target_, name_, kept.generation, path);
+    Result<std::unique_ptr<UndoWriter>> made =
+        UndoWriter::create(target_, name_, kept.generation, path, {0, 1}, kept.rights);
     TR_TRY(made.status());
     kept.writer = std::move(*made);
   }
@@ -113,6 +114,7 @@ Status Journal::keep_part(Kept& kept, const std::string& path, storage::File& fi
   const Bytes ahead = std::clamp(kept.bytes, least_ahead, most_ahead);
   const Bytes end = std::min(std::max(asked, offset + ahead), kept.size);
   const auto to_keep = kept.ranges.gaps(offset, end);
+  if (kept.writer == nullptr) kept.rights = file.rights();
   const Status status = seal(kept, [&]() -> Status {
     for (const auto& [from, to] : to_keep) TR_TRY(keep_range(kept, path, file, from, to));
     return {};

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,10 +37,11 @@ class Journal {
   struct Kept {
     std::mutex mutex;
     std::int64_t generation = 0;
-    Bytes size = 0;        // as any generation recorded it
-    Ranges ranges = {};    // kept for the last generation
-    Bytes bytes = 0;       // in the ranges
-    bool sidecar = false;  // the sidecar was kept
+    Bytes size = 0;                              // as any generation recorded it
+    Ranges ranges = {};                          // kept for the last generation
+    Bytes bytes = 0;                             // in the ranges
+    bool sidecar = false;                        // the sidecar was kept
+    std::optional<storage::Rights> rights = {};  // of the file, when bytes of it were kept
     std::unique_ptr<UndoWriter> writer = nullptr;
   };
   [[nodiscard]] std::shared_ptr<Kept> find(const std::string& path) const;

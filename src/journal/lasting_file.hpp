@@ -32,6 +32,12 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
+  std::optional<storage::Rights> rights() override { return below_->rights(); }
+  Status set_owner(std::optional<unsigned> user, unsigned group) override {
+    return below_->set_owner(user, group);
+  }
+  Status set_permissions(unsigned permissions) override { return below_->set_permissions(permissions); }
+  bool is_named(const std::string& path) override { return below_->is_named(path); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
   /// Leaves the file open while somebody holds it. The last holder closes it, and a failure then is told in
   /// the log.

@@ -2,8 +2,6 @@
 #include "journal/undo_file.hpp"
 
 #include <sys/stat.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -139,29 +137,27 @@ namespace {
 
 constexpr unsigned for_owner = S_IRUSR | S_IWUSR;
 
-/// Opens an undo file, which is its owner's alone so far, to the readers and writers of the file at `place`.
-/// If it cannot have that file's group, its own group and everybody get what both that group and everybody
-/// have there. An access control list says more than the mode tells: nothing is opened then.
-void open_as(const std::string& place, const std::string& undo) {
-  struct stat file {
-  }, own{};
-  if (::stat(place.c_str(), &file) != 0 || ::stat(undo.c_str(), &own) != 0) return;
-  if (::getxattr(place.c_str(), "system.posix_acl_access", nullptr, 0) > 0) return;
-  const bool has_group =
-      own.st_gid == file.st_gid || ::chown(undo.c_str(), static_cast<uid_t>(-1), file.st_gid) == 0;
-  unsigned granted = file.st_mode & storage::usual_permissions;
+/// Opens an undo file, which is its owner's alone so far, to the readers and writers of a file with these
+/// rights. If it cannot have that file's group, its own group and everybody get what both that group and
+/// everybody have there. An access control list says more than the permissions: nothing is opened then.
+void open_as(const std::optional<storage::Rights>& file, storage::File& undo) {
+  const std::optional<storage::Rights> own = undo.rights();
+  if (!file || !own || file->has_list) return;
+  const bool has_group = own->group == file->group || undo.set_owner({}, file->group).is_ok();
+  unsigned granted = file->permissions & storage::usual_permissions;
   if (!has_group) {
     const unsigned everybody = granted & granted >> 3 & S_IRWXO;
     granted = everybody | everybody << 3;
   }
-  ::chmod(undo.c_str(), granted | for_owner);
+  (void)undo.set_permissions(granted | for_owner).is_ok();
 }
 
 }  // namespace
 
 Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, const std::string& name,
                                                        std::int64_t generation, const std::string& path,
-                                                       Numbers numbers, const std::string& place) {
+                                                       Numbers numbers,
+                                                       const std::optional<storage::Rights>& rights) {
   UndoName own{"", generation, undo_key(path), numbers.first};
   // An earlier run that went on from the same generation may have left undo files; they count as well.
   for (;; own.number += numbers.step) {
@@ -172,7 +168,7 @@ Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, 
   }
   Result<std::unique_ptr<storage::File>> file = target.open(own.path, storage::OpenMode::create, for_owner);
   TR_TRY(file.status());
-  open_as(place, own.path);
+  open_as(rights, **file);
   return std::unique_ptr<UndoWriter>(
       new UndoWriter(target, std::move(own), storage::tidy_path(path), std::move(*file)));
 }

@@ -47,14 +47,15 @@ class UndoWriter {
     std::int64_t step = 1;
   };
   /// Makes the first NAME.uGENERATION.KEY.N that is not there yet. Ranks that make some of one name and path
-  /// need numbers of their own. Only those may read it who may read the file that lies at `place`, from its
-  /// first moment on.
+  /// need numbers of their own. Only those may read it who may read the kept file, which has these rights,
+  /// from its first moment on; its owner alone if they are unknown.
   static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
                                                     std::int64_t generation, const std::string& path,
-                                                    Numbers numbers, const std::string& place);
+                                                    Numbers numbers,
+                                                    const std::optional<storage::Rights>& rights);
   static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
                                                     std::int64_t generation, const std::string& path) {
-    return create(target, name, generation, path, {0, 1}, path);
+    return create(target, name, generation, path, {0, 1}, {});
   }
   [[nodiscard]] const std::string& own_path() const { return name_.path; }
   Status add(UndoRecord::What what, Bytes offset, std::span<const std::byte> bytes);

@@ -2,9 +2,7 @@
 #include "shared/safety.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -105,34 +103,29 @@ Status SafeFile::look_at_old() {
   // Mode "w" writes to no file that is read-only; nor does a new file take the name of one.
   Result<std::unique_ptr<storage::File>> old = target_.open(path_, storage::OpenMode::existing);
   TR_TRY(old.status());
-  replaced_ = owned(path_);
-  return (*old)->close();
+  if ((*old)->rights()) replaced_ = std::move(*old);
+  return {};
 }
 
-unsigned SafeFile::permissions() const { return replaced_ ? S_IRUSR | S_IWUSR : permissions_; }
-
-std::optional<SafeFile::Owned> SafeFile::owned(const std::string& path) {
-  struct stat file {};
-  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return {};
-  return Owned{file.st_uid, file.st_gid, file.st_mode & 07777};
+unsigned SafeFile::permissions() const {
+  return replaced_ != nullptr ? unsigned{S_IRUSR | S_IWUSR} : permissions_;
 }
 
 /// Gives the new file the owner, group and permissions of the one that it replaces, as far as is allowed. If
 /// it cannot have the group, its own group may do no more than everybody.
-void SafeFile::give_permissions() const {
-  std::optional<Owned> old = owned(path_);
-  if (!old) old = replaced_;  // somebody has removed it
-  const std::optional<Owned> now = owned(temporary_);
+void SafeFile::give_rights(storage::File& file) {
+  if (replaced_ == nullptr) return;
+  const std::optional<storage::Rights> old = replaced_->rights();
+  const std::optional<storage::Rights> now = file.rights();
   if (!old || !now) return;
   const bool is_same = old->user == now->user && old->group == now->group;
-  const bool has_user =
-      is_same || ::chown(temporary_.c_str(), old->user, old->group) == 0 || old->user == now->user;
-  const bool has_group = is_same || ::chown(temporary_.c_str(), static_cast<uid_t>(-1), old->group) == 0;
+  const bool has_user = is_same || file.set_owner(old->user, old->group).is_ok() || old->user == now->user;
+  const bool has_group = is_same || file.set_owner({}, old->group).is_ok();
   unsigned permissions = old->permissions;
   if (!has_group) permissions &= ~unsigned{S_ISGID | S_IRWXG} | (permissions & S_IRWXO) << 3;
   if (!has_user) permissions &= ~unsigned{S_ISUID};
-  if (::chmod(temporary_.c_str(), permissions) != 0)
-    log(LogLevel::warn, io_error("chmod", temporary_, errno).text());
+  const Status set = file.set_permissions(permissions);
+  if (!set.is_ok()) log(LogLevel::warn, set.text());
 }
 
 Status SafeFile::begin(storage::File& file) {
@@ -174,14 +167,29 @@ Status SafeFile::keep(storage::File& file, Bytes offset, Bytes bytes) {
   return pages_->keep(file, offset, bytes);
 }
 
+/// Gives the file its name. Others who may write to the directory can move the temporary name to another
+/// file.
+Status SafeFile::take_name(storage::File& file) {
+  if (!file.is_named(temporary_))
+    return {Code::state, cat(temporary_,
+                             " is not the file that this program has written: somebody has moved "
+                             "or replaced it since, and ",
+                             path_,
+                             " is left as it was. Write where only this "
+                             "program's user may write to the directory")};
+  give_rights(file);
+  is_doubtful_ = true;
+  TR_TRY(target_.rename(temporary_, path_));
+  TR_TRY(target_.sync_directory_of(path_));
+  replaced_.reset();
+  return {};
+}
+
 /// The name comes before FILE.undo: that would tell of a file that is not there yet.
-Status SafeFile::commit_here(const journal::Flushed& next, bool closes) {
+Status SafeFile::commit_here(storage::File& file, const journal::Flushed& next, bool closes) {
   if (!is_renamed_) {
     if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
-    give_permissions();
-    is_doubtful_ = true;
-    TR_TRY(target_.rename(temporary_, path_));
-    TR_TRY(target_.sync_directory_of(path_));
+    TR_TRY(take_name(file));
     return closes ? Status() : journal::commit_flushed(target_, path_);
   }
   if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
@@ -190,7 +198,7 @@ Status SafeFile::commit_here(const journal::Flushed& next, bool closes) {
                 : journal::commit_flushed(target_, path_);
 }
 
-Status SafeFile::commit(Bytes size, bool closes, const std::string& call) {
+Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std::string& call) {
   // With `told` on any rank, all hear 1 as the largest bid.
   const auto agree = [&](const Status& mine, const char* what, bool told = false) {
     comm::Vote vote{mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), {}};
@@ -204,7 +212,8 @@ Status SafeFile::commit(Bytes size, bool closes, const std::string& call) {
   TR_TRY(durable.status);
   if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
   is_doubtful_ = false;
-  const Status mine = group_.is_io_rank() ? guarded([&] { return commit_here(next, closes); }) : Status();
+  const Status mine =
+      group_.is_io_rank() ? guarded([&] { return commit_here(file, next, closes); }) : Status();
   const comm::Verdict committed = agree(mine, "committed", is_doubtful_);
   if (committed.status.code() == Code::order || committed.ended) {
     // The I/O rank may have committed all the same.

@@ -42,23 +42,16 @@ class SafeFile {
   /// Collective. All that was stored is durable on all nodes, and is `size` bytes, the same on every rank. It
   /// becomes the content to go back to, or the file that needs none if the program closes it. Returns the
   /// same Status on every rank.
-  Status commit(Bytes size, bool closes, const std::string& call);
+  Status commit(storage::File& file, Bytes size, bool closes, const std::string& call);
   /// Local. Lets go of the lock: this rank stores nothing any more. The I/O rank does it after all others.
   void release() { lock_.reset(); }
 
  private:
-  /// The owner, the group and the permissions of a file.
-  struct Owned {
-    unsigned user = 0;
-    unsigned group = 0;
-    unsigned permissions = 0;
-  };
-  static std::optional<Owned> owned(const std::string& path);
-
   Status look_at_old();
-  void give_permissions() const;
+  void give_rights(storage::File& file);
   Status share_lock();
-  Status commit_here(const journal::Flushed& next, bool closes);
+  Status take_name(storage::File& file);
+  Status commit_here(storage::File& file, const journal::Flushed& next, bool closes);
 
   files::Group& group_;
   storage::Target& target_;
@@ -66,7 +59,8 @@ class SafeFile {
   std::string temporary_;  // the name before the first flush with safety=rename
   bool is_renamed_;        // true also if there is no temporary name
   unsigned permissions_;   // of a file that replaces none
-  std::optional<Owned> replaced_;
+  // The file that this one replaces is open until then: its name may lead to another one meanwhile.
+  std::unique_ptr<storage::File> replaced_;
   std::shared_ptr<void> lock_;  // this rank's share
   bool has_begun_ = false;      // on the I/O rank: what lies beside the file is ours
   journal::Flushed flushed_;

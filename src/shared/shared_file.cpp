@@ -723,7 +723,8 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   if (durable && stored.is_ok()) {
     if (!syncs_at_once)
       stored = vote(cat(named, ", durable"), guarded([&] { return synchronise(); }).in(named));
-    if (safe_ != nullptr && stored.is_ok() && met.is_ok()) stored = safe_->commit(size, closes, named);
+    if (safe_ != nullptr && stored.is_ok() && met.is_ok())
+      stored = safe_->commit(*file_, size, closes, named);
   }
   if (closes && !closes_at_once) {
     mine = close_file();
@@ -731,6 +732,11 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
     stored = first_cause(stored, vote(cat(named, ", closing"), mine.in(named)));
   }
   return met.is_ok() ? stored : met;
+}
+
+Status SharedFile::narrow(unsigned permissions) {
+  const std::optional<storage::Rights> rights = file_->rights();
+  return rights ? file_->set_permissions(rights->permissions & permissions & 0777) : Status();
 }
 
 Status SharedFile::close_file() {

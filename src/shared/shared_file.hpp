@@ -56,6 +56,8 @@ class SharedFile {
   Status write_here(std::span<const std::byte> bytes);
   /// Returns where the bytes begin.
   Result<Bytes> append(std::span<const std::byte> bytes);
+  /// On the I/O rank: takes from the file's permissions what `permissions` lacks.
+  Status narrow(unsigned permissions);
   /// Returns the file's size. Waits for rank 0 if there are several nodes.
   Result<Bytes> size();
 

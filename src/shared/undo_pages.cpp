@@ -189,7 +189,7 @@ Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
     Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
         target_, journal::flushed_path(place_.path), flushed_.generation, journal::name_beside(place_.path),
-        {place_.rank, place_.ranks}, place_.path);
+        {place_.rank, place_.ranks}, file.rights());
     TR_TRY(made.status());
     writer_ = std::move(*made);
     files_.push_back(writer_->own_path());

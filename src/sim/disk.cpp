@@ -30,6 +30,12 @@ class DiskFile final : public storage::File {
     return below_->truncate(size);
   }
   Result<Bytes> size() override { return below_->size(); }
+  std::optional<storage::Rights> rights() override { return below_->rights(); }
+  Status set_owner(std::optional<unsigned> user, unsigned group) override {
+    return below_->set_owner(user, group);
+  }
+  Status set_permissions(unsigned permissions) override { return below_->set_permissions(permissions); }
+  bool is_named(const std::string& path) override { return below_->is_named(path); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
   Status close() override { return below_->close(); }
 

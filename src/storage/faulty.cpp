@@ -89,6 +89,12 @@ class FaultyFile final : public File {
     return play(*clock_, Call::size, "size of", path_, [&] { return below_->size(); });
   }
 
+  std::optional<Rights> rights() override { return below_->rights(); }
+  Status set_owner(std::optional<unsigned> user, unsigned group) override {
+    return below_->set_owner(user, group);
+  }
+  Status set_permissions(unsigned permissions) override { return below_->set_permissions(permissions); }
+  bool is_named(const std::string& path) override { return below_->is_named(path); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
 
   Status close() override {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -167,6 +168,35 @@ Result<Bytes> PosixFile::size() {
   struct stat info {};
   if (::fstat(descriptor_, &info) != 0) return io_error("size of", path_, errno);
   return Bytes{info.st_size};
+}
+
+std::optional<Rights> PosixFile::rights() {
+  const std::shared_lock guard(open_);
+  struct stat info {};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &info) != 0) return {};
+  const bool has_list = ::fgetxattr(descriptor_, "system.posix_acl_access", nullptr, 0) > 0;
+  return Rights{info.st_uid, info.st_gid, info.st_mode & 07777, has_list};
+}
+
+Status PosixFile::set_owner(std::optional<unsigned> user, unsigned group) {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("chown"));
+  const uid_t owner = user ? *user : static_cast<uid_t>(-1);
+  return ::fchown(descriptor_, owner, group) == 0 ? Status() : io_error("chown", path_, errno);
+}
+
+Status PosixFile::set_permissions(unsigned permissions) {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("chmod"));
+  return ::fchmod(descriptor_, permissions) == 0 ? Status() : io_error("chmod", path_, errno);
+}
+
+bool PosixFile::is_named(const std::string& path) {
+  const std::shared_lock guard(open_);
+  struct stat own {
+  }, named{};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &own) != 0 || ::lstat(path.c_str(), &named) != 0) return false;
+  return own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
 Status PosixFile::close() {

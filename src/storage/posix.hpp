@@ -26,6 +26,10 @@ class PosixFile final : public File {
   Bytes next_data(Bytes offset) override;
   Status truncate(Bytes size) override;
   Result<Bytes> size() override;
+  std::optional<Rights> rights() override;
+  Status set_owner(std::optional<unsigned> user, unsigned group) override;
+  Status set_permissions(unsigned permissions) override;
+  bool is_named(const std::string& path) override;
   [[nodiscard]] int descriptors() const override { return 1 + system_->descriptors(); }
   Status close() override;
 

@@ -33,6 +33,14 @@ struct Range {
   Bytes size = 0;
 };
 
+/// Says whose a file is, and who may do what with it.
+struct Rights {
+  unsigned user = 0;
+  unsigned group = 0;
+  unsigned permissions = 0;
+  bool has_list = false;  // an access control list says more than the permissions
+};
+
 /// One open file that accepts bytes at offsets. Methods may be called from several threads at once. A file
 /// outlives its target. After close() every method is Code::state.
 class File {
@@ -57,6 +65,13 @@ class File {
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;
+  /// Returns the rights of this file, whatever has its name by now, or nothing if storage knows none.
+  virtual std::optional<Rights> rights() { return {}; }
+  /// Change them for this file, and never for what somebody has put at its name meanwhile.
+  virtual Status set_owner(std::optional<unsigned> /*user*/, unsigned /*group*/) { return {}; }
+  virtual Status set_permissions(unsigned /*permissions*/) { return {}; }
+  /// Returns false if `path` names another file than this one, or nothing; a link there is another file.
+  virtual bool is_named(const std::string& /*path*/) { return true; }
   /// Returns true if the file reaches up to `end`, and has the ranges, which lie before it. They are records,
   /// all or none of each step.
   virtual Result<bool> holds(Bytes end, std::span<const Range> ranges);

@@ -114,6 +114,62 @@ MPI_TEST(shared_permissions, what_replaces_a_file_is_its_owners_as_that_was) {
   remove_directory(directory);
 }
 
+/// Whoever may write to the directory can put a link at the temporary name, to a file of somebody else.
+MPI_TEST(shared_permissions, no_other_file_gets_the_owner_and_permissions_of_the_one_that_is_replaced) {
+  const std::string directory = fresh_directory("shared-moved");
+  const std::string path = directory + "/f", victim = directory + "/victim";
+  const bool is_root = ::geteuid() == 0;
+  on_rank_0([&] {
+    write_file(path, "old");
+    write_file(victim, "a secret");
+    fs::permissions(victim, fs::perms{0600});
+    fs::permissions(path, fs::perms{0666});
+    if (is_root) CHECK_EQ(::chown(path.c_str(), nobody, nobody), 0);
+  });
+  const unsigned user = look(victim).st_uid;
+  const Session session;
+  tr_shared* file = open(path, "w+", "safety=rename");
+  ok(tr_shared_pwrite(file, "new", 3, 0));
+  on_rank_0([&] {
+    fs::rename(path + ".tmp-flush", directory + "/taken");
+    fs::create_symlink(victim, path + ".tmp-flush");
+  });
+  CHECK_EQ(tr_shared_flush(file), TR_ERR_STATE);
+  if (!CHECK(mentions(tr_error(), "f.tmp-flush is not the file that this program has written")))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  CHECK(permissions(victim) == 0600U && look(victim).st_uid == user);
+  CHECK(contents(path) == "old");
+  MPI_Barrier(state().comm);
+  on_rank_0([&] { fs::rename(directory + "/taken", path + ".tmp-flush"); });
+  ok(tr_shared_close(&file));
+  CHECK(contents(path) == "new" && permissions(path) == 0666U && permissions(victim) == 0600U);
+  MPI_Barrier(state().comm);
+  remove_directory(directory);
+}
+
+/// The file that is replaced may be moved too: the new one is not opened to the readers of what is there
+/// then.
+MPI_TEST(shared_permissions, a_file_that_takes_the_name_meanwhile_hands_on_nothing) {
+  const std::string directory = fresh_directory("shared-taken");
+  const std::string path = directory + "/f";
+  on_rank_0([&] {
+    write_file(path, "a secret");
+    fs::permissions(path, fs::perms{0600});
+  });
+  const Session session;
+  tr_shared* file = open(path, "w+", "safety=rename");
+  on_rank_0([&] {
+    fs::remove(path);
+    write_file(path, "of another user");
+    fs::permissions(path, fs::perms{0666});
+  });
+  ok(tr_shared_pwrite(file, "new", 3, 0));
+  ok(tr_shared_close(&file));
+  CHECK(contents(path) == "new" && permissions(path) == 0600U);
+  MPI_Barrier(state().comm);
+  remove_directory(directory);
+}
+
 MPI_TEST(shared_permissions, a_file_that_may_not_be_written_is_not_replaced) {
   const std::string directory = fresh_directory("shared-read-only");
   const std::string path = directory + "/f";

@@ -86,10 +86,10 @@ TEST(flushed, a_file_of_another_name_than_its_undo_files_is_not_brought_back) {
 /// Somebody has removed the file alone: there is nothing to bring back.
 TEST(flushed, without_the_file_what_lies_beside_it_goes) {
   const auto target = storage::memory_target();
-  const auto undo = *UndoWriter::create(*target, "f.undo", 3, "f", {2, 5}, "f");
+  const auto undo = *UndoWriter::create(*target, "f.undo", 3, "f", {2, 5}, {});
   ASSERT_TRUE(undo->add(UndoRecord::What::bytes, 0, ByteVector(5)).is_ok() && undo->seal().is_ok());
   EXPECT_TRUE(undo->own_path().ends_with(".2"));
-  EXPECT_TRUE((*UndoWriter::create(*target, "f.undo", 3, "f", {2, 5}, "f"))->own_path().ends_with(".7"));
+  EXPECT_TRUE((*UndoWriter::create(*target, "f.undo", 3, "f", {2, 5}, {}))->own_path().ends_with(".7"));
   ASSERT_TRUE(prepare_flushed(*target, "f", {3, 10}).is_ok() && commit_flushed(*target, "f").is_ok());
   const Result<bool> brought = bring_back_flushed(*target, "f");
   EXPECT_TRUE(brought.is_ok() && !*brought);

@@ -18,6 +18,7 @@
 #include "base/checksum.hpp"
 #include "journal/journal.hpp"
 #include "storage/crash.hpp"
+#include "storage/forwarding.hpp"
 #include "storage/scratch.hpp"
 
 namespace tailrace::journal {
@@ -472,6 +473,44 @@ TEST(undo_file, has_the_group_of_the_file_or_grants_its_own_nothing_more) {
     ASSERT_TRUE(::seteuid(0) == 0 && ::setegid(0) == 0);
     EXPECT_EQ(made, std::pair(without, nobody));
   }
+}
+
+/// Has the name of each new undo file moved, and a link to `victim` put there, before anybody can use it.
+class Moving final : public storage::ForwardingTarget {
+ public:
+  Moving(std::shared_ptr<Target> below, std::string victim)
+      : ForwardingTarget(std::move(below)), victim_(std::move(victim)) {}
+  using storage::Target::open;
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    auto file = below_->open(path, mode, permissions);
+    if (file.is_ok())
+      EXPECT_TRUE(::rename(path.c_str(), (path + ".moved").c_str()) == 0 &&
+                  ::symlink(victim_.c_str(), path.c_str()) == 0);
+    return file;
+  }
+
+ private:
+  const std::string victim_;
+};
+
+TEST(undo_file, opens_no_other_file_to_readers_that_somebody_puts_at_its_name) {
+  const storage::ScratchDirectory directory;
+  const std::shared_ptr<storage::Target> disk = storage::posix_target();
+  const std::string victim = directory.path() + "/victim", file = directory.path() + "/f";
+  put(*disk, victim, std::as_bytes(std::span("a secret")));
+  put(*disk, file, std::as_bytes(std::span("for all")));
+  ASSERT_TRUE(::chmod(victim.c_str(), 0600) == 0 && ::chmod(file.c_str(), 0666) == 0);
+  Moving moving(disk, victim);
+  const auto rights = (*disk->open(file, storage::OpenMode::read))->rights();
+  const auto writer = UndoWriter::create(moving, directory.path() + "/run", 1, file, {}, rights);
+  ASSERT_TRUE(writer.is_ok()) << writer.status().text();
+  struct stat secret {
+  }, undo{};
+  ASSERT_EQ(::stat(victim.c_str(), &secret), 0);
+  EXPECT_EQ(secret.st_mode & 07777, 0600U);
+  ASSERT_EQ(::stat(((*writer)->own_path() + ".moved").c_str(), &undo), 0);
+  EXPECT_EQ(undo.st_mode & 07777, 0666U);
 }
 
 /// The group's part of the mode is then the most that anybody in the list may do.

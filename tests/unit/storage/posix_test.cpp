@@ -240,6 +240,31 @@ TEST(posix_open, a_pipe_that_takes_a_files_place_meanwhile_is_not_waited_for) {
 }
 
 /// Another program that shares the file has to be told before it is opened, as Samba does; fcntl(2), Leases.
+TEST(posix_file, rights_are_those_of_the_open_file_and_never_of_what_has_its_name) {
+  const ScratchDirectory directory;
+  const auto target = posix_target();
+  const std::string path = directory.path() + "/f", victim = directory.path() + "/victim";
+  const auto file = *target->open(path, OpenMode::create, 0600);
+  ASSERT_TRUE((*target->open(victim, OpenMode::create, 0600))->close().is_ok());
+  EXPECT_TRUE(file->is_named(path) && !file->is_named(victim));
+  ASSERT_TRUE(::rename(path.c_str(), (path + ".moved").c_str()) == 0 &&
+              ::symlink(victim.c_str(), path.c_str()) == 0);
+  EXPECT_FALSE(file->is_named(path));
+  EXPECT_TRUE(file->set_permissions(0640).is_ok() && file->set_owner({}, ::getegid()).is_ok());
+  const std::optional<Rights> rights = file->rights();
+  ASSERT_TRUE(rights.has_value());
+  EXPECT_EQ(rights->permissions, 0640U);
+  EXPECT_EQ(rights->user, ::geteuid());
+  struct stat secret {};
+  ASSERT_EQ(::stat(victim.c_str(), &secret), 0);
+  EXPECT_EQ(secret.st_mode & 07777, 0600U);
+  ASSERT_TRUE(::unlink(path.c_str()) == 0 && ::symlink((path + ".moved").c_str(), path.c_str()) == 0);
+  EXPECT_FALSE(file->is_named(path)) << "a link to the file is not the file";
+  EXPECT_TRUE(file->close().is_ok());
+  EXPECT_FALSE(file->rights().has_value());
+  EXPECT_EQ(file->set_permissions(0600).code(), Code::state);
+}
+
 TEST(posix_open, a_file_that_is_made_has_the_permissions_asked_for_less_the_umask) {
   const mode_t before = ::umask(027);
   for (const std::string_view name : {"posix", "uring"}) {

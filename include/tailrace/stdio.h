@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include <tailrace.h>
+#include <wchar.h>
 
 #define FILE tr_file
 #undef stdin
@@ -64,6 +65,8 @@
 #define fgetc tr_fgetc
 #undef fgets
 #define fgets tr_fgets
+#undef gets
+#define gets tr_gets /* which does not compile, see files.h: C99 still has the name */
 #undef fputc
 #define fputc tr_fputc
 #undef fputs
@@ -103,5 +106,46 @@
 #undef perror
 #define perror tr_perror
 #define fpos_t tr_fpos
+
+/* POSIX's fast forms of four of them. Two name no file, and would read and write each rank's own streams. */
+#undef getc_unlocked
+#define getc_unlocked tr_getc
+#undef getchar_unlocked
+#define getchar_unlocked tr_getchar
+#undef putc_unlocked
+#define putc_unlocked tr_putc
+#undef putchar_unlocked
+#define putchar_unlocked tr_putchar
+
+/* Wide characters have no collective calls. The names that take no FILE would compile, and work on each
+ * rank's own streams. A use does not compile or, with a compiler that cannot refuse it, does not link. */
+#if defined(__has_attribute)
+#if __has_attribute(unavailable)
+#define TR_NOT_WIDE \
+  __attribute__((unavailable("files of all ranks have no wide characters; use printf with %ls")))
+#elif __has_attribute(error)
+#define TR_NOT_WIDE __attribute__((error("files of all ranks have no wide characters; use printf with %ls")))
+#endif
+#endif
+#ifdef TR_NOT_WIDE
+int tr_wprintf(const wchar_t* format, ...) TR_NOT_WIDE;
+int tr_wscanf(const wchar_t* format, ...) TR_NOT_WIDE;
+int tr_vwprintf(const wchar_t* format, va_list arguments) TR_NOT_WIDE;
+int tr_vwscanf(const wchar_t* format, va_list arguments) TR_NOT_WIDE;
+wint_t tr_getwchar(void) TR_NOT_WIDE;
+wint_t tr_putwchar(wchar_t character) TR_NOT_WIDE;
+#endif
+#undef wprintf
+#define wprintf tr_wprintf
+#undef wscanf
+#define wscanf tr_wscanf
+#undef vwprintf
+#define vwprintf tr_vwprintf
+#undef vwscanf
+#define vwscanf tr_vwscanf
+#undef getwchar
+#define getwchar tr_getwchar
+#undef putwchar
+#define putwchar tr_putwchar
 
 #endif

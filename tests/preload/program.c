@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { records = 200000, threads = 4, record = 12 };
@@ -238,6 +239,132 @@ static void test_killed_writers(const char* path) {
   expect(pwrite(file, "whole", 5, 60000) == 5 && fsync(file) == 0 && close(file) == 0, "after kills");
 }
 
+enum { appenders = 6, lines = 4000, block = 1 << 20 };
+static const double longest_s = 20;
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void append_lines(const char* path, int who) {
+  char line[3000];
+  memset(line, 'a' + who, sizeof(line));
+  const int own = open(path, O_WRONLY | O_APPEND);
+  for (int n = 0; n < lines; ++n)
+    if (write(own, line, (size_t)(20 + 97 * (n % 30))) < 0) _exit(1);
+  _exit(close(own) != 0);
+}
+
+/* Returns how many of the children end before the time is over. */
+static int ended(const pid_t* children, int count) {
+  const double begin = now_s();
+  int found = 0, status = 0;
+  for (int n = 0; n < count; ++n) {
+    pid_t pid = 0;
+    while ((pid = waitpid(children[n], &status, WNOHANG)) == 0 && now_s() - begin < longest_s) usleep(2000);
+    found += pid == children[n];
+    if (pid == 0) kill(children[n], SIGKILL);
+    if (pid == 0) waitpid(children[n], &status, 0);
+  }
+  return found;
+}
+
+/* Waiters that are killed must not take the wake-ups of the others with them. */
+static void test_killed_appenders(const char* path) {
+  for (int round = 0; round < 20 && failures == 0; ++round) {
+    pid_t children[appenders];
+    file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    for (int who = 0; who < appenders; ++who)
+      if ((children[who] = fork()) == 0) append_lines(path, who);
+    for (int who = 0; who < appenders / 2; ++who) {
+      usleep((useconds_t)(3000 + 1000 * (round % 8)));
+      kill(children[who], SIGKILL);
+    }
+    expect(ended(children, appenders) == appenders, "processes append while others are killed");
+    close(file);
+  }
+}
+
+static off_t size_of_file(void) {
+  struct stat status;
+  return fstat(file, &status) == 0 ? status.st_size : -1;
+}
+
+static void write_blocks(const char* path, int who) {
+  static char bytes[block];
+  memset(bytes, 'a' + who, sizeof(bytes));
+  /* The children share the parent's position if they get no name. */
+  const int own = path != NULL ? open(path, O_WRONLY | O_APPEND) : file;
+  for (;;)
+    if (size_of_file() > 300 * block)
+      usleep(1000);
+    else if (write(own, bytes, sizeof(bytes)) != (ssize_t)sizeof(bytes))
+      _exit(1);
+}
+
+/* While one of three processes is stopped the others write on, and each write stays whole. */
+static void stop_some(const char* path) {
+  static char bytes[block];
+  pid_t children[3];
+  for (int who = 0; who < 3; ++who)
+    if ((children[who] = fork()) == 0) write_blocks(path, who);
+  for (int stop = 0; stop < 12; ++stop) {
+    usleep(30000);
+    kill(children[stop % 3], SIGSTOP);
+    expect(ftruncate(file, 0) == 0 && (path != NULL || lseek(file, 0, SEEK_SET) == 0), "ftruncate");
+    const double begin = now_s();
+    while (size_of_file() < 8 * block && now_s() - begin < longest_s) usleep(2000);
+    expect(size_of_file() >= 8 * block, "processes write while another one is stopped");
+    kill(children[stop % 3], SIGCONT);
+  }
+  usleep(100000);
+  for (int who = 0; who < 3; ++who) kill(children[who], SIGTERM);
+  expect(ended(children, 3) == 3, "the children end");
+  for (off_t at = 0; path != NULL && at + block <= size_of_file(); at += block) {
+    expect(pread(file, bytes, block, at) == block, "pread");
+    expect(bytes[0] != 0 && !memcmp(bytes, bytes + 1, block - 1), "a block is whole");
+  }
+}
+
+/* A stopped process that was just copying to a page, also if it goes on later. */
+static void stop_in_page(void) {
+  static char bytes[3 * block];
+  char text[8];
+  memset(bytes, 'p', sizeof(bytes));
+  const pid_t child = fork();
+  while (child == 0)
+    if (pwrite(file, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) _exit(1);
+  for (int stop = 0; stop < 8; ++stop) {
+    usleep(20000);
+    kill(child, SIGSTOP);
+    const double begin = now_s();
+    expect(pwrite(file, "parent", 6, sizeof(bytes) + 8 * stop) == 6 && pread(file, text, 1, 0) == 1 &&
+               fsync(file) == 0 && now_s() - begin < longest_s,
+           "writing to the page of a process that is stopped");
+    kill(child, SIGCONT);
+  }
+  usleep(100000);
+  kill(child, SIGTERM);
+  expect(ended(&child, 1) == 1 && pread(file, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) &&
+             bytes[0] == 'p' && !memcmp(bytes, bytes + 1, sizeof(bytes) - 1),
+         "the bytes of the stopped process");
+  for (int stop = 0; stop < 8; ++stop)
+    expect(pread(file, text, 6, sizeof(bytes) + 8 * stop) == 6 && !memcmp(text, "parent", 6),
+           "bytes beside those of the stopped process");
+}
+
+static void test_stopped_writers(const char* path) {
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  stop_in_page();
+  expect(ftruncate(file, 0) == 0, "ftruncate");
+  stop_some(path);
+  expect(ftruncate(file, 0) == 0 && lseek(file, 0, SEEK_SET) == 0, "ftruncate");
+  stop_some(NULL);
+  expect(close(file) == 0, "close");
+}
+
 /* Processes that use more pages than the memory has, each its own bytes of them: a page may go at any moment.
  */
 static int wrong_of(int who) {
@@ -280,6 +407,8 @@ int main(int argc, char** argv) {
                {"vforks", test_vforks},
                {"escapes", test_escapes},
                {"killed_writers", test_killed_writers},
+               {"killed_appenders", test_killed_appenders},
+               {"stopped_writers", test_stopped_writers},
                {"crowd", test_crowd}};
   for (size_t n = 0; argc > 2 && n < sizeof(tests) / sizeof(tests[0]); ++n) {
     if (strcmp(argv[1], tests[n].word) != 0) continue;

@@ -339,9 +339,10 @@ def test_sqlite():
 
 
 def test_own_program():
-    for word in ("threads", "stdio", "more_stdio", "forks", "escapes", "killed_writers", "crowd"):
+    for word in ("threads", "stdio", "more_stdio", "forks", "escapes", "killed_writers", "crowd", "killed_appenders", "stopped_writers"):
         little = [["--page", "4KiB", "--memory", "64KiB"]] if word in ("killed_writers", "crowd", "forks") or ALL else []
-        for options in [[], *little]:
+        usual = {"killed_appenders": ["--page", "64KiB", "--memory", "1MiB"], "stopped_writers": ["--page", "4MiB"]}.get(word, [])
+        for options in [usual, *little]:
             code, out, err = shared(MODEL, word, f"{word}.bin", options=options)
             check(code == 0 and "was lost in fork" not in err, f"{word} {options}: {code} {out} {err}")
     # A program that has not spoken to the keeper yet.

@@ -27,6 +27,9 @@ pthread_mutex_t client_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 std::atomic<int> keeper_socket{-1};
 Counters* process_counters = nullptr;
 Counters counters_of_nobody;
+// The number that the keeper has given this process, and this thread's.
+std::atomic<Holder> this_process{holder_of(unknown_process, 0, 0)};
+__attribute__((tls_model("initial-exec"))) __thread std::uint32_t this_thread = 0;
 bool is_busy = false;  // a signal handler that comes meanwhile must not speak to the keeper
 
 void lock_client() { pthread_mutex_lock(&client_lock); }
@@ -115,7 +118,10 @@ int say_hello() {
     }
   }
   if (memory >= 0) close_raw(memory);
-  if (answer.error == 0) process_counters = &arena().processes[answer.process];
+  if (answer.error == 0) {
+    process_counters = &arena().processes[answer.process];
+    this_process = holder_of(answer.process, process_counters->epoch, 0);
+  }
   return answer.error;
 }
 
@@ -140,7 +146,14 @@ void begin_client() {
   const pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   client_lock = fresh;
   is_busy = false;
+  this_thread = 0;
+  this_process = holder_of(unknown_process, 0, 0);
   forget_connection();
+}
+
+Holder self() {
+  if (this_thread == 0) this_thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  return this_process.load(std::memory_order_relaxed) | this_thread;
 }
 
 int keeper_descriptor() { return keeper_socket.load(std::memory_order_relaxed); }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "../run/holding.hpp"
 #include "preload.hpp"
 
 #ifndef MADV_POPULATE_WRITE
@@ -18,21 +19,42 @@ namespace tailrace::run {
 
 namespace {
 
-struct Locked {
-  explicit Locked(RobustLock& lock, bool wanted = true)
-      : lock_(lock), wanted_(wanted), error(wanted ? lock.lock() : 0) {}
-  ~Locked() {
-    if (wanted_ && error == 0) lock_.unlock();
+/// The lock on a size or position, and the right to set it. A process that is stopped loses both to the next
+/// one that wants them, and finds out before it writes another page and when it sets the value.
+class Lease {
+ public:
+  Lease(ProcessLock& lock, FencedValue& value, bool wanted) : lock_(lock), value_(value), wanted_(wanted) {
+    if (wanted) error = take();
   }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
+  ~Lease() {
+    if (wanted_ && error == 0) (void)lock_.unlock(self());
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  [[nodiscard]] bool is_held() const { return !wanted_ || value_.generation() == generation_; }
+  /// These return false if somebody else has taken it.
+  bool set(std::int64_t value) { return value_.set_in(generation_, value); }
+  bool raise(std::int64_t to) { return value_.raise_in(generation_, to); }
 
  private:
-  RobustLock& lock_;
+  int take() {
+    const auto is_stuck = [](Holder holder, int) { return holding_of(arena(), holder) != Holding::goes_on; };
+    int failed = 0;
+    Holder holder = 0;
+    do {
+      failed = lock_.lock(self(), is_stuck, holder);
+    } while (failed == ESTALE && !lock_.take_from(holder, self()));
+    if (failed == ESTALE) value_.fence();
+    generation_ = value_.generation();
+    return failed == ESTALE ? 0 : failed;
+  }
+  ProcessLock& lock_;
+  FencedValue& value_;
   bool wanted_;
+  std::uint32_t generation_ = 0;
 
  public:
-  int error;
+  int error = 0;
 };
 
 std::int64_t now_ns() {
@@ -63,30 +85,48 @@ void touch(std::uint32_t number) {
   errno = before;
 }
 
+void wait_a_little() {
+  const timespec while_ = {0, ProcessLock::wait_ns};
+  const int before = errno;
+  (void)syscall(SYS_nanosleep, &while_, nullptr);
+  errno = before;
+}
+
 /// Locks the frame of a page, after the keeper has brought it in if need be. With `end`, storage has room for
 /// the bytes of the page before it. Returns 0 or an errno.
 int lock_page(std::uint32_t file, std::uint64_t page, std::uint32_t end, std::uint32_t& number) {
   const std::uint64_t key = key_of(file, page);
+  constexpr int longest = 50;  // waits: a copy takes much less, also on a busy node
+  const auto is_stuck = [](Holder holder, int waits) {
+    return waits >= longest || holding_of(arena(), holder) != Holding::goes_on;
+  };
   for (int attempt = 0; attempt < 10'000; ++attempt) {
     number = arena().find(key);
+    int failed = 0;
     if (number != nobody) {
       Frame& frame = arena().frame(number);
-      if (const int error = frame.lock.lock(); error != 0) return error;
-      if (frame.key.load(std::memory_order_relaxed) == key && end <= frame.reserved) {
+      Holder holder = 0;
+      failed = frame.lock.lock(self(), is_stuck, holder);
+      if (failed == EDEADLK) return failed;
+      if (failed == 0 &&
+          frame.key.load(std::memory_order_relaxed) == key && end <= frame.reserved) {
         if (!frame.is_used.load(std::memory_order_relaxed))
           frame.is_used.store(true, std::memory_order_relaxed);
         touch(number);
         return 0;
       }
-      frame.lock.unlock();
+      if (failed == 0) (void)frame.lock.unlock(self());
     }
     Request request;
     request.op = Op::bring_in;
     request.file = file;
     request.a = static_cast<std::int64_t>(page);
     request.b = end;
+    request.c = failed == ESTALE ? 1 : 0;
     Answer answer;
-    if (const int error = ask(request, answer); error != 0) return error;
+    const int error = ask(request, answer);
+    if (error > 0) return error;
+    if (error == too_many_left) wait_a_little();
   }
   return EIO;  // the memory is so small that others always took the page away first
 }
@@ -103,12 +143,6 @@ Span span_at(std::int64_t offset, std::size_t bytes) {
           static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, page_bytes - from))};
 }
 
-void raise_size(std::atomic<std::int64_t>& size, std::int64_t to) {
-  for (std::int64_t before = size.load(std::memory_order_relaxed);
-       before < to && !size.compare_exchange_weak(before, to);)
-    continue;
-}
-
 /// Returns the bytes read; less than asked only at the end of the file, or before an error.
 ssize_t read_at(std::uint32_t number, char* to, std::size_t bytes, std::int64_t offset) {
   const std::int64_t size = arena().files[number].size;
@@ -121,13 +155,34 @@ ssize_t read_at(std::uint32_t number, char* to, std::size_t bytes, std::int64_t 
     if (const int error = lock_page(number, span.page, 0, frame); error != 0)
       return done > 0 ? static_cast<ssize_t>(done) : fail(error);
     std::memcpy(to + done, arena().bytes_of(frame) + span.from, span.bytes);
-    arena().frame(frame).lock.unlock();
-    done += span.bytes;
+    // If somebody has taken the page meanwhile, it is copied once more from where it is now.
+    if (arena().frame(frame).lock.unlock(self())) done += span.bytes;
   }
   return static_cast<ssize_t>(done);
 }
 
-ssize_t write_at(std::uint32_t number, const char* from, std::size_t bytes, std::int64_t offset) {
+/// What a write needs to be right until it has ended.
+struct Writing {
+  Lease& position;
+  Lease& end;
+  bool appends;
+  /// An append that is no longer than a page becomes visible as a whole: the size is raised when all of it is
+  /// copied. Of a longer one the first part remains if the lease is lost.
+  bool is_whole;
+  [[nodiscard]] bool is_right() const { return position.is_held() && end.is_held(); }
+  /// Returns false if the lease on the end is lost.
+  bool raise(FencedValue& size, std::int64_t to) const {
+    if (appends) return is_whole || end.raise(to);
+    size.raise(to);
+    return true;
+  }
+  [[nodiscard]] bool may_be_short() const { return appends && !is_whole; }
+};
+/// Somebody has taken a lease: what was written may be another's, and is written again elsewhere.
+constexpr ssize_t lost = -2;
+
+ssize_t write_at(const Writing& how, std::uint32_t number, const char* from, std::size_t bytes,
+                 std::int64_t offset) {
   if (offset > most_bytes - static_cast<std::int64_t>(bytes)) return fail(EFBIG);
   File& file = arena().files[number];
   std::size_t done = 0;
@@ -139,37 +194,54 @@ ssize_t write_at(std::uint32_t number, const char* from, std::size_t bytes, std:
     if (const int error = lock_page(number, span.page, end, found); error != 0)
       return done > 0 ? static_cast<ssize_t>(done) : fail(error);
     Frame& frame = arena().frame(found);
-    std::memcpy(arena().bytes_of(found) + span.from, from + done, span.bytes);
-    frame.changed_from = std::min(frame.changed_from, span.from);
-    frame.changed_to = std::max(frame.changed_to, end);
-    frame.is_changed.store(true, std::memory_order_relaxed);
-    // Still under the lock: the page is stored with all its bytes, and nobody sees zeros in their place.
-    raise_size(file.size, at + span.bytes);
-    frame.lock.unlock();
-    done += span.bytes;
+    bool is_right = how.is_right();
+    if (is_right) {
+      frame.changed_from = std::min(frame.changed_from, span.from);
+      frame.changed_to = std::max(frame.changed_to, end);
+      frame.is_changed.store(true, std::memory_order_relaxed);
+      std::memcpy(arena().bytes_of(found) + span.from, from + done, span.bytes);
+      // Still under the lock: the page is stored with all its bytes, and nobody sees zeros in their place.
+      is_right = how.raise(file.size, at + span.bytes);
+    }
+    const bool is_there = frame.lock.unlock(self());
+    if (!is_right) return done > 0 && how.may_be_short() ? static_cast<ssize_t>(done) : lost;
+    // If somebody has taken the page meanwhile, the bytes are copied once more to where it is now.
+    if (is_there) done += span.bytes;
   }
   file.changed_ns.store(now_ns(), std::memory_order_relaxed);
   return static_cast<ssize_t>(done);
 }
 
-using Mover = ssize_t (*)(std::uint32_t file, const iovec& part, std::int64_t offset);
-
-ssize_t move_all(Mover mover, std::uint32_t file, const iovec* parts, int count, std::int64_t offset) {
+ssize_t read_all(std::uint32_t file, const iovec* parts, int count, std::int64_t offset) {
   ssize_t done = 0;
   for (int each = 0; each < count; ++each) {
-    const ssize_t moved = mover(file, parts[each], offset + done);
-    if (moved < 0) return done > 0 ? done : -1;
-    done += moved;
-    if (static_cast<std::size_t>(moved) < parts[each].iov_len) break;
+    const ssize_t got =
+        read_at(file, static_cast<char*>(parts[each].iov_base), parts[each].iov_len, offset + done);
+    if (got < 0) return done > 0 ? done : -1;
+    done += got;
+    if (static_cast<std::size_t>(got) < parts[each].iov_len) break;
   }
   return done;
 }
 
-ssize_t read_part(std::uint32_t file, const iovec& part, std::int64_t offset) {
-  return read_at(file, static_cast<char*>(part.iov_base), part.iov_len, offset);
+ssize_t write_all(const Writing& how, std::uint32_t file, const iovec* parts, int count,
+                  std::int64_t offset) {
+  ssize_t done = 0;
+  for (int each = 0; each < count; ++each) {
+    const ssize_t put = write_at(how, file, static_cast<const char*>(parts[each].iov_base),
+                                 parts[each].iov_len, offset + done);
+    if (put == lost && (done == 0 || !how.may_be_short())) return lost;
+    if (put < 0) return done > 0 ? done : -1;
+    done += put;
+    if (static_cast<std::size_t>(put) < parts[each].iov_len) break;
+  }
+  return done;
 }
-ssize_t write_part(std::uint32_t file, const iovec& part, std::int64_t offset) {
-  return write_at(file, static_cast<const char*>(part.iov_base), part.iov_len, offset);
+
+std::size_t bytes_of(const iovec* parts, int count) {
+  std::size_t bytes = 0;
+  for (int each = 0; each < count; ++each) bytes += parts[each].iov_len;
+  return bytes;
 }
 
 bool is_valid(const iovec* parts, int count, std::int64_t offset, bool at_position) {
@@ -197,14 +269,17 @@ ssize_t read_shared(int descriptor, const iovec* parts, int count, off_t offset,
   Description& description = arena().descriptions[number];
   if ((description.flags & O_ACCMODE) == O_WRONLY) return fail(EBADF);
   if (!is_valid(parts, count, offset, at_position)) return fail(EINVAL);
-  const Locked position(description.lock, at_position);
-  if (position.error != 0) return fail(position.error);
-  const ssize_t got =
-      move_all(read_part, description.file, parts, count, at_position ? description.offset : offset);
-  if (got > 0 && at_position) description.offset += got;
-  counters().reads.fetch_add(1, std::memory_order_relaxed);
-  if (got > 0) counters().read_bytes.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
-  return got;
+  for (;;) {
+    Lease position(description.lock, description.offset, at_position);
+    if (position.error != 0) return fail(position.error);
+    const std::int64_t at = at_position ? description.offset.load() : offset;
+    const ssize_t got = read_all(description.file, parts, count, at);
+    // Another one that took the position has read the same bytes: the next ones are ours.
+    if (got > 0 && at_position && !position.set(at + got)) continue;
+    counters().reads.fetch_add(1, std::memory_order_relaxed);
+    if (got > 0) counters().read_bytes.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
+    return got;
+  }
 }
 
 ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset, bool at_position) {
@@ -215,31 +290,34 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
   if ((flags & O_ACCMODE) == O_RDONLY) return fail(EBADF);
   if (!is_valid(parts, count, offset, at_position)) return fail(EINVAL);
   const std::uint32_t file = description.file;
-  const Locked position(description.lock, at_position);
-  if (position.error != 0) return fail(position.error);
+  FencedValue& size = arena().files[file].size;
   // In Linux pwrite appends, too, if O_APPEND is set.
   const bool appends = (flags & O_APPEND) != 0;
-  const Locked end(arena().files[file].append, appends);
-  if (end.error != 0) return fail(end.error);
-  std::int64_t at = at_position ? description.offset : offset;
-  if (appends) at = arena().files[file].size;
-  const ssize_t put = move_all(write_part, file, parts, count, at);
-  counters().writes.fetch_add(1, std::memory_order_relaxed);
-  if (put > 0) counters().written_bytes.fetch_add(static_cast<std::uint64_t>(put), std::memory_order_relaxed);
-  if (put > 0 && (flags & O_DSYNC) != 0) {
-    if (const int error = store_shared(file, true); error != 0) return fail(error);  // at the old position
+  const bool is_whole = appends && bytes_of(parts, count) <= arena().page_bytes;
+  for (;;) {
+    Lease position(description.lock, description.offset, at_position);
+    if (position.error != 0) return fail(position.error);
+    Lease end(arena().files[file].append, size, appends);
+    if (end.error != 0) return fail(end.error);
+    const std::int64_t at = appends ? size.load() : at_position ? description.offset.load() : offset;
+    const ssize_t put = write_all({position, end, appends, is_whole}, file, parts, count, at);
+    if (put == lost || (put > 0 && is_whole && !end.raise(at + put))) continue;
+    if (put > 0 && (flags & O_DSYNC) != 0) {
+      if (const int error = store_shared(file, true); error != 0) return fail(error);  // at the old position
+    }
+    // Another one that took the position has written to the same bytes. Appends have theirs.
+    if (put > 0 && at_position && !position.set(at + put) && !appends) continue;
+    counters().writes.fetch_add(1, std::memory_order_relaxed);
+    if (put > 0)
+      counters().written_bytes.fetch_add(static_cast<std::uint64_t>(put), std::memory_order_relaxed);
+    return put;
   }
-  if (put > 0 && at_position) description.offset = at + put;
-  return put;
 }
 
-off_t seek_shared(int descriptor, off_t offset, int whence) {
-  const std::uint32_t number = description_of(descriptor);
-  if (number == nobody) return fail(EBADF);
-  Description& description = arena().descriptions[number];
-  const Locked position(description.lock);
-  if (position.error != 0) return fail(position.error);
-  counters().others.fetch_add(1, std::memory_order_relaxed);
+namespace {
+
+/// Returns where a seek leads, or -1 with errno.
+off_t place_of(const Description& description, off_t offset, int whence) {
   const std::int64_t size = arena().files[description.file].size;
   std::int64_t from = 0;
   switch (whence) {
@@ -262,9 +340,22 @@ off_t seek_shared(int descriptor, off_t offset, int whence) {
       return fail(EINVAL);
   }
   if (__builtin_add_overflow(from, offset, &from)) return fail(EOVERFLOW);
-  if (from < 0) return fail(EINVAL);
-  description.offset = from;
-  return from;
+  return from < 0 || from > most_bytes ? fail(EINVAL) : from;
+}
+
+}  // namespace
+
+off_t seek_shared(int descriptor, off_t offset, int whence) {
+  const std::uint32_t number = description_of(descriptor);
+  if (number == nobody) return fail(EBADF);
+  Description& description = arena().descriptions[number];
+  counters().others.fetch_add(1, std::memory_order_relaxed);
+  for (;;) {
+    Lease position(description.lock, description.offset, true);
+    if (position.error != 0) return fail(position.error);
+    const off_t place = place_of(description, offset, whence);
+    if (place < 0 || position.set(place)) return place;
+  }
 }
 
 int cut_shared(int descriptor, off_t size) {

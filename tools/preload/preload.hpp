@@ -84,6 +84,8 @@ void forget_connection();
 /// In a child of fork, which needs a connection of its own.
 void begin_client();
 Counters& counters();
+/// This thread, as locks name it.
+Holder self();
 /// Prints a line on standard error.
 void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /// Counts a refused call, and prints the first one of its kind in this process.

@@ -5,12 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "robust_lock.hpp"
+#include "process_lock.hpp"
 
 /// The memory that `tailrace run` shares with the programs it preloads its library into. One process, the
 /// keeper, makes it, and alone brings pages in, stores them and takes frames away. The programs look pages up
 /// and copy from and to them under the frame's lock. A program that is killed can therefore break nothing but
-/// the bytes it was copying.
+/// the bytes it was copying. One that is stopped loses its locks to whoever needs them, and does what it was
+/// doing again when it goes on.
 namespace tailrace::run {
 
 /// No file, description, frame or process.
@@ -18,6 +19,9 @@ constexpr std::uint32_t nobody = ~std::uint32_t{0};
 constexpr std::uint32_t most_files = 1024;
 constexpr std::uint32_t most_descriptions = 4096;
 constexpr std::uint32_t most_processes = 1024;
+/// The keeper's number among holders of locks. Those above it are of processes that the keeper does not know.
+constexpr std::uint32_t keeper_process = most_processes;
+constexpr std::uint32_t unknown_process = most_processes + 1;
 /// A frame's key is the file's number in the upper bits, and the page's in these lower ones.
 constexpr int key_shift = 44;
 constexpr std::uint64_t no_key = ~std::uint64_t{0};
@@ -32,10 +36,10 @@ struct alignas(64) File {
   std::atomic<bool> is_open{false};
   std::atomic<std::uint64_t> device{0};
   std::atomic<std::uint64_t> inode{0};
-  std::atomic<std::int64_t> size{0};
+  FencedValue size;
   std::atomic<std::int64_t> changed_ns{
-      0};             // when it was written last, in ns since 1970; 0: not since it was opened
-  RobustLock append;  // appends follow one another
+      0};              // when it was written last, in ns since 1970; 0: not since it was opened
+  ProcessLock append;  // appends follow one another
 };
 
 /// An open file description (POSIX): it belongs to all descriptors that were duplicated or inherited from
@@ -44,12 +48,13 @@ struct alignas(64) Description {
   std::atomic<std::uint64_t> inode{0};  // of its placeholder; 0: unused
   std::atomic<std::uint32_t> file{nobody};
   std::atomic<int> flags{0};
-  RobustLock lock;  // for the offset, from before a read or write until after it
-  std::int64_t offset = 0;
+  ProcessLock lock;  // for the offset, from before a read or write until after it
+  FencedValue offset;
 };
 
 /// The calls of one process. The keeper can read them when the process is killed.
 struct alignas(64) Counters {
+  std::atomic<std::uint32_t> epoch{0};  // how many processes that have ended had this number
   std::atomic<std::uint64_t> reads{0};
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> read_bytes{0};
@@ -66,8 +71,9 @@ struct alignas(64) Frame {
   std::atomic<std::uint32_t> next{nobody};  // in the chain of its bucket
   std::atomic<bool> is_changed{false};
   std::atomic<bool> is_used{false};  // since the clock's hand passed
-  RobustLock lock;
-  // The lock guards these. Bytes count from the page's beginning.
+  ProcessLock lock;
+  // The lock guards these. Bytes count from the page's beginning. A writer says first what it will change, so
+  // that nothing that it has copied is lost if it does not come to the end.
   std::uint32_t changed_from = 0;
   std::uint32_t changed_to = 0;
   std::uint32_t reserved = 0;  // storage has room for the bytes before this one

@@ -205,7 +205,7 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
     case Op::bring_in:
       return retried([&] {
         return pages_.bring_in(request.file, static_cast<std::uint64_t>(request.a),
-                               static_cast<std::uint32_t>(request.b));
+                               static_cast<std::uint32_t>(request.b), request.c != 0);
       });
     case Op::cut:
       return pages_.cut(request.file, request.a);
@@ -275,7 +275,7 @@ int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& an
   Description& description = pages_.arena().descriptions[number];
   description.file = file;
   description.flags = static_cast<int>(request.a);
-  description.offset = 0;
+  description.offset.set(0);
   description.inode = static_cast<std::uint64_t>(request.b);
   peer.descriptions.insert(number);
   paths_.insert(request.text);
@@ -421,6 +421,8 @@ void Keeper::count(std::uint32_t number) {
   locks_refused_ += counters.locks_refused.exchange(0);
   maps_refused_ += counters.maps_refused.exchange(0);
   others_refused_ += counters.others_refused.exchange(0);
+  // Locks that the process has left behind are nobody's.
+  ++counters.epoch;
   counters_unused_.push_back(number);
 }
 

@@ -12,6 +12,9 @@
 #include <cstring>
 #include <new>
 
+#include "holding.hpp"
+#include "wire.hpp"
+
 namespace tailrace::run {
 
 namespace {
@@ -23,6 +26,7 @@ constexpr std::uint64_t round_up(std::uint64_t bytes) {
 /// Pages that follow one another are stored in calls of this size.
 constexpr std::uint64_t largest_run = std::uint64_t{16} << 20;
 constexpr std::size_t most_parts = 256;
+constexpr int goes_on = -3;  // beside what wire.hpp has
 
 }  // namespace
 
@@ -57,13 +61,12 @@ int KeptPages::make(std::uint64_t memory, std::uint64_t page) {
   arena_->frames_at = frames_at;
   arena_->bytes_at = bytes_at;
   arena_->total_bytes = total;
-  for (File& file : arena_->files) file.append.make();
-  for (Description& description : arena_->descriptions) description.lock.make();
+  me_ = holder_of(keeper_process, 0, static_cast<std::uint32_t>(getpid()));
   for (std::uint32_t bucket = 0; bucket < buckets; ++bucket)
     new (arena_->base() + buckets_at + bucket * sizeof(std::atomic<std::uint32_t>))
         std::atomic<std::uint32_t>(nobody);
   for (std::uint32_t number = 0; number < frames; ++number)
-    (new (&arena_->frame(number)) Frame())->lock.make();
+    new (&arena_->frame(number)) Frame();
   files_.resize(most_files);
   most_ = frames;
   return 0;
@@ -95,7 +98,7 @@ int KeptPages::open(int descriptor, const std::string& path, std::uint32_t& numb
   File& shown = arena_->files[number];
   shown.device = status.st_dev;
   shown.inode = status.st_ino;
-  shown.size = status.st_size;
+  shown.size.set(status.st_size);
   shown.changed_ns = 0;
   shown.is_open.store(true, std::memory_order_release);
   if (number >= arena_->files_used) arena_->files_used = number + 1;
@@ -106,10 +109,8 @@ int KeptPages::close(std::uint32_t number) {
   KeptFile& file = files_[number];
   // A removed file is stored, too: a program that is just beginning may have inherited it.
   int error = store(number);
-  for (const std::uint32_t frame : frames_of(number, 0)) {
-    unlink(frame);
-    free_.push_back(frame);
-  }
+  for (const std::uint32_t frame : frames_of(number, 0))
+    if (unlink(frame)) free_.push_back(frame);
   if (error == 0) error = give_back_room(file, arena_->files[number].size);
   arena_->files[number].is_open.store(false, std::memory_order_release);
   // Some file systems, and NFS among them, tell only now that data did not fit.
@@ -122,8 +123,9 @@ int KeptPages::close(std::uint32_t number) {
 /// reach bytes that a program outside of the run has put there, nor change the times.
 int KeptPages::give_back_room(const KeptFile& file, std::int64_t size) {
   struct stat status = {};
-  if (file.reserved <= size || fstat(file.descriptor, &status) != 0) return 0;
-  if (status.st_nlink == 0 || status.st_size != size) return 0;
+  if (std::max(file.reserved, file.stored) <= size || fstat(file.descriptor, &status) != 0) return 0;
+  // What a program was appending when it was killed may have been stored, and is not in the file.
+  if (status.st_nlink == 0 || (status.st_size != size && status.st_size != file.stored)) return 0;
   if (ftruncate(file.descriptor, size) != 0) return errno;
   const timespec times[] = {status.st_atim, status.st_mtim};
   // The owner alone may do that. To others it is a write, which it was.
@@ -142,10 +144,16 @@ std::vector<std::uint32_t> KeptPages::frames_of(std::uint32_t file, std::uint64_
   return found;
 }
 
-int KeptPages::bring_in(std::uint32_t number, std::uint64_t page, std::uint32_t end) {
+int KeptPages::bring_in(std::uint32_t number, std::uint64_t page, std::uint32_t end, bool is_stuck) {
   KeptFile& file = files_[number];
   const std::uint64_t key = key_of(number, page);
   std::uint32_t frame = arena_->find(key);
+  if (frame != nobody && is_stuck) {
+    const int held = hold(frame);
+    if (held == 0) let_go(frame);
+    if (held != 0 && held != page_moved) return held;
+    if (held == page_moved) frame = nobody;
+  }
   if (frame == nobody) {
     const std::uint32_t fresh_from = made_;
     if (const int error = take_frame(frame); error != 0) return error;
@@ -156,13 +164,14 @@ int KeptPages::bring_in(std::uint32_t number, std::uint64_t page, std::uint32_t 
     Frame& here = arena_->frame(frame);
     here.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
     here.changed_to = 0;
+    here.is_changed = false;
     const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
     const std::int64_t there =
         std::clamp<std::int64_t>(file.stored - begin, 0, static_cast<std::int64_t>(arena_->page_bytes));
     here.reserved = file.is_dense ? static_cast<std::uint32_t>(there) : 0;
     link(frame, key);
   }
-  return make_room(file, page, arena_->frame(frame), end);
+  return make_room(file, page, frame, end);
 }
 
 int KeptPages::load(const KeptFile& file, std::uint64_t page, std::uint32_t number, bool is_fresh) {
@@ -187,7 +196,8 @@ int KeptPages::load(const KeptFile& file, std::uint64_t page, std::uint32_t numb
 }
 
 /// A full disk is an error of the write that needs room, and not of a later store.
-int KeptPages::make_room(KeptFile& file, std::uint64_t page, Frame& frame, std::uint32_t end) {
+int KeptPages::make_room(KeptFile& file, std::uint64_t page, std::uint32_t number, std::uint32_t end) {
+  Frame& frame = arena_->frame(number);
   if (end <= frame.reserved) return 0;
   const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
   std::uint32_t room = static_cast<std::uint32_t>(arena_->page_bytes);
@@ -199,9 +209,9 @@ int KeptPages::make_room(KeptFile& file, std::uint64_t page, Frame& frame, std::
     if (is_full && fallocate(file.descriptor, FALLOC_FL_KEEP_SIZE, begin, room) != 0) return errno;
   }
   if (file.can_reserve) file.reserved = std::max(file.reserved, begin + room);
-  frame.lock.lock();
+  if (const int held = hold(number); held != 0) return held;
   frame.reserved = room;
-  frame.lock.unlock();
+  let_go(number);
   return 0;
 }
 
@@ -214,20 +224,94 @@ void KeptPages::link(std::uint32_t number, std::uint64_t key) {
   bucket.store(number, std::memory_order_release);
 }
 
-/// Takes the page out of its frame. Whoever copies from or to it ends that first.
-void KeptPages::unlink(std::uint32_t number) {
+/// Locks a frame. Returns 0; page_moved if its holder does not go on, and the page was stored and taken out
+/// of it; too_many_left; or why the page could not be stored. With `must_move` it is one of the first two.
+int KeptPages::hold(std::uint32_t number, bool must_move) {
+  constexpr int longest = 50;  // waits: a copy takes much less, also on a busy node
   Frame& frame = arena_->frame(number);
-  frame.lock.lock();
+  Holding holding = Holding::goes_on;
+  Holder holder = 0;
+  const auto is_stuck = [&](Holder who, int waits) {
+    holding = holding_of(*arena_, who);
+    if (holding == Holding::goes_on && waits >= longest) holding = Holding::is_stopped;
+    return holding != Holding::goes_on;
+  };
+  for (;;) {
+    holding = Holding::goes_on;
+    if (frame.lock.lock(me_, is_stuck, holder) == 0) return 0;
+    if (holding == Holding::has_ended) {
+      if (frame.lock.take_from(holder, me_)) return 0;
+    } else if (holding == Holding::is_stopped) {
+      const int error = leave(number, holder, must_move);
+      if (error != goes_on) return error;
+    } else {
+      return page_moved;
+    }
+  }
+}
+
+void KeptPages::let_go(std::uint32_t number) { (void)arena_->frame(number).lock.unlock(me_); }
+
+/// Takes the page out of a frame whose holder does not go on, and stores it. The frame stays with its holder
+/// until that goes on, and finds that it has to copy once more, or has ended. Returns `goes_on` if the holder
+/// has gone on meanwhile, or as hold.
+int KeptPages::leave(std::uint32_t number, Holder holder, bool must_move) {
+  collect_left();
+  if (left_.size() >= most_ / 2 && !must_move) return too_many_left;
+  Frame& frame = arena_->frame(number);
+  if (!frame.lock.leave_to(holder)) return goes_on;
   const std::uint64_t key = frame.key;
+  const auto file = static_cast<std::uint32_t>(key >> key_shift);
+  const std::int64_t page = static_cast<std::int64_t>((key - key_of(file, 0)) << arena_->page_shift);
+  if (frame.is_changed && frame.changed_from < frame.changed_to) {
+    std::vector<iovec> part = {
+        {arena_->bytes_of(number) + frame.changed_from, frame.changed_to - frame.changed_from}};
+    if (const int error = write_run(files_[file], page + frame.changed_from, part);
+        error != 0 && !must_move) {
+      frame.lock.take_back(holder);
+      return error;
+    }
+  }
+  take_out(number, key);
+  left_.push_back(number);
+  return page_moved;
+}
+
+/// Frees the frames whose holders have gone on, or ended.
+void KeptPages::collect_left() {
+  std::erase_if(left_, [&](std::uint32_t number) {
+    ProcessLock& lock = arena_->frame(number).lock;
+    const Holder holder = lock.holder();
+    if (holder != 0 && holding_of(*arena_, holder) != Holding::has_ended) return false;
+    if (holder != 0) lock.free_of(holder);
+    free_.push_back(number);
+    return true;
+  });
+}
+
+/// Takes the page out of its frame, which nobody else changes meanwhile.
+void KeptPages::take_out(std::uint32_t number, std::uint64_t key) {
+  Frame& frame = arena_->frame(number);
   frame.key.store(no_key, std::memory_order_release);
-  frame.is_changed = false;
-  frame.lock.unlock();
   std::atomic<std::uint32_t>* place = &arena_->bucket_of(key);
   while (*place != number) place = &arena_->frame(*place).next;
   place->store(frame.next, std::memory_order_release);
 }
 
+/// Takes the page out of its frame. Whoever copies from or to it ends that first. Returns false if the frame
+/// cannot be used for another page yet.
+bool KeptPages::unlink(std::uint32_t number) {
+  if (hold(number, true) != 0) return false;
+  Frame& frame = arena_->frame(number);
+  const std::uint64_t key = frame.key;
+  frame.is_changed = false;
+  take_out(number, key);
+  let_go(number);
+  return true;
+}
+
 int KeptPages::take_frame(std::uint32_t& number) {
+  collect_left();
   if (free_.empty() && made_ < most_) return make_frame(number);
   if (!free_.empty()) {
     number = free_.back();
@@ -242,6 +326,7 @@ int KeptPages::take_frame(std::uint32_t& number) {
       number = hand_;
       hand_ = (hand_ + 1) % made_;
       Frame& frame = arena_->frame(number);
+      if (frame.key == no_key) continue;  // its holder does not go on
       if (round < 3 && frame.is_used.exchange(false)) continue;
       if (frame.is_changed && round == 0) continue;
       if (frame.is_changed) {
@@ -270,17 +355,12 @@ int KeptPages::make_frame(std::uint32_t& number) {
 /// Returns false if the page was written in between.
 bool KeptPages::evict(std::uint32_t number) {
   if (arena_->frame(number).is_changed) return false;
-  Frame& frame = arena_->frame(number);
-  frame.lock.lock();
-  const bool is_free = !frame.is_changed;
-  const std::uint64_t key = frame.key;
-  if (is_free) frame.key.store(no_key, std::memory_order_release);
-  frame.lock.unlock();
-  if (!is_free) return false;
-  std::atomic<std::uint32_t>* place = &arena_->bucket_of(key);
-  while (*place != number) place = &arena_->frame(*place).next;
-  place->store(frame.next, std::memory_order_release);
-  return true;
+  if (hold(number) != 0) return false;
+  const Frame& frame = arena_->frame(number);
+  const bool is_free = !frame.is_changed && frame.key != no_key;
+  if (is_free) take_out(number, frame.key);
+  let_go(number);
+  return is_free;
 }
 
 /// Stores a page that makes room, together with its changed neighbours.
@@ -306,15 +386,19 @@ int KeptPages::store_run(std::uint32_t number, std::uint64_t page, std::uint64_t
   std::vector<iovec> parts;
   std::uint64_t bytes = 0;
   std::int64_t offset = 0;
+  int error = 0;
   next = page;
   while (bytes < largest_run && parts.size() < most_parts) {
     const std::uint32_t found = arena_->find(key_of(number, next));
     if (found == nobody) break;
     Frame& frame = arena_->frame(found);
-    frame.lock.lock();
+    if (const int held = hold(found); held != 0) {
+      if (held != page_moved && locked.empty()) error = held < 0 ? EBUSY : held;
+      break;  // or it was stored by itself
+    }
     const bool follows = locked.empty() || frame.changed_from == 0;
     if (!frame.is_changed || frame.changed_to <= frame.changed_from || !follows) {
-      frame.lock.unlock();
+      let_go(found);
       break;
     }
     if (locked.empty()) offset = static_cast<std::int64_t>(next << arena_->page_shift) + frame.changed_from;
@@ -324,7 +408,7 @@ int KeptPages::store_run(std::uint32_t number, std::uint64_t page, std::uint64_t
     ++next;
     if (frame.changed_to < arena_->page_bytes) break;
   }
-  const int error = parts.empty() ? 0 : write_run(files_[number], offset, parts);
+  if (!parts.empty()) error = write_run(files_[number], offset, parts);
   for (const std::uint32_t each : locked) {
     Frame& frame = arena_->frame(each);
     if (error == 0) {
@@ -332,7 +416,7 @@ int KeptPages::store_run(std::uint32_t number, std::uint64_t page, std::uint64_t
       frame.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
       frame.changed_to = 0;
     }
-    frame.lock.unlock();
+    let_go(each);
   }
   if (next == page) ++next;
   return error;
@@ -368,8 +452,9 @@ int KeptPages::store(std::uint32_t number) {
   int error = 0;
   std::uint64_t next = 0;
   for (const std::uint32_t each : frames_of(number, 0)) {
-    const std::uint64_t page = arena_->frame(each).key - key_of(number, 0);
-    if (!arena_->frame(each).is_changed || page < next) continue;
+    const std::uint64_t key = arena_->frame(each).key;
+    const std::uint64_t page = key - key_of(number, 0);
+    if (key == no_key || !arena_->frame(each).is_changed || page < next) continue;
     const int failed = store_run(number, page, next);
     if (error == 0) error = failed;
   }
@@ -386,29 +471,37 @@ int KeptPages::cut(std::uint32_t number, std::int64_t size) {
   KeptFile& file = files_[number];
   const std::uint64_t keep = static_cast<std::uint64_t>(size) >> arena_->page_shift;
   const auto rest = static_cast<std::uint32_t>(static_cast<std::uint64_t>(size) & (arena_->page_bytes - 1));
-  if (ftruncate(file.descriptor, size) != 0) return errno;
-  file.reserved = std::min(file.reserved, size);
-  file.stored = size;
-  file.is_dense = false;  // what it was extended by is a hole
   // With all these frames locked nobody can write between the new size and the loss of the bytes behind it.
-  const std::vector<std::uint32_t> frames = frames_of(number, keep);
-  for (const std::uint32_t each : frames) arena_->frame(each).lock.lock();
-  arena_->files[number].size = size;
-  for (const std::uint32_t each : frames) {
-    Frame& frame = arena_->frame(each);
-    const bool is_first = frame.key == key_of(number, keep);
-    const std::uint32_t end = is_first ? rest : 0;
-    std::memset(arena_->bytes_of(each) + end, 0, arena_->page_bytes - end);
-    frame.changed_to = std::min(frame.changed_to, end);
-    frame.reserved = std::min(frame.reserved, end);
-    if (frame.changed_to <= frame.changed_from) {
-      frame.is_changed = false;
-      frame.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
-      frame.changed_to = 0;
-    }
+  std::vector<std::uint32_t> frames;
+  int error = 0;
+  for (const std::uint32_t each : frames_of(number, keep)) {
+    const int held = hold(each);
+    if (held == 0) frames.push_back(each);
+    if (held != 0 && held != page_moved) error = held < 0 ? EBUSY : held;
   }
-  for (const std::uint32_t each : frames) arena_->frame(each).lock.unlock();
-  return 0;
+  if (error == 0 && ftruncate(file.descriptor, size) != 0) error = errno;
+  if (error == 0) {
+    file.reserved = std::min(file.reserved, size);
+    file.stored = size;
+    file.is_dense = false;  // what it was extended by is a hole
+    arena_->files[number].size.set(size);
+    for (const std::uint32_t each : frames)
+      clear_from(each, arena_->frame(each).key == key_of(number, keep) ? rest : 0);
+  }
+  for (const std::uint32_t each : frames) let_go(each);
+  return error;
+}
+
+/// The bytes of a locked page from `end` on do not belong to the file any more.
+void KeptPages::clear_from(std::uint32_t number, std::uint32_t end) {
+  Frame& frame = arena_->frame(number);
+  std::memset(arena_->bytes_of(number) + end, 0, arena_->page_bytes - end);
+  frame.changed_to = std::min(frame.changed_to, end);
+  frame.reserved = std::min(frame.reserved, end);
+  if (frame.changed_to > frame.changed_from) return;
+  frame.is_changed = false;
+  frame.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
+  frame.changed_to = 0;
 }
 
 int KeptPages::reserve(std::uint32_t number, std::int64_t from, std::int64_t to) {
@@ -416,8 +509,7 @@ int KeptPages::reserve(std::uint32_t number, std::int64_t from, std::int64_t to)
   const int error = posix_fallocate(file.descriptor, from, to - from);
   if (error != 0) return error;
   file.stored = std::max(file.stored, to);
-  std::atomic<std::int64_t>& size = arena_->files[number].size;
-  for (std::int64_t before = size; before < to && !size.compare_exchange_weak(before, to);) continue;
+  arena_->files[number].size.raise(to);
   return 0;
 }
 

@@ -48,7 +48,9 @@ class KeptPages {
   /// Stores what has changed and forgets the file.
   int close(std::uint32_t number);
   /// Brings a page in. With `end`, sees to it that storage has room for the bytes of the page before it.
-  int bring_in(std::uint32_t file, std::uint64_t page, std::uint32_t end);
+  /// With `is_stuck`, a program says that the holder of the page's frame does not go on: then the page gets
+  /// another frame. Returns page_moved or too_many_left (wire.hpp), too.
+  int bring_in(std::uint32_t file, std::uint64_t page, std::uint32_t end, bool is_stuck);
   /// Gives the file this size in bytes: cuts it, or adds zeros.
   int cut(std::uint32_t file, std::int64_t size);
   /// Stores what has changed. What cannot be stored stays in memory.
@@ -63,22 +65,30 @@ class KeptPages {
   int take_frame(std::uint32_t& number);
   int make_frame(std::uint32_t& number);
   bool evict(std::uint32_t number);
+  int hold(std::uint32_t number, bool must_move = false);
+  void let_go(std::uint32_t number);
+  int leave(std::uint32_t number, Holder holder, bool must_move);
+  void collect_left();
+  void take_out(std::uint32_t number, std::uint64_t key);
   int load(const KeptFile& file, std::uint64_t page, std::uint32_t number, bool is_fresh);
-  int make_room(KeptFile& file, std::uint64_t page, Frame& frame, std::uint32_t end);
+  int make_room(KeptFile& file, std::uint64_t page, std::uint32_t number, std::uint32_t end);
   int store_around(std::uint32_t number);
   int store_run(std::uint32_t file, std::uint64_t page, std::uint64_t& next);
   int write_run(KeptFile& file, std::int64_t offset, std::vector<iovec>& parts);
   static int give_back_room(const KeptFile& file, std::int64_t size);
   void link(std::uint32_t number, std::uint64_t key);
-  void unlink(std::uint32_t number);
+  bool unlink(std::uint32_t number);
+  void clear_from(std::uint32_t number, std::uint32_t end);
   [[nodiscard]] std::vector<std::uint32_t> frames_of(std::uint32_t file, std::uint64_t first_page);
 
   int memory_ = -1;
+  Holder me_ = 0;
   Arena* arena_ = nullptr;
   std::uint32_t made_ = 0;
   std::uint32_t most_ = 0;
   std::uint32_t hand_ = 0;
   std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> left_;  // frames whose holder does not go on; their pages are elsewhere
   std::vector<KeptFile> files_;
   Traffic traffic_;
 };

@@ -21,7 +21,8 @@ enum class Op : std::uint32_t {
   open,      // a descriptor of the file; a: flags of open, b: inode of the placeholder, text: the path
   attach,    // b: inode of a placeholder that was inherited
   close,     // file: a description of which this process has no descriptor any more
-  bring_in,  // file, a: page; b: end of the bytes of the page that will be written, or 0 to read
+  bring_in,  // file, a: page; b: end of the bytes of the page that will be written, or 0 to read; c: 1 if the
+             // holder of its frame does not go on
   cut,       // file, a: size
   sync,      // file; a: 0 store, 1 and synchronise
   reserve,   // file, a: from, b: to: room on storage
@@ -37,8 +38,12 @@ struct Request {
   char text[4096] = {};
 };
 
+/// Errors of the keeper's own: ask again, at once or after a while.
+constexpr int page_moved = -1;     // it has, or is about to get, another frame
+constexpr int too_many_left = -2;  // frames whose holders do not go on
+
 struct Answer {
-  std::int32_t error = 0;  // an errno
+  std::int32_t error = 0;  // an errno, or one of those above
   std::uint32_t file = 0;
   std::uint32_t description = 0;
   std::uint32_t process = 0;

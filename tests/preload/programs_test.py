@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Programs that nobody here wrote under `tailrace run`: what they write is what they would have written, what cannot be taken over
 is refused. Arguments: a program of ours that uses files as programs do, and a C compiler."""
+import errno
 import os
 import random
 import re
@@ -290,6 +291,36 @@ def test_keeper_of_others():
     done = subprocess.run(["cp", "source", "taken.bin"], cwd=directory, env=environment, capture_output=True, text=True, timeout=LIMIT)
     check(done.returncode != 0 and "is of user 65534" in done.stderr, f"a program with a keeper of another user: {done}")
     other.communicate()
+
+
+def test_pid_namespaces():
+    """A keeper and programs in different PID namespaces refuse each other at once, whichever of them comes first, and the keeper goes on."""
+    inside = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if os.geteuid() != 0 or subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
+        return
+    for keeper_in, program_in in (([], inside), (inside, []), (inside, inside)):
+        group = f"namespaces-{os.getpid()}-{len(keeper_in)}{len(program_in)}"
+        first = subprocess.Popen([*keeper_in, COMMAND, "run", "--shared", PATTERN, "--group", group, "--", "sh", "-c",
+                                  "echo first > first.bin; echo begun; read line; echo end >> first.bin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True, cwd=directory)
+        first.stdout.readline()
+        begin = time.monotonic()
+        done = subprocess.run([*program_in, COMMAND, "run", "--shared", PATTERN, "--group", group, "--", "cp", "source", "second.bin"],
+                              capture_output=True, text=True, timeout=LIMIT, cwd=directory)
+        check(done.returncode == 1 and "in another PID namespace" in done.stderr, f"a launcher in another PID namespace: {done}")
+        environment = dict(os.environ, LD_PRELOAD=os.path.join(os.path.dirname(COMMAND), "../lib/libtailrace_preload.so"),
+                           TR_RUN_SOCKET=f"tailrace-run-0-group-{group}", TR_RUN_SHARED=PATTERN)
+        done = subprocess.run([*program_in, "cp", "source", "third.bin"], cwd=directory, env=environment, capture_output=True, text=True, timeout=LIMIT)
+        check(done.returncode != 0 and "in another PID namespace" in done.stderr, f"a program in another PID namespace: {done}")
+        check(not os.path.exists(f"{directory}/third.bin"), "a program in another PID namespace made a file")
+        # One that does not ask who the keeper is gets no memory from it.
+        hello = "import socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.connect('\\0' + sys.argv[1]); " \
+                "s.send(bytes([2] + [0] * 40)); answer, descriptors, _, _ = socket.recv_fds(s, 100, 1); print(answer[0], len(descriptors))"
+        done = subprocess.run([*program_in, sys.executable, "-c", hello, environment["TR_RUN_SOCKET"]], capture_output=True, text=True, timeout=LIMIT)
+        check(done.stdout == f"{errno.EXDEV} 0\n", f"what a program in another PID namespace gets: {done}")
+        check(time.monotonic() - begin < LIMIT / 2, "refusing a process of another PID namespace takes long")
+        _, err = first.communicate("\n", timeout=LIMIT)
+        check(first.returncode == 0 and contents(f"{directory}/first.bin") == b"first\nend\n", f"the first program of a group: {first.returncode} {err}")
 
 
 def test_long_groups():

@@ -93,9 +93,11 @@ int open_socket() {
   const bool is_there = syscall(SYS_connect, keeper_socket.load(), &address, bytes) == 0 &&
                         getsockopt(keeper_socket, SOL_SOCKET, SO_PEERCRED, &who, &length_of_who) == 0;
   // Whoever else has taken the name would see what we write.
-  if (is_there && who.uid == geteuid()) return 0;
-  if (is_there) say("the keeper %s is of user %u (process %d): it gets nothing", name, who.uid, who.pid);
-  const int error = is_there ? EPERM : errno;
+  const bool is_ours = is_there && who.uid == geteuid();
+  if (is_ours && who.pid != 0) return 0;
+  if (is_there && !is_ours)
+    say("the keeper %s is of user %u (process %d): it gets nothing", name, who.uid, who.pid);
+  const int error = is_ours ? EXDEV : is_there ? EPERM : errno;
   forget_connection();
   return error;
 }
@@ -185,7 +187,11 @@ int connect_to_keeper() {
     if (error == 0) error = say_hello();
     if (error != 0) {
       forget_connection();
-      say("the keeper of this run does not answer: %s", std::strerror(error));
+      if (error == EXDEV)
+        say("the keeper of this run is in another PID namespace (container), whose programs cannot share "
+            "files with those of this one: calls fail with EIO");
+      else
+        say("the keeper of this run does not answer: %s", std::strerror(error));
       error = EIO;
     }
   }

@@ -2,6 +2,7 @@
 #include "keeper.hpp"
 
 #include "packet.hpp"
+#include "pid_namespace.hpp"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -77,7 +78,7 @@ int Keeper::serve() {
                  std::strerror(error));
     return 1;
   }
-  while (!has_served_ || !peers_.empty()) {
+  while (!has_served_ || members() > 0) {
     epoll_event events[64];
     // A launcher that leaves gets its answer when the keeper has done all that ended before.
     const int wait_ms = !leaving_.empty() ? 0 : left_.empty() ? -1 : 500;
@@ -98,7 +99,7 @@ int Keeper::serve() {
         (void)receive(*peer->second);
       }
     }
-    std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
+    erase_forgotten();
     // A program that has inherited a description may have said so already. Where requests never end, the
     // keeper frees only those that were past their time before it asked for requests.
     free_descriptions(found <= 0 ? most_left_ : left_.size(), asked);
@@ -124,7 +125,10 @@ void Keeper::accept_peer() {
   auto peer = std::make_unique<Peer>();
   peer->socket = socket;
   peer->process = who.pid;
-  peer->process_descriptor = static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0));
+  if (who.pid != 0) peer->process_descriptor = static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0));
+  // Locks tell by the numbers of threads whether their holders go on, and the keeper by those of processes
+  // who has ended: all have to have the same ones. The number of a process that cannot be seen is 0.
+  peer->is_foreign = who.pid == 0 || is_in_namespace_below(who.pid, peer->process_descriptor);
   const std::uint64_t number = next_peer_++;
   epoll_event event = {};
   event.events = EPOLLIN;
@@ -134,8 +138,13 @@ void Keeper::accept_peer() {
     event.data.u64 = number | process_event;
     epoll_ctl(waiter_, EPOLL_CTL_ADD, peer->process_descriptor, &event);
   }
+  if (!peer->is_foreign) has_served_ = true;
   peers_.emplace(number, std::move(peer));
-  has_served_ = true;
+}
+
+std::size_t Keeper::members() const {
+  return static_cast<std::size_t>(
+      std::count_if(peers_.begin(), peers_.end(), [](const auto& peer) { return !peer.second->is_foreign; }));
 }
 
 /// Nobody else can be served: they are told at once, and do not wait.
@@ -170,6 +179,13 @@ bool Keeper::receive(Peer& peer) {
 }
 
 void Keeper::handle(Peer& peer, const Request& request, int descriptor) {
+  if (peer.is_foreign) {
+    Answer answer;
+    answer.error = EXDEV;
+    reply(peer, answer, -1);
+    if (descriptor >= 0) ::close(descriptor);
+    return;
+  }
   if (request.op == Op::leave) {
     leaving_.push_back(&peer);
     return;
@@ -389,12 +405,16 @@ void Keeper::forget(Peer& peer) {
   peer.descriptions.clear();
   if (peer.process_descriptor >= 0) ::close(peer.process_descriptor);
   peer.process_descriptor = -1;
-  peer.process = 0;
+  peer.is_forgotten = true;
+}
+
+void Keeper::erase_forgotten() {
+  std::erase_if(peers_, [](const auto& peer) { return peer.second->is_forgotten; });
 }
 
 void Keeper::finish_leaving() {
   if (leaving_.empty()) return;
-  const bool is_last = leaving_.size() == peers_.size();
+  const bool is_last = leaving_.size() == members();
   if (is_last) print_summary();
   has_printed_ = is_last;
   for (Peer* peer : leaving_) {
@@ -407,7 +427,7 @@ void Keeper::finish_leaving() {
     forget(*peer);
   }
   leaving_.clear();
-  std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
+  erase_forgotten();
 }
 
 void Keeper::count(std::uint32_t number) {

@@ -45,6 +45,8 @@ class Keeper {
     pid_t process = 0;
     std::uint32_t counters = nobody;
     bool is_launcher = false;
+    bool is_forgotten = false;
+    bool is_foreign = false;  // of another PID namespace: it is told so, and nothing else
     std::set<std::uint32_t> descriptions;  // of which it has descriptors
   };
   struct Kept {
@@ -58,6 +60,7 @@ class Keeper {
 
   int start();
   void accept_peer();
+  [[nodiscard]] std::size_t members() const;
   void turn_away(int error);
   bool receive(Peer& peer);
   void handle(Peer& peer, const Request& request, int descriptor);
@@ -73,6 +76,7 @@ class Keeper {
   void lost(Peer& peer);
   void ended(Peer& peer);
   void forget(Peer& peer);
+  void erase_forgotten();
   void finish_leaving();
   void free_description(std::uint32_t description);
   bool free_removed();

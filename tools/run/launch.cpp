@@ -149,11 +149,22 @@ int make_socket() {
   return moved;
 }
 
+std::string in_another_namespace(const std::string& name) {
+  return "the keeper of the group " + name +
+         " is in another PID namespace (container): nothing is run; start the programs of a group in one "
+         "container, or give each container another --group and other files";
+}
+
 /// Anybody on the node can take the name of our keeper, and would then see what programs write.
 bool is_of_us(int socket, const std::string& name) {
   ucred who = {};
   socklen_t length = sizeof(who);
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == geteuid()) return true;
+  const bool is_known = getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0;
+  if (is_known && who.uid == geteuid() && who.pid != 0) return true;
+  if (is_known && who.uid == geteuid()) {
+    complain(failed_exit, in_another_namespace(name));
+    return false;
+  }
   std::fprintf(
       stderr,
       "tailrace run: the keeper of the group %s is of user %u (process %d) and not of %u: nothing is "
@@ -251,6 +262,8 @@ int join_keeper(const std::string& name, const Launch& plan) {
   if (error == EEXIST)
     complain(failed_exit, "the keeper " + name + " is of another group than " + plan.group +
                               ": nothing is run; --group takes another name");
+  else if (error == EXDEV)
+    complain(failed_exit, in_another_namespace(name));
   else
     complain(failed_exit, std::string("the keeper does not answer: ") + std::strerror(error));
   return -1;

@@ -43,7 +43,7 @@ constexpr int page_moved = -1;     // it has, or is about to get, another frame
 constexpr int too_many_left = -2;  // frames whose holders do not go on
 
 struct Answer {
-  std::int32_t error = 0;  // an errno, or one of those above
+  std::int32_t error = 0;  // an errno, or one of those above; EXDEV to whoever is in another PID namespace
   std::uint32_t file = 0;
   std::uint32_t description = 0;
   std::uint32_t process = 0;

@@ -53,10 +53,10 @@ typedef struct tr_record {
   int32_t bits;               /* bits= of the field; 0: not given */
   double accuracy;            /* accuracy= of the field; NaN: not given */
   double relative_accuracy;   /* relative_accuracy= of the field; NaN: not given */
-  double missing;             /* missing= of the field, the value that means "no value", if has_missing, as elements
-                                 of the type hold it: values[i] == missing finds 1e20 in float32, too */
-  int32_t has_missing;        /* 1 if missing= was given, else 0 */
-  const char* const* keys;    /* name, value, name, value, ..., NULL: other options; see tr_record_key */
+  double missing;      /* missing= of the field, the value that means "no value", if has_missing, as elements
+                          of the type hold it: values[i] == missing finds 1e20 in float32, too */
+  int32_t has_missing; /* 1 if missing= was given, else 0 */
+  const char* const* keys; /* name, value, name, value, ..., NULL: other options; see tr_record_key */
 } tr_record;
 
 /* Local. Returns the value of an option that Tailrace does not know, as quality=3 of the field or else of the

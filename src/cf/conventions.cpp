@@ -84,8 +84,8 @@ ByteVector fill_of(const FieldDefinition& field, Type type) {
 }
 
 /// Returns true if readers are told which value means "no value". xarray makes floats of integers with such a
-/// value, and float64 does not hold all of them: the program asks for that by missing=. Real fields keep their
-/// type, and readers find in them what was not put.
+/// value, and float64 does not hold all of them: the program asks for that by missing=. Real fields keep
+/// their type, and readers find in them what was not put.
 bool is_masked(const FieldDefinition& field) {
   return field.missing || field.type == ElementType::f32 || field.type == ElementType::f64;
 }

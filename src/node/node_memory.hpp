@@ -30,8 +30,7 @@ class NodeMemory {
   /// rank.
   static Result<std::unique_ptr<NodeMemory>> create(comm::Line& node, std::span<const Bytes> bytes,
                                                     bool huge_pages, Bytes at_once = everything,
-                                                    const Status& ready = {},
-                                                    Growth growth = Growth::none);
+                                                    const Status& ready = {}, Growth growth = Growth::none);
   /// Local. Maps memory that other ranks of this node have made with Growth::by_any. Takes `descriptor` over,
   /// which must be theirs, also if it fails. `told` has what tell() has packed. The caller has no part of its
   /// own, and may add(): the memory lives until the last of them lets go of it.

@@ -39,7 +39,8 @@ bool same(const std::string& key, const std::string& wanted, const std::string& 
 /// Keys about the Earth's shape say nothing of where points lie on a grid of degrees, and models leave them
 /// to the sample. Rows that alternate in the file go one way where they are read.
 bool counts(const std::string& key) {
-  return key != "alternativeRowScanning" && key.find("Earth") == std::string::npos && key.find("Radius") == std::string::npos;
+  return key != "alternativeRowScanning" && key.find("Earth") == std::string::npos &&
+         key.find("Radius") == std::string::npos;
 }
 
 #ifdef TAILRACE_HAVE_GRIB

@@ -280,7 +280,8 @@ Status Stream::prepare_staging(const Field& field, int number) const {
     Bytes share;  // of the staging memory; 0: no limit
     std::string text;
   };
-  const Bytes most = session_.computing().outlet().largest_piece();
+  pipeline::Outlet& outlet = session_.computing().outlet();
+  const Bytes most = outlet.largest_piece();
   const Bytes workspace = session_.memory().smallest_workspace();
   const Bytes piece = field.count * size_of(field.definition.type);
   // The end of a step carries the step's error. If that never fitted, the rank would wait for room for ever.
@@ -303,10 +304,8 @@ Status Stream::prepare_staging(const Field& field, int number) const {
     return part.share > 0 ? static_cast<double>(part.needed) / static_cast<double>(part.share) : 0;
   };
   const Part& worst = *std::ranges::max_element(parts, {}, lack);
-  if (lack(worst) <= 1) {
-    const auto levels = static_cast<Bytes>(field.definition.levels.values.size());
-    return session_.computing().outlet().expect(levels * node::room_in_lane(piece));
-  }
+  if (lack(worst) <= 1)
+    return outlet.expect(std::ssize(field.definition.levels.values) * node::room_in_lane(piece));
   return {Code::memory, cat(worst.text, ": set ", session_.memory().staging_for(worst.needed, worst.share))};
 }
 

@@ -108,8 +108,7 @@ int lock_page(std::uint32_t file, std::uint64_t page, std::uint32_t end, std::ui
       Holder holder = 0;
       failed = frame.lock.lock(self(), is_stuck, holder);
       if (failed == EDEADLK) return failed;
-      if (failed == 0 &&
-          frame.key.load(std::memory_order_relaxed) == key && end <= frame.reserved) {
+      if (failed == 0 && frame.key.load(std::memory_order_relaxed) == key && end <= frame.reserved) {
         if (!frame.is_used.load(std::memory_order_relaxed))
           frame.is_used.store(true, std::memory_order_relaxed);
         touch(number);

@@ -46,7 +46,7 @@ class Keeper {
     std::uint32_t counters = nobody;
     bool is_launcher = false;
     bool is_forgotten = false;
-    bool is_foreign = false;  // of another PID namespace: it is told so, and nothing else
+    bool is_foreign = false;               // of another PID namespace: it is told so, and nothing else
     std::set<std::uint32_t> descriptions;  // of which it has descriptors
   };
   struct Kept {

@@ -65,8 +65,7 @@ int KeptPages::make(std::uint64_t memory, std::uint64_t page) {
   for (std::uint32_t bucket = 0; bucket < buckets; ++bucket)
     new (arena_->base() + buckets_at + bucket * sizeof(std::atomic<std::uint32_t>))
         std::atomic<std::uint32_t>(nobody);
-  for (std::uint32_t number = 0; number < frames; ++number)
-    new (&arena_->frame(number)) Frame();
+  for (std::uint32_t number = 0; number < frames; ++number) new (&arena_->frame(number)) Frame();
   files_.resize(most_files);
   most_ = frames;
   return 0;

@@ -19,12 +19,42 @@ struct Unit {
   double seconds;
 };
 // The spellings of UDUNITS, plural ones too, and "millisec", which others write.
-constexpr std::array<Unit, 24> time_unit_names{
-    {{"s", 1},       {"sec", 1},      {"secs", 1},           {"second", 1},         {"seconds", 1},
-     {"min", 60},    {"mins", 60},    {"minute", 60},        {"minutes", 60},       {"h", 3600},
-     {"hr", 3600},   {"hrs", 3600},   {"hour", 3600},        {"hours", 3600},       {"d", 86400},
-     {"day", 86400}, {"days", 86400}, {"week", 604800},      {"weeks", 604800},     {"ms", 1e-3},
-     {"msec", 1e-3}, {"msecs", 1e-3}, {"millisecond", 1e-3}, {"milliseconds", 1e-3}}};
+constexpr std::array<Unit, 36> time_unit_names{{{"s", 1},
+                                                {"sec", 1},
+                                                {"secs", 1},
+                                                {"second", 1},
+                                                {"seconds", 1},
+                                                {"min", 60},
+                                                {"mins", 60},
+                                                {"minute", 60},
+                                                {"minutes", 60},
+                                                {"h", 3600},
+                                                {"hr", 3600},
+                                                {"hrs", 3600},
+                                                {"hour", 3600},
+                                                {"hours", 3600},
+                                                {"d", 86400},
+                                                {"day", 86400},
+                                                {"days", 86400},
+                                                {"week", 604800},
+                                                {"weeks", 604800},
+                                                {"ms", 1e-3},
+                                                {"msec", 1e-3},
+                                                {"msecs", 1e-3},
+                                                {"millisecond", 1e-3},
+                                                {"milliseconds", 1e-3},
+                                                {"us", 1e-6},
+                                                {"usec", 1e-6},
+                                                {"usecs", 1e-6},
+                                                {"microsec", 1e-6},
+                                                {"microsecs", 1e-6},
+                                                {"microsecond", 1e-6},
+                                                {"microseconds", 1e-6},
+                                                {"ns", 1e-9},
+                                                {"nsec", 1e-9},
+                                                {"nsecs", 1e-9},
+                                                {"nanosecond", 1e-9},
+                                                {"nanoseconds", 1e-9}}};
 
 /// Takes a base time apart. It is laxer than parse_time: files have "1900-1-1 0:0:0.0", zones and words.
 class BaseScanner {
@@ -115,13 +145,22 @@ Status not_units(std::string_view units, std::string_view why) {
           "; expected seconds, minutes, hours or days since a date, as \"hours since 1900-01-01 00:00\"")};
 }
 
-Result<double> unit_of(std::string_view units, const std::string& word) {
+Result<double> unit_of(std::string_view units, const std::string& word, Calendar calendar) {
   const auto found = std::ranges::find(time_unit_names, lower_case(word), &Unit::name);
   if (found != time_unit_names.end()) return found->seconds;
   const std::string name = lower_case(word);
+  if (calendar == Calendar::day_360 && (name == "month" || name == "months")) return 30 * 86400;
   if (name.starts_with("month") || name.starts_with("year") || name.starts_with("common_year"))
     return not_units(units, cat("count ", word, ", which have no fixed length: write the times in days"));
   return not_units(units, cat("begin with \"", word, "\", which is no unit of time known here"));
+}
+
+/// Files have words for calendars that the settings of streams do not take: "360", and "none" for times
+/// without dates, of which only the distances count.
+Result<Calendar> calendar_of(const std::string& name) {
+  if (name == "360") return Calendar::day_360;
+  if (name == "none") return Calendar::proleptic_gregorian;
+  return parse_calendar(name);
 }
 
 }  // namespace
@@ -135,16 +174,16 @@ Result<TimeUnits> parse_time_units(std::string_view units, std::string_view cale
   const std::size_t since = lower_case(units).find(" since ");
   if (since == std::string::npos) return not_units(units, "have no \"since\"");
   TimeUnits read;
-  const Result<double> unit = unit_of(units, std::string(trim(units.substr(0, since))));
-  TR_TRY(unit.status());
-  read.unit_seconds = *unit;
   const std::string name = calendar.empty() ? "standard" : lower_case(trim(calendar));
-  const Result<Calendar> known = parse_calendar(name);
+  const Result<Calendar> known = calendar_of(name);
   if (!known.is_ok())
     return Status(Code::format,
                   cat("the calendar \"", calendar,
                       "\" of the time axis is not read; expected standard, proleptic_gregorian, "
                       "360_day or noleap (365_day)"));
+  const Result<double> unit = unit_of(units, std::string(trim(units.substr(0, since))), *known);
+  TR_TRY(unit.status());
+  read.unit_seconds = *unit;
   read.calendar = *known;
   DateTime base;
   std::int64_t ahead = 0;

@@ -19,7 +19,7 @@ struct TimeUnits {
 /// Returns true if the units are those of a time axis, whatever its unit is.
 [[nodiscard]] bool are_time_units(std::string_view units);
 /// Parses the attributes `units` and `calendar` of a time axis; an empty calendar is "standard". Units are
-/// seconds, minutes, hours and days in the spellings of UDUNITS. A base before 15 October 1582 in the
+/// nanoseconds to weeks in the spellings of UDUNITS, and in the calendar "360_day" months. A base before 15 October 1582 in the
 /// calendar "standard" is a day of the Julian calendar. Returns Code::format for units of no fixed length
 /// (months, years) and other calendars.
 Result<TimeUnits> parse_time_units(std::string_view units, std::string_view calendar);

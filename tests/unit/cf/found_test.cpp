@@ -34,6 +34,17 @@ TEST(cf_times, the_spellings_that_files_have_are_read) {
   EXPECT_EQ(time_at("days since 0001-01-01", "noleap", 365), "0002-01-01T00:00:00Z");
   EXPECT_EQ(time_at("days since 1850-02-30", "360_day", 1), "1850-03-01T00:00:00Z");
   EXPECT_EQ(time_at("milliseconds since 1970-01-01", "", 1500), "1970-01-01T00:00:02Z");
+  EXPECT_EQ(time_at("microseconds since 2000-01-01", "", 90e6), "2000-01-01T00:01:30Z");
+  EXPECT_EQ(time_at("nanoseconds since 1970-01-01", "", 1772323200e9), "2026-03-01T00:00:00Z");
+  EXPECT_EQ(time_at("us since 1970-01-01", "", 2e6), "1970-01-01T00:00:02Z");
+}
+
+TEST(cf_times, calendars_have_the_names_that_files_give_them) {
+  EXPECT_EQ(time_at("days since 2000-02-30", "360", 1), "2000-03-01T00:00:00Z");
+  EXPECT_EQ(time_at("days since 2000-02-28", "none", 1.5), "2000-02-29T12:00:00Z");
+  EXPECT_EQ(time_at("days since 2000-02-28", "365_day", 1), "2000-03-01T00:00:00Z");
+  EXPECT_EQ(time_at("months since 1850-01-01", "360_day", 13.5), "1851-02-16T00:00:00Z");
+  EXPECT_EQ(time_at("month since 1850-01-01", "360", -1), "1849-12-01T00:00:00Z");
 }
 
 // cftime 1.6.2: num2date(735000, "days since 0001-01-01", "standard") is 2013-05-11; proleptic 2013-05-13.

@@ -218,7 +218,16 @@ class LibraryReader final : public Reader {
     // Storage's own words come first; the library's tell no more of it.
     if (!file_.error().is_ok()) return file_.error();
     const Status status = failed(what);
-    return {Code::corrupt, status.text()};
+    // Later versions of the library have later versions of what describes a file.
+    if (is_open_ || status.text().find(" version") == std::string::npos)
+      return {Code::corrupt, status.text()};
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    return {Code::unsupported,
+            cat(status.text(), "; the file was written by a newer HDF5 than this one, ", major, ".", minor,
+                ".", release,
+                ", or is damaged. `h5repack -j0 -k2 IN OUT` of the newer one writes a file "
+                "that older ones read")};
   }
   Status collect(hid_t group, const std::string& prefix, int depth);
   Status collect_link(hid_t group, const std::string& name, const std::string& prefix, int depth);
@@ -238,6 +247,7 @@ class LibraryReader final : public Reader {
   std::map<Identity, int> scales_;         // dimensions
   std::map<int, int> by_number_;           // _Netcdf4Dimid -> dimension
   std::map<Identity, bool> groups_;
+  bool is_open_ = false;  // all that describes the file was read
 };
 
 Status LibraryReader::collect_link(hid_t group, const std::string& name, const std::string& prefix,
@@ -455,6 +465,7 @@ Status LibraryReader::open() {
   contents_.attributes = read_attributes(root.id());
   TR_TRY(collect(root.id(), "", 0));
   for (Found& each : found_) TR_TRY(add_variable(each));
+  is_open_ = true;
   return file_.error();
 }
 

@@ -451,6 +451,15 @@ TEST(Netcdf4Files, ThatAreCutOrChangedAreCorrupt) {
   EXPECT_GT(broken, 3);
 }
 
+TEST(Netcdf4Files, OfANewerLibraryAreUnsupported) {
+  constexpr std::size_t superblock_version = 8;
+  ByteVector bytes = sample_nc4({});
+  bytes[superblock_version] = std::byte{9};
+  const Status status = open(target_with("a.nc", bytes), "a.nc", "").status();
+  EXPECT_EQ(status.code(), Code::unsupported) << status.text();
+  EXPECT_NE(status.text().find("newer HDF5"), std::string::npos) << status.text();
+}
+
 TEST(Netcdf4Files, AreReadByManyThreadsAtOnce) {
   const auto source = opened(sample_nc4({.chunk = {1, 1, 2, 2}, .shuffle = true, .deflate = 1}));
   ASSERT_NE(source, nullptr);

@@ -11,6 +11,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "cf/names.hpp"
+#include "cf/unicode.hpp"
 
 namespace tailrace::cf {
 
@@ -102,17 +103,20 @@ Status check_hybrid(const Levels& levels) {
   return {};
 }
 
-/// The names that the NetCDF library takes, without letters beyond ASCII: it would look for their normal
-/// form.
+/// The names that the NetCDF library takes, as far as they are surely the normal form under which it looks
+/// for them.
 Status check_name(const std::string& name) {
-  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  const auto is_plain = [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '/'; };
-  if (!name.empty() && name.size() <= most_name && is_word(static_cast<unsigned char>(name.front())) &&
-      std::ranges::all_of(name, is_plain) && name.back() != ' ')
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  if (!name.empty() && name.size() <= most_name && is_word(name.front()) && is_normal_utf8(name) &&
+      name.find('/') == std::string::npos && name.back() != ' ')
     return {};
-  return {Code::argument, cat("NetCDF takes no such name: it begins with a letter, a digit or _, is of ASCII "
-                              "without /, and has at most ",
-                              most_name, " bytes")};
+  return {Code::argument,
+          cat("NetCDF takes no such name: it begins with a letter, a digit or _, has no /, is of "
+              "ASCII or letters in UTF-8 without combining marks, and has at most ",
+              most_name, " bytes")};
 }
 
 /// Returns the method by which a field's values stand for an interval (CF conventions, appendix E).

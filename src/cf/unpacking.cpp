@@ -203,7 +203,7 @@ Index unpack_to(const Unpacking& how, const std::byte* elements, Index stride, I
 
 }  // namespace
 
-Result<Unpacking> unpacking_of(const FoundVariable& variable, bool has_default_fill) {
+Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool has_default_fill) {
   Unpacking how;
   how.type = type_of(variable);
   for (const bool is_scale : {true, false}) {
@@ -215,8 +215,25 @@ Result<Unpacking> unpacking_of(const FoundVariable& variable, bool has_default_f
     how.is_scaled = true;
   }
   TR_TRY(add_missing(variable, has_default_fill, how));
-  TR_TRY(add_limits(variable, how));
   return how;
+}
+
+Result<Unpacking> unpacking_of(const FoundVariable& variable, bool has_default_fill) {
+  Result<Unpacking> how = unpacking_of_coordinate(variable, has_default_fill);
+  TR_TRY(how.status());
+  TR_TRY(add_limits(variable, *how));
+  return how;
+}
+
+void unpack_coordinate(const Unpacking& how, std::span<double> elements) {
+  std::vector<double> missing;
+  for (const ByteVector& each : how.missing) missing.push_back(value_of(how.type, each.data()));
+  for (double& each : elements) {
+    if (std::ranges::find(missing, each) != missing.end())
+      each = std::numeric_limits<double>::quiet_NaN();
+    else if (how.is_scaled)
+      each = each * how.scale + how.offset;
+  }
 }
 
 Index unpack(const Unpacking& how, const std::byte* elements, Index stride, Index count, ElementType to,

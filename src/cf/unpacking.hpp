@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -30,6 +31,13 @@ struct Unpacking {
 /// Reads the attributes of a variable. Returns Code::format if one of them is no number where one must be.
 /// `has_default_fill`: elements that were never written hold the fill value of the NetCDF library.
 Result<Unpacking> unpacking_of(const FoundVariable& variable, bool has_default_fill);
+
+/// Reads those attributes of a coordinate, likewise. Limits do not count: a coordinate has them for people.
+Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool has_default_fill);
+
+/// Makes values of all elements of a coordinate, which are given as they lie in the file. Missing ones become
+/// NaN.
+void unpack_coordinate(const Unpacking& how, std::span<double> elements);
 
 /// Stores `count` values as `to` (f32 or f64). The elements are of the host's byte order, each `stride`
 /// elements behind the one before. Missing values become NaN. Returns their number, with those that are NaN

@@ -87,12 +87,13 @@ Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, cons
   TR_TRY(check_calendar(path_, source_->inventory(), files));
   auto records = times->second.find(files.valid(lead));
   if (records == times->second.end()) records = times->second.find(sources::any_time);
-  if (records == times->second.end()) return no_time(files, field.name, times->second, lead);
+  if (records == times->second.end())
+    return with_unread(field.name, no_time(files, field.name, times->second, lead));
   std::vector<const sources::Record*> ours;
   for (const sources::Record* record : records->second)
     if (!files.member || record->member < 0 || record->member == *files.member) ours.push_back(record);
   const std::vector<const sources::Record*> fitting = at_level(ours, field, level);
-  if (fitting.empty()) return no_level(field, records->second, level);
+  if (fitting.empty()) return with_unread(field.name, no_level(field, records->second, level));
   return the_one(fitting, files, lead);
 }
 
@@ -120,7 +121,18 @@ Result<const sources::Record*> OpenFile::the_one(const std::vector<const sources
                     format_time(files.base), ": give base= as one of them"));
 }
 
+/// Adds what the file has of the field beside its records, if it has some.
+Status OpenFile::with_unread(const std::string& name, const Status& status) const {
+  const std::vector<sources::Unread>& unread = source_->inventory().unread;
+  const auto found = std::ranges::find(unread, name, &sources::Unread::field);
+  if (found == unread.end()) return status;
+  return {status.code(), cat(status.text(), ". It has more of it that is not read: ", found->why.text())};
+}
+
 Status OpenFile::no_field(const std::string& name) const {
+  const std::vector<sources::Unread>& unread = source_->inventory().unread;
+  const auto found = std::ranges::find(unread, name, &sources::Unread::field);
+  if (found != unread.end()) return found->why.in(cat(path_, ": '", name, "' is not read"));
   if (fields_.empty()) return {Code::argument, cat(path_, " has no field '", name, "': it has no records")};
   const auto names = std::views::keys(fields_);
   const std::string near = nearest(name, names);

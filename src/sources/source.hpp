@@ -44,12 +44,19 @@ struct Record {
   Place place{};
 };
 
+/// What a file has and nobody can ask for. The other records of the file are read all the same.
+struct Unread {
+  std::string field;  // name of the variable; it may have other records
+  Status why;         // without the name of the file
+};
+
 /// The records and grids of a file.
 struct Inventory {
   std::string format;
   Calendar calendar = Calendar::proleptic_gregorian;
   std::vector<Grid> grids;
   std::vector<Record> records;  // in the order of the file
+  std::vector<Unread> unread{};  // told when it is asked for, and by `tailrace index`
 };
 
 /// Memory that a thread keeps from one read to the next.

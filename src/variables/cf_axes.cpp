@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <sstream>
 
 #include "base/text.hpp"
@@ -24,9 +25,10 @@ std::vector<std::string> words_in(const std::string& text) {
 
 }  // namespace
 
-CfAxes::CfAxes(const cf::FoundContents& contents, const cf::ReadNumbers& read)
+CfAxes::CfAxes(const cf::FoundContents& contents, const cf::ReadNumbers& read, bool has_default_fill)
     : contents_(contents),
       read_(read),
+      has_default_fill_(has_default_fill),
       roles_(contents.dimensions.size(), Role::unknown),
       coordinates_(contents.dimensions.size(), -1),
       auxiliary_(contents.variables.size(), false) {
@@ -176,22 +178,42 @@ std::vector<std::size_t> CfAxes::scalars_of(const cf::FoundVariable& field) cons
 }
 
 Result<std::vector<double>> scaled_numbers(const cf::FoundVariable& variable, std::size_t number,
-                                           const cf::ReadNumbers& read) {
+                                           const cf::ReadNumbers& read, bool has_default_fill) {
   Result<std::vector<double>> numbers = read(number);
   TR_TRY(numbers.status().in(cat("variable '", variable.name, "'")));
-  const Result<cf::Unpacking> how = cf::unpacking_of(variable, false);
+  const Result<cf::Unpacking> how = cf::unpacking_of_coordinate(variable, has_default_fill);
   TR_TRY(how.status());
-  if (how->is_scaled) {
-    for (double& each : *numbers) each = each * how->scale + how->offset;
-  }
+  // Classic files have signed types alone: a text says that they are meant otherwise.
+  const double span = std::ldexp(1.0, static_cast<int>(8 * cf::size_of(how->type)));
+  for (double& each : *numbers)
+    if (how->type != variable.type && each < 0) each += span;
+  cf::unpack_coordinate(*how, *numbers);
   return numbers;
 }
 
 Result<std::vector<double>> CfAxes::numbers(std::size_t variable) const {
-  return scaled_numbers(at(variable), variable, read_);
+  return scaled_numbers(at(variable), variable, read_, has_default_fill_);
 }
 
-Result<std::vector<std::int64_t>> CfAxes::times(std::size_t variable, bool ends) {
+/// Returns the numbers from which times are made.
+Result<std::vector<double>> CfAxes::time_numbers(std::size_t variable, bool ends) const {
+  Result<std::vector<double>> read = numbers(variable);
+  TR_TRY(read.status());
+  const int bounds = ends ? contents_.find_from(at(variable), at(variable).text("bounds")) : -1;
+  if (bounds < 0) return read;
+  const Result<std::vector<double>> pairs = numbers(static_cast<std::size_t>(bounds));
+  TR_TRY(pairs.status());
+  if (pairs->size() != 2 * read->size())
+    return Status(Code::corrupt, cat("variable '", at(static_cast<std::size_t>(bounds)).name, "': expected ",
+                                     2 * read->size(), " bounds of ", counted(read->size(), "time"), ", got ",
+                                     pairs->size()));
+  // A time without a number has no interval either, whatever stands in the bounds.
+  for (std::size_t i = 0; i < read->size(); ++i)
+    if (!std::isnan((*read)[i])) (*read)[i] = (*pairs)[2 * i + 1];
+  return read;
+}
+
+Result<FoundTimes> CfAxes::times(std::size_t variable, bool ends) {
   const std::string context = cat("variable '", at(variable).name, "'");
   const Result<cf::TimeUnits> units =
       cf::parse_time_units(at(variable).text("units"), at(variable).text("calendar"));
@@ -200,26 +222,18 @@ Result<std::vector<std::int64_t>> CfAxes::times(std::size_t variable, bool ends)
     return Status(Code::format, cat(context, ": the calendar is ", tailrace::name_of(units->calendar),
                                     ", and that of another time axis of the file is ",
                                     tailrace::name_of(*calendar_), "; expected one calendar in a file"));
-  calendar_ = units->calendar;
-  Result<std::vector<double>> read = numbers(variable);
+  const Result<std::vector<double>> read = time_numbers(variable, ends);
   TR_TRY(read.status());
-  const int bounds = ends ? contents_.find_from(at(variable), at(variable).text("bounds")) : -1;
-  if (bounds >= 0) {
-    const Result<std::vector<double>> pairs = numbers(static_cast<std::size_t>(bounds));
-    TR_TRY(pairs.status());
-    if (pairs->size() != 2 * read->size())
-      return Status(Code::corrupt, cat("variable '", at(static_cast<std::size_t>(bounds)).name,
-                                       "': expected ", 2 * read->size(), " bounds of ",
-                                       counted(read->size(), "time"), ", got ", pairs->size()));
-    for (std::size_t i = 0; i < read->size(); ++i) (*read)[i] = (*pairs)[2 * i + 1];
-  }
-  std::vector<std::int64_t> seconds;
+  FoundTimes found;
   for (const double each : *read) {
     const Result<std::int64_t> one = cf::seconds_at(*units, each);
-    TR_TRY(one.status().in(context));
-    seconds.push_back(*one);
+    found.seconds.push_back(one.is_ok() ? *one : untold_time);
+    if (one.is_ok() || !found.odd.is_ok()) continue;
+    found.odd = {Code::data, cat(context, ": element ", found.seconds.size(), " of ", read->size(), " is ",
+                                 std::isnan(each) ? "a fill value or NaN" : cat(each, ", beyond all times"))};
   }
-  return seconds;
+  if (std::ranges::count(found.seconds, untold_time) < std::ssize(found.seconds)) calendar_ = units->calendar;
+  return found;
 }
 
 }  // namespace tailrace::variables

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -17,22 +18,28 @@ namespace {
 using Numbers = std::vector<double>;
 using Times = std::vector<std::int64_t>;
 
+constexpr int untold_member = std::numeric_limits<int>::min();
+
 /// Finds fields and their records, variable by variable.
 class CfReader {
  public:
   CfReader(const cf::FoundContents& contents, const cf::ReadNumbers& read, bool has_default_fill)
-      : contents_(contents), read_(read), has_default_fill_(has_default_fill), axes_(contents, read) {}
+      : contents_(contents),
+        read_([this, &read](std::size_t variable) { return read_or_end(read, variable); }),
+        has_default_fill_(has_default_fill),
+        axes_(contents, read_, has_default_fill) {}
   Result<CfInventory> take();
 
  private:
   /// All that the records of one field share, and along which dimensions they differ.
   struct Span {
-    Times valid;
+    Times valid;  // untold_time: the file does not tell it
     Index steps = 1;  // of the field; `valid` may have more for a field that is the same at all times
     std::int64_t reference = any_time;
     std::string level_type;
-    Numbers levels{0};
-    std::vector<int> members{-1};
+    Numbers levels{0};             // NaN: likewise
+    std::vector<int> members{-1};  // untold_member: likewise
+    Status odd;                    // why one of them is not told
   };
 
   Status add(std::size_t variable);
@@ -42,10 +49,12 @@ class CfReader {
   Result<Span> span_of(const cf::FoundVariable& variable, const CfField& field);
   Status add_scalars(const cf::FoundVariable& variable, const CfField& field, Span& span);
   Status add_levels(const cf::FoundVariable& variable, const CfField& field, Span& span);
+  Status add_times(const cf::FoundVariable& variable, const CfField& field, Span& span);
   Status add_members(std::size_t variable, Span& span) const;
+  void set_levels(std::size_t variable, Numbers numbers, Span& span) const;
   Status add_records(const std::string& name, const CfField& field, const Span& span);
   Result<int> grid_of(const cf::FoundVariable& variable, const CfField& field);
-  Result<const Times*> times(std::size_t variable, bool ends);
+  Result<const FoundTimes*> times(std::size_t variable, bool ends);
   [[nodiscard]] Index length(int dimension) const {
     return contents_.dimensions[static_cast<std::size_t>(dimension)].length;
   }
@@ -53,14 +62,21 @@ class CfReader {
     return contents_.variables[variable];
   }
 
+  Result<Numbers> read_or_end(const cf::ReadNumbers& read, std::size_t variable);
+
   const cf::FoundContents& contents_;
-  const cf::ReadNumbers& read_;
+  const cf::ReadNumbers read_;
   bool has_default_fill_;
   CfAxes axes_;
   CfInventory found_;
-  std::map<std::pair<std::size_t, bool>, Times> times_;
+  Status ended_;  // why nothing of the file is read
+  std::map<std::pair<std::size_t, bool>, FoundTimes> times_;
   std::map<std::pair<std::vector<int>, int>, int> grids_;  // by dimensions and mapping
 };
+
+Status no_number(const cf::FoundVariable& coordinate) {
+  return {Code::data, cat("variable '", coordinate.name, "': an element is a fill value or NaN")};
+}
 
 /// Returns true if the field stands for an interval of these times, not for a moment. Its cell_methods name
 /// dimensions, coordinates or standard names: "time1: mean (interval: 1 hour) lat: lon: point".
@@ -155,11 +171,19 @@ Status CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& 
   return {};
 }
 
-Result<const Times*> CfReader::times(std::size_t variable, bool ends) {
+/// Bytes that cannot be read are an error of the file; what they mean is one of the variable.
+Result<Numbers> CfReader::read_or_end(const cf::ReadNumbers& read, std::size_t variable) {
+  Result<Numbers> numbers = read(variable);
+  if (!numbers.is_ok() && numbers.status().code() != Code::format)
+    ended_ = numbers.status().in(cat("variable '", at(variable).name, "'"));
+  return numbers;
+}
+
+Result<const FoundTimes*> CfReader::times(std::size_t variable, bool ends) {
   const std::pair key(variable, ends && contents_.find_from(at(variable), at(variable).text("bounds")) >= 0);
   const auto known = times_.find(key);
   if (known != times_.end()) return &known->second;
-  Result<Times> read = axes_.times(variable, ends);
+  Result<FoundTimes> read = axes_.times(variable, ends);
   TR_TRY(read.status());
   return &times_.emplace(key, std::move(*read)).first->second;
 }
@@ -169,12 +193,21 @@ Status CfReader::add_members(std::size_t variable, Span& span) const {
   TR_TRY(numbers.status());
   span.members.clear();
   for (const double each : *numbers) {
-    if (!(std::abs(each) < 1e9) || each != std::floor(each))
+    if (!std::isnan(each) && (!(std::abs(each) < 1e9) || each != std::floor(each)))
       return {Code::format,
               cat("variable '", at(variable).name, "': expected whole numbers of members, got ", each)};
-    span.members.push_back(static_cast<int>(each));
+    span.members.push_back(std::isnan(each) ? untold_member : static_cast<int>(each));
   }
+  if (std::ranges::count(span.members, untold_member) > 0) span.odd = no_number(at(variable));
   return {};
+}
+
+void CfReader::set_levels(std::size_t variable, Numbers numbers, Span& span) const {
+  cf::FoundLevels levels = cf::levels_of(at(variable), std::move(numbers));
+  span.level_type = std::move(levels.type);
+  span.levels = std::move(levels.values);
+  if (std::ranges::any_of(span.levels, [](double each) { return std::isnan(each); }))
+    span.odd = no_number(at(variable));
 }
 
 /// Single times, levels and members have no dimension.
@@ -183,22 +216,22 @@ Status CfReader::add_scalars(const cf::FoundVariable& variable, const CfField& f
     if (axes_.has_time_units(each)) {
       const bool is_reference = axes_.is_reference(each);
       if (!is_reference && (field.time >= 0 || !span.valid.empty())) continue;
-      const Result<const Times*> read = times(each, !is_reference && is_statistic(variable, each));
+      const Result<const FoundTimes*> read = times(each, !is_reference && is_statistic(variable, each));
       TR_TRY(read.status());
-      if ((*read)->size() != 1) continue;
-      if (is_reference)
-        span.reference = (*read)->front();
-      else
-        span.valid = **read;
+      const Times& seconds = (*read)->seconds;
+      if (seconds.size() != 1) continue;
+      if (!is_reference) {
+        span.valid = seconds;
+        span.odd = (*read)->odd;
+      } else if (seconds.front() != untold_time) {
+        span.reference = seconds.front();
+      }
     } else if (axes_.is_member(each)) {
       if (field.member < 0) TR_TRY(add_members(each, span));
     } else if (cf::is_vertical(at(each)) && field.level < 0) {
       Result<Numbers> numbers = axes_.numbers(each);
       TR_TRY(numbers.status());
-      if (numbers->size() != 1) continue;
-      cf::FoundLevels levels = cf::levels_of(at(each), std::move(*numbers));
-      span.level_type = std::move(levels.type);
-      span.levels = std::move(levels.values);
+      if (numbers->size() == 1) set_levels(each, std::move(*numbers), span);
     }
   }
   return {};
@@ -216,9 +249,29 @@ Status CfReader::add_levels(const cf::FoundVariable& variable, const CfField& fi
   }
   Result<Numbers> numbers = axes_.numbers(static_cast<std::size_t>(coordinate));
   TR_TRY(numbers.status());
-  cf::FoundLevels levels = cf::levels_of(at(static_cast<std::size_t>(coordinate)), std::move(*numbers));
-  span.level_type = std::move(levels.type);
-  span.levels = std::move(levels.values);
+  set_levels(static_cast<std::size_t>(coordinate), std::move(*numbers), span);
+  return {};
+}
+
+Status CfReader::add_times(const cf::FoundVariable& variable, const CfField& field, Span& span) {
+  const int file_times = axes_.time_dimension();
+  if (field.time >= 0) {
+    const int dimension = variable.dimensions[static_cast<std::size_t>(field.time)];
+    const auto coordinate = static_cast<std::size_t>(axes_.coordinate(dimension));
+    const Result<const FoundTimes*> read = times(coordinate, is_statistic(variable, coordinate));
+    TR_TRY(read.status());
+    span.valid = (*read)->seconds;
+    span.steps = length(dimension);
+    if (!(*read)->odd.is_ok()) span.odd = (*read)->odd;
+  } else if (span.valid.empty() && file_times >= 0) {
+    // A field that is the same at all times has a record for each of them, whatever is wrong with some.
+    const Result<const FoundTimes*> read =
+        times(static_cast<std::size_t>(axes_.coordinate(file_times)), false);
+    if (read.is_ok())
+      std::ranges::copy_if((*read)->seconds, std::back_inserter(span.valid),
+                           [](std::int64_t each) { return each != untold_time; });
+  }
+  if (span.valid.empty() && field.time < 0) span.valid = {any_time};
   return {};
 }
 
@@ -226,20 +279,7 @@ Result<CfReader::Span> CfReader::span_of(const cf::FoundVariable& variable, cons
   Span span;
   TR_TRY(add_scalars(variable, field, span));
   TR_TRY(add_levels(variable, field, span));
-  const int file_times = axes_.time_dimension();
-  if (field.time >= 0 || (span.valid.empty() && file_times >= 0)) {
-    // A field that is the same at all times has a record for each of them.
-    const int dimension =
-        field.time >= 0 ? variable.dimensions[static_cast<std::size_t>(field.time)] : file_times;
-    const auto coordinate = static_cast<std::size_t>(axes_.coordinate(dimension));
-    const Result<const Times*> read =
-        times(coordinate, field.time >= 0 && is_statistic(variable, coordinate));
-    TR_TRY(read.status());
-    span.valid = **read;
-    if (field.time >= 0) span.steps = length(dimension);
-  } else if (span.valid.empty()) {
-    span.valid = {any_time};
-  }
+  TR_TRY(add_times(variable, field, span));
   if (field.member >= 0) {
     const int dimension = variable.dimensions[static_cast<std::size_t>(field.member)];
     TR_TRY(add_members(static_cast<std::size_t>(axes_.coordinate(dimension)), span));
@@ -262,9 +302,11 @@ Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& 
   const int y = axes_.coordinate(dimensions[0]), x = axes_.coordinate(dimensions[1]);
   if (y < 0 || x < 0) return known->second;
   Result<codec::Keys> keys =
-      keys_of_plane(contents_, variable, static_cast<std::size_t>(y), static_cast<std::size_t>(x), read_);
-  TR_TRY(keys.status());
-  grid.keys = std::move(*keys);
+      keys_of_plane(contents_, variable, static_cast<std::size_t>(y), static_cast<std::size_t>(x), read_,
+                    has_default_fill_);
+  TR_TRY(ended_);
+  // Coordinates that cannot be understood tell nothing of the grid, and no field suffers from that.
+  if (keys.is_ok()) grid.keys = std::move(*keys);
   return known->second;
 }
 
@@ -274,8 +316,8 @@ Status CfReader::add_records(const std::string& name, const CfField& field, cons
   if (__builtin_mul_overflow(std::ssize(span.valid), std::ssize(span.levels), &count) ||
       __builtin_mul_overflow(count, std::ssize(span.members), &count) ||
       count > most_records - std::ssize(records))
-    return {Code::corrupt,
-            cat("variable '", name, "': with it the file has more than ", most_records, " records")};
+    return ended_ = {Code::corrupt,
+                     cat("variable '", name, "': with it the file has more than ", most_records, " records")};
   // Very many are asked for at once: a vector that grows has them twice.
   constexpr Index many = Index{1} << 20;
   if (count > many) records.reserve(records.size() + static_cast<std::size_t>(count));
@@ -283,6 +325,9 @@ Status CfReader::add_records(const std::string& name, const CfField& field, cons
   for (std::size_t step = 0; step < span.valid.size(); ++step) {
     for (std::size_t member = 0; member < span.members.size(); ++member) {
       for (std::size_t level = 0; level < span.levels.size(); ++level) {
+        if (span.valid[step] == untold_time || span.members[member] == untold_member ||
+            std::isnan(span.levels[level]))
+          continue;
         Record each;
         each.field = name;
         each.level_type = span.level_type;
@@ -328,11 +373,18 @@ Status CfReader::add(std::size_t number) {
   field.grid = *grid;
   TR_TRY(add_records(variable.name, field, *span));
   found_.fields.push_back(std::move(field));
-  return {};
+  return span->odd;
 }
 
+/// One variable that nobody understands must not make the others unreadable.
 Result<CfInventory> CfReader::take() {
-  for (std::size_t i = 0; i < contents_.variables.size(); ++i) TR_TRY(add(i));
+  std::vector<sources::Unread>& unread = found_.inventory.unread;
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+    const Status added = add(i);
+    TR_TRY(ended_);
+    if (!added.is_ok()) unread.push_back({at(i).name, added});
+  }
+  if (found_.inventory.records.empty() && !unread.empty()) return unread.front().why;
   found_.inventory.calendar = axes_.calendar().value_or(Calendar::proleptic_gregorian);
   return std::move(found_);
 }
@@ -403,7 +455,8 @@ Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfFie
 }
 
 Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::FoundVariable& field,
-                                  std::size_t y, std::size_t x, const cf::ReadNumbers& read) {
+                                  std::size_t y, std::size_t x, const cf::ReadNumbers& read,
+                                  bool has_default_fill) {
   const cf::FoundVariable &rows = contents.variables[y], &columns = contents.variables[x];
   const bool is_rotated = rows.text("standard_name") == "grid_latitude";
   const auto is = [](const cf::FoundVariable& axis, std::string_view name, std::string_view units) {
@@ -412,12 +465,14 @@ Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::F
   };
   if (!is_rotated && !(is(rows, "latitude", "degrees_n") && is(columns, "longitude", "degrees_e")))
     return codec::Keys();
-  const Result<Numbers> latitudes = scaled_numbers(rows, y, read),
-                        longitudes = scaled_numbers(columns, x, read);
+  const Result<Numbers> latitudes = scaled_numbers(rows, y, read, has_default_fill),
+                        longitudes = scaled_numbers(columns, x, read, has_default_fill);
   TR_TRY(latitudes.status());
   TR_TRY(longitudes.status());
   codec::Keys keys;
   if (latitudes->size() < 2 || longitudes->size() < 2) return keys;
+  const auto is_untold = [](double each) { return std::isnan(each); };
+  if (std::ranges::any_of(*latitudes, is_untold) || std::ranges::any_of(*longitudes, is_untold)) return keys;
   if (is_rotated && !add_rotation(contents, field, keys)) return keys;
   const bool even = are_even(*longitudes) && are_even(*latitudes);
   if (even) keys.insert(keys.begin(), {"gridType", is_rotated ? "rotated_ll" : "regular_ll"});

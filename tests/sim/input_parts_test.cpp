@@ -322,6 +322,21 @@ TEST(input_files, times_of_another_calendar_are_refused) {
               {"calendar=noleap"});
 }
 
+TEST(input_files, say_why_a_field_that_is_there_is_not_read) {
+  Directory all;
+  sources::Record other = record_at(0);
+  other.field = "u";
+  all.file("a_000", {other}).unread = {{"t", {Code::format, "variable 'time': the units are odd"}}};
+  const auto found = all.find("a_{lead:03h}", "base=1970-01-01");
+  expect_text(all.record(found, 0).status(), Code::format,
+              {"a_000: 't' is not read", "variable 'time': the units are odd"});
+  // Some of its records are read.
+  all.file("a_000", {record_at(0)}).unread = {{"t", {Code::data, "element 3 of 3 is NaN"}}};
+  EXPECT_TRUE(all.record(found, 0).is_ok());
+  expect_text(all.record(all.find("a_000", "base=1970-01-01"), an_hour).status(), Code::argument,
+              {"no 't' at lead 3600 s", "not read: element 3 of 3 is NaN"});
+}
+
 TEST(input_files, a_record_without_a_time_fits_each) {
   Directory all;
   const sources::Record mask = record_at(sources::any_time, sources::any_time);

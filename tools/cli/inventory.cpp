@@ -84,6 +84,8 @@ void print_text(const std::string& path, const Inventory& inventory, bool record
                time_text(record.valid, inventory.calendar), "  at ", record.place[0], " ", record.place[1],
                " ", record.place[2], " ", record.place[3], "\n");
   }
+  for (const sources::Unread& each : inventory.unread)
+    out += cat(each.field, "  not read: ", each.why.text(), "\n");
   std::fputs(out.c_str(), stdout);
 }
 
@@ -111,6 +113,8 @@ int print_json(const std::string& path, const Inventory& inventory) {
                                {"grid", record.grid},
                                {"place", record.place}});
   }
+  for (const sources::Unread& each : inventory.unread)
+    json["unread"].push_back({{"field", each.field}, {"why", each.why.text()}});
   std::puts(json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
   return Exit::done;
 }

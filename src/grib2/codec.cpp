@@ -381,7 +381,7 @@ Status check_stream(const codec::StreamDefinition& stream) {
     return {Code::format, cat("GRIB2 dates are proleptic Gregorian; calendar ", name_of(stream.calendar),
                               " cannot be held: choose format=raw, or calendar=proleptic_gregorian")};
   if (stream.packing != "simple" && stream.packing != "ccsds")
-    return {Code::settings, cat("packing '", stream.packing, "' is unknown; it may be simple or ccsds")};
+    return {Code::settings, cat("packing '", stream.packing, "' is unknown; it may be 'simple' or 'ccsds'")};
   return {};
 }
 

@@ -79,10 +79,12 @@ TR_API const char* tr_version(void);
 /* Collective over `world`; MPI must be initialized (MPI_THREAD_SINGLE suffices). Splits the ranks as
  * TAILRACE_SERVERS says. On compute ranks: returns at once with their communicator in *compute (order kept;
  * freed by tr_finalize). On servers: works until the compute ranks have called tr_finalize, then returns with
- * *compute = MPI_COMM_NULL. `options` are settings ("servers=1 staging=512MiB"); the environment
+ * *compute = MPI_COMM_NULL. The model's own calls of MPI must not use `world` after that: servers come to
+ * none of them. `options` are settings ("servers=1 staging=512MiB"); the environment
  * (TAILRACE_SERVERS=1) wins. A report or trace file that cannot be written is an error here. After an error,
  * which is the same on every rank, no session is open and *compute is MPI_COMM_NULL. If a rank does not come,
- * the others say so after TAILRACE_WATCHDOG and end the job after TAILRACE_TIMEOUT. One session at a time:
+ * the others say so after TAILRACE_WATCHDOG and end the job after TAILRACE_TIMEOUT, and so do servers if no
+ * compute rank makes a call for so long. One session at a time:
  * another one may begin once every rank, servers too, has called tr_finalize. In a session all ranks make the
  * collective calls of all faces in the same order. Ranks that wait in different calls get TR_ERR_ORDER and
  * the names of both calls within seconds, on every rank. Each later collective call gets the same, until
@@ -100,7 +102,8 @@ TR_API int tr_finalize(void);
  * MPI_COMM_WORLD. May be called at any time; before MPI_Init no rank is known, and every process prints. */
 TR_API void tr_log(const char* message);
 
-/* Local, does not block. Lets the library move data if no server shares the node (progress=caller). */
+/* Local, does not block. Lets the library move data if no server shares the node (progress=caller). Tells the
+ * servers that the model goes on. */
 TR_API int tr_progress(void);
 
 /* Collective. Blocks until all ranks have called it. Returns 1 once the program should save and stop: the

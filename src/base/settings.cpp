@@ -138,7 +138,7 @@ Status set_target(Settings& settings, std::string_view text) {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-constexpr std::array<SettingInfo, 24> kTable{{
+constexpr std::array<SettingInfo, 25> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -173,10 +173,13 @@ constexpr std::array<SettingInfo, 24> kTable{{
      "least severe message that is printed: `error`, `warn`, `info` (prints the plan too) or `debug`",
      set_log},
     {"timeout", "off", "duration or off", "",
-     "after which a collective that does not complete aborts the job, as `10m`",
+     "after which a collective that does not complete aborts the job, as `10m`. With servers, also the time "
+     "after which a job ends in which no compute rank calls the library: longer than a model computes "
+     "between two calls, or it calls `tr_progress` meanwhile",
      set_limit<&Settings::timeout_seconds>},
     {"watchdog", "60s", "duration or off", "",
-     "after which the ranks that a collective still waits for are printed",
+     "after which the ranks that a collective still waits for are printed. With servers, also the time after "
+     "which the first of them says, once, that no compute rank calls the library",
      set_limit<&Settings::watchdog_seconds>},
     {"throttle", "", "rate[,latency][,reads]", "",
      "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`: writes and syncs, with `,reads` behind it "
@@ -215,6 +218,11 @@ constexpr std::array<SettingInfo, 24> kTable{{
      "written since the last one, and prints which bytes or elements one rank wrote while another used "
      "them. Each rank notes at most 16 MiB of places for each file",
      set_parsed<&Settings::check_conflicts, parse_boolean>},
+    {"check_world", "off", "switch", "",
+     "for debugging, with servers: a compute rank that has not called the library for the time of `watchdog` "
+     "(60 s if that is off), and is in a call of MPI, prints which one, and from where in the program. "
+     "Servers take part in no call with `MPI_COMM_WORLD`",
+     set_parsed<&Settings::check_world, parse_boolean>},
     {"time_limit", "auto", "duration or time", "",
      "when the program is to have ended, for `tr_should_stop`: from `tr_init` on, as `2h30m`, or a time in "
      "UTC, as `2026-11-22T12:00Z`; auto is Slurm's end of job (`SLURM_JOB_END_TIME`), if there is one; off "

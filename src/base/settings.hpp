@@ -94,6 +94,7 @@ struct Settings {
   int aggregators = 0;           // per node; 0 = one
   Bytes parallel_threshold = 0;  // of an array, in bytes
   bool check_conflicts = false;  // of shared files and global arrays
+  bool check_world = false;      // for calls of MPI that wait for servers
   TimeLimit time_limit;
   std::optional<std::int64_t> stop_margin_seconds;  // none = measured
   std::vector<Signal> stop_signals;

@@ -140,7 +140,10 @@ int fail(const Status& status) {
 }
 
 session::Session* session_for(const char* call) {
-  if (state().session != nullptr) return state().session.get();
+  if (state().session != nullptr) {
+    state().session->note_call();
+    return state().session.get();
+  }
   fail(Status(Code::state,
               cat(call, ": ", state().served ? "this rank was a server" : "tr_init comes first")));
   return nullptr;

@@ -34,6 +34,7 @@ enum class Message : std::uint32_t {
   forgotten = 29,    // home -> servers: the stream is closed and was never begun; its parts are not needed
   wanted = 27,       // server -> home of compute rank 0: a lane has come to a stream that is not open here
   opened = 28,       // server -> root: the stream is open here
+  alive = 30,        // compute rank -> its server, server -> server 0: a compute rank has called the library
 };
 
 /// Data messages have no kind. A compute rank's data messages are descriptors with their bytes, for its

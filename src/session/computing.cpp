@@ -112,6 +112,19 @@ bool Computing::wait_for_step(const pipeline::StreamClient& stream, std::int64_t
   return is_done;
 }
 
+void Computing::begin_signs(std::int64_t nanoseconds) {
+  sign_period_ = nanoseconds;
+  next_sign_ = session_.line().now() + sign_period_;
+}
+
+void Computing::send_sign(std::int64_t now) {
+  next_sign_ = now + sign_period_;
+  const exchange::Roster& roster = session_.topology().roster();
+  const int home = roster.home[static_cast<std::size_t>(line_.rank())];
+  session_.line().send(roster.server_transport[static_cast<std::size_t>(home)],
+                       Packer().put(pipeline::Message::alive).take());
+}
+
 void Computing::settle(const Status& why) {
   comm::Line line(session_.board(), comm::line_number::settlement, line_.members());
   line.name_ranks([](int rank) { return cat("compute rank ", rank); });

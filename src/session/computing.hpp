@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,14 @@ class Computing {
   /// Collective. Says that nothing is open any more.
   void leave();
 
+  /// Local, at the end of tr_init. Lets note_call() tell this rank's server of calls every `nanoseconds`.
+  void begin_signs(std::int64_t nanoseconds);
+  /// Local. Says that the program is in a call at `now`. The servers hear of it now and then: they see no
+  /// calls but those about streams, and a model that makes none may hang.
+  void note_call(std::int64_t now) {
+    if (now >= next_sign_) send_sign(now);
+  }
+
   /// Called by each rank whose collective call has failed, before it ends its process. One rank prints its
   /// `text`: rank 0, which also prints that of another rank while it waits in a call itself. If it is in no
   /// call for seconds, the next rank has its turn. Blocks until the text is out.
@@ -80,6 +89,7 @@ class Computing {
   static constexpr std::uint32_t print_message = 50;    // to rank 0: a text
   static constexpr std::uint32_t printed_message = 51;  // to all others
   void print(std::string_view text);
+  void send_sign(std::int64_t now);
   void settle(const Status& why);
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& call);
   void tell(const std::vector<pipeline::Told>& all);
@@ -91,6 +101,8 @@ class Computing {
   std::shared_ptr<pipeline::LentLane> lent_;
   bool printed_ = false;    // some rank has printed why the program ends
   bool announced_ = false;  // this one, and has told the others
+  std::int64_t sign_period_ = 0;
+  std::int64_t next_sign_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace tailrace::session

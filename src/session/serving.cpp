@@ -36,7 +36,23 @@ class KeepServing {
   struct sigaction before_ = {};
 };
 
+/// `seconds` is how long no compute rank has made a call.
+std::string silence_text(std::int64_t seconds) {
+  return cat("no compute rank has called the library for ", seconds,
+             " s. That is right if the model computes so long between two calls (tr_progress says that it goes "
+             "on). If the model hangs, it most often waits for the servers in a call of MPI with "
+             "MPI_COMM_WORLD: give that call the communicator that tr_init has returned. "
+             "TAILRACE_CHECK_WORLD=on prints the call");
+}
+
 }  // namespace
+
+std::int64_t sign_period(const Settings& settings) {
+  constexpr std::int64_t quarter_second = 250'000'000;
+  std::optional<std::int64_t> least = settings.watchdog_seconds;
+  if (settings.timeout_seconds) least = std::min(least.value_or(*settings.timeout_seconds), *settings.timeout_seconds);
+  return least.value_or(0) * quarter_second;
+}
 
 Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,
                  decltype(Facts::make_executor) make_executor)
@@ -44,8 +60,12 @@ Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, Ledg
       target_(std::move(target)),
       make_ledger_(std::move(make_ledger)),
       make_threads_(std::move(make_executor)),
-      bells_(session.memory().bells()) {
-  if (session.is_server()) taker_ = std::make_unique<node::MemoryTaker>(session.line());
+      bells_(session.memory().bells()),
+      sign_period_(sign_period(session.settings())) {
+  if (!session.is_server()) return;
+  taker_ = std::make_unique<node::MemoryTaker>(session.line());
+  session.line().on(static_cast<std::uint32_t>(pipeline::Message::alive),
+                    [this](int, Unpacker&) { sign_came_ = true; });
 }
 
 Status Serving::start(bool takes_over) {
@@ -153,12 +173,17 @@ void Serving::run() {
   Parking parking({session_.topology().is_crowded(), others, session_.settings().progress_sleep_us});
   const auto now = [this] { return session_.line().now(); };
   std::int64_t last = now();
+  heard_ = last;
   const auto is_done = [&] { return is_over() && board.all_sent(); };
   const auto look = [&] {
     board.transport().let_others_run();
     std::optional<node::Haste> haste;
     if (parking.is_to_hurry(now())) haste.emplace(*bells_);
+    sign_came_ = false;
     if (!board.pump()) return false;
+    note_sign(now());
+    // Ranks that wait send signs, too: the server still waits with them.
+    if (sign_came_) return true;
     last = now();
     parking.moved(last);
     warned_ = false;
@@ -175,7 +200,30 @@ void Serving::run() {
     board.transport().let_others_run();
     board.transport().park(bell(), ticket, std::min(parking.next(), most_park_()));
     warn_of_waiting(last);
+    look_for_silence(now());
   }
+}
+
+/// Whatever moves on a server goes back to calls of compute ranks.
+void Serving::note_sign(std::int64_t now) {
+  heard_ = now;
+  if (session_.topology().me() == 0 || sign_period_ == 0 || now < next_sign_) return;
+  next_sign_ = now + sign_period_;
+  session_.line().send(session_.topology().roster().server_transport[0],
+                       Packer().put(pipeline::Message::alive).take());
+}
+
+/// A model that hangs in a call of MPI is in no call of ours that could notice. Server 0 hears of calls on any
+/// rank, through up to two signs that each may be a period late.
+void Serving::look_for_silence(std::int64_t now) {
+  if (session_.topology().me() != 0 || sign_period_ == 0) return;
+  const std::int64_t silent = (now - heard_ - 2 * sign_period_) / 1'000'000'000;
+  const auto reached = [&](const std::optional<std::int64_t>& seconds) { return seconds && silent >= *seconds; };
+  if (reached(session_.settings().timeout_seconds))
+    comm::end_job(cat("server 0 gives up (TAILRACE_TIMEOUT): ", silence_text(silent)));
+  if (told_silence_ || !reached(session_.settings().watchdog_seconds)) return;
+  told_silence_ = true;
+  log(LogLevel::warn, cat("server 0: ", silence_text(silent)));
 }
 
 void Serving::warn_of_waiting(std::int64_t since) {

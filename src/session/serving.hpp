@@ -17,6 +17,10 @@ namespace tailrace::session {
 
 class Session;
 
+/// Returns how often a compute rank tells its server, and each server the first, that there are calls of the
+/// library, or 0 if nobody asks for that (watchdog=off timeout=off).
+std::int64_t sign_period(const Settings& settings);
+
 using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
     const pipeline::Opening&, const codec::Codec&, const std::shared_ptr<storage::Target>&)>;
 
@@ -55,6 +59,8 @@ class Serving {
   Status find_lanes(stages::Server::Setup& setup);
   Status make_executor();
   void warn_of_waiting(std::int64_t since);
+  void note_sign(std::int64_t now);
+  void look_for_silence(std::int64_t now);
   [[nodiscard]] comm::Doorbell& bell() { return bells_->reader[reader_]; }
 
   Session& session_;
@@ -71,6 +77,12 @@ class Serving {
   std::unique_ptr<node::MemoryTaker> taker_;
   std::function<std::chrono::nanoseconds()> most_park_ = [] { return Parking::longest; };
   bool warned_ = false;  // of what the server waits for
+  // Of the calls that compute ranks make:
+  const std::int64_t sign_period_;
+  std::int64_t heard_ = 0;      // when the last of them was noticed
+  std::int64_t next_sign_ = 0;  // when server 0 is told the next time
+  bool sign_came_ = false;      // in this look
+  bool told_silence_ = false;
 };
 
 }  // namespace tailrace::session

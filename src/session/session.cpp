@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session/session.hpp"
 
+#include <ctime>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -96,7 +97,31 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, init_call, {}}).status);
   TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));
   print_node_plan();
+  if (is_server() || topology_->roster().self_served) return {};
+  // Each server has made what takes these signs by now.
+  if (const std::int64_t period = sign_period(settings_); period > 0) {
+    computing_->begin_signs(period);
+    is_watched_ = true;
+  }
   return {};
+}
+
+Status Session::watch_calls() {
+  if (!settings_.check_world || is_server() || topology_->roster().self_served) return {};
+  Result<std::unique_ptr<comm::CallWatch>> made = comm::CallWatch::create(
+      settings_.watchdog_seconds.value_or(60) * 1'000'000'000, [rank = rank()](const std::string& what) {
+        log(LogLevel::warn, cat("compute rank ", rank, " ", what));
+      });
+  TR_TRY(made.status());
+  call_watch_ = std::move(*made);
+  return {};
+}
+
+/// In steps of a few milliseconds, by a clock that costs a fraction of the transport's, and agrees with it.
+std::int64_t Session::coarse_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 /// Collective. The servers tell of their encoders with the same votes.
@@ -120,7 +145,10 @@ void Session::open_lines(comm::Transport& transport) {
   board_.watch().give_up_seconds = settings_.timeout_seconds;
   board_.watch().has_own_core = !topology_->is_crowded();
   board_.watch().before_each_look = [this] {
-    if (computing_) computing_->announce();
+    if (!computing_) return;
+    computing_->announce();
+    computing_->note_call(board_.transport().now());
+    if (call_watch_) call_watch_->note_call();
   };
   board_.watch().missing = [this] { return serving_ ? serving_->waiting_for() : std::string(); };
   std::vector<int> all(static_cast<std::size_t>(topology_->world_size()));
@@ -147,7 +175,7 @@ Status Session::make_threads(decltype(Facts::make_executor) make_executor, Ledge
     threads_ = std::move(*threads);
     if (giver_ != nullptr && memory_->bells() != nullptr) giver_->ring_by(&memory_->bells()->reader[0]);
   }
-  if (!is_server() && !topology_->roster().self_served) return {};
+  if (!is_server() && !topology_->roster().self_served) return watch_calls();
   TR_TRY(memory_->take_staging_without_ranks());
   // The first server writes them when everything is done. That is too late to hear that it cannot.
   if (rank() == 0) TR_TRY(check_report(settings_));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/settings.hpp"
+#include "comm/call_watch.hpp"
 #include "comm/switchboard.hpp"
 #include "encoders/servers.hpp"
 #include "executor/threads.hpp"
@@ -84,6 +85,11 @@ class Session {
   comm::Verdict agree(comm::Vote vote) { return computing_->agree(std::move(vote)); }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what) { board_.wait(done, what); }
+  /// Local. Says that the program has made a call.
+  void note_call() {
+    if (is_watched_) computing_->note_call(coarse_now());
+    if (call_watch_) call_watch_->note_call();
+  }
   /// Moves everything on for a program that calls nothing else for a while. Also announces the data that the
   /// program has put.
   void progress();
@@ -96,6 +102,8 @@ class Session {
   void open_lines(comm::Transport& transport);
   Status open_storage(std::shared_ptr<storage::Target> given);
   Status make_threads(decltype(Facts::make_executor) make_executor, LedgerFactory make_ledger);
+  Status watch_calls();
+  [[nodiscard]] static std::int64_t coarse_now();
   void print_plan() const;
   void print_node_plan();
 
@@ -109,6 +117,8 @@ class Session {
   std::unique_ptr<node::MemoryGiver> giver_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Computing> computing_;  // compute ranks
+  std::unique_ptr<comm::CallWatch> call_watch_;  // compute ranks, if TAILRACE_CHECK_WORLD asks for it
+  bool is_watched_ = false;               // servers look for silence of this compute rank
   Storage storage_;
   encoders::OfServers encoders_;
   pipeline::Statistics statistics_;

@@ -85,6 +85,22 @@ void differ_in_the_first_array() {
   finalize();
 }
 
+/// The model waits for its servers, which never come.
+void left_in_world(bool in_a_step) {
+  MPI_Comm compute = MPI_COMM_NULL;
+  if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
+  const tr_index shape[] = {4, 4};
+  tr_stream* stream = nullptr;
+  tr_layout* layout = nullptr;
+  if (compute != MPI_COMM_NULL && in_a_step) {
+    tr_layout_block(2, shape, nullptr, &layout);
+    tr_stream_create("world.raw", "base=2026-03-01T00:00Z format=raw", &stream);
+    tr_stream_begin(stream, 0);
+  }
+  if (compute != MPI_COMM_NULL) MPI_Barrier(MPI_COMM_WORLD);
+  finalize();
+}
+
 }  // namespace
 
 /// This function stands before the library's: MPI 3.1, 14.2.1. Names of tests are hidden, unless a header
@@ -118,6 +134,8 @@ int main(int argc, char** argv) {
     alone_in(argv[2]);
   } else if (is(name, "differ")) {
     differ_in_the_first_array();
+  } else if (is(name, "world")) {
+    left_in_world(is(argv[2], "step"));
   } else if (is(name, "duplication")) {
     fail_each_duplication("servers=0");
     fail_each_duplication("servers=1");

@@ -64,9 +64,22 @@ def the_first_array_on_one_rank():
     check("tr_fwrite_array" in out and out.count("tr_finalize returned 0") == 3, f"a first array beside another call: {out} {err}")
 
 
+def world_in_place_of_the_models_communicator():
+    """The servers say what the model may wait for, a rank that is asked says where, and the time-out ends the job."""
+    for where in "init", "step":
+        code, out, err = run(3, [MODEL, "world", where], TAILRACE_SERVERS="1", TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="4s", TAILRACE_CHECK_WORLD="on")
+        told = f"MPI_Barrier(MPI_COMM_WORLD) beside a server: {code}, {out} {err}"
+        check(code != 0 and "tr_finalize returned" not in out, f"came through: {told}")
+        check(len(re.findall(r"server 0: no compute rank has called the library for \d s.*MPI_COMM_WORLD", err)) == 1, f"not told once: {told}")
+        check(re.search(r"server 0 gives up \(TAILRACE_TIMEOUT\)", err), f"the time-out says nothing: {told}")
+        for rank in 0, 1:
+            check(re.search(rf"compute rank {rank} has not called the library for \d s, and is in MPI_Barrier, called from .*misuse", err), f"the call is not found: {told}")
+
+
 log_at_any_time()
 init_on_one_rank()
 init_twice()
+world_in_place_of_the_models_communicator()
 a_session_that_cannot_begin()
 ranks_in_different_calls()
 the_first_array_on_one_rank()

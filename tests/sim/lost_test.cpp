@@ -121,6 +121,62 @@ TEST(sim_lost, one_that_is_lost_before_an_agreement_is_missing_in_it) {
   }
 }
 
+/// Runs `program` on ranks of three nodes, which make no call for a while.
+void run_silently(const std::string& settings, const std::function<void(SessionRank&)>& program) {
+  Job job;
+  job.nodes = {{2, 1}, {1, 1}, {1, 0}};
+  job.settings = settings;
+  job.limits_parks = true;
+  SessionWorld world(job);
+  set_log_level(LogLevel::warn);
+  const Texts stuck = world.run(program);
+  EXPECT_TRUE(stuck.empty()) << text_of(stuck);
+}
+std::string printed_by(const std::string& settings, const std::function<void(SessionRank&)>& program) {
+  testing::internal::CaptureStderr();
+  run_silently(settings, program);
+  return testing::internal::GetCapturedStderr();
+}
+
+constexpr Nanoseconds second = 1'000'000'000;
+const std::string silence = "server 0: no compute rank has called the library for 1 s";
+
+TEST(sim_lost, a_model_that_calls_nothing_is_told_once_what_it_may_wait_for) {
+  const std::string log = printed_by("watchdog=1s", [](SessionRank& rank) {
+    for (int time = 0; time < 2; ++time) {
+      rank.compute(5 * second / 2);
+      EXPECT_TRUE(rank.session().agree({{}, "a call", {}}).status.is_ok());
+    }
+  });
+  const std::size_t first = log.find(silence);
+  ASSERT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find(silence, first + 1), std::string::npos) << log;
+  EXPECT_NE(log.find("MPI_COMM_WORLD"), std::string::npos) << log;
+}
+
+TEST(sim_lost, one_rank_that_calls_or_waits_is_enough_for_the_servers) {
+  for (const int busy : {0, 2, 3}) {
+    const std::string calling = printed_by("watchdog=1s", [busy](SessionRank& rank) {
+      for (int time = 0; time < 5; ++time) {
+        rank.compute(second / 2);
+        if (rank.rank() == busy) rank.session().computing().note_call(rank.session().line().now());
+      }
+    });
+    EXPECT_EQ(calling.find(silence), std::string::npos) << busy << ": " << calling;
+    const std::string waiting = printed_by("watchdog=1s", [busy](SessionRank& rank) {
+      if (rank.rank() != busy) rank.compute(5 * second / 2);
+      EXPECT_TRUE(rank.session().agree({{}, "a call", {}}).status.is_ok());
+    });
+    EXPECT_EQ(waiting.find(silence), std::string::npos) << busy << ": " << waiting;
+  }
+}
+
+TEST(sim_lost, a_model_that_calls_nothing_ends_at_the_time_out) {
+  const auto hang = [](SessionRank& rank) { rank.compute(5 * second); };
+  EXPECT_DEATH(run_silently("watchdog=off timeout=1s", hang),
+               "server 0 gives up \\(TAILRACE_TIMEOUT\\): no compute rank has called the library for 1 s");
+}
+
 /// Sends the opening of a stream to the first server, without its last `cut` bytes. Returns the ranks that
 /// then do not come to the end.
 Texts open_a_stream(const pipeline::Opening& opening, std::size_t cut) {

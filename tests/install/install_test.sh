@@ -13,6 +13,16 @@ for name in include/tailrace.h include/tailrace.hpp include/tailrace.inc include
   test -f "$prefix/$name" || fail "$name is not installed"
 done
 
+# Pages: each link of README and of what it links to leads somewhere.
+python3 - "$prefix" <<'PY' || fail "installed pages have dead links"
+import pathlib, re, sys
+pages = list(pathlib.Path(sys.argv[1]).rglob("*.md"))
+dead = [f"{page}: {target}" for page in pages for target in re.findall(r"\]\(([^)#\s]+)[^)\s]*\)", page.read_text())
+        if "://" not in target and not (page.parent / target).exists()]
+print("\n".join(dead))
+sys.exit(bool(dead) or sum(page.name == "README.md" for page in pages) != 1 or len(pages) < 50)
+PY
+
 # Symbols: the C face and nothing else.
 library=$(find "$prefix" -name 'libtailrace.so')
 others=$(nm -D --defined-only "$library" | awk '{print $3}' | grep -v '^tr_[a-z_]*$')

@@ -270,6 +270,30 @@ def test_limits():
     check(contents(f"{directory}/limits.bin") == b"".join(b"%07d\n" % n for n in range(60)), "a soft limit of 50 open files: other bytes")
     code, out, err = limited(resource.RLIMIT_NOFILE, 50, 50, ["python3", "-c", crowd])
     check(code == 1 and "cannot serve another process" in err, f"a hard limit of 50 open files: {code} {out} {err}")
+    many = textwrap.dedent("""
+        import errno, os
+        def opened(numbers):
+            told = set()
+            for n in numbers:
+                try:
+                    os.open(f'many{n}.bin', os.O_RDWR | os.O_CREAT)
+                except OSError as error:
+                    told.add(errno.errorcode[error.errno])
+            return told
+        opened([0])
+        ready, has_opened = os.pipe()
+        over, ends = os.pipe()
+        if os.fork() == 0:
+            os.close(ends)
+            opened(range(30, 55))
+            os.write(has_opened, b'.')
+            os.read(over, 1)
+            os._exit(0)
+        os.read(ready, 1)
+        print(*opened(range(1, 30)), flush=True)
+    """)
+    code, out, err = limited(resource.RLIMIT_NOFILE, 50, 50, ["python3", "-c", many])
+    check(out.split() == ["EMFILE"], f"60 files of two processes with a hard limit of 50 open files: {code} {out} {err}")
     code, out, err = limited(resource.RLIMIT_FSIZE, 1 << 20, 1 << 20, ["true"], "--memory", "1GiB")
     check(code == 1 and err.count("no memory for pages") == 1, f"a keeper that cannot begin: {code} {err}")
     code, out, err = shared("sh", "-c", f"exec <&- >&- 2>&-; '{COMMAND}' run --shared '{PATTERN}' --group closed-{os.getpid()} -- cp source closed.bin")

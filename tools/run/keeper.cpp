@@ -269,7 +269,7 @@ int Keeper::retried(const Work& work) {
 }
 
 int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
-  if (descriptor < 0) return ENFILE;  // it was sent, and there was no number for it
+  if (descriptor < 0) return EMFILE;  // it was sent, and the limit of this process left no number for it
   if (unused_.empty()) free_descriptions(left_.size() / 2, Clock::now());
   if (unused_.empty()) return ENFILE;
   std::uint32_t file = nobody;

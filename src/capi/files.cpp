@@ -53,7 +53,7 @@ Status make_async_memory(files::Group& group) {
 }  // namespace
 
 int number_of(const Status& status) {
-  if (status.error_number() != 0) return status.error_number();
+  if (status.error_number() > 0) return status.error_number();
   switch (status.code()) {
     case Code::space:
       return ENOSPC;

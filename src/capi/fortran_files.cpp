@@ -40,7 +40,8 @@ int on_records(tr_file* handle, const char* call, const Operation& operation) {
   const Status status = std::invoke(operation, *file);
   if (status.is_ok()) return TR_OK;
   const int code = fail(status.in(call));
-  return file->has_ended() ? TR_END_F : code;
+  const bool has_ended = file->has_ended() || status.error_number() == files::ended_with_file;
+  return has_ended ? TR_END_F : code;
 }
 
 Index count_of(const tr_item_f& item) {

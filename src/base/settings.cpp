@@ -205,7 +205,7 @@ constexpr std::array<SettingInfo, 25> kTable{{
      set_io_buffer},
     {"io_threads", "5", "count", "threads per rank",
      "threads that work for collective files, each for one file at a time; a save behind the program has "
-     "one more; 0: the calls do the work themselves",
+     "one more, and so has a call that waits for its file; 0: the calls do the work themselves",
      set_count<&Settings::io_threads, 1024>},
     {"aggregators", "0", "count", "per node",
      "ranks of each node that read and write files of the parallel mode; 0: one",

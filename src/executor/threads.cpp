@@ -81,6 +81,14 @@ void Threads::enqueue(Key key, Work work) {
   work(count());
 }
 
+void Threads::hasten(Key key) {
+  const std::lock_guard lock(mutex_);
+  const auto queue = queues_.find(key);
+  if (queue == queues_.end() || std::exchange(queue->second.is_hastened, true) || holds_ > 0) return;
+  if (runnable() > idle_) start_waiting_thread();
+  work_.notify_one();
+}
+
 bool Threads::poll() {
   std::deque<std::pair<Done, Status>> finished;
   {
@@ -129,14 +137,19 @@ bool Threads::start_waiting_thread() {
   return started.is_ok();
 }
 
+/// Returns true if a job of the queue counts against the limit.
+bool Threads::is_limited(const std::pair<const Key, Queue>& queue) {
+  return (queue.first & own_bit) == 0 && !queue.second.is_hastened;
+}
+
 /// Counts the jobs that could begin now if there were enough threads.
 int Threads::runnable() const {
-  int own = 0;
+  int free = 0;
   int limited = 0;
-  for (const auto& [key, queue] : queues_) {
-    if (!queue.running && !queue.jobs.empty()) ++((key & own_bit) != 0 ? own : limited);
+  for (const auto& queue : queues_) {
+    if (!queue.second.running && !queue.second.jobs.empty()) ++(is_limited(queue) ? limited : free);
   }
-  return own + std::min(limited, limits_.wait - limited_);
+  return free + std::min(limited, limits_.wait - limited_);
 }
 
 std::map<Key, Threads::Queue>::iterator Threads::first_runnable() {
@@ -144,7 +157,7 @@ std::map<Key, Threads::Queue>::iterator Threads::first_runnable() {
   if (holds_ > 0 && !stopping_) return first;
   for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
     if (queue->second.running || queue->second.jobs.empty()) continue;
-    if ((queue->first & own_bit) == 0 && limited_ >= limits_.wait) continue;
+    if (is_limited(*queue) && limited_ >= limits_.wait) continue;
     if (first == queues_.end() || queue->second.jobs.front().first < first->second.jobs.front().first)
       first = queue;
   }
@@ -188,7 +201,7 @@ void Threads::run_waiting(int worker) {
       --idle_;
       queue = first_runnable();
     }
-    const int limited = (queue->first & own_bit) == 0 ? 1 : 0;
+    const int limited = is_limited(*queue) ? 1 : 0;
     Work work = std::move(queue->second.jobs.front().second);
     queue->second.jobs.pop_front();
     queue->second.running = true;

@@ -59,6 +59,9 @@ class Threads final : public Executor {
   Key new_key() { return next_key_++; }
   /// Returns a key whose jobs run on a thread beyond the limit.
   Key new_own_key() { return next_key_++ | own_bit; }
+  /// Lets jobs of `key` run beyond the limit until none is left: somebody waits for them, and jobs of other
+  /// keys that came first may take long.
+  void hasten(Key key);
   /// Returns the limit of keys with jobs that wait. Returns 0 also if no thread could be started: jobs then
   /// run inside submit().
   [[nodiscard]] int waiting_threads();
@@ -72,6 +75,7 @@ class Threads final : public Executor {
   struct Queue {
     std::deque<std::pair<std::uint64_t, Work>> jobs;  // with their submission numbers
     bool running = false;
+    bool is_hastened = false;
   };
   static constexpr Key own_bit = Key{1} << 63;
   explicit Threads(Limits limits, std::function<void()> wake) : limits_(limits), wake_(std::move(wake)) {}
@@ -81,6 +85,7 @@ class Threads final : public Executor {
   bool start_waiting_thread();
   void run_computing(int worker);
   void run_waiting(int worker);
+  [[nodiscard]] static bool is_limited(const std::pair<const Key, Queue>& queue);
   [[nodiscard]] int runnable() const;
   [[nodiscard]] std::map<Key, Queue>::iterator first_runnable();
 

@@ -44,8 +44,9 @@ void Tasks::attempt(const std::function<void()>& task) {
 
 void Tasks::wait(const std::string& call) {
   begin();
-  const executor::Threads& threads = file_.place.service->threads();
+  executor::Threads& threads = file_.place.service->threads();
   if (threads.is_idle(key_)) return;
+  threads.hasten(key_);
   file_.place.service->session().wait([&] { return threads.is_idle(key_); },
                                       cat("the asynchronous operations on ", file_.path, " in ", call));
 }

@@ -11,6 +11,7 @@
 #include <semaphore>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -105,6 +106,23 @@ TEST(threads, own_keys_do_not_use_the_limit_up) {
   for (int i = 0; i < 10; ++i) threads->submit(key, [&ran] { ++ran; });
   threads->drain(key);
   EXPECT_EQ(ran, 10);
+  go.release();
+  threads->drain();
+}
+
+TEST(threads, a_key_that_somebody_waits_for_does_not_wait_for_other_keys) {
+  const auto threads = threads_of(0, 1);
+  std::binary_semaphore go(0);
+  threads->submit(threads->new_key(), [&go] { go.acquire(); });
+  const Key other = threads->new_key();
+  threads->submit(other, [] {});
+  const Key key = threads->new_key();
+  std::vector<int> ran;
+  for (int i = 0; i < 10; ++i) threads->submit(key, [&ran, i] { ran.push_back(i); });
+  threads->hasten(key);
+  threads->drain(key);
+  EXPECT_EQ(ran, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_FALSE(threads->is_idle(other));  // the limit holds for the others
   go.release();
   threads->drain();
 }

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "streams/index.hpp"
+#include "streams/look.hpp"
 
 namespace tailrace::input {
 
@@ -17,47 +18,16 @@ constexpr std::int64_t settles_after = 2'000'000'000;  // nanoseconds
 
 using Names = std::map<std::int64_t, std::string>;  // by the least lead of the file
 
-/// Looks through a directory, and through those in it while `depth` is above 0. Of those in it some may be
-/// closed to this user, such as lost+found.
-Status look_into(storage::Target& target, const std::string& directory, std::ptrdiff_t depth,
-                 const OpenRequest& request, const streams::PatternContext& context, Names& found) {
-  const Result<std::vector<std::string>> names = target.list(directory.empty() ? "." : directory);
-  // Beside directories of the pattern there may be files.
-  if (names.status().error_number() == ENOTDIR || names.status().error_number() == ENOENT) return {};
-  TR_TRY(names.status());
-  for (const std::string& name : *names) {
-    const std::string path = directory + name;
-    if (depth > 0) {
-      const Status inside = look_into(target, path + "/", depth - 1, request, context, found);
-      if (inside.error_number() != EACCES) TR_TRY(inside);
-    } else if (const std::optional<std::int64_t> lead = request.pattern.match(path, context, true)) {
-      found.emplace(*lead, path);
-    }
-  }
-  return {};
-}
-
 Result<Names> find_names(storage::Target& target, const OpenRequest& request,
                          const streams::PatternContext& context) {
-  Names found;
-  if (!request.pattern.depends_on_lead()) {
-    const Result<std::string> path = request.pattern.expand(0, context);
-    TR_TRY(path.status());
-    const Result<bool> exists = target.exists(*path);
-    TR_TRY(exists.status());
-    if (*exists) found.emplace(0, *path);
-    return found;
-  }
-  const streams::Pattern::Split split = request.pattern.split(context);
-  const std::size_t slash = split.fixed.rfind('/');
-  const std::string directory = slash == std::string::npos ? "" : split.fixed.substr(0, slash + 1);
-  const std::string rest = split.fixed.substr(directory.size()) + split.rest;
-  TR_TRY(look_into(target, directory, std::ranges::count(rest, '/'), request, context, found));
+  Result<Names> files = streams::find_files(target, request.pattern, context);
+  if (!files.is_ok() || !request.pattern.depends_on_lead()) return files;
+  Names& found = *files;
   // Earlier runs may have left any number of files. The last one before the base time is needed to
   // interpolate.
   if (const auto from_base = found.lower_bound(0); from_base != found.begin())
     found.erase(found.begin(), std::prev(from_base));
-  return found;
+  return files;
 }
 
 /// Returns true if the name of the file with this lead is that of later leads, too.

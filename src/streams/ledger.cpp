@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -75,7 +76,12 @@ class FileLedger final : public pipeline::Ledger {
     to_finish_.insert(pairs_.left_open().begin(), pairs_.left_open().end());
   }
 
-  Result<std::string> path_of(std::int64_t lead) override { return pairs_.path_of(lead); }
+  Result<std::string> path_of(std::int64_t lead) override {
+    Result<std::string> path = pairs_.path_of(lead);
+    const std::lock_guard guard(mutex_);
+    if (path.is_ok()) least_lead_ = std::min(least_lead_, lead);
+    return path;
+  }
 
   [[nodiscard]] std::vector<std::string> left_open() const override { return pairs_.left_open(); }
 
@@ -141,6 +147,7 @@ class FileLedger final : public pipeline::Ledger {
   Status finish_file(const std::string& path) override {
     std::unique_lock guard(mutex_);
     auto taken = open_.extract(path);
+    if (taken.empty() && comes_later(path)) to_finish_.erase(path);
     if (taken.empty() && to_finish_.count(path) == 0) return {};
     finished_.insert(path);
     guard.unlock();
@@ -178,6 +185,13 @@ class FileLedger final : public pipeline::Ledger {
   }
 
  private:
+  /// Returns true for a file that a run before has left, behind steps of this one: the stream may come to it.
+  /// The caller holds the mutex.
+  [[nodiscard]] bool comes_later(const std::string& path) const {
+    const auto found = std::ranges::find(pairs_.left_behind(), path, &LeftBehind::path);
+    return found != pairs_.left_behind().end() && found->lead >= least_lead_;
+  }
+
   [[nodiscard]] bool is_finished(const std::string& path) {
     const std::lock_guard guard(mutex_);
     return finished_.count(path) != 0;
@@ -190,6 +204,8 @@ class FileLedger final : public pipeline::Ledger {
     const Status written = guarded([&]() -> Status {
       const Result<IndexContents> contents = load_index(pairs_.target(), index_path(path));
       TR_TRY(contents.status());
+      // A file of a run before may have other fields. What that run has told of it stays.
+      if (!pairs_.has_our_fields(*contents)) return {};
       return references_->write(pairs_.target(), references_path(path), path, finished_steps(*contents));
     });
     if (!written.is_ok())
@@ -305,15 +321,33 @@ class FileLedger final : public pipeline::Ledger {
   std::set<std::string> finished_;
   std::set<std::string> to_finish_;  // of left_open(), and what another server has finished
   std::map<std::string, WholePair> to_announce_;
+  std::int64_t least_lead_ = std::numeric_limits<std::int64_t>::max();  // of all steps so far
 };
+
+std::vector<LeftBehind> unpack_left_behind(std::string_view packed) {
+  std::vector<LeftBehind> left;
+  Unpacker in(std::as_bytes(std::span(packed)));
+  while (!in.rest().empty() && in.ok()) {
+    LeftBehind each;
+    each.path = in.get_text();
+    each.lead = in.get<std::int64_t>();
+    left.push_back(std::move(each));
+  }
+  return left;
+}
 
 }  // namespace
 
 std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run,
-                        const std::optional<Position>& resume) {
+                        const std::optional<Position>& resume, const std::vector<LeftBehind>& left_behind) {
   const ByteVector position = resume ? resume->pack() : ByteVector();
-  return cat(pattern, "\n", run.text(), "\n", position.size(), "\n",
-             std::string_view(reinterpret_cast<const char*>(position.data()), position.size()), options);
+  Packer left;
+  for (const LeftBehind& each : left_behind) left.put_text(each.path).put(each.lead);
+  const auto text_of = [](const ByteVector& bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  return cat(pattern, "\n", run.text(), "\n", position.size(), "\n", left.bytes().size(), "\n",
+             text_of(position), text_of(left.bytes()), options);
 }
 
 Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& opening,
@@ -324,8 +358,10 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
   Result<Uuid> run = Uuid::parse(take_line(text));
   TR_TRY(run.status());
   const std::size_t length = std::stoul(std::string(take_line(text)));
+  const std::size_t left_length = std::stoul(std::string(take_line(text)));
   const std::string_view packed = text.substr(0, length);
-  Result<StreamRequest> request = parse_stream(pattern, text.substr(length));
+  const std::string_view packed_left = text.substr(length, left_length);
+  Result<StreamRequest> request = parse_stream(pattern, text.substr(length + left_length));
   TR_TRY(request.status());
   std::optional<Resuming> resuming;
   if (length > 0) {
@@ -346,7 +382,8 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
   }
   return std::unique_ptr<pipeline::Ledger>(
       std::make_unique<FileLedger>(Pairs(opening, std::move(*request), *run, std::move(resuming),
-                                         std::move(target), Pairs::Frame{codec.head(), codec.fixed_places()}),
+                                         std::move(target), Pairs::Frame{codec.head(), codec.fixed_places()},
+                                         unpack_left_behind(packed_left)),
                                    std::move(references)));
 }
 

@@ -3,19 +3,22 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/uuid.hpp"
 #include "pipeline/ledger.hpp"
 #include "pipeline/messages.hpp"
 #include "storage/target.hpp"
+#include "streams/look.hpp"
 #include "streams/resume.hpp"
 
 namespace tailrace::streams {
 
-/// Packs the contents of Opening::ledger: the pattern and the options as the user wrote them, the run, and
-/// where it continues.
+/// Packs the contents of Opening::ledger: the pattern and the options as the user wrote them, the run, where
+/// it continues, and what runs before may not have finished.
 std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run,
-                        const std::optional<Position>& resume = {});
+                        const std::optional<Position>& resume = {},
+                        const std::vector<LeftBehind>& left_behind = {});
 
 /// Makes the ledger for the files of a stream: each with its index and lock, and for streams that roll over a
 /// manifest, ready markers and a hook. `opening` must outlive the ledger;

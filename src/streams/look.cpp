@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "listings/listings.hpp"
 #include "streams/index.hpp"
@@ -21,11 +22,61 @@ struct NameOfAll {
   std::string rest;
 };
 
-NameOfAll name_of_all(const StreamRequest& request) {
-  const Pattern::Split split = request.pattern.split(request.context());
+NameOfAll name_of_all(const Pattern& pattern, const PatternContext& context) {
+  const Pattern::Split split = pattern.split(context);
   const std::size_t slash = split.fixed.rfind('/');
   const std::size_t length = slash == std::string::npos ? 0 : slash + 1;
   return {split.fixed.substr(0, length), split.fixed.substr(length) + split.rest};
+}
+
+NameOfAll name_of_all(const StreamRequest& request) {
+  return name_of_all(request.pattern, request.context());
+}
+
+/// Looks through a directory, and through those in it while `depth` is above 0. Of those in it some may be
+/// closed to this user, such as lost+found.
+Status look_into(Target& target, const std::string& directory, std::ptrdiff_t depth, const Pattern& pattern,
+                 const PatternContext& context, std::map<std::int64_t, std::string>& found) {
+  const Result<std::vector<std::string>> names = target.list(directory.empty() ? "." : directory);
+  // Beside directories of the pattern there may be files.
+  if (names.status().error_number() == ENOTDIR || names.status().error_number() == ENOENT) return {};
+  TR_TRY(names.status());
+  for (const std::string& name : *names) {
+    const std::string path = directory + name;
+    if (depth > 0) {
+      const Status inside = look_into(target, path + "/", depth - 1, pattern, context, found);
+      if (inside.error_number() != EACCES) TR_TRY(inside);
+    } else if (const std::optional<std::int64_t> lead = pattern.match(path, context, true)) {
+      found.emplace(*lead, path);
+    }
+  }
+  return {};
+}
+
+/// Returns the index of a file that this stream may go on behind, or none. A file that only looks like one of
+/// the stream, or that is damaged, is not in the way of steps in other files.
+Result<std::optional<IndexContents>> index_left_behind(Target& target, const StreamRequest& request,
+                                                       const std::string& path) {
+  const Result<std::string> name = find_index(target, path);
+  if (name.status().code() == Code::state) return std::optional<IndexContents>();
+  TR_TRY(name.status());
+  const Result<bool> exists = target.exists(*name);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<IndexContents>();
+  Result<IndexContents> contents = load_index(target, *name);
+  if (contents.status().code() == Code::io && contents.status().error_number() != EACCES)
+    return contents.status();
+  if (!contents.is_ok() || contents->tail == IndexTail::damaged) {
+    log(LogLevel::warn, cat(path, ": is not looked at, as its index cannot be read: ",
+                            contents.is_ok() ? contents->tail_text : contents.status().text()));
+    return std::optional<IndexContents>();
+  }
+  const codec::StreamDefinition& now = request.definition;
+  const IndexHeader& header = contents->header;
+  const bool is_ours = header.format == now.format && header.base == now.base &&
+                       header.calendar == now.calendar && header.member == now.member;
+  return is_ours && !contents->steps.empty() ? std::optional(std::move(*contents))
+                                             : std::optional<IndexContents>();
 }
 
 /// existing=fail is about all files of the stream: nobody knows yet which leads will come.
@@ -102,6 +153,37 @@ Status look_ahead(Target& target, const StreamRequest& request, const std::optio
   const Result<Resuming> resuming = resuming_from(*resume, request);
   TR_TRY(resuming.status());
   return look_for_lost(target, *resuming);
+}
+
+Result<std::map<std::int64_t, std::string>> find_files(Target& target, const Pattern& pattern,
+                                                       const PatternContext& context) {
+  std::map<std::int64_t, std::string> found;
+  if (pattern.depends_on_lead()) {
+    const NameOfAll name = name_of_all(pattern, context);
+    TR_TRY(look_into(target, name.directory, std::ranges::count(name.rest, '/'), pattern, context, found));
+    return found;
+  }
+  const Result<std::string> path = pattern.expand(0, context);
+  TR_TRY(path.status());
+  const Result<bool> exists = target.exists(*path);
+  TR_TRY(exists.status());
+  if (*exists) found.emplace(0, *path);
+  return found;
+}
+
+Status find_left_behind(Target& target, const StreamRequest& request, std::vector<LeftBehind>& left) {
+  if (request.options.existing != Existing::resume) return {};
+  const auto files = find_files(target, request.pattern, request.context());
+  TR_TRY(files.status());
+  for (auto file = files->rbegin(); file != files->rend(); ++file) {
+    const auto contents = index_left_behind(target, request, file->second);
+    TR_TRY(contents.status());
+    if (!*contents) continue;
+    left.insert(left.begin(), {file->second, (*contents)->steps.back().lead});
+    // Steps came to later files only when this one was finished.
+    if ((*contents)->closed) break;
+  }
+  return {};
 }
 
 Status exists_already(const std::string& path) {

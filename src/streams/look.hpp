@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "storage/target.hpp"
 #include "streams/parse.hpp"
@@ -21,6 +23,21 @@ Result<std::shared_ptr<void>> lock_stream(storage::Target& target, const StreamR
 /// or cannot go on from the position in `resume`.
 Status look_ahead(storage::Target& target, const StreamRequest& request,
                   const std::optional<Position>& resume);
+
+/// Local. Returns the pattern's files that are there, each by its least lead.
+Result<std::map<std::int64_t, std::string>> find_files(storage::Target& target, const Pattern& pattern,
+                                                       const PatternContext& context);
+
+/// A file of a run before this one, which need not be finished or announced.
+struct LeftBehind {
+  std::string path;
+  std::int64_t lead = 0;  // of its last step
+};
+
+/// Local; changes nothing. For existing=continue without a checkpoint. Adds the files that runs before may
+/// have left unfinished, in the order of their leads: the last one that says it is finished, which need not be
+/// announced, and all behind it that have steps.
+Status find_left_behind(storage::Target& target, const StreamRequest& request, std::vector<LeftBehind>& left);
 
 /// Makes the error of existing=fail.
 Status exists_already(const std::string& path);

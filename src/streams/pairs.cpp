@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "streams/pairs.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <filesystem>
 #include <utility>
@@ -46,12 +48,13 @@ Status check_fits(storage::Target& target, const std::string& data, const IndexC
 std::string written_to(const std::string& path, bool again) { return again ? again_path(path) : path; }
 
 Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
-             std::shared_ptr<storage::Target> target, Frame frame)
+             std::shared_ptr<storage::Target> target, Frame frame, std::vector<LeftBehind> left_behind)
     : opening_(opening),
       request_(std::move(request)),
       resuming_(std::move(resuming)),
       target_(std::move(target)),
-      frame_(std::move(frame)) {
+      frame_(std::move(frame)),
+      left_behind_(std::move(left_behind)) {
   const codec::StreamDefinition& stream = opening.definition;
   header_ = {
       run, stream.format, stream.base, stream.calendar, stream.member, static_cast<Bytes>(frame_.head.size()),
@@ -119,6 +122,19 @@ Status Pairs::end_data(const std::string& data) {
 }
 
 Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path) {
+  if (is_left_behind(path)) {
+    Result<std::optional<WholePair>> whole = finish_left_behind(path);
+    const int error = whole.status().error_number();
+    const bool is_tried_again =
+        whole.status().code() == Code::io && error != EACCES && error != EPERM && error != EROFS;
+    if (whole.is_ok() || is_tried_again) return whole;
+    // Another user's file, a locked one or a damaged one is not in the way of steps in other files.
+    const Result<IndexContents> contents = load_index(*target_, index_path(path));
+    if (!contents.is_ok() || !contents->closed)
+      log(LogLevel::warn,
+          cat(path, ": a run before has left it unfinished, and it stays so: ", whole.status().text()));
+    return std::optional<WholePair>();
+  }
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (!parent.empty()) TR_TRY(target_->make_directories(parent));
   Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
@@ -146,21 +162,57 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
   return std::optional(WholePair{std::move(*lock)});
 }
 
+/// Does the same for a file that existing=continue has found. Whatever it is, this run goes on without it.
+Result<std::optional<WholePair>> Pairs::finish_left_behind(const std::string& path) {
+  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(end_replacing(*target_, path));
+  const Result<bool> exists = pair_exists(*target_, path);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<WholePair>();
+  const Result<Pair> pair = pair_without_checkpoint(*target_, path);
+  TR_TRY(pair.status());
+  if (pair->contents.steps.empty()) return std::optional<WholePair>();
+  TR_TRY(settle_again(*target_, path, pair->again));
+  if (pair->contents.closed && !pair->again) {
+    TR_TRY(make_index_durable(*target_, path));
+    return std::optional(WholePair{std::move(*lock)});
+  }
+  Result<OpenPair> file = reopen(path, false);
+  TR_TRY(file.status());
+  file->lock = std::move(*lock);
+  Result<std::optional<WholePair>> whole = finish(path, *file);
+  if (whole.is_ok())
+    log(LogLevel::warn, cat(path, ": a run before has left it unfinished; it is finished with its ",
+                            counted(file->index.steps(), "step")));
+  return whole;
+}
+
+/// The last file is the one in which another server was.
 void Pairs::note_left_open() {
+  const auto note = [&](const std::string& path) {
+    if (!path.empty() && std::ranges::count(left_open_, path) == 0) left_open_.push_back(path);
+  };
+  Result<std::string> last = Status(Code::state, "no step has a verdict");
+  if (takes_over_steps()) last = request_.pattern.expand(opening_.previous_lead, request_.context());
+  std::erase_if(left_behind_, [&](const LeftBehind& each) { return last.is_ok() && each.path == *last; });
+  for (const LeftBehind& each : left_behind_) note(each.path);
   if (takes_over_steps()) {
-    const Result<std::string> path = request_.pattern.expand(opening_.previous_lead, request_.context());
-    if (path.is_ok()) left_open_.push_back(*path);
+    if (last.is_ok()) note(*last);
     return;
   }
   if (!resuming_) return;
-  for (const std::string& path : {resuming_->before, resuming_->path}) {
-    if (!path.empty()) left_open_.push_back(path);
-  }
+  note(resuming_->before);
+  note(resuming_->path);
+}
+
+bool Pairs::is_left_behind(const std::string& path) const {
+  return std::ranges::count(left_behind_, path, &LeftBehind::path) > 0;
 }
 
 /// Returns true if steps that have their verdict may be in the file.
 bool Pairs::has_decided_steps(const std::string& path) const {
-  return takes_over_steps() && !left_open_.empty() && path == left_open_.front();
+  return takes_over_steps() && !left_open_.empty() && path == left_open_.back();
 }
 
 Status Pairs::wait_for_space(const std::string& path, Bytes expected) {
@@ -249,9 +301,9 @@ Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
     if (own) return begin_anew(path);
   }
   if (*exists && request_.options.existing == Existing::fail) {
-    Result<bool> left_behind = is_left_behind(path, *indexed);
-    TR_TRY(left_behind.status());
-    if (!*left_behind) return exists_already(path);
+    Result<bool> begun_only = is_begun_only(path, *indexed);
+    TR_TRY(begun_only.status());
+    if (!*begun_only) return exists_already(path);
   }
   if (goes_on_with_others() && !resuming_ && !*indexed) {
     Result<bool> again = index_again(path);
@@ -264,7 +316,7 @@ Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
 
 /// Returns true for an empty file without an index: the run that this one continues may have been killed
 /// between the creations of data and index.
-Result<bool> Pairs::is_left_behind(const std::string& path, bool indexed) {
+Result<bool> Pairs::is_begun_only(const std::string& path, bool indexed) {
   if (!resuming_ || indexed) return false;
   const Result<std::optional<Bytes>> size = storage::size_if_there(*target_, path);
   TR_TRY(size.status());

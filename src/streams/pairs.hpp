@@ -12,6 +12,7 @@
 #include "references/pace.hpp"
 #include "storage/target.hpp"
 #include "streams/index.hpp"
+#include "streams/look.hpp"
 #include "streams/parse.hpp"
 #include "streams/reindex.hpp"
 #include "streams/resume.hpp"
@@ -48,13 +49,18 @@ class Pairs {
     std::optional<codec::FixedPlaces> places;
   };
   Pairs(const pipeline::Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
-        std::shared_ptr<storage::Target> target, Frame frame);
+        std::shared_ptr<storage::Target> target, Frame frame, std::vector<LeftBehind> left_behind = {});
 
   [[nodiscard]] const StreamRequest& request() const { return request_; }
   [[nodiscard]] storage::Target& target() const { return *target_; }
   /// Do what Ledger says.
   [[nodiscard]] Result<std::string> path_of(std::int64_t lead) const;
   [[nodiscard]] const std::vector<std::string>& left_open() const { return left_open_; }
+  /// Those of left_open() that existing=continue has found.
+  [[nodiscard]] const std::vector<LeftBehind>& left_behind() const { return left_behind_; }
+  [[nodiscard]] bool has_our_fields(const IndexContents& contents) const {
+    return contents.header.fields == header_.fields;
+  }
 
   struct Beginning {
     pipeline::Begun begun;
@@ -79,7 +85,7 @@ class Pairs {
   Result<std::optional<Pair>> taken_over_pair(const std::string& path);
   Result<Beginning> take_over(const std::string& path, const Pair& pair, std::shared_ptr<void> lock);
   Result<OpenPair> open_file(const std::string& path, std::int64_t lead);
-  Result<bool> is_left_behind(const std::string& path, bool indexed);
+  Result<bool> is_begun_only(const std::string& path, bool indexed);
   Result<FoundSteps> find_own_steps(const std::string& path);
   Result<bool> index_again(const std::string& path);
   Status check_ours(const std::string& path);
@@ -89,6 +95,8 @@ class Pairs {
   Result<std::optional<Pair>> find_left_open(const std::string& path);
   Result<OpenPair> go_on_with(const std::string& path);
   Result<OpenPair> cut_back(const std::string& path);
+  [[nodiscard]] bool is_left_behind(const std::string& path) const;
+  Result<std::optional<WholePair>> finish_left_behind(const std::string& path);
   Result<OpenPair> reopen(const std::string& path, bool again, std::optional<std::int64_t> through_lead = {});
   Result<bool> is_settled(const std::string& path);
   Status put_in_place(const std::string& path);
@@ -102,6 +110,7 @@ class Pairs {
   std::shared_ptr<storage::Target> target_;
   Frame frame_;
   IndexHeader header_;
+  std::vector<LeftBehind> left_behind_;
   std::vector<std::string> left_open_;
 };
 

@@ -17,7 +17,6 @@
 #include "formats/registry.hpp"
 #include "listings/listings.hpp"
 #include "streams/ledger.hpp"
-#include "streams/look.hpp"
 
 namespace tailrace::streams {
 
@@ -79,7 +78,9 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     Result<std::shared_ptr<void>> lock = lock_stream(session.streams_target(), stream->request_);
     TR_TRY(lock.status());
     stream->lock_ = std::move(*lock);
-    return look_ahead(session.streams_target(), stream->request_, resume);
+    TR_TRY(look_ahead(session.streams_target(), stream->request_, resume));
+    if (resume) return {};
+    return find_left_behind(session.streams_target(), stream->request_, stream->left_behind_);
   });
   const std::string call = cat("tr_stream_create(\"", pattern, "\", \"", options, "\")");
   comm::Vote vote{mine.in(call), call, {}};
@@ -386,8 +387,8 @@ pipeline::Opening Stream::head() const {
   opening.policy.deadline_seconds = request_.options.deadline_seconds.value_or(0);
   opening.previous_lead = from_.lead.value_or(0);
   if (session_.rank() == 0) {
-    opening.ledger =
-        pack_ledger(name(), options_, run_, continues_ ? std::optional<Position>(from_) : std::nullopt);
+    opening.ledger = pack_ledger(
+        name(), options_, run_, continues_ ? std::optional<Position>(from_) : std::nullopt, left_behind_);
   }
   return opening;
 }
@@ -779,9 +780,8 @@ Status Stream::close() {
     if (misuse.is_ok()) misuse = verdict.status;
     if (verdict.ended) client_.stop(verdict.status);
     // The last file of the run that this one continues may lack its end, and no step comes to it any more.
-    if (continues_ && client_.steps() == 0 && !client_.out_of_step()) {
-      client_.finish_without_steps();
-    }
+    const bool goes_on = continues_ || request_.options.existing == Existing::resume;
+    if (goes_on && client_.steps() == 0 && !client_.out_of_step()) client_.finish_without_steps();
     if (client_.must_finish() && !client_.out_of_step()) {
       tell({client_.descriptor(Descriptor::Kind::close), {}});
     }

@@ -11,6 +11,7 @@
 #include "layout/memory.hpp"
 #include "references/references.hpp"
 #include "session/session.hpp"
+#include "streams/look.hpp"
 #include "streams/operations.hpp"
 #include "streams/parse.hpp"
 #include "streams/resume.hpp"
@@ -153,7 +154,8 @@ class Stream final {
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
   session::Session& session_;
-  std::shared_ptr<void> lock_;  // on rank 0: the lock of all files that the stream may have
+  std::shared_ptr<void> lock_;           // on rank 0: the lock of all files that the stream may have
+  std::vector<LeftBehind> left_behind_;  // on rank 0, with existing=continue
   StreamRequest request_;
   pipeline::StreamClient client_;
   std::string options_;

@@ -4,11 +4,14 @@
 // file counts as durable before they are whole.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 
 #include "base/text.hpp"
 #include "scenario.hpp"
+#include "streams/manifest.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -36,7 +39,8 @@ struct Heard {
 
 /// Runs a stream. Rank 0 calls `between` before each step, when all steps before are durable or have failed.
 Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::int64_t end,
-          const std::function<void(std::int64_t)>& between, const storage::FaultPlan& fault = {}) {
+          const std::function<void(std::int64_t)>& between, const storage::FaultPlan& fault = {},
+          std::int64_t first = 0) {
   SessionWorld world(job);
   if (fault.nth > 0) world.storage_of(0).restart(fault);
   std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
@@ -46,7 +50,7 @@ Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::in
     const Status created = stream.create();
     EXPECT_TRUE(created.is_ok()) << created.text();
     if (!created.is_ok()) return;
-    for (std::int64_t step = plan->resume ? plan->resume->steps : 0; step < end; ++step) {
+    for (std::int64_t step = plan->resume ? plan->resume->steps : first; step < end; ++step) {
       if (rank.rank() == 0) between(step);
       stream.begin(step * half_day);
       std::vector<float>& array = arrays[static_cast<std::size_t>(rank.rank())][{step, 0}];
@@ -167,6 +171,75 @@ TEST(sim_finish, a_file_that_never_was_finished_is_by_the_run_that_goes_on) {
   const Heard second = run(job, resumed, all_steps, [](std::int64_t) {});
   EXPECT_TRUE(second.told.closed.is_ok()) << second.told.closed.text();
   expect_finished(*job.storage, *plan, first.told.failures, "gone on");
+}
+
+/// Copies what lies in a directory: what a kill leaves of a run.
+void copy_tree(storage::Target& from, const std::string& directory, storage::Target& to) {
+  const auto names = from.list(directory);
+  ASSERT_TRUE(names.is_ok()) << names.status().text();
+  for (const std::string& name : *names) {
+    const std::string path = directory + "/" + name;
+    const auto file = from.open(path, storage::OpenMode::read);
+    if (!file.is_ok()) {
+      EXPECT_TRUE(to.make_directories(path).is_ok());
+      copy_tree(from, path, to);
+      continue;
+    }
+    ByteVector bytes(static_cast<std::size_t>(*(*file)->size()));
+    EXPECT_TRUE((*file)->read(bytes, 0).is_ok());
+    const auto made = to.open(path, storage::OpenMode::create);
+    ASSERT_TRUE(made.is_ok()) << made.status().text();
+    EXPECT_TRUE((*made)->write(bytes, 0).is_ok());
+  }
+}
+
+/// Kills a run before step `killed`, goes on from there with existing=continue, and expects all files whole.
+void expect_finished_by_the_next_run(const std::string& format, std::int64_t killed, std::int64_t end) {
+  const std::string where = cat(format, ", killed before step ", killed, ", up to ", end);
+  const std::string ending = name_for("." + format, format);
+  const auto path = [&](std::int64_t step) { return cat("fc_2026030", 1 + step / 2, ending); };
+  const auto plan = StreamPlan::make("fc_{valid:%Y%m%d}" + ending,
+                                     cat("format=", format, " base=2026-03-01 ready=.ready existing=continue"),
+                                     {{"t", *layout::Layout::block({5, 7}, 2), "levels=hybrid:1-2"}});
+  ASSERT_TRUE(plan.is_ok()) << plan.status().text();
+  Job job = job_of(1, 2);
+  const std::shared_ptr<storage::Target> left = storage::memory_target();
+  const Heard first = run(job, *plan, killed + 1, [&](std::int64_t step) {
+    if (step == killed) copy_tree(*job.storage, ".", *left);
+  });
+  EXPECT_TRUE(first.told.failures.empty()) << where;
+  job.storage = left;
+  const Heard second = run(
+      job, *plan, end, [](std::int64_t) {}, {}, killed);
+  EXPECT_TRUE(second.told.failures.empty()) << where << ": " << second.told.failures.begin()->second;
+  EXPECT_TRUE(second.told.closed.is_ok()) << where << ": " << second.told.closed.text();
+  for (std::int64_t step = 0; step < end; step += 2) {
+    const Result<streams::IndexContents> index =
+        streams::load_index(*left, streams::index_path(path(step)));
+    ASSERT_TRUE(index.is_ok()) << where << ": " << index.status().text();
+    EXPECT_TRUE(index->closed) << where << ": " << path(step);
+    std::vector<std::int64_t> steps{step};
+    if (step + 1 < end) steps.push_back(step + 1);
+    EXPECT_TRUE(read_file(*left, path(step)) == bytes_of_file(**plan, steps, half_day))
+        << where << ": " << path(step);
+    EXPECT_TRUE(*left->exists(path(step) + ".ready")) << where << ": " << path(step);
+    if (!streams::manifest_available().is_ok()) continue;
+    const auto told = streams::read_manifest(*left, "manifest.jsonl");
+    ASSERT_TRUE(told.is_ok()) << where << ": " << told.status().text();
+    EXPECT_EQ(std::ranges::count(*told, path(step), &streams::ManifestEntry::path), 1) << where;
+  }
+}
+
+TEST(sim_finish, a_run_that_continues_without_a_checkpoint_finishes_the_file_that_a_killed_one_has_left) {
+  std::set<std::string> formats;
+  for (std::uint64_t number = 0; number < 8; ++number) formats.insert(any_format(number));
+  for (const std::string& format : formats) {
+    for (const std::int64_t killed : {1, 2, 4}) {
+      expect_finished_by_the_next_run(format, killed, all_steps);
+      // The program finds that it has nothing to do any more.
+      expect_finished_by_the_next_run(format, killed, killed);
+    }
+  }
 }
 
 TEST(sim_finish, what_cannot_be_announced_fails_no_step_and_is_told_when_the_stream_is_closed) {

@@ -19,9 +19,9 @@ struct TimeUnits {
 /// Returns true if the units are those of a time axis, whatever its unit is.
 [[nodiscard]] bool are_time_units(std::string_view units);
 /// Parses the attributes `units` and `calendar` of a time axis; an empty calendar is "standard". Units are
-/// nanoseconds to weeks in the spellings of UDUNITS, and in the calendar "360_day" months. A base before 15 October 1582 in the
-/// calendar "standard" is a day of the Julian calendar. Returns Code::format for units of no fixed length
-/// (months, years) and other calendars.
+/// nanoseconds to weeks in the spellings of UDUNITS, and in the calendar "360_day" months. A base before 15
+/// October 1582 in the calendar "standard" is a day of the Julian calendar. Returns Code::format for units of
+/// no fixed length (months, years) and other calendars.
 Result<TimeUnits> parse_time_units(std::string_view units, std::string_view calendar);
 /// Returns the seconds since 1970 of a number on the axis, rounded to whole ones. Code::corrupt if it is no
 /// number, or lies beyond 10^9 years.

@@ -80,8 +80,8 @@ std::string code_text(void* address) {
   std::string hex;
   for (; at != 0; at /= 16) hex.insert(hex.begin(), digits[at % 16]);
   const std::string_view in = info.dli_sname == nullptr ? std::string_view() : info.dli_sname;
-  return cat(in.empty() ? "" : cat(in, " in "), info.dli_fname, " (addr2line -fe ", info.dli_fname, " 0x", hex,
-             " tells the line)");
+  return cat(in.empty() ? "" : cat(in, " in "), info.dli_fname, " (addr2line -fe ", info.dli_fname, " 0x",
+             hex, " tells the line)");
 }
 
 /// The outermost function of an MPI library is the one that the program has called.
@@ -170,10 +170,11 @@ bool CallWatch::look_twice(std::int64_t silent) {
   if (!first || first->call.empty() || !sleep_for(between)) return false;
   const std::optional<Place> second = place_of(watched_);
   if (!second || !(*second == *first) || calls_.load(std::memory_order_relaxed) != calls) return false;
-  tell_(cat("has not called the library for ", silent / 1'000'000'000, " s, and is in ", first->call,
-            ", called from ", first->caller,
-            ". If its communicator is MPI_COMM_WORLD, the call waits for the servers: give it the communicator "
-            "that tr_init has returned"));
+  tell_(
+      cat("has not called the library for ", silent / 1'000'000'000, " s, and is in ", first->call,
+          ", called from ", first->caller,
+          ". If its communicator is MPI_COMM_WORLD, the call waits for the servers: give it the communicator "
+          "that tr_init has returned"));
   return true;
 }
 

@@ -22,8 +22,8 @@ namespace tailrace::comm {
 class CallWatch {
  public:
   /// Looks after `patience` nanoseconds without a call, and calls `tell` once, with what follows the rank's
-  /// name: "has called ... and is in MPI_Barrier, called from ...". `tell` is called in the other thread. Makes
-  /// no call later if the program computes each time. One at a time in a process.
+  /// name: "has called ... and is in MPI_Barrier, called from ...". `tell` is called in the other thread.
+  /// Makes no call later if the program computes each time. One at a time in a process.
   static Result<std::unique_ptr<CallWatch>> create(std::int64_t patience,
                                                    std::function<void(const std::string&)> tell);
   ~CallWatch();

@@ -63,7 +63,8 @@ void Tasks::note(const Status& status) {
 void Tasks::note_moved(const Status& status, Bytes got, Bytes wanted) {
   note(status);
   if (got >= wanted) return;
-  note(Status(Code::io, cat(file_.path, " ended after ", got, " of the ", counted(wanted, "byte"), " of an array"),
+  note(Status(Code::io,
+              cat(file_.path, " ended after ", got, " of the ", counted(wanted, "byte"), " of an array"),
               ended_with_file));
 }
 

@@ -19,8 +19,8 @@ struct Outcome {
   std::string text = {};  // of the error, if errno alone says too little
 };
 
-/// The error number of a Status that says that an array ended with its file: no errno. Fortran tells that from
-/// other errors.
+/// The error number of a Status that says that an array ended with its file: no errno. Fortran tells that
+/// from other errors.
 constexpr int ended_with_file = -1;
 
 /// A function that works on C's stream. errno is 0 when the function begins.

@@ -38,11 +38,12 @@ class KeepServing {
 
 /// `seconds` is how long no compute rank has made a call.
 std::string silence_text(std::int64_t seconds) {
-  return cat("no compute rank has called the library for ", seconds,
-             " s. That is right if the model computes so long between two calls (tr_progress says that it goes "
-             "on). If the model hangs, it most often waits for the servers in a call of MPI with "
-             "MPI_COMM_WORLD: give that call the communicator that tr_init has returned. "
-             "TAILRACE_CHECK_WORLD=on prints the call");
+  return cat(
+      "no compute rank has called the library for ", seconds,
+      " s. That is right if the model computes so long between two calls (tr_progress says that it goes "
+      "on). If the model hangs, it most often waits for the servers in a call of MPI with "
+      "MPI_COMM_WORLD: give that call the communicator that tr_init has returned. "
+      "TAILRACE_CHECK_WORLD=on prints the call");
 }
 
 }  // namespace
@@ -50,7 +51,8 @@ std::string silence_text(std::int64_t seconds) {
 std::int64_t sign_period(const Settings& settings) {
   constexpr std::int64_t quarter_second = 250'000'000;
   std::optional<std::int64_t> least = settings.watchdog_seconds;
-  if (settings.timeout_seconds) least = std::min(least.value_or(*settings.timeout_seconds), *settings.timeout_seconds);
+  if (settings.timeout_seconds)
+    least = std::min(least.value_or(*settings.timeout_seconds), *settings.timeout_seconds);
   return least.value_or(0) * quarter_second;
 }
 
@@ -213,12 +215,14 @@ void Serving::note_sign(std::int64_t now) {
                        Packer().put(pipeline::Message::alive).take());
 }
 
-/// A model that hangs in a call of MPI is in no call of ours that could notice. Server 0 hears of calls on any
-/// rank, through up to two signs that each may be a period late.
+/// A model that hangs in a call of MPI is in no call of ours that could notice. Server 0 hears of calls on
+/// any rank, through up to two signs that each may be a period late.
 void Serving::look_for_silence(std::int64_t now) {
   if (session_.topology().me() != 0 || sign_period_ == 0) return;
   const std::int64_t silent = (now - heard_ - 2 * sign_period_) / 1'000'000'000;
-  const auto reached = [&](const std::optional<std::int64_t>& seconds) { return seconds && silent >= *seconds; };
+  const auto reached = [&](const std::optional<std::int64_t>& seconds) {
+    return seconds && silent >= *seconds;
+  };
   if (reached(session_.settings().timeout_seconds))
     comm::end_job(cat("server 0 gives up (TAILRACE_TIMEOUT): ", silence_text(silent)));
   if (told_silence_ || !reached(session_.settings().watchdog_seconds)) return;

@@ -116,9 +116,9 @@ class Session {
   std::unique_ptr<comm::Line> node_line_;
   std::unique_ptr<node::MemoryGiver> giver_;
   std::unique_ptr<Memory> memory_;
-  std::unique_ptr<Computing> computing_;  // compute ranks
+  std::unique_ptr<Computing> computing_;         // compute ranks
   std::unique_ptr<comm::CallWatch> call_watch_;  // compute ranks, if TAILRACE_CHECK_WORLD asks for it
-  bool is_watched_ = false;               // servers look for silence of this compute rank
+  bool is_watched_ = false;                      // servers look for silence of this compute rank
   Storage storage_;
   encoders::OfServers encoders_;
   pipeline::Statistics statistics_;

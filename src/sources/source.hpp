@@ -55,7 +55,7 @@ struct Inventory {
   std::string format;
   Calendar calendar = Calendar::proleptic_gregorian;
   std::vector<Grid> grids;
-  std::vector<Record> records;  // in the order of the file
+  std::vector<Record> records;   // in the order of the file
   std::vector<Unread> unread{};  // told when it is asked for, and by `tailrace index`
 };
 

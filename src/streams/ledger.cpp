@@ -380,11 +380,10 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
     TR_TRY(made.status());
     references = std::move(*made);
   }
-  return std::unique_ptr<pipeline::Ledger>(
-      std::make_unique<FileLedger>(Pairs(opening, std::move(*request), *run, std::move(resuming),
-                                         std::move(target), Pairs::Frame{codec.head(), codec.fixed_places()},
-                                         unpack_left_behind(packed_left)),
-                                   std::move(references)));
+  return std::unique_ptr<pipeline::Ledger>(std::make_unique<FileLedger>(
+      Pairs(opening, std::move(*request), *run, std::move(resuming), std::move(target),
+            Pairs::Frame{codec.head(), codec.fixed_places()}, unpack_left_behind(packed_left)),
+      std::move(references)));
 }
 
 }  // namespace tailrace::streams

@@ -35,8 +35,8 @@ struct LeftBehind {
 };
 
 /// Local; changes nothing. For existing=continue without a checkpoint. Adds the files that runs before may
-/// have left unfinished, in the order of their leads: the last one that says it is finished, which need not be
-/// announced, and all behind it that have steps.
+/// have left unfinished, in the order of their leads: the last one that says it is finished, which need not
+/// be announced, and all behind it that have steps.
 Status find_left_behind(storage::Target& target, const StreamRequest& request, std::vector<LeftBehind>& left);
 
 /// Makes the error of existing=fail.

@@ -387,8 +387,8 @@ pipeline::Opening Stream::head() const {
   opening.policy.deadline_seconds = request_.options.deadline_seconds.value_or(0);
   opening.previous_lead = from_.lead.value_or(0);
   if (session_.rank() == 0) {
-    opening.ledger = pack_ledger(
-        name(), options_, run_, continues_ ? std::optional<Position>(from_) : std::nullopt, left_behind_);
+    opening.ledger = pack_ledger(name(), options_, run_,
+                                 continues_ ? std::optional<Position>(from_) : std::nullopt, left_behind_);
   }
   return opening;
 }

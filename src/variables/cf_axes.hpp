@@ -50,8 +50,8 @@ class CfAxes {
   [[nodiscard]] std::vector<std::size_t> scalars_of(const cf::FoundVariable& field) const;
   /// Returns what scaled_numbers() does.
   Result<std::vector<double>> numbers(std::size_t variable) const;
-  /// Returns the times of a coordinate; with `ends` the ends of its intervals, if it has bounds. The times of a
-  /// file have one calendar, that of the first coordinate which tells a time; another one is Code::format.
+  /// Returns the times of a coordinate; with `ends` the ends of its intervals, if it has bounds. The times of
+  /// a file have one calendar, that of the first coordinate which tells a time; another one is Code::format.
   Result<FoundTimes> times(std::size_t variable, bool ends);
   [[nodiscard]] bool has_time_units(std::size_t variable) const;
   /// Returns Code::format if the coordinate says that the dimension counts times, in a way that is not read.

@@ -33,7 +33,7 @@ class CfReader {
  private:
   /// All that the records of one field share, and along which dimensions they differ.
   struct Span {
-    Times valid;  // untold_time: the file does not tell it
+    Times valid;      // untold_time: the file does not tell it
     Index steps = 1;  // of the field; `valid` may have more for a field that is the same at all times
     std::int64_t reference = any_time;
     std::string level_type;
@@ -301,9 +301,8 @@ Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& 
   if (dimensions.size() != 2) return known->second;
   const int y = axes_.coordinate(dimensions[0]), x = axes_.coordinate(dimensions[1]);
   if (y < 0 || x < 0) return known->second;
-  Result<codec::Keys> keys =
-      keys_of_plane(contents_, variable, static_cast<std::size_t>(y), static_cast<std::size_t>(x), read_,
-                    has_default_fill_);
+  Result<codec::Keys> keys = keys_of_plane(contents_, variable, static_cast<std::size_t>(y),
+                                           static_cast<std::size_t>(x), read_, has_default_fill_);
   TR_TRY(ended_);
   // Coordinates that cannot be understood tell nothing of the grid, and no field suffers from that.
   if (keys.is_ok()) grid.keys = std::move(*keys);

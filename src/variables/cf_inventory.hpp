@@ -41,9 +41,9 @@ using sources::most_records;
 
 /// Local. Finds the records of a file, and blocks only in `read`, which it calls for coordinates.
 /// `has_default_fill`: elements that were never written hold the fill value of the NetCDF library.
-/// A variable of which the conventions leave open when or where it is, or tell it in a way that is not read, is
-/// in Inventory::unread; a file that has nothing else is the error of its first one. Code::corrupt if the bytes
-/// of the file contradict themselves.
+/// A variable of which the conventions leave open when or where it is, or tell it in a way that is not read,
+/// is in Inventory::unread; a file that has nothing else is the error of its first one. Code::corrupt if the
+/// bytes of the file contradict themselves.
 Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,
                                    bool has_default_fill);
 /// Returns the keys of a grid whose slower dimension has the coordinate `y`, and the faster one `x`: those of

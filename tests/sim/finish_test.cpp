@@ -198,9 +198,9 @@ void expect_finished_by_the_next_run(const std::string& format, std::int64_t kil
   const std::string where = cat(format, ", killed before step ", killed, ", up to ", end);
   const std::string ending = name_for("." + format, format);
   const auto path = [&](std::int64_t step) { return cat("fc_2026030", 1 + step / 2, ending); };
-  const auto plan = StreamPlan::make("fc_{valid:%Y%m%d}" + ending,
-                                     cat("format=", format, " base=2026-03-01 ready=.ready existing=continue"),
-                                     {{"t", *layout::Layout::block({5, 7}, 2), "levels=hybrid:1-2"}});
+  const auto plan = StreamPlan::make(
+      "fc_{valid:%Y%m%d}" + ending, cat("format=", format, " base=2026-03-01 ready=.ready existing=continue"),
+      {{"t", *layout::Layout::block({5, 7}, 2), "levels=hybrid:1-2"}});
   ASSERT_TRUE(plan.is_ok()) << plan.status().text();
   Job job = job_of(1, 2);
   const std::shared_ptr<storage::Target> left = storage::memory_target();
@@ -214,8 +214,7 @@ void expect_finished_by_the_next_run(const std::string& format, std::int64_t kil
   EXPECT_TRUE(second.told.failures.empty()) << where << ": " << second.told.failures.begin()->second;
   EXPECT_TRUE(second.told.closed.is_ok()) << where << ": " << second.told.closed.text();
   for (std::int64_t step = 0; step < end; step += 2) {
-    const Result<streams::IndexContents> index =
-        streams::load_index(*left, streams::index_path(path(step)));
+    const Result<streams::IndexContents> index = streams::load_index(*left, streams::index_path(path(step)));
     ASSERT_TRUE(index.is_ok()) << where << ": " << index.status().text();
     EXPECT_TRUE(index->closed) << where << ": " << path(step);
     std::vector<std::int64_t> steps{step};

@@ -61,9 +61,9 @@ TEST(OddVariables, LeaveTheOthersReadableAndSayWhatIsOdd) {
       {with_times({never_written}, days), "variable 't2': element 1 of 1 is a fill value or NaN"},
       {with_times({1e300}, days), "variable 't2': element 1 of 1 is 1e+300"},
       {[](Writer& file, int x) {
-         const int run = file.axis("run", {0, 1},
-                                   {{"units", "hours since 2024-01-01"},
-                                    {"standard_name", "forecast_reference_time"}});
+         const int run =
+             file.axis("run", {0, 1},
+                       {{"units", "hours since 2024-01-01"}, {"standard_name", "forecast_reference_time"}});
          file.put(file.variable("b", NC_FLOAT, {run, x}), sequence(4));
        },
        "does not tell alone when a field is valid"},
@@ -157,7 +157,8 @@ TEST(OddVariables, ATimeThatIsAFillValueIsNone) {
 TEST(OddVariables, LevelsAndMembersThatAreFillValuesAreNone) {
   Writer file(0);
   const int lev = file.dimension("lev", 3), number = file.dimension("number", 2), x = file.dimension("x", 2);
-  const int levels = file.variable("lev", NC_FLOAT, {lev}), members = file.variable("number", NC_INT, {number});
+  const int levels = file.variable("lev", NC_FLOAT, {lev}),
+            members = file.variable("number", NC_INT, {number});
   file.text(levels, "units", "Pa");
   file.number(levels, "missing_value", NC_DOUBLE, {1e20});
   file.put(levels, {85000, 1e20, 50000});

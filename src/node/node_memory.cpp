@@ -2,7 +2,9 @@
 #include "node/node_memory.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,13 +31,71 @@ constexpr std::string_view memory_name = "the node's staging memory";
 
 using Clock = Handover::Clock;
 
+/// Holds SIGXFSZ back from the calling thread: it would end the program without a word.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() {
+    sigset_t pending;
+    ::sigemptyset(&signal_);
+    ::sigaddset(&signal_, SIGXFSZ);
+    was_pending_ = ::sigpending(&pending) == 0 && ::sigismember(&pending, SIGXFSZ) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~NoSizeSignal() {
+    constexpr timespec at_once = {};
+    if (!was_pending_) ::sigtimedwait(&signal_, nullptr, &at_once);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSizeSignal(const NoSizeSignal&) = delete;
+  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_ = {}, before_ = {};
+  bool was_pending_ = false;
+};
+
+/// Gives the memory its size, and returns 0 or errno. The limit on the size of files counts for it, although
+/// no file grows: where the hard limit allows it, the soft one is lifted meanwhile.
+int set_size(int descriptor, Bytes size) {
+  const NoSizeSignal held;
+  const auto set = [&] { return ::ftruncate(descriptor, size) == 0 ? 0 : errno; };
+  const int error = set();
+  rlimit limit = {};
+  if (error != EFBIG || ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+    return error;
+  const rlimit lifted = {limit.rlim_max, limit.rlim_max};
+  if (::setrlimit(RLIMIT_FSIZE, &lifted) != 0) return error;
+  const int second = set();
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  return second;
+}
+
+constexpr std::string_view way_out =
+    "set TAILRACE_STAGING lower, TAILRACE_IO_BUFFER if it is for collective files, memory= of shared files, "
+    "or "
+    "prefetch= of input streams";
+
+Status no_size(Bytes size, int error) {
+  rlimit limit = {};
+  if (error != EFBIG || ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY)
+    return io_error("ftruncate", memory_name, error);
+  return {Code::memory,
+          cat(counted(size, "byte"),
+              " of memory that the ranks of this node share are not to be had: the limit on "
+              "the size of files, which counts for memory too, is ",
+              limit.rlim_max,
+              " bytes. Raise it (`ulimit -f "
+              "unlimited`; RLIMIT_FSIZE), or ",
+              way_out),
+          error};
+}
+
 Result<int> make_memory(Bytes size) {
   const int descriptor = ::memfd_create("tailrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) return io_error("memfd_create", memory_name, errno);
-  if (::ftruncate(descriptor, size) != 0) {
-    const int error = errno;
+  if (const int error = set_size(descriptor, size); error != 0) {
     ::close(descriptor);
-    return io_error("ftruncate", memory_name, error);
+    return no_size(size, error);
   }
   ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return descriptor;
@@ -237,9 +297,7 @@ Status NodeMemory::allocate(Bytes from, Bytes to) {
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
     return Status(Code::memory,
                   cat("memory of ", size_text(bytes), " is not to be had on this node (",
-                      std::string_view(std::strerror(error)),
-                      "): set TAILRACE_STAGING lower, TAILRACE_IO_BUFFER if it is for collective files, "
-                      "memory= of shared files, or prefetch= of input streams"),
+                      std::string_view(std::strerror(error)), "): ", way_out),
                   error);
   }
   if (populate()) return {};

@@ -16,7 +16,7 @@ Status::Status(Body body) {
 }
 
 const std::string& Status::text() const {
-  static const std::string none;
+  static const std::string& none = *new const std::string();  // texts are asked for in handlers of atexit(3)
   return body_ ? body_->text : none;
 }
 

@@ -43,7 +43,7 @@ struct Donio {
 };
 
 Donio& donio() {
-  static Donio held;
+  static Donio& held = *new Donio;  // handlers of atexit(3) may come here
   return held;
 }
 

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
+#include "base/thread.hpp"
 #include "capi/fortran_files.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
@@ -16,7 +17,11 @@ namespace tailrace::capi {
 
 namespace {
 
-thread_local std::string last_error;
+std::string& last_error() { return of_this_thread<std::string, State>(); }
+
+/// As an object of this file it is older than what the program makes later, and so is destroyed after
+/// handlers of atexit(3) have run, in which the program may end the library or MPI.
+State everything;
 
 /// A session that is still open when a program finalizes MPI would leave servers waiting for ever. One that
 /// do_nio has begun ends here: it has no servers, and its program has no other call for that.
@@ -129,13 +134,10 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
 
 }  // namespace
 
-State& state() {
-  static State held;
-  return held;
-}
+State& state() { return everything; }
 
 int fail(const Status& status) {
-  last_error = status.text();
+  last_error() = status.text();
   return static_cast<int>(status.code());
 }
 
@@ -154,7 +156,7 @@ session::Session* session_for(const char* call) {
 using namespace tailrace;
 using namespace tailrace::capi;
 
-const char* tr_error(void) { return last_error.c_str(); }
+const char* tr_error(void) { return last_error().c_str(); }
 
 const char* tr_version(void) { return "0.1.0"; }
 

@@ -340,7 +340,8 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
     add_grid_coordinates(added);
     return added;
   }
-  static const std::vector<std::vector<std::string>> names{{}, {"cell"}, {"y", "x"}, {"z", "y", "x"}};
+  using Names = std::vector<std::vector<std::string>>;
+  static const Names& names = *new const Names{{}, {"cell"}, {"y", "x"}, {"z", "y", "x"}};
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::string name = shape.size() < names.size() ? names[shape.size()][i] : cat("dim", i);
     added.dimensions.push_back(add_dimension(free_name(name), shape[i]));

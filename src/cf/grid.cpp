@@ -172,7 +172,7 @@ Result<Earth> earth_of(const GridKeys& keys) {
     const double unit = number == 3 ? 1000 : 1;
     return Earth{*major * unit, *minor * unit};
   }
-  static const std::map<int, Earth> known{
+  static const auto& known = *new const std::map<int, Earth>{
       {0, {6367470, 6367470}},         {2, {6378160, 6356775}}, {4, {6378137, 6356752.314}},
       {5, {6378137, 6356752.3142}},    {6, {6371229, 6371229}}, {8, {6371200, 6371200}},
       {9, {6377563.396, 6356256.909}},
@@ -489,7 +489,7 @@ Result<Grid> Grid::unpack(Unpacker& in) {
 
 Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape,
                      std::shared_ptr<const codec::Coordinates> coordinates) {
-  static const std::map<std::string_view, Grid::Kind> kinds{
+  static const auto& kinds = *new const std::map<std::string_view, Grid::Kind>{
       {"regular_ll", Grid::Kind::lat_lon},
       {"rotated_ll", Grid::Kind::rotated},
       {"regular_gg", Grid::Kind::gaussian},

@@ -17,8 +17,8 @@ Status put(const Result<Value>& value, Field& field) {
 }
 
 Status set(Options& options, const Option& option) {
-  static const std::vector<std::string_view> keys = {"keep", "keep_every", "mode",        "async",
-                                                     "busy", "capture",    "overwritten", "compress"};
+  static const auto& keys = *new const std::vector<std::string_view>{
+      "keep", "keep_every", "mode", "async", "busy", "capture", "overwritten", "compress"};
   const Result<std::size_t> key = parse_choice(option.key, keys);
   TR_TRY(key.status());
   const std::string& value = option.value;

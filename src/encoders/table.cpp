@@ -21,7 +21,7 @@ struct Table {
 };
 
 Table& table() {
-  static Table held;
+  static Table& held = *new Table;
   return held;
 }
 

@@ -100,7 +100,7 @@ struct Own {
 };
 
 Own& own() {
-  static Own held;
+  static Own& held = *new Own;
   return held;
 }
 
@@ -128,7 +128,7 @@ Status no_such_format(std::string_view text) {
 }  // namespace
 
 const std::vector<Format>& all() {
-  static const std::vector<Format> formats{
+  static const auto& formats = *new const std::vector<Format>{
       {grib2::format_name,
        make_grib2,
        no_eccodes,

@@ -141,7 +141,7 @@ std::string make_head() {
 }  // namespace
 
 std::string_view cfgrib_head() {
-  static const std::string head = make_head();
+  static const auto& head = *new const std::string(make_head());
   return head;
 }
 

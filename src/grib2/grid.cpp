@@ -32,7 +32,7 @@ int turn(const std::string& key) {
 // become a wrong grid.
 Status check_complete(const codec::Keys& keys, const std::string& grid_type) {
   // Beginnings of names: each stands for its ...InDegrees, ...InMetres forms too.
-  static const std::map<std::string_view, std::vector<std::string_view>> needs{
+  static const auto& needs = *new const std::map<std::string_view, std::vector<std::string_view>>{
       {"regular_ll", {"latitudeOfFirstGridPoint", "longitudeOfFirstGridPoint"}},
       {"rotated_ll",
        {"latitudeOfFirstGridPoint", "longitudeOfFirstGridPoint", "latitudeOfSouthernPole",

@@ -22,7 +22,7 @@ struct Governed {
 
 // Keys that a record gets from its definition or its lead. A second source would win or lose silently.
 const std::vector<Governed>& governed() {
-  static const std::vector<Governed> table{
+  static const auto& table = *new const std::vector<Governed>{
       {"leave it out: it is 2", {"edition"}},
       {"use bits=",
        {"bitsPerValue", "numberOfBits", "numberOfBitsContainingEachPackedValue", "setBitsPerValue"}},

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
+#include "base/thread.hpp"
 #include "compression/decompressor.hpp"
 #include "netcdf4/reader.hpp"
 
@@ -93,7 +94,7 @@ Status check_filters(const Dataset& dataset) {
 
 Status undo_filters(const Dataset& dataset, unsigned left_out, ByteVector& bytes, ByteVector& chunk) {
   const auto expected = static_cast<std::size_t>(dataset.chunk_bytes());
-  static thread_local compression::Decompressor decompressor;
+  auto& decompressor = of_this_thread<compression::Decompressor, Dataset>();
   for (std::size_t i = dataset.filters.size(); i-- > 0;) {
     if (i < 32 && (left_out >> i & 1) != 0) continue;
     const Filter& filter = dataset.filters[i];

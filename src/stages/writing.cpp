@@ -5,6 +5,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/thread.hpp"
+
 namespace tailrace::stages {
 
 using storage::Extent;
@@ -69,7 +71,8 @@ Status Writing::write_bytes(const Placed& placed, Records records, Spent& spent)
 /// whole, and written then, reach 0.71.
 Status Writing::write_values(const Placed& placed, Records records, Spent& spent) {
   constexpr Bytes most = Bytes{256} << 10;
-  thread_local ByteVector buffer(static_cast<std::size_t>(most));
+  ByteVector& buffer = of_this_thread<ByteVector, Writing>();
+  buffer.resize(static_cast<std::size_t>(most));
   Bytes at = 0, filled = 0;  // what is in the buffer goes to `at`
   const auto write_out = [&]() -> Status {
     const auto part = std::span<const std::byte>(buffer).first(static_cast<std::size_t>(filled));

@@ -94,7 +94,7 @@ class Turn {
  private:
   static std::shared_ptr<std::mutex> of(const std::string& path) {
     static std::mutex guard;
-    static std::map<std::string, std::weak_ptr<std::mutex>> all;
+    static auto& all = *new std::map<std::string, std::weak_ptr<std::mutex>>;
     const std::lock_guard lock(guard);
     std::erase_if(all, [](const auto& each) { return each.second.expired(); });
     std::shared_ptr<std::mutex> mutex = all[path].lock();

@@ -4,6 +4,7 @@
 
 #include "base/byte_order.hpp"
 #include "base/text.hpp"
+#include "base/thread.hpp"
 #include "zarr/crc32c.hpp"
 #include "zarr/reading.hpp"
 
@@ -71,7 +72,7 @@ Status decode_chunk(const Coding& coding, std::span<const Index> chunk, Bytes el
                     ByteVector& elements) {
   Bytes expected = element;
   for (const Index each : chunk) expected *= each;
-  static thread_local compression::Decompressor decompressor;
+  auto& decompressor = of_this_thread<compression::Decompressor, Coding>();
   for (std::size_t i = coding.steps.size(); i-- > 0;) {
     if (coding.steps[i] == Coding::Step::crc32c) {
       TR_TRY(take_crc32c(bytes));

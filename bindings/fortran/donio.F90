@@ -6,8 +6,10 @@
 !
 ! Programs call most of them as subroutines and some as integer functions. All are functions here. A call as a
 ! subroutine works on the same procedure, because x86-64 and AArch64 (System V, AAPCS64) return integers in a register
-! that the caller may ignore. It could not see a failure, and so each failure is also printed: collective ones by
-! rank 0, others by the rank itself.
+! that the caller may ignore. Nothing tells the two apart: compilers make the same call of them. As a subroutine it
+! could not see a failure, and the program would end well with a short file or none. So a failure ends all ranks,
+! unless TAILRACE_DONIO_ERRORS=return says that the program takes the results. doopen and dolseek are of use only as
+! functions, and return -1. Each failure is printed: a collective one by rank 0, others by the rank itself.
 !
 ! A path ends in char(0); the length that compilers pass behind the arguments is not used. `buf` is the address of
 ! any variable.
@@ -18,7 +20,7 @@ module tailrace_donio
   implicit none
   private
   public :: tr_do_nio, tr_do_open, tr_do_lsize, tr_do_lseek, tr_do_read, tr_do_write, tr_do_flush, tr_do_close, tr_do_gsync
-  public :: c_char, c_int, c_int8_t, narrow, told_together, told_alone
+  public :: c_char, c_int, c_int8_t, narrow, told_together, told_alone, settled_together, settled_alone
 
   interface
     function tr_do_nio(myid, nproc) bind(c) result(code)
@@ -72,6 +74,10 @@ module tailrace_donio
       import :: c_ptr
       type(c_ptr) :: text
     end function
+    subroutine c_failed(together) bind(c, name='tr_donio_failed_f')
+      import :: c_int
+      integer(c_int), value :: together
+    end subroutine
     subroutine c_log(text) bind(c, name='tr_log')
       import :: c_ptr
       type(c_ptr), value :: text
@@ -92,14 +98,28 @@ contains
     if (abs(value) <= huge(narrow)) narrow = int(value, c_int)
   end function
 
-  ! Ends a collective call.
+  ! Ends a collective call that may be one of a subroutine.
+  integer function settled_together(code)
+    integer(c_int), intent(in) :: code
+    settled_together = int(code)
+    if (code < 0) call c_failed(1_c_int)
+  end function
+
+  ! Ends such a call of this rank alone.
+  integer function settled_alone(code)
+    integer(c_int), intent(in) :: code
+    settled_alone = int(code)
+    if (code < 0) call c_failed(0_c_int)
+  end function
+
+  ! Ends a collective call of a function.
   integer function told_together(code)
     integer(c_int), intent(in) :: code
     told_together = int(code)
     if (code < 0) call c_log(c_error())
   end function
 
-  ! Ends a call of this rank alone.
+  ! Ends a call of a function, of this rank alone.
   integer function told_alone(code)
     integer(c_int), intent(in) :: code
     character(kind=c_char), pointer :: letters(:)
@@ -115,10 +135,10 @@ contains
 end module tailrace_donio
 
 integer function donio(myid, nproc)
-  use tailrace_donio, only: tr_do_nio, narrow, told_together
+  use tailrace_donio, only: tr_do_nio, narrow, settled_together
   implicit none
   integer, intent(in) :: myid, nproc
-  donio = told_together(tr_do_nio(narrow(myid), narrow(nproc)))
+  donio = settled_together(tr_do_nio(narrow(myid), narrow(nproc)))
 end function
 
 integer function doopen(path, flags, mode)
@@ -130,10 +150,10 @@ integer function doopen(path, flags, mode)
 end function
 
 integer function dolsize(fd, nbytes)
-  use tailrace_donio, only: tr_do_lsize, narrow, told_together
+  use tailrace_donio, only: tr_do_lsize, narrow, settled_together
   implicit none
   integer, intent(in) :: fd, nbytes
-  dolsize = told_together(tr_do_lsize(narrow(fd), narrow(nbytes)))
+  dolsize = settled_together(tr_do_lsize(narrow(fd), narrow(nbytes)))
 end function
 
 integer function dolseek(fd, offset, whence)
@@ -144,37 +164,37 @@ integer function dolseek(fd, offset, whence)
 end function
 
 integer function doread(fd, buf, nbytes)
-  use tailrace_donio, only: c_int8_t, tr_do_read, narrow, told_alone
+  use tailrace_donio, only: c_int8_t, tr_do_read, narrow, settled_alone
   implicit none
   integer, intent(in) :: fd, nbytes
   integer(c_int8_t), intent(inout) :: buf(*)
-  doread = told_alone(tr_do_read(narrow(fd), buf, narrow(nbytes)))
+  doread = settled_alone(tr_do_read(narrow(fd), buf, narrow(nbytes)))
 end function
 
 integer function dowrite(fd, buf, nbytes)
-  use tailrace_donio, only: c_int8_t, tr_do_write, narrow, told_alone
+  use tailrace_donio, only: c_int8_t, tr_do_write, narrow, settled_alone
   implicit none
   integer, intent(in) :: fd, nbytes
   integer(c_int8_t), intent(in) :: buf(*)
-  dowrite = told_alone(tr_do_write(narrow(fd), buf, narrow(nbytes)))
+  dowrite = settled_alone(tr_do_write(narrow(fd), buf, narrow(nbytes)))
 end function
 
 integer function doflush(fd)
-  use tailrace_donio, only: tr_do_flush, narrow, told_together
+  use tailrace_donio, only: tr_do_flush, narrow, settled_together
   implicit none
   integer, intent(in) :: fd
-  doflush = told_together(tr_do_flush(narrow(fd)))
+  doflush = settled_together(tr_do_flush(narrow(fd)))
 end function
 
 integer function doclose(fd)
-  use tailrace_donio, only: tr_do_close, narrow, told_together
+  use tailrace_donio, only: tr_do_close, narrow, settled_together
   implicit none
   integer, intent(in) :: fd
-  doclose = told_together(tr_do_close(narrow(fd)))
+  doclose = settled_together(tr_do_close(narrow(fd)))
 end function
 
 integer function dogsync()
-  use tailrace_donio, only: tr_do_gsync, told_together
+  use tailrace_donio, only: tr_do_gsync, settled_together
   implicit none
-  dogsync = told_together(tr_do_gsync())
+  dogsync = settled_together(tr_do_gsync())
 end function

@@ -11,9 +11,12 @@
  *   do_write(fd, vertices, 32);
  *   do_close(fd);
  *
- * Each call returns -1 if it fails, and tr_error() says why; collective ones then do so on every rank. What
- * differs from 1994: bytes that nobody wrote are zeros; files may be larger than do_lsize said, and larger
- * than memory; do_lseek goes up to 2 GiB; and MPI_Finalize closes files that are left open, with a warning.
+ * Each call returns -1 if it fails, and tr_error() says why; collective ones then do so on every rank. In
+ * Fortran all but doopen and dolseek may be called as subroutines, which see no failure: it ends all ranks
+ * with its text. A program that takes the results as functions sets TAILRACE_DONIO_ERRORS=return and gets -1.
+ * What differs from 1994: bytes that nobody wrote are zeros; files may be larger than do_lsize said, and
+ * larger than memory; do_lseek goes up to 2 GiB; and MPI_Finalize closes files that are left open, with a
+ * warning. If that fails, it ends all ranks.
  *
  * On several nodes a rank answers those that read its part of a file while it is in any call of the library,
  * and at any time if MPI was initialised with MPI_THREAD_MULTIPLE. Without that, and as long as files are

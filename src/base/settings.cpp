@@ -130,6 +130,13 @@ Status set_log(Settings& settings, std::string_view text) {
   return {};
 }
 
+Status set_donio_errors(Settings& settings, std::string_view text) {
+  const Result<std::size_t> value = parse_choice(text, {"stop", "return"});
+  TR_TRY(value.status());
+  settings.donio_returns = *value == 1;
+  return {};
+}
+
 Status set_target(Settings& settings, std::string_view text) {
   const Result<std::size_t> value = parse_choice(text, {"posix", "uring"});
   TR_TRY(value.status());
@@ -138,7 +145,7 @@ Status set_target(Settings& settings, std::string_view text) {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-constexpr std::array<SettingInfo, 25> kTable{{
+constexpr std::array<SettingInfo, 26> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -223,6 +230,12 @@ constexpr std::array<SettingInfo, 25> kTable{{
      "(60 s if that is off), and is in a call of MPI, prints which one, and from where in the program. "
      "Servers take part in no call with `MPI_COMM_WORLD`",
      set_parsed<&Settings::check_world, parse_boolean>},
+    {"donio_errors", "stop", "choice", "",
+     "what becomes of a call that fails among those that Fortran programs for DONIO may make as subroutines "
+     "(all but `doopen` and `dolseek`): `stop` prints why and ends all ranks; `return` prints why and "
+     "returns "
+     "-1, for programs that take the results",
+     set_donio_errors},
     {"time_limit", "auto", "duration or time", "",
      "when the program is to have ended, for `tr_should_stop`: from `tr_init` on, as `2h30m`, or a time in "
      "UTC, as `2026-11-22T12:00Z`; auto is Slurm's end of job (`SLURM_JOB_END_TIME`), if there is one; off "

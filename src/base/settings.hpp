@@ -95,6 +95,7 @@ struct Settings {
   Bytes parallel_threshold = 0;  // of an array, in bytes
   bool check_conflicts = false;  // of shared files and global arrays
   bool check_world = false;      // for calls of MPI that wait for servers
+  bool donio_returns = false;    // failures of calls that Fortran programs for DONIO make as subroutines
   TimeLimit time_limit;
   std::optional<std::int64_t> stop_margin_seconds;  // none = measured
   std::vector<Signal> stop_signals;

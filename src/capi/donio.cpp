@@ -15,8 +15,11 @@
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
 #include "capi/shared.hpp"
+#include "capi/fortran_files.hpp"
 #include "capi/state.hpp"
 #include "compat/environment.hpp"
+#include "comm/end_job.hpp"
+#include "comm/mpi_process.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
@@ -341,4 +344,24 @@ int tr_do_gsync(void) {
     if (first.is_ok()) first = status;
   }
   return answer(first);
+}
+
+void tr_donio_failed_f(int together) {
+  const session::Session* const session = state().session.get();
+  const Result<Settings> settings =
+      session != nullptr ? Result<Settings>(session->settings()) : Settings::read("", compat::environment());
+  const bool returns = settings.is_ok() && settings->donio_returns;
+  if (returns && together != 0) return tr_log(tr_error());
+  if (returns) {
+    std::fprintf(stderr, "%s\n", tr_error());
+    return;
+  }
+  const std::string why =
+      cat(tr_error(),
+          "\nAll ranks stop: a program that makes this call as a subroutine would not see "
+          "that it failed. Set ",
+          environment_name("donio_errors"), "=return if the program takes its result");
+  if (together == 0) comm::end_job(why);
+  const int in_world = comm::mpi_is_running() ? comm::rank_in_world() : 0;
+  comm::end_job_together(why, session != nullptr ? session->rank() : in_world);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* The calls behind the Fortran face's type(tr_file) (bindings/fortran/parts/files.inc): unformatted files,
- * and the way of arrays to and from the I/O rank, which formats. They are no part of the C face. Indices and
- * extents are in C order. Functions return TR_OK, a TR_ERR_* code, or TR_END_F if the file ended; tr_error()
- * has the text. */
+/* The calls behind the Fortran face: those of its type(tr_file) (bindings/fortran/parts/files.inc),
+ * unformatted files, and the way of arrays to and from the I/O rank, which formats. They are no part of the C
+ * face. Indices and extents are in C order. Functions return TR_OK, a TR_ERR_* code, or TR_END_F if the file
+ * ended; tr_error() has the text. */
 #ifndef TAILRACE_FORTRAN_FILES_H
 #define TAILRACE_FORTRAN_FILES_H
 
@@ -15,6 +15,11 @@ extern "C" {
 #endif
 
 enum { TR_END_F = -1 };
+
+/* A call of DONIO has failed that the Fortran program may have made as a subroutine
+ * (bindings/fortran/donio.F90). `together`: on every rank. Prints tr_error(), and returns with
+ * TAILRACE_DONIO_ERRORS=return alone. */
+TR_API void tr_donio_failed_f(int together);
 
 /* A variable. Without a layout every rank has the whole of it, and `element` may be any size. */
 typedef struct tr_item_f {

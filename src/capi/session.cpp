@@ -28,7 +28,8 @@ State everything;
 void look_for_open_session() {
   if (state().session == nullptr) return;
   if (donio_owns_session()) {
-    if (tr_finalize() != TR_OK) tr_log(tr_error());
+    const int rank = state().session->rank();
+    if (tr_finalize() != TR_OK) comm::end_job_together(tr_error(), rank);  // nobody else would hear of it
     return;
   }
   comm::end_job(

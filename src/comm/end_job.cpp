@@ -3,10 +3,13 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+
+#include "comm/mpi_process.hpp"
 
 namespace tailrace::comm {
 
@@ -22,8 +25,16 @@ void end_job(std::string_view why) {
   // of 400).
   if (std::getenv("OMPI_MCA_orte_hnp_uri") != nullptr) std::_Exit(EXIT_FAILURE);
 #endif
+  if (!mpi_is_running()) std::_Exit(EXIT_FAILURE);
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
+}
+
+void end_job_together(std::string_view why, int rank) {
+  constexpr std::chrono::milliseconds for_the_first{5000}, for_each{250};
+  constexpr int most = 20;
+  if (rank > 0) std::this_thread::sleep_for(for_the_first + for_each * std::min(rank, most));
+  end_job(why);
 }
 
 }  // namespace tailrace::comm

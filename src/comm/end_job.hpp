@@ -11,6 +11,10 @@ namespace tailrace::comm {
 /// Does not return.
 [[noreturn]] void end_job(std::string_view why);
 
+/// Does so on each of several ranks that fail together. Rank 0 prints `why`; the others leave it the time,
+/// and print if the job goes on after that.
+[[noreturn]] void end_job_together(std::string_view why, int rank);
+
 /// Runs something that other ranks count on already. Without memory for it the job ends, since the others
 /// would wait for ever.
 template <typename Body>

@@ -79,7 +79,7 @@ TEST(settings, options_set_every_one) {
       "servers=2 staging=512MiB threads=3 report=r.json trace=t.json log=debug timeout=10m watchdog=off "
       "throttle=50MB/s,2ms target=uring progress_sleep_us=250 huge_pages=off time_limit=2h30m "
       "stop_margin=90s "
-      "stop_signals=int halt_file=STOP cache=/scratch/kept");
+      "donio_errors=return stop_signals=int halt_file=STOP cache=/scratch/kept");
   EXPECT_EQ(settings.servers.count, 2);
   EXPECT_EQ(settings.staging, Bytes{512} << 20);
   EXPECT_EQ(settings.threads, 3);
@@ -92,6 +92,7 @@ TEST(settings, options_set_every_one) {
   EXPECT_EQ(settings.target, TargetKind::uring);
   EXPECT_EQ(settings.progress_sleep_us, 250);
   EXPECT_FALSE(settings.huge_pages);
+  EXPECT_TRUE(settings.donio_returns);
   EXPECT_EQ(settings.time_limit.kind, TimeLimit::Kind::duration);
   EXPECT_EQ(settings.time_limit.seconds, 9000);
   EXPECT_EQ(settings.stop_margin_seconds, 90);

@@ -4,7 +4,7 @@
  * procedures of -ltailrace_fortran, as they were: donio, doopen, dolsize, dolseek, doread, dowrite, doflush,
  * doclose and dogsync. New programs do more with tr_shared_*.
  *
- *   do_nio(rank, ranks);                                       after MPI_Init
+ *   do_nio(rank, ranks);
  *   fd = do_open("elements.bin", DO_WRONLY | DO_CREAT, 0644);
  *   do_lsize(fd, bytes_in_all);
  *   do_lseek(fd, 32 * element, SEEK_SET);
@@ -19,8 +19,10 @@
  * warning. If that fails, it ends all ranks.
  *
  * On several nodes a rank answers those that read its part of a file while it is in any call of the library,
- * and at any time if MPI was initialised with MPI_THREAD_MULTIPLE. Without that, and as long as files are
- * open, let ranks wait for each other in do_gsync and not in MPI_Barrier. */
+ * and at any time if MPI was initialised with MPI_THREAD_MULTIPLE. Without that a rank in MPI_Barrier answers
+ * nobody, and do_open fails (TR_ERR_STATE) until the program has called do_gsync: as long as files are open,
+ * let ranks wait for each other there. Programs that stay as they are get threads by their environment,
+ * OMPI_MPI_THREAD_LEVEL=3 for Open MPI, MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE for MPICH. */
 #ifndef TAILRACE_DONIO_H
 #define TAILRACE_DONIO_H
 
@@ -36,10 +38,12 @@
 extern "C" {
 #endif
 
-/* Collective; blocks until all ranks have called it. Comes before all others. If no session is open, all
- * ranks of MPI_COMM_WORLD begin one without servers, and MPI_Finalize ends it: programs of 1994 have no call
- * for that. `myid` and `nproc` are the caller's rank and the number of ranks, from 0, in MPI_COMM_WORLD or in
- * the communicator of the session's compute ranks. Returns 0. A second call in a session is an error. */
+/* Collective; blocks until all ranks have called it. Comes before all others. If the program has not
+ * initialised MPI, this does it, with MPI_THREAD_MULTIPLE, and finalises it at exit(3). If no session is
+ * open, all ranks of MPI_COMM_WORLD begin one without servers, and MPI_Finalize ends it: programs of 1994
+ * have no call for that. `myid` and `nproc` are the caller's rank and the number of ranks, from 0, in
+ * MPI_COMM_WORLD or in the communicator of the session's compute ranks. Returns 0. A second call in a session
+ * is an error. */
 TR_API int tr_do_nio(int myid, int nproc);
 
 /* Collective; blocks until all ranks have called it, with the same arguments. Returns a descriptor, 3 or

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -14,12 +15,12 @@
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
-#include "capi/shared.hpp"
 #include "capi/fortran_files.hpp"
+#include "capi/shared.hpp"
 #include "capi/state.hpp"
-#include "compat/environment.hpp"
 #include "comm/end_job.hpp"
 #include "comm/mpi_process.hpp"
+#include "compat/environment.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
@@ -42,6 +43,7 @@ struct Donio {
 
   bool has_begun = false;
   bool owns_session = false;
+  bool has_synced = false;                      // the program waits in do_gsync
   std::vector<std::optional<DonioFile>> files;  // by descriptor, from the first one on
 };
 
@@ -144,6 +146,29 @@ Result<shared::Access> read_flags(int flags) {
   access.creates = rest != 0;
   access.empties = what == DO_WRONLY || rest == (linux_create | DO_CREAT);
   return access;
+}
+
+/// On several nodes a rank that waits in MPI answers nobody, unless a thread or a server does it. A program
+/// that calls do_gsync knows; one whose barrier is MPI_Barrier, as most have, would wait for ever.
+Status check_answered(files::Group& group) {
+  const std::vector<int>& nodes = group.nodes();
+  const session::Session& session = *state().session;
+  const bool may_have_threads = session.settings().io_threads > 0;
+  const auto is_here = [&](int node) { return node == nodes.front(); };
+  const auto is_served = [&](int node) { return session.topology().servers_on(node) > 0; };
+  if (donio().has_synced || std::ranges::all_of(nodes, is_here) || std::ranges::all_of(nodes, is_served) ||
+      (may_have_threads && comm::threads_may_call_mpi()))
+    return {};
+  return {
+      Code::state,
+      cat("the ranks are on several nodes, and ",
+          may_have_threads ? "MPI lets no thread answer for a rank" : "TAILRACE_IO_THREADS is 0",
+          ": a rank that waits in MPI_Barrier and one that reads its part of a file would wait for ever. ",
+          may_have_threads ? "Set OMPI_MPI_THREAD_LEVEL=3 (Open MPI) or MPIR_CVAR_DEFAULT_THREAD_LEVEL="
+                             "MPI_THREAD_MULTIPLE (MPICH) if the program calls MPI_Init, or let it call "
+                             "MPI_Init_thread with MPI_THREAD_MULTIPLE"
+                           : "Leave it out, with MPI_THREAD_MULTIPLE",
+          "; or let ranks wait in do_gsync (dogsync) as long as files are open, and call it once before")};
 }
 
 /// All ranks open a new file for reading and writing, whatever its owner may do with it afterwards.
@@ -249,6 +274,7 @@ bool donio_owns_session() { return donio().owns_session; }
 int tr_do_nio(int myid, int nproc) {
   if (donio().has_begun) return refuse(Status(Code::state, "do_nio: it was called already"));
   const bool owns = state().session == nullptr;
+  comm::begin_mpi();
   if (owns) {
     const Status begun = begin_own_session();
     if (!begun.is_ok()) return refuse(begun);
@@ -269,8 +295,10 @@ int tr_do_open(const char* path, int flags, int mode) {
   if (!group.is_ok()) return refuse(group.status().in("do_open"));
   bool is_new = false;
   const bool looks = (*group)->is_io_rank();
-  const Result<shared::Definition> what =
-      guarded([&] { return define_donio(path, flags, mode, looks, is_new); });
+  const Result<shared::Definition> what = guarded([&]() -> Result<shared::Definition> {
+    TR_TRY(check_answered(**group));
+    return define_donio(path, flags, mode, looks, is_new);
+  });
   const std::string call = cat("do_open(", quoted(path), ", ", flags, ", ", octal(mode), ")");
   Result<std::unique_ptr<SharedFile>> file = SharedFile::open(*group, call, what);
   if (!file.is_ok()) return refuse(file.status());
@@ -338,6 +366,7 @@ int tr_do_gsync(void) {
   if (!has_begun("dogsync")) return -1;
   Status first = agree_on("dogsync", {});
   if (first.code() == Code::order) return refuse(first);
+  donio().has_synced = true;
   for (const std::optional<DonioFile>& open : donio().files) {
     if (!open || !open->file().definition().access.writes) continue;
     const Status status = open->file().sync("dogsync");

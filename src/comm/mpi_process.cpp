@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "comm/mpi_process.hpp"
 
+#include <cstdlib>
+
 namespace tailrace::comm {
 
 namespace {
@@ -20,6 +22,17 @@ bool mpi_is_running() {
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   return initialized != 0 && finalized == 0;
+}
+
+void begin_mpi() {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (initialized != 0) return;
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+  std::atexit([] {
+    if (mpi_is_running()) MPI_Finalize();
+  });
 }
 
 int rank_in_world() { return rank_in(MPI_COMM_WORLD); }

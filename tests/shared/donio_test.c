@@ -81,6 +81,7 @@ static void nothing_goes_before_do_nio(void) {
   refused(do_nio(rank, ranks + (rank == ranks - 1)), "MPI_Comm_rank");
   refused(do_open("none.bin", DO_RDONLY, 0), "do_nio comes first");
   check(do_nio(rank, ranks) == 0, "do_nio");
+  check(do_gsync() == 0, "do_gsync"); /* on several nodes: files are opened */
   refused(do_nio(rank, ranks), "called already");
 }
 
@@ -259,7 +260,7 @@ int main(int argc, char** argv) {
   /* A session may also end before, and another one begin. */
   check(tr_finalize() == TR_OK, "tr_finalize");
   refused(do_open("still.bin", DO_RDONLY, 0), "do_nio comes first");
-  check(do_nio(rank, ranks) == 0, "do_nio");
+  check(do_nio(rank, ranks) == 0 && do_gsync() == 0, "do_nio");
   /* MPI_Finalize closes what is left open, and ends the session. */
   const int fd = do_open("left.bin", DO_WRONLY | DO_CREAT, 0644);
   do_lsize(fd, BYTES);

@@ -17,6 +17,7 @@ program donio_test
   call MPI_Comm_rank(MPI_COMM_WORLD, myid)
   call MPI_Comm_size(MPI_COMM_WORLD, nproc)
   call donio(myid, nproc)
+  call dogsync
   counts = [(1000*myid + i, i=1,numbers)]
   values = reshape([(0.5_real64*i + myid, i=1,2*numbers)], [2, numbers])
   write (word, '(a,i4)') 'rank', myid

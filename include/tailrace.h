@@ -235,16 +235,16 @@ TR_API int tr_layout_free(tr_layout** layout);
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,
- * height:2, depth:5,10,20, surface), vertical=FILE or coefficients=LIST, accuracy=, relative_accuracy=,
- * bits=, missing=, statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION,
- * at_zero=write|omit, operation=instant|mean|accum|minimum|maximum (with interval=), level_axis=N, nproma=N,
- * keys="...", attributes="..." (of the variable, in NetCDF), and any GRIB key. The definition of a GRIB field
- * encodes one header and reads every requested key back; a difference is TR_ERR_FORMAT. NetCDF and raw files
- * hold values as they are: NetCDF takes accuracy=, relative_accuracy= and bits=, which change nothing there;
- * raw does not. operation= sets the statistic, and draws the memory for what is accumulated on the node's
- * budget: TR_ERR_MEMORY if it does not fit. In the middle of an interval of a checkpoint the field must be as
- * it was when the checkpoint was saved (TR_ERR_STATE). On a layout with coordinates see
- * tr_layout_coordinates. */
+ * height:2, depth:5,10,20, surface), bottom=LIST (of layers, whose tops are the levels), vertical=FILE or
+ * coefficients=LIST, accuracy=, relative_accuracy=, bits=, missing=,
+ * statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION, at_zero=write|omit,
+ * operation=instant|mean|accum|minimum|maximum (with interval=), level_axis=N, nproma=N, keys="...",
+ * attributes="..." (of the variable, in NetCDF), and any GRIB key. The definition of a GRIB field encodes one
+ * header and reads every requested key back; a difference is TR_ERR_FORMAT. NetCDF and raw files hold values
+ * as they are: NetCDF takes accuracy=, relative_accuracy= and bits=, which change nothing there; raw does
+ * not. operation= sets the statistic, and draws the memory for what is accumulated on the node's budget:
+ * TR_ERR_MEMORY if it does not fit. In the middle of an interval of a checkpoint the field must be as it was
+ * when the checkpoint was saved (TR_ERR_STATE). On a layout with coordinates see tr_layout_coordinates. */
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
@@ -310,12 +310,15 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
 /* tr_stream_define on a stream that is read: collective. `type` is TR_F32 or TR_F64, whatever the file has.
  * Options: levels=TYPE[:LIST] (any of the file's, in any order: that of the array's level dimension),
  * level_axis=N, nproma=N, missing=VALUE (is stored where the file has no value; without it such a place that
- * a rank needs is TR_ERR_DATA), name=NAME (of the field in the file, if it is not `field`). Keys that only a
- * stream that is written has are accepted and mean nothing, so that one text serves both. The first steps are
- * read from then on. The memory for prefetch + 1 steps (linear: + 2) of what the ranks of the node need is
- * drawn on the node's budget: TR_ERR_MEMORY if it does not fit. Fields are defined before the first step:
- * TR_ERR_STATE after it, and for a field that is defined already. TR_ERR_LAYOUT if the allocation does not
- * fit the layout. TR_ERR_ORDER if ranks define different fields.
+ * a rank needs is TR_ERR_DATA), name=NAME (of the field in the file, if it is not `field`). A GRIB file may
+ * have several records of one name, level and time: statistic=, interval=DURATION|Nmo|Ny,
+ * since=start|DURATION (where the interval begins), bottom=LIST (of layers), percentile=N, keys="..." and any
+ * GRIB key choose; a record that differs from what they say is not found. Other keys that a stream has that
+ * is written are accepted and mean nothing, so that one text serves both. The first steps are read from then
+ * on. The memory for prefetch + 1 steps (linear: + 2) of what the ranks of the node need is drawn on the
+ * node's budget: TR_ERR_MEMORY if it does not fit. Fields are defined before the first step: TR_ERR_STATE
+ * after it, and for a field that is defined already. TR_ERR_LAYOUT if the allocation does not fit the layout.
+ * TR_ERR_ORDER if ranks define different fields.
  *
  * tr_stream_begin: local. Leads may come in any order; those that grow, or fall, are read ahead. With
  * follow=on it blocks on storage for a look at the indexes beside the files of the step, if there are any.
@@ -339,11 +342,11 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
  *
  * tr_stream_end on a stream that is read: collective; blocks until all ranks have got. Returns the first
  * error of any rank's begin and gets on all of them: TR_ERR_ARGUMENT for a field, level or step that the
- * files do not have, TR_ERR_LAYOUT for another grid, TR_ERR_DATA for missing values, TR_ERR_CORRUPT for a
- * damaged file, TR_ERR_IO, TR_ERR_TIMEOUT, TR_ERR_MEMORY if the budget has no room to decode, TR_ERR_ORDER if
- * the ranks have begun different leads, TR_ERR_SETTINGS for a file in another calendar, TR_ERR_STATE outside
- * of a step, or if the writer has taken the step back while ranks got from it. The program may go on with
- * another step, or with the same one again.
+ * files do not have, or that they have several times and the definition does not choose, TR_ERR_LAYOUT for
+ * another grid, TR_ERR_DATA for missing values, TR_ERR_CORRUPT for a damaged file, TR_ERR_IO, TR_ERR_TIMEOUT,
+ * TR_ERR_MEMORY if the budget has no room to decode, TR_ERR_ORDER if the ranks have begun different leads,
+ * TR_ERR_SETTINGS for a file in another calendar, TR_ERR_STATE outside of a step, or if the writer has taken
+ * the step back while ranks got from it. The program may go on with another step, or with the same one again.
  *
  * tr_stream_close on a stream that is read: collective. Waits for records that are being read. Sets *stream
  * to NULL, also if it returns an error that was kept. */

@@ -247,6 +247,18 @@ std::vector<double> Handle::numbers(const std::string& key) const {
   return values;
 }
 
+std::vector<std::string> Handle::coded_keys() const {
+  std::vector<std::string> names;
+  (void)ask([&](grib_handle* handle) {
+    codes_keys_iterator* const keys = codes_keys_iterator_new(
+        handle, CODES_KEYS_ITERATOR_SKIP_COMPUTED | CODES_KEYS_ITERATOR_SKIP_DUPLICATES, nullptr);
+    if (keys == nullptr) return CODES_INTERNAL_ERROR;
+    while (codes_keys_iterator_next(keys) != 0) names.emplace_back(codes_keys_iterator_get_name(keys));
+    return codes_keys_iterator_delete(keys);
+  });
+  return names;
+}
+
 int Handle::count_values(std::size_t& count) const {
   return ask([&](grib_handle* handle) { return codes_get_size(handle, "values", &count); });
 }

@@ -137,16 +137,39 @@ FilesDefinition FilesDefinition::unpack(Unpacker& in) {
   return files;
 }
 
+void Choice::pack(Packer& out) const {
+  out.put_text(statistic);
+  put_optional(out, interval);
+  put_optional(out, since);
+  put_optional(out, percentile);
+  out.put(std::ssize(keys));
+  for (const auto& [key, value] : keys) out.put_text(key).put_text(value);
+}
+
+Choice Choice::unpack(Unpacker& in) {
+  Choice choice;
+  choice.statistic = in.get_text();
+  choice.interval = get_optional<operations::IntervalLength>(in);
+  choice.since = get_optional<codec::Statistic>(in);
+  choice.percentile = get_optional<double>(in);
+  for (auto keys = in.get<std::int64_t>(); keys > 0 && in.ok(); --keys) {
+    std::string key = in.get_text();
+    choice.keys.emplace_back(std::move(key), in.get_text());
+  }
+  return choice;
+}
+
 Index FieldDefinition::elements() const { return layout::box_count(cut); }
 
 void FieldDefinition::pack(Packer& out) const {
   out.put_text(name).put_text(levels.type).put_list(std::span<const double>(levels.values));
-  out.put(takes_any_level);
+  out.put_list(std::span<const double>(levels.bottoms)).put(takes_any_level);
   out.put_list(std::span<const Index>(shape)).put(type);
   out.put_list(std::span<const Index>(cut.lower)).put_list(std::span<const Index>(cut.upper));
   put_optional(out, missing);
   out.put_bytes(georeference.sample).put(std::ssize(georeference.keys));
   for (const auto& [key, value] : georeference.keys) out.put_text(key).put_text(value);
+  choice.pack(out);
 }
 
 FieldDefinition FieldDefinition::unpack(Unpacker& in) {
@@ -154,6 +177,7 @@ FieldDefinition FieldDefinition::unpack(Unpacker& in) {
   field.name = in.get_text();
   field.levels.type = in.get_text();
   field.levels.values = in.get_list<double>();
+  field.levels.bottoms = in.get_list<double>();
   field.takes_any_level = in.get<bool>();
   field.shape = in.get_list<Index>();
   field.type = in.get<ElementType>();
@@ -166,6 +190,7 @@ FieldDefinition FieldDefinition::unpack(Unpacker& in) {
     std::string key = in.get_text();
     field.georeference.keys.emplace_back(std::move(key), in.get_text());
   }
+  field.choice = Choice::unpack(in);
   return field;
 }
 

@@ -10,6 +10,7 @@
 #include "base/bytes.hpp"
 #include "codec/definition.hpp"
 #include "layout/layout.hpp"
+#include "operations/interval.hpp"
 #include "streams/pattern.hpp"
 
 namespace tailrace::input {
@@ -57,6 +58,18 @@ struct FilesDefinition {
   static FilesDefinition unpack(Unpacker& in);
 };
 
+/// What a program says of the records of a field, where a file may have several of one level and time.
+struct Choice {
+  std::string statistic;  // a word of statistic=; "" = any
+  std::optional<operations::IntervalLength> interval;
+  std::optional<codec::Statistic> since;  // where the interval begins; none = anywhere
+  std::optional<double> percentile;
+  codec::Keys keys;  // of the format
+
+  void pack(Packer& out) const;
+  static Choice unpack(Unpacker& in);
+};
+
 /// A field of an input stream, as the workers of a node need to know it.
 struct FieldDefinition {
   std::string name;  // the file's
@@ -67,6 +80,7 @@ struct FieldDefinition {
   layout::Box cut;  // what the ranks of the node need
   std::optional<double> missing;
   codec::Georeference georeference;  // without coordinates
+  Choice choice;
 
   /// Returns the number of elements in `cut`.
   [[nodiscard]] Index elements() const;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "input/choice.hpp"
 
 namespace tailrace::input {
 
@@ -20,10 +21,6 @@ constexpr int most_tries = 10;
 
 /// Texts of errors name so many of the things that there are.
 constexpr std::size_t most_named = 12;
-
-bool is_same_level(double a, double b) {
-  return a == b || std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
-}
 
 /// Levels in a file may be rounded to float32, while the program gives decimal numbers.
 bool is_rounded_level(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
@@ -50,7 +47,23 @@ std::vector<const sources::Record*> at_level(const std::vector<const sources::Re
   return of_type;
 }
 
+std::optional<double> bottom_of(const codec::Levels& levels, double level) {
+  const auto number = std::ranges::find(levels.values, level) - levels.values.begin();
+  if (number >= std::ssize(levels.bottoms)) return std::nullopt;
+  return levels.bottoms[static_cast<std::size_t>(number)];
+}
+
 bool tells_time(const sources::Record& record) { return record.valid != sources::any_time; }
+
+/// Leaves the records that fit, unless none does.
+template <typename Fits>
+void keep_some(Candidates& records, const Fits& fits) {
+  if (records.size() == 1) return;
+  Candidates left;
+  for (const sources::Record* const each : records)
+    if (fits(*each)) left.push_back(each);
+  if (!left.empty()) records = std::move(left);
+}
 
 template <typename Range>
 std::string list_text(const Range& names) {
@@ -94,31 +107,46 @@ Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, cons
     if (!files.member || record->member < 0 || record->member == *files.member) ours.push_back(record);
   const std::vector<const sources::Record*> fitting = at_level(ours, field, level);
   if (fitting.empty()) return with_unread(field.name, no_level(field, records->second, level));
-  return the_one(fitting, files, lead);
+  return the_one(fitting, files, field, lead, level);
 }
 
-/// Returns the record of the stream's member and run among those of one level. If the file has it more than
-/// once the last one counts.
-Result<const sources::Record*> OpenFile::the_one(const std::vector<const sources::Record*>& records,
-                                                 const FilesDefinition& files, std::int64_t lead) const {
+/// Returns the record of the stream's member and run, and of the definition's choice, among those of one
+/// level.
+Result<const sources::Record*> OpenFile::the_one(Candidates records, const FilesDefinition& files,
+                                                 const FieldDefinition& field, std::int64_t lead,
+                                                 double level) const {
+  const std::string what = cat(path_, " has '", records.front()->field, "' at lead ", lead, " s");
+  keep_some(records, [&](const sources::Record& each) { return each.reference == files.valid(0); });
+  if (files.member)
+    keep_some(records, [&](const sources::Record& each) { return each.member == *files.member; });
+  TR_TRY(keep_chosen(*source_, field.choice, bottom_of(field.levels, level), what, records));
   std::set<int> members;
   std::set<std::int64_t> runs;
   for (const sources::Record* record : records) {
     members.insert(record->member);
     runs.insert(record->reference);
   }
-  const std::string what = cat(path_, " has '", records.front()->field, "' at lead ", lead, " s ");
   if (!files.member && members.size() > 1)
-    return Status(Code::argument, cat(what, "of the members ", list_text(members),
+    return Status(Code::argument, cat(what, " of the members ", list_text(members),
                                       ": say which one, as member=", *members.rbegin()));
-  if (runs.size() == 1) return records.back();
-  for (const sources::Record* record : records | std::views::reverse)
-    if (record->reference == files.valid(0)) return record;
-  std::vector<std::string> times;
-  for (const std::int64_t run : runs) times.push_back(format_time(from_seconds(run, files.calendar)));
-  return Status(Code::argument,
-                cat(what, "of the runs of ", list_text(times), ", and none begins at the base time ",
-                    format_time(files.base), ": give base= as one of them"));
+  if (runs.size() > 1) {
+    std::vector<std::string> times;
+    for (const std::int64_t run : runs) times.push_back(format_time(from_seconds(run, files.calendar)));
+    return Status(Code::argument,
+                  cat(what, " of the runs of ", list_text(times), ", and none begins at the base time ",
+                      format_time(files.base), ": give base= as one of them"));
+  }
+  const auto has_first_grid = [&](const sources::Record* each) {
+    return each->grid == records.front()->grid;
+  };
+  if (!std::ranges::all_of(records, has_first_grid)) {
+    // The layout chooses among grids.
+    keep_some(records, [&](const sources::Record& each) {
+      const sources::Grid& grid = source_->inventory().grids[static_cast<std::size_t>(each.grid)];
+      return sources::check_grid(grid, field.shape, field.georeference).is_ok();
+    });
+  }
+  return the_last_of_equals(*source_, what, records);
 }
 
 /// Adds what the file has of the field beside its records, if it has some.

@@ -29,18 +29,21 @@ class OpenFile {
   [[nodiscard]] const sources::Source& source() const { return *source_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const std::shared_ptr<const Commits>& commits() const { return commits_; }
-  /// Returns the record of one level of a field, at a lead; a record without a time fits each. If the file
-  /// has several, the last one counts. Code::argument names what the file has, if it has no such record, or
-  /// those of several members or runs and the stream does not say which; Code::settings: check_calendar().
-  /// Of a field that the file has, and that is not read, the error says why (Inventory::unread).
+  /// Local. May block on storage. Returns the record of one level of a field, at a lead; a record without a
+  /// time fits each. If the file has several whose headers say the same, the last one counts. Code::argument
+  /// names what the file has, if it has no such record, or several that differ and neither the stream nor the
+  /// field says which; Code::settings: check_calendar(). Of a field that the file has, and that is not read,
+  /// the error says why (Inventory::unread).
   [[nodiscard]] Result<const sources::Record*> find(const FilesDefinition& files,
                                                     const FieldDefinition& field, std::int64_t lead,
                                                     double level) const;
 
  private:
   using Times = std::map<std::int64_t, std::vector<const sources::Record*>>;
-  [[nodiscard]] Result<const sources::Record*> the_one(const std::vector<const sources::Record*>& records,
-                                                       const FilesDefinition& files, std::int64_t lead) const;
+  [[nodiscard]] Result<const sources::Record*> the_one(std::vector<const sources::Record*> records,
+                                                       const FilesDefinition& files,
+                                                       const FieldDefinition& field, std::int64_t lead,
+                                                       double level) const;
   [[nodiscard]] Status with_unread(const std::string& name, const Status& status) const;
   [[nodiscard]] Status no_field(const std::string& name) const;
   [[nodiscard]] Status no_time(const FilesDefinition& files, const std::string& name, const Times& times,

@@ -162,7 +162,8 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
                   request->type,
                   {},
                   request->missing,
-                  {layout->georeference.sample, layout->georeference.keys}};
+                  {layout->georeference.sample, layout->georeference.keys},
+                  request->choice};
     field = std::make_unique<Field>(std::move(*request), *layout);
     // Finds an allocation that does not fit before memory is taken for it.
     return layout::memory_map(field->layout, group_->rank(), field->request.type, field->request.allocation)

@@ -71,11 +71,71 @@ constexpr std::array<KeyRow, 7> open_keys{{
 }};
 
 /// Keys of tr_stream_define that mean the same for streams that are read and written.
-constexpr std::array<std::string_view, 4> both_keys{"levels", "missing", "level_axis", "nproma"};
+constexpr std::array<std::string_view, 5> both_keys{"levels", "bottom", "missing", "level_axis", "nproma"};
 /// Keys that say how values are written, and mean nothing for streams that are read.
-constexpr std::array<std::string_view, 11> output_keys{
-    "coefficients", "vertical", "accuracy", "relative_accuracy", "bits", "operation", "statistic",
-    "since",        "at_zero",  "keys",     "attributes"};
+constexpr std::array<std::string_view, 8> output_keys{"coefficients",      "vertical",  "accuracy",
+                                                      "relative_accuracy", "bits",      "operation",
+                                                      "at_zero",           "attributes"};
+
+/// One key that chooses among the records of a file, and the function that takes it.
+struct ChoiceRow {
+  std::string_view key;
+  Status (*set)(Choice&, const std::string&);
+};
+
+Status take_statistic(Choice& choice, const std::string& text) {
+  const std::vector<std::string_view> words{"instant", "accum", "average", "maximum", "minimum"};
+  const Result<std::size_t> word = parse_choice(text, words);
+  TR_TRY(word.status());
+  choice.statistic = words[*word];
+  return {};
+}
+
+Status take_interval(Choice& choice, const std::string& text) {
+  // The interval of a statistic may be empty, as at lead 0.
+  if (const Result<std::int64_t> seconds = parse_duration(text); seconds.is_ok() && *seconds == 0) {
+    choice.interval = operations::IntervalLength();
+    return {};
+  }
+  return take(operations::parse_interval(text), choice.interval);
+}
+
+Status take_since(Choice& choice, const std::string& text) {
+  using Since = codec::Statistic::Since;
+  // Nothing but the writer knows which step was the last before this one.
+  if (text == "last") return {};
+  if (text == "start") {
+    choice.since.emplace().since = Since::start;
+    return {};
+  }
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok() || *value == 0)
+    return settings_error(cat("\"", text, "\" is neither start nor last nor a duration such as 6h"));
+  choice.since.emplace().since = Since::duration;
+  choice.since->duration_seconds = *value;
+  return {};
+}
+
+Status take_percentile(Choice& choice, const std::string& text) {
+  const Result<double> value = parse_real(text);
+  TR_TRY(value.status());
+  if (!(*value >= 0 && *value <= 100)) return settings_error("a percentile lies between 0 and 100");
+  choice.percentile = *value;
+  return {};
+}
+
+Status take_keys(Choice& choice, const std::string& text) {
+  const Result<Options> list = Options::parse_list(text);
+  TR_TRY(list.status());
+  for (const Option& option : list->entries()) choice.keys.emplace_back(option.key, option.value);
+  return {};
+}
+
+constexpr std::array<ChoiceRow, 5> choice_keys{{{"statistic", take_statistic},
+                                                {"interval", take_interval},
+                                                {"since", take_since},
+                                                {"percentile", take_percentile},
+                                                {"keys", take_keys}}};
 
 bool is_output_key(const std::string& key) {
   if (std::ranges::count(output_keys, key) > 0) return true;
@@ -162,11 +222,19 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
       request.in_file = option.value;
     } else if (std::ranges::count(both_keys, option.key) > 0) {
       shared += cat(option.key, "=", quote_option(option.value), " ");
+    } else if (const auto row = std::ranges::find(choice_keys, option.key, &ChoiceRow::key);
+               row != choice_keys.end()) {
+      TR_TRY(row->set(request.choice, option.value)
+                 .in(cat(context, ": ", option.key, "=", quote_option(option.value))));
     } else if (!is_output_key(option.key)) {
       std::vector<std::string_view> known(both_keys.begin(), both_keys.end());
       known.emplace_back("name");
+      for (const ChoiceRow& each : choice_keys) known.push_back(each.key);
       known.insert(known.end(), output_keys.begin(), output_keys.end());
-      if (is_open_key(option, known, shape)) continue;
+      if (is_open_key(option, known, shape)) {
+        request.choice.keys.emplace_back(option.key, option.value);
+        continue;
+      }
       return settings_error(cat(context, ": unknown key \"", option.key, "\"",
                                 did_you_mean(option.key, known, "it is no option of fields that are read")));
     }

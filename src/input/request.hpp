@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codec/definition.hpp"
+#include "input/definition.hpp"
 #include "layout/memory.hpp"
 #include "streams/pattern.hpp"
 
@@ -38,11 +39,12 @@ struct FieldRequest {
   codec::Levels levels;
   bool takes_any_level = false;   // levels= is not given
   std::optional<double> missing;  // stored where the file has no value
+  Choice choice;                  // of records
   layout::Allocation allocation;  // without the halo, which belongs to the layout
 };
 
-/// Keys that only output has are accepted and have no effect, so that one text serves both. Code::argument if
-/// the type is not float32 or float64.
+/// Keys that only output has are accepted and have no effect, so that one text serves both; keys of a format
+/// choose records. Code::argument if the type is not float32 or float64.
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options);
 

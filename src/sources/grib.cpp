@@ -13,6 +13,8 @@
 #include "grib2/handle.hpp"
 #include "layout/shape.hpp"
 #include "sources/grib_header.hpp"
+#include "sources/grib_sections.hpp"
+#include "sources/grib_traits.hpp"
 #include "sources/grib_values.hpp"
 #endif
 
@@ -218,6 +220,26 @@ class GribSource final : public Source {
 
   /// The least value of a record, and a constant, are the float32 of its header; IEEE packing has more.
   [[nodiscard]] bool holds_float32(const Place&) const override { return true; }
+  Result<std::optional<Traits>> traits(const Record& record, const codec::Keys& asked) const override {
+    Result<std::optional<Traits>> traits = guarded([&]() -> Result<std::optional<Traits>> {
+      const Fetch fetch = fetch_from(*file_);
+      std::vector<GribField> fields;
+      TR_TRY(read_message(fetch, record.place[0], size_, fields).status());
+      const std::int64_t number = record.place[2];
+      if (number < 0 || number >= static_cast<std::int64_t>(fields.size()))
+        return Status(Code::corrupt, cat("GRIB message at byte ", record.place[0], ": expected field ",
+                                         number + 1, ", got ", counted(fields.size(), "field"),
+                                         "; the file has changed since its inventory was made"));
+      const Result<ByteVector> message = header_message(fetch, fields[static_cast<std::size_t>(number)]);
+      TR_TRY(message.status());
+      Result<Traits> told = grib_traits(*message, record, asked);
+      TR_TRY(told.status().in(cat("GRIB message at byte ", record.place[0])));
+      return std::optional(std::move(*told));
+    });
+    TR_TRY(traits.status().in(path_));
+    return traits;
+  }
+
   [[nodiscard]] Bytes scratch_bound(const Place&, const Grid& grid) const override {
     return longest_ + spare_bytes + decoding_bytes(grid);
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,24 @@ struct Unread {
   Status why;         // without the name of the file
 };
 
+/// What the headers of a record say beside Record. A file may have several records of one field, level and
+/// time that differ in it.
+struct Traits {
+  /// "instant", "accum", "average", "maximum" or "minimum"; "" = another one, which only `keys` tell.
+  std::string statistic;
+  std::optional<std::int64_t> begin;  // of the statistic's interval, which ends at Record::valid
+  std::optional<double> bottom;       // of a layer, in the unit of Record::level
+  std::optional<double> percentile;   // from 0 to 100
+  codec::Keys keys;                   // all that the headers hold, in their order, without grid and packing
+  std::uint64_t checksum = 0;         // of the same octets
+  /// The answers to the keys that were asked for.
+  struct Answer {
+    std::string text;  // "missing" if the key has no value
+    bool fits = false;
+  };
+  std::vector<Answer> answers;
+};
+
 /// The records and grids of a file.
 struct Inventory {
   std::string format;
@@ -79,6 +98,14 @@ class Source {
   /// Returns true if values of the record are float32 in the file, and not scaled: what stands for "no value"
   /// among them is the nearest float32.
   [[nodiscard]] virtual bool holds_float32(const Place&) const { return false; }
+  /// Local. Blocks on storage. Returns what the headers of a record say beside the inventory, and whether its
+  /// keys have the values that `asked` names; nothing if the format has no such headers. Any thread may call
+  /// it. Code::corrupt and Code::io as `read`.
+  virtual Result<std::optional<Traits>> traits(const Record& record, const codec::Keys& asked) const {
+    static_cast<void>(record);
+    static_cast<void>(asked);
+    return std::optional<Traits>();
+  }
   /// Returns an upper bound of the bytes that `read` takes in Scratch for this record.
   [[nodiscard]] virtual Bytes scratch_bound(const Place& place, const Grid& grid) const = 0;
 

@@ -268,6 +268,18 @@ Status take_levels(FieldRequest& request, const std::string& text) {
   return {};
 }
 
+Status take_bottom(FieldRequest& request, const std::string& text) {
+  codec::Levels& levels = request.definition.levels;
+  Result<std::vector<double>> bottoms = parse_number_list(text, kMostLevels);
+  TR_TRY(bottoms.status());
+  if (bottoms->size() == 1) bottoms->resize(levels.values.size(), bottoms->front());
+  if (bottoms->size() != levels.values.size())
+    return settings_error(cat("expected one bottom, or one for each of the ",
+                              counted(levels.values.size(), "level"), " of levels=, got ", bottoms->size()));
+  levels.bottoms = std::move(*bottoms);
+  return {};
+}
+
 Status take_accuracy(const std::string& text, std::optional<double>& accuracy) {
   const Result<double> value = parse_real(text);
   TR_TRY(value.status());
@@ -336,9 +348,10 @@ Status take_level_axis(FieldRequest& request, const std::string& text) {
   return take(parse_integer(text, 0, dimensions), request.allocation.level_axis);
 }
 
-// Keys are taken in this order: an interval needs its statistic, or its operation.
-constexpr std::array<KeyRow<FieldRequest>, 15> kFieldKeys{{
+// Keys are taken in this order: an interval needs its statistic, or its operation; bottoms need the levels.
+constexpr std::array<KeyRow<FieldRequest>, 16> kFieldKeys{{
     {"levels", take_levels},
+    {"bottom", take_bottom},
     {"coefficients",
      [](auto& r, auto& t) { return take(parse_number_list(t), r.definition.levels.coefficients); }},
     {"vertical", [](auto& r, auto& t) { return take_file(t, r.vertical_file); }},

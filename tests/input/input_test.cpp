@@ -200,7 +200,7 @@ MPI_TEST(input, opening_and_defining_fail_on_every_rank_alike) {
     small.fails(small.define("levels=pressure:1-50000"), TR_ERR_MEMORY, {"prefetch=", "TAILRACE_MEMORY"});
     // Keys that only output has are accepted.
     expect(small.define(std::string(own_levels) +
-                        " accuracy=0.01 vertical=none.txt statistic=accum compress=zstd"));
+                        " accuracy=0.01 vertical=none.txt statistic=instant at_zero=omit compress=zstd"));
     small.fails(small.define(own_levels), TR_ERR_STATE, {"defined already"});
     small.works(0);
     small.fails(small.define(own_levels, "u"), TR_ERR_STATE, {"before the first step"});
@@ -217,6 +217,9 @@ MPI_TEST(input, a_step_fails_on_every_rank_alike_and_the_next_one_works) {
       expect(small.define(std::string(own_levels) + " name=tt", "missing_field"));
       expect(small.define("levels=pressure:1000,700,500", "u"));
       expect(small.define(own_levels, "r"));
+      expect(small.define(std::string(own_levels) + " name=t statistic=accum interval=6h", "rain"));
+      small.fails(small.step(0, "rain"), TR_ERR_ARGUMENT,
+                  {"but not with statistic=accum interval=6h", "statistic=instant"});
       small.fails(small.step(0, "missing_field"), TR_ERR_ARGUMENT,
                   {"no field 'tt'", "nearest is 't'", "name="});
       small.works(0);
@@ -271,6 +274,48 @@ void copy_part(const std::string& from, const std::string& to, std::size_t bytes
   std::ofstream file(to, std::ios::binary);
   file.write(reinterpret_cast<const char*>(all.data()),
              static_cast<std::streamsize>(std::min(bytes, all.size())));
+}
+
+/// On rank 0 of the world: writes all messages of a file, and then all once more, with other values and as a
+/// process of another type has made them.
+void write_twice(const std::string& from, const std::string& to) {
+  constexpr std::size_t first = 16, type_of_process = 11, reference = 11;
+  const auto number = [](const auto& bytes, std::size_t at) {
+    std::size_t value = 0;
+    for (std::size_t i = 0; i < 4; ++i) value = value << 8 | std::to_integer<std::size_t>(bytes[at + i]);
+    return value;
+  };
+  const auto all = contents(from);
+  auto other = all;
+  for (std::size_t begin = 0; begin < all.size(); begin += number(all, begin + 12)) {
+    for (std::size_t at = begin + first; at < begin + number(all, begin + 12) - 4; at += number(all, at)) {
+      if (all[at + 4] == std::byte{4}) other[at + type_of_process] = std::byte{9};
+      if (all[at + 4] == std::byte{5}) std::fill_n(&other[at + reference], 4, std::byte{0});
+    }
+  }
+  std::ofstream file(to, std::ios::binary);
+  for (const auto& each : {all, other})
+    file.write(reinterpret_cast<const char*>(each.data()), static_cast<std::streamsize>(each.size()));
+}
+
+MPI_TEST(input, several_records_are_the_same_error_on_every_rank_until_one_is_chosen) {
+  const std::string directory = fresh_directory("several");
+  if (rank() == 0) write_twice(input() + "/bd+000.grib2", directory + "/a+000.grib2");
+  input();
+  quiet_barrier();
+  for (const std::string threads : {"io_threads=0", "io_threads=1"}) {
+    on_ranks(3, 0, threads, [&](MPI_Comm compute) {
+      Small small(compute, directory + "/a+{lead:03h}.grib2", "");
+      const std::string levels = own_levels;
+      expect(small.define(levels + " name=t", "any"));
+      expect(small.define(levels + " statistic=instant keys=\"typeOfGeneratingProcess=2\""));
+      expect(small.define(levels + " name=t keys=\"typeOfGeneratingProcess=7\"", "none"));
+      small.fails(small.step(0, "any"), TR_ERR_ARGUMENT,
+                  {"'t' at lead 0 s 2 times", "keys=\"typeOfGeneratingProcess=2\"", "Process=9"});
+      small.fails(small.step(0, "none"), TR_ERR_ARGUMENT, {"Process=7", "Process=2", "Process=9"});
+      small.works(0);
+    });
+  }
 }
 
 MPI_TEST(input, other_grids_and_damaged_files_are_found) {

@@ -119,6 +119,14 @@ TEST(parse_field, one_precision_only) {
   }
 }
 
+TEST(parse_field, layers_have_a_bottom_for_each_level_or_one_for_all) {
+  const auto bottoms = [](const std::string& text) { return parsed(text).definition.levels.bottoms; };
+  EXPECT_EQ(bottoms("levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4"), (std::vector<double>{0.1, 0.4}));
+  EXPECT_EQ(bottoms("bottom=0 levels=heightAboveGroundLayer:6000,3000"), (std::vector<double>{0, 0}));
+  EXPECT_TRUE(bottoms("levels=height:2").empty());
+  EXPECT_TRUE(mentions(error_of("levels=depthBelowLandLayer:0,0.1 bottom=1,2,3"), "each of the 2 levels"));
+}
+
 TEST(parse_field, missing_may_be_any_number) {
   EXPECT_EQ(parsed("missing=-9999").definition.missing, -9999);
   EXPECT_EQ(parsed("missing=1e20").definition.missing, 1e20);

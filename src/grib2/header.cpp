@@ -614,7 +614,9 @@ Result<Surface> surface_on(const Handle& handle, const Request& request, const s
                         type_of_surface == 168;
   if (value == 0 && !numbered) return Surface{0, 0, true};
   const bool in_hpa = type_of_surface == 100 && level_type != "isobaricInPa";
-  const double stored = in_hpa ? value * 100 : value;
+  // ecCodes tells potential vorticity in units of 1e-6 K m2 kg-1 s-1. A division rounds correctly.
+  const bool in_pvu = level_type == "potentialVorticity";
+  const double stored = in_hpa ? value * 100 : in_pvu ? value / 1e6 : value;
   constexpr double largest = 4294967294.0;
   double power = 1;
   for (long scale = 0; scale <= 9; ++scale, power *= 10) {

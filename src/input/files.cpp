@@ -25,19 +25,36 @@ constexpr std::size_t most_named = 12;
 /// Levels in a file may be rounded to float32, while the program gives decimal numbers.
 bool is_rounded_level(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
 
+/// A level and its type, in the unit that all types of one surface have in common.
+struct Surface {
+  std::string_view type;
+  double level;
+};
+
+/// Pressures have two types: ecCodes names them by whether they are whole hPa.
+Surface in_common_unit(std::string_view type, double level) {
+  if (type == "isobaricInPa") return {"isobaricInhPa", level / 100};
+  return {type, level};
+}
+
 /// Returns the records that have the values of this level.
 std::vector<const sources::Record*> at_level(const std::vector<const sources::Record*>& records,
                                              const FieldDefinition& field, double level) {
+  const Surface wanted = in_common_unit(field.levels.type, level);
+  const auto level_of = [](const sources::Record* each) {
+    return in_common_unit(each->level_type, each->level).level;
+  };
   std::vector<const sources::Record*> of_type;
   for (const sources::Record* record : records)
-    if (record->level_type.empty() || record->level_type == field.levels.type) of_type.push_back(record);
+    if (record->level_type.empty() || in_common_unit(record->level_type, 0).type == wanted.type)
+      of_type.push_back(record);
   // A file that tells no type has the values of levels all the same, unless there is one level alone.
   if (of_type.size() == 1 && of_type.front()->level_type.empty() && field.levels.values.size() == 1)
     return of_type;
-  const auto is_it = [&](const sources::Record* each) { return is_same_level(each->level, level); };
+  const auto is_it = [&](const sources::Record* each) { return is_same_level(level_of(each), wanted.level); };
   const bool is_rounded = std::ranges::none_of(of_type, is_it);
   std::erase_if(of_type, [&](const sources::Record* each) {
-    return is_rounded ? !is_rounded_level(each->level, level) : !is_it(each);
+    return is_rounded ? !is_rounded_level(level_of(each), wanted.level) : !is_it(each);
   });
   const auto same = [&](const sources::Record* each) {
     return each->level_type == records.front()->level_type && each->level == records.front()->level;

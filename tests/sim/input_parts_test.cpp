@@ -427,6 +427,25 @@ TEST(input_files, a_level_that_its_file_has_rounded_to_float32_is_found_by_its_d
   EXPECT_EQ(level_of("doubles", close), close);
 }
 
+TEST(input_files, a_pressure_is_found_in_hPa_and_in_Pa) {
+  for (const auto& [type, level] :
+       std::map<std::string, double>{{"isobaricInhPa", 0.7}, {"isobaricInPa", 70}}) {
+    sources::Record record = record_at(0);
+    record.level_type = type;
+    record.level = level;
+    Directory all;
+    all.file("in", {record});
+    const auto found = all.find("in", "");
+    for (const char* const levels : {"levels=pressure:0.7", "levels=isobaricInPa:70"}) {
+      FieldDefinition field = small_field();
+      field.levels = parse_field("t", 5, {2, 3}, levels)->levels;
+      all.kept = *Files(*found, all.opener()).at(0);
+      EXPECT_TRUE(all.kept->find(*found, field, 0, field.levels.values.front()).is_ok())
+          << type << " " << levels;
+    }
+  }
+}
+
 TEST(input_files, files_of_times_before_the_base_time_have_negative_leads) {
   Directory all;
   all.file("bd_1970010100", {record_at(0)});

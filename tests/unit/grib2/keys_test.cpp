@@ -232,6 +232,22 @@ TEST(grib2_keys, levels_of_any_type_read_back_with_fractions) {
   expect_keys(handle, {{"scaledValueOfFirstFixedSurface", "7"}, {"scaleFactorOfFirstFixedSurface", "2"}});
 }
 
+TEST(grib2_keys, levels_are_those_that_ecCodes_prints) {
+  for (const auto& [type, value] : std::vector<std::pair<std::string, double>>{{"isobaricInPa", 50},
+                                                                               {"pressure", 0.5},
+                                                                               {"potentialVorticity", 2},
+                                                                               {"potentialVorticity", 1.5},
+                                                                               {"potentialVorticity", 0.7},
+                                                                               {"depthBelowLand", 0.07},
+                                                                               {"sigma", 0.995},
+                                                                               {"theta", 320}}) {
+    const auto handle = open_record(stream_of(), field_of("t", type, {value}), {0, 0, hour, 0});
+    const bool in_hpa = type == "pressure" && handle.text("typeOfLevel") == "isobaricInPa";
+    EXPECT_NEAR(handle.number("level").value_or(-1), in_hpa ? value * 100 : value, 1e-9)
+        << type << ":" << value;
+  }
+}
+
 TEST(grib2_keys, a_level_that_ecCodes_gives_another_type_is_named_and_has_a_way_out) {
   const Status status = define(stream_of(), field_of("t", "depthBelowSea", {0, 10, 50}));
   EXPECT_EQ(status.code(), Code::format);

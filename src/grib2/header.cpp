@@ -59,6 +59,12 @@ Status fail(int error, std::string_view key, std::string_view value, std::string
   return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
 }
 
+// ecCodes' definitions of template.4.horizontal make `level` the second surface of these.
+bool is_numbered_by_bottom(std::string_view level_type) {
+  return level_type == "soilLayer" || level_type == "seaIceLayer" || level_type == "oceanModelLayer" ||
+         level_type == "snowLayer";
+}
+
 // A number, and the name of the key that gave it.
 struct Given {
   std::optional<long> value;
@@ -114,6 +120,12 @@ Status resolve_ensemble(Request& request) {
 
 Status check_levels(const Request& request) {
   const codec::Levels& levels = request.field->levels;
+  if (is_numbered_by_bottom(request.level_type) && !levels.bottoms.empty())
+    return {Code::argument, cat("levels of type ", request.level_type, " are numbered by their bottoms, and ",
+                                request.level_type, ":1 lies between 0 and 1: leave bottom= out")};
+  if (is_numbered_by_bottom(request.level_type) && std::ranges::min(levels.values) < 1)
+    return {Code::argument, cat("levels of type ", request.level_type, " are numbered from 1 on, got ",
+                                std::ranges::min(levels.values))};
   if (levels.coefficients.empty()) return {};
   if (!request.level_type.starts_with("hybrid"))
     return {Code::argument,
@@ -410,7 +422,8 @@ Status Builder::surface(const std::string& which, double value) {
 // Runs after the name, which sets a level of its own (2t: 2 m above ground).
 Status Builder::level(std::size_t index) {
   if (!handle_->has("scaledValueOfFirstFixedSurface")) return {};
-  TR_TRY(surface("First", field_.levels.values[index]));
+  const LevelSurfaces surfaces = surfaces_of(request_, index);
+  TR_TRY(surface("First", surfaces.first));
   const bool layer = handle_->integer("typeOfSecondFixedSurface").value_or(255) != 255;
   const bool by_keys =
       std::any_of(request_.field_keys.begin(), request_.field_keys.end(), [](const auto& key) {
@@ -419,12 +432,12 @@ Status Builder::level(std::size_t index) {
   if (!field_.levels.bottoms.empty() && !layer)
     return {Code::argument,
             cat("level type ", request_.level_type, " has one surface; leave the bottoms out")};
-  if (!field_.levels.bottoms.empty()) return surface("Second", field_.levels.bottoms[index]);
+  if (surfaces.second) return surface("Second", *surfaces.second);
   const bool between_numbers =
       layer && handle_->integer("typeOfSecondFixedSurface") == handle_->integer("typeOfFirstFixedSurface");
   if (between_numbers && !by_keys)
-    return {Code::argument,
-            cat("level type ", request_.level_type, " is a layer: give the bottom of each level too")};
+    return {Code::argument, cat("level type ", request_.level_type,
+                                " is a layer: give the bottom of each level too, as bottom=")};
   return {};
 }
 
@@ -602,6 +615,17 @@ Result<Field> Builder::build_on(Base& base) {
 }
 
 }  // namespace
+
+LevelSurfaces surfaces_of(const Request& request, std::size_t level) {
+  const codec::Levels& levels = request.field->levels;
+  const double value = levels.values[level];
+  if (!levels.bottoms.empty()) return {value, levels.bottoms[level]};
+  const bool by_keys = std::ranges::any_of(request.field_keys, [](const auto& key) {
+    return key.first.find("FixedSurface") != std::string::npos || key.first.ends_with("Level");
+  });
+  if (!is_numbered_by_bottom(request.level_type) || by_keys) return {value, std::nullopt};
+  return {value - 1, value};
+}
 
 // Only these surfaces have a number. For others (surface, mean sea level, tropopause) 0 means that there is
 // none.

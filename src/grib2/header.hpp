@@ -119,6 +119,15 @@ Result<Surface> surface_on(const Handle& handle, const Request& request, const s
 /// Returns ecCodes' error number, or 0 for success.
 int set_surface(Handle& handle, const std::string& which, const Surface& surface);
 
+/// The level with this number: its first surface, and the second one of a layer.
+struct LevelSurfaces {
+  double first = 0;
+  std::optional<double> second;
+};
+/// Returns the surfaces of a level. ecCodes numbers some layers by their bottoms, from 1 on: soilLayer 2 lies
+/// between 1 and 2.
+LevelSurfaces surfaces_of(const Request& request, std::size_t level);
+
 /// Returns true if two typeOfLevel are the same one in a file.
 bool same_level_type(const std::string& wanted, const std::string& got);
 

@@ -88,16 +88,6 @@ bool levels_by_keys(const Request& request) {
   return false;
 }
 
-// Returns true if ecCodes gives the type of level another name at this value alone: 0 below the sea is its
-// oceanSurface.
-bool type_hangs_on_value(const Handle& handle, const Request& request) {
-  constexpr const char* key = "scaledValueOfFirstFixedSurface";
-  Result<Handle> other = Handle::from_message(handle.message());
-  if (!other.is_ok() || !handle.has(key) || handle.is_missing(key)) return false;
-  if (other->set(key, handle.integer(key).value_or(0) + 1) != 0) return false;
-  return same_level_type(request.level_type, other->text("typeOfLevel").value_or("unknown"));
-}
-
 /// Gives a handle the parameter of `message`. In almost every template the first octets behind its number are
 /// the category and the number of the parameter; where they are not, the octets differ afterwards.
 bool name_as(Handle& handle, std::span<const std::byte> message) {
@@ -115,16 +105,15 @@ bool name_as(Handle& handle, std::span<const std::byte> message) {
 /// Moves a handle from one level or parameter to another. Opening a message anew costs three times the
 /// reading done here. Returns false if the handle does not have the octets of `message` afterwards: keys of
 /// the user's may have moved more.
-bool move_to(Handle& handle, const Field& field, const Request& request, std::size_t level,
-             const ByteVector& message) {
+bool move_to(Handle& handle, const Request& request, std::size_t level, const ByteVector& message) {
   if (!name_as(handle, message)) return false;
-  const codec::Levels& levels = field.definition.levels;
   const auto set = [&](const std::string& which, double value) {
     const Result<Surface> surface = surface_on(handle, request, which, value);
     return surface.is_ok() && set_surface(handle, which, *surface) == 0;
   };
-  if (!set("First", levels.values[level])) return false;
-  if (!levels.bottoms.empty() && !set("Second", levels.bottoms[level])) return false;
+  const LevelSurfaces surfaces = surfaces_of(request, level);
+  if (!set("First", surfaces.first)) return false;
+  if (surfaces.second && !set("Second", *surfaces.second)) return false;
   const auto now = handle.message();
   return std::equal(now.begin(), now.end(), message.begin(), message.end());
 }
@@ -132,22 +121,13 @@ bool move_to(Handle& handle, const Field& field, const Request& request, std::si
 Status check_level(const Handle& handle, const Field& field, const Request& request, std::size_t level) {
   codec::Keys wanted;
   const std::string type = handle.text("typeOfLevel").value_or("unknown");
-  if (!same_level_type(request.level_type, type)) {
-    if (type_hangs_on_value(handle, request)) {
-      return {Code::format, cat("level ", field.definition.levels.values[level], " of levels=",
-                                request.level_type, " cannot be written: ecCodes calls it '", type,
-                                "', which is a type of level of its own; begin the "
-                                "levels elsewhere, and define this one as a field by itself with levels=",
-                                type)};
-    }
-    wanted.emplace_back("typeOfLevel", request.level_type);
-  }
+  if (!same_level_type(request.level_type, type)) wanted.emplace_back("typeOfLevel", request.level_type);
   if (!request.named_by_keys) wanted.emplace_back("shortName", field.definition.name);
   TR_TRY(check_all(handle, wanted));
   if (levels_by_keys(request)) return {};
-  const codec::Levels& levels = field.definition.levels;
-  TR_TRY(check_surface(handle, request, "First", levels.values[level]));
-  return levels.bottoms.empty() ? Status() : check_surface(handle, request, "Second", levels.bottoms[level]);
+  const LevelSurfaces surfaces = surfaces_of(request, level);
+  TR_TRY(check_surface(handle, request, "First", surfaces.first));
+  return surfaces.second ? check_surface(handle, request, "Second", *surfaces.second) : Status();
 }
 
 Status check_time(Handle& handle, const Field& field, const Interval& interval) {
@@ -204,7 +184,9 @@ bool same_level_type(const std::string& wanted, const std::string& got) {
   const auto is_pressure = [](const std::string& type) {
     return type == "isobaricInPa" || type == "isobaricInhPa";
   };
-  return wanted == got || (is_pressure(wanted) && is_pressure(got));
+  // ecCodes has a name of its own for 0 m below the sea. What the levels are is compared beside it.
+  const bool is_sea = wanted == "depthBelowSea" && got == "oceanSurface";
+  return wanted == got || is_sea || (is_pressure(wanted) && is_pressure(got));
 }
 
 Status verify(const Field& field, const Request& request, const codec::Keys& wanted, bool time_is_known,
@@ -217,7 +199,7 @@ Status verify(const Field& field, const Request& request, const codec::Keys& wan
       statistic.since == codec::Statistic::Since::duration ? statistic.duration_seconds : 7 * hour;
   for (std::size_t level = 0; level < field.levels.size(); ++level) {
     const ByteVector message = message_for(field, level, {0, length});
-    if (!handle || !move_to(*handle, field, request, level, message)) {
+    if (!handle || !move_to(*handle, request, level, message)) {
       Result<Handle> fresh = Handle::from_message(message);
       if (!fresh.is_ok()) return fresh.status();
       handle = std::move(*fresh);

@@ -31,9 +31,11 @@ struct Surface {
   double level;
 };
 
-/// Pressures have two types: ecCodes names them by whether they are whole hPa.
+/// Pressures have two types: ecCodes names them by whether they are whole hPa. It has a name for the surface
+/// of the sea, too.
 Surface in_common_unit(std::string_view type, double level) {
   if (type == "isobaricInPa") return {"isobaricInhPa", level / 100};
+  if (type == "oceanSurface") return {"depthBelowSea", 0};
   return {type, level};
 }
 

@@ -156,6 +156,31 @@ TEST(input_choice, layers_with_one_top_are_told_apart_by_their_bottoms) {
   file.expect_error(levels + " bottom=7", {"not with bottom=7"}, "t");
 }
 
+TEST(input_choice, levels_are_found_as_ecCodes_prints_them) {
+  const auto on = [](const codec::Keys& surface) {
+    codec::Keys keys{{"shortName", "t"}, {"step", "12"}};
+    keys.insert(keys.end(), surface.begin(), surface.end());
+    return keys;
+  };
+  const codec::Keys soil{{"typeOfFirstFixedSurface", "151"},       {"typeOfSecondFixedSurface", "151"},
+                         {"scaleFactorOfFirstFixedSurface", "0"},  {"scaledValueOfFirstFixedSurface", "1"},
+                         {"scaleFactorOfSecondFixedSurface", "0"}, {"scaledValueOfSecondFixedSurface", "2"}};
+  const codec::Keys sea{{"typeOfFirstFixedSurface", "160"},
+                        {"scaleFactorOfFirstFixedSurface", "0"},
+                        {"scaledValueOfFirstFixedSurface", "0"}};
+  const codec::Keys vorticity{{"typeOfFirstFixedSurface", "109"},
+                              {"scaleFactorOfFirstFixedSurface", "6"},
+                              {"scaledValueOfFirstFixedSurface", "2"}};
+  const codec::Keys pressure{{"typeOfLevel", "isobaricInPa"}, {"level", "50"}};
+  Records file({on(soil), on(sea), on(vorticity), on(pressure)});
+  EXPECT_EQ(file.find("levels=soilLayer:2", "t"), 0) << file.error.text();
+  EXPECT_EQ(file.find("levels=depth:0", "t"), 1) << file.error.text();
+  EXPECT_EQ(file.find("levels=oceanSurface", "t"), 1) << file.error.text();
+  EXPECT_EQ(file.find("levels=potentialVorticity:2", "t"), 2) << file.error.text();
+  EXPECT_EQ(file.find("levels=isobaricInPa:50", "t"), 3) << file.error.text();
+  EXPECT_EQ(file.find("levels=pressure:0.5", "t"), 3) << file.error.text();
+}
+
 /// Percentiles have an option; the error names the keys by which the others are chosen.
 TEST(input_choice, each_kind_of_product_is_told_apart) {
   const auto product = [](const char* pdt, const char* key, const char* value) {

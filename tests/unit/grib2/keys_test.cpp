@@ -248,15 +248,30 @@ TEST(grib2_keys, levels_are_those_that_ecCodes_prints) {
   }
 }
 
-TEST(grib2_keys, a_level_that_ecCodes_gives_another_type_is_named_and_has_a_way_out) {
-  const Status status = define(stream_of(), field_of("t", "depthBelowSea", {0, 10, 50}));
-  EXPECT_EQ(status.code(), Code::format);
-  for (const char* part :
-       {"level 0 of levels=depthBelowSea", "calls it 'oceanSurface'", "levels=oceanSurface"})
-    EXPECT_NE(status.text().find(part), std::string::npos) << part << ": " << status.text();
-  EXPECT_TRUE(define(stream_of(), field_of("t", "depthBelowSea", {10, 50})).is_ok());
+/// ecCodes calls 0 m below the sea `oceanSurface`.
+TEST(grib2_keys, depths_may_begin_at_the_surface) {
+  const FieldDefinition field = field_of("t", "depthBelowSea", {0, 10, 50});
+  EXPECT_TRUE(define(stream_of(), field).is_ok()) << define(stream_of(), field).text();
+  const auto top = open_record(stream_of(), field, {0, 0, hour, 0});
+  expect_keys(top, {{"typeOfFirstFixedSurface", "160"},
+                    {"scaledValueOfFirstFixedSurface", "0"},
+                    {"typeOfLevel", "oceanSurface"}});
   EXPECT_TRUE(define(stream_of(), field_of("t", "oceanSurface", {0})).is_ok())
       << define(stream_of(), field_of("t", "oceanSurface", {0})).text();
+}
+
+TEST(grib2_keys, layers_that_ecCodes_numbers_have_these_numbers) {
+  for (const char* const type : {"soilLayer", "seaIceLayer", "snowLayer", "oceanModelLayer"}) {
+    FieldDefinition field = field_of("t", type, {1, 4});
+    const auto handle = open_record(stream_of(), field, {0, 1, hour, 0});
+    expect_keys(handle, {{"scaledValueOfFirstFixedSurface", "3"},
+                         {"scaledValueOfSecondFixedSurface", "4"},
+                         {"level", "4"},
+                         {"typeOfLevel", type}});
+    field.levels.bottoms = {2, 5};
+    EXPECT_EQ(define(stream_of(), field).code(), Code::argument);
+    EXPECT_EQ(define(stream_of(), field_of("t", type, {0})).code(), Code::argument);
+  }
 }
 
 TEST(grib2_keys, an_unknown_type_of_level_is_an_error_that_has_a_reason) {

@@ -267,10 +267,10 @@ TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void*
 
 /* Collective, but local within an interval (interval=), where it returns TR_OK at once unless the ranks'
  * calls differ. Closes the step, in which something must have been put. The step is captured on return.
- * Without servers the result is this step's. With servers it is what they knew when every rank had ended the
- * step before: wrong calls of that step, or else the first failure of an earlier one that was not told. They
- * encode and write later: what fails there is told by a later end, or by tr_stream_wait(TR_DURABLE),
- * tr_stream_close or tr_finalize. A failed step is dropped as a whole; the program may go on. */
+ * Without servers the result is this step's. With servers it is the first failure, not told yet, that they
+ * knew of when every rank had ended the step before: wrong calls of that step are among these. Servers encode
+ * and write later: what fails there is told by a later end, or by tr_stream_wait(TR_DURABLE), tr_stream_close
+ * or tr_finalize. A failed step is dropped as a whole; the program may go on. */
 TR_API int tr_stream_end(tr_stream* stream);
 
 /* Collective. TR_CAPTURED: blocks until all ranks' last step is captured and its verdict agreed. TR_DURABLE:

@@ -218,7 +218,7 @@ int tr_should_stop(void) {
   // A program that asks in its loop does not look for errors here.
   if (session->rank() == 0) {
     log(LogLevel::error, tr_error());
-    if (session->computing().broken()) session->computing().note_printed();
+    session->computing().note_printed();
   }
   return session->stops().is_stopping() || session->computing().broken() ? 1 : 0;
 }

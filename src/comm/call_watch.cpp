@@ -170,11 +170,10 @@ bool CallWatch::look_twice(std::int64_t silent) {
   if (!first || first->call.empty() || !sleep_for(between)) return false;
   const std::optional<Place> second = place_of(watched_);
   if (!second || !(*second == *first) || calls_.load(std::memory_order_relaxed) != calls) return false;
-  tell_(
-      cat("has not called the library for ", silent / 1'000'000'000, " s, and is in ", first->call,
-          ", called from ", first->caller,
-          ". If its communicator is MPI_COMM_WORLD, the call waits for the servers: give it the communicator "
-          "that tr_init has returned"));
+  tell_(cat("has not called the library for ", silent / 1'000'000'000, " s, and is in ", first->call,
+            ", called from ", first->caller,
+            ". If its communicator is MPI_COMM_WORLD, the call waits for the servers: give it the "
+            "communicator that tr_init has returned"));
   return true;
 }
 

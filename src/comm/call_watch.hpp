@@ -21,9 +21,9 @@ namespace tailrace::comm {
 /// signal. So it needs nothing of MPI, and sees calls from any language.
 class CallWatch {
  public:
-  /// Looks after `patience` nanoseconds without a call, and calls `tell` once, with what follows the rank's
-  /// name: "has called ... and is in MPI_Barrier, called from ...". `tell` is called in the other thread.
-  /// Makes no call later if the program computes each time. One at a time in a process.
+  /// Looks after `patience` nanoseconds without a call, and calls `tell` once, in its thread, with what
+  /// follows the rank's name: "has not called ... and is in MPI_Barrier, called from ...". While the program
+  /// computes there is nothing to tell, and it looks again. One at a time in a process.
   static Result<std::unique_ptr<CallWatch>> create(std::int64_t patience,
                                                    std::function<void(const std::string&)> tell);
   ~CallWatch();

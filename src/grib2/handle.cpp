@@ -253,7 +253,12 @@ std::vector<std::string> Handle::coded_keys() const {
     codes_keys_iterator* const keys = codes_keys_iterator_new(
         handle, CODES_KEYS_ITERATOR_SKIP_COMPUTED | CODES_KEYS_ITERATOR_SKIP_DUPLICATES, nullptr);
     if (keys == nullptr) return CODES_INTERNAL_ERROR;
-    while (codes_keys_iterator_next(keys) != 0) names.emplace_back(codes_keys_iterator_get_name(keys));
+    while (codes_keys_iterator_next(keys) != 0) {
+      const char* const name = codes_keys_iterator_get_name(keys);
+      // ecCodes prints an error if a list is asked for as one text.
+      std::size_t count = 0;
+      if (codes_get_size(handle, name, &count) == CODES_SUCCESS && count == 1) names.emplace_back(name);
+    }
     return codes_keys_iterator_delete(keys);
   });
   return names;

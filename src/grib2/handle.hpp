@@ -56,7 +56,7 @@ class Handle {
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] std::optional<std::string> text(const std::string& key) const;
   [[nodiscard]] std::vector<double> numbers(const std::string& key) const;
-  /// Returns the names of the keys that have octets of their own, in the order of the message.
+  /// Returns the names of the keys that have octets of their own and one value, in the order of the message.
   [[nodiscard]] std::vector<std::string> coded_keys() const;
   [[nodiscard]] int count_values(std::size_t& count) const;
   /// Decodes all values. `count` is the room for them, and how many they are.

@@ -70,8 +70,8 @@ class Computing {
   /// `text`: rank 0, which also prints that of another rank while it waits in a call itself. If it is in no
   /// call for seconds, the next rank has its turn. Blocks until the text is out.
   void print_once(const std::string& text);
-  /// Says that this rank has printed such a text.
-  void note_printed() { printed_ = true; }
+  /// Says that this rank has printed an error of its own, of which others may hear in another call.
+  void note_printed() { has_printed_at_ = line_.now(); }
   /// Returns how long `rank` waits for the ranks before it to print.
   [[nodiscard]] static std::chrono::milliseconds turn_of(int rank);
   /// The launcher kills the ranks' forwarders with the ranks (seen with MPICH's hydra): they get this time to
@@ -101,6 +101,7 @@ class Computing {
   std::shared_ptr<pipeline::LentLane> lent_;
   bool printed_ = false;    // some rank has printed why the program ends
   bool announced_ = false;  // this one, and has told the others
+  std::optional<std::int64_t> has_printed_at_;
   std::int64_t sign_period_ = 0;
   std::int64_t next_sign_ = std::numeric_limits<std::int64_t>::max();
 };

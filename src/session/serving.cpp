@@ -38,22 +38,21 @@ class KeepServing {
 
 /// `seconds` is how long no compute rank has made a call.
 std::string silence_text(std::int64_t seconds) {
-  return cat(
-      "no compute rank has called the library for ", seconds,
-      " s. That is right if the model computes so long between two calls (tr_progress says that it goes "
-      "on). If the model hangs, it most often waits for the servers in a call of MPI with "
-      "MPI_COMM_WORLD: give that call the communicator that tr_init has returned. "
-      "TAILRACE_CHECK_WORLD=on prints the call");
+  return cat("no compute rank has called the library for ", seconds,
+             " s. That is right if the model computes so long between two calls (tr_progress says that it "
+             "goes on). If the model hangs, it most often waits for the servers in a call of MPI with "
+             "MPI_COMM_WORLD: give that call the communicator that tr_init has returned. "
+             "TAILRACE_CHECK_WORLD=on prints the call");
 }
 
 }  // namespace
 
 std::int64_t sign_period(const Settings& settings) {
   constexpr std::int64_t quarter_second = 250'000'000;
-  std::optional<std::int64_t> least = settings.watchdog_seconds;
-  if (settings.timeout_seconds)
-    least = std::min(least.value_or(*settings.timeout_seconds), *settings.timeout_seconds);
-  return least.value_or(0) * quarter_second;
+  const std::optional<std::int64_t>& warns = settings.watchdog_seconds;
+  const std::optional<std::int64_t>& gives_up = settings.timeout_seconds;
+  if (warns && gives_up) return std::min(*warns, *gives_up) * quarter_second;
+  return warns.value_or(gives_up.value_or(0)) * quarter_second;
 }
 
 Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 
 #include "base/checksum.hpp"
@@ -44,7 +45,9 @@ std::string statistic_word(const Handle& handle, int edition) {
 std::optional<std::int64_t> moved_by_units(std::int64_t time, std::int64_t count, long unit, int edition) {
   constexpr std::int64_t minute = 60, hour = 3600;
   const auto moved = [&](std::int64_t seconds) { return time + count * seconds; };
-  const auto moved_months = [&](std::int64_t months) {
+  const auto moved_months = [&](std::int64_t months) -> std::optional<std::int64_t> {
+    constexpr std::int64_t most_years = 1'000'000;
+    if (std::abs(count * months) > 12 * most_years) return std::nullopt;
     DateTime at = from_seconds(time, Calendar::proleptic_gregorian);
     const std::int64_t month = at.year * 12 + at.month - 1 + count * months;
     at.year = month >= 0 ? month / 12 : -((11 - month) / 12);

@@ -38,6 +38,7 @@ done
 stops 3 'lead 0 s: rank 0 came to a collective call' stopping 0
 stops 3 'tr_stream_close inside of a step' close 0
 stops 3 'lead 0 s: rank 1 came to a collective call' finalize 1
+TAILRACE_SERVERS=1 stops 3 'close' stopping 0
 # The first rank of the world has no error.
 stops 2 stagign setting 1
 # A server that goes on as a compute rank.

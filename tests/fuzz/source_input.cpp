@@ -27,6 +27,9 @@ constexpr std::size_t most_reads = 64;
 constexpr const char* path = "a";
 
 bool read_record(const Source& source, const Record& record) {
+  const Result<std::optional<Traits>> traits = source.traits(record, {{"centre", "98"}});
+  must(!traits.is_ok() || !*traits || (*traits)->answers.size() == 1,
+       "each key that is asked for is answered");
   const Grid& grid = source.inventory().grids.at(static_cast<std::size_t>(record.grid));
   const Index points = layout::product(grid.shape);
   if (points > most_points) return false;

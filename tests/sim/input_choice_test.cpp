@@ -234,6 +234,18 @@ TEST(input_choice, what_the_error_says_chooses) {
   EXPECT_EQ(file.find(text.substr(at + 5)), 2) << text;
 }
 
+TEST(input_choice, lists_in_headers_make_ecCodes_print_nothing) {
+  const auto model_level = [](const char* process) {
+    return codec::Keys{
+        {"shortName", "t"}, {"step", "12"},         {"typeOfLevel", "hybrid"},           {"level", "1"},
+        {"PVPresent", "1"}, {"pv", "0,2000,1,0.5"}, {"typeOfGeneratingProcess", process}};
+  };
+  Records file({model_level("2"), model_level("4")});
+  testing::internal::CaptureStderr();
+  file.expect_error("levels=hybrid:1", {"typeOfGeneratingProcess=2", "typeOfGeneratingProcess=4"}, "t");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 /// Some centres send a message twice.
 TEST(input_choice, of_records_that_say_the_same_the_last_one_counts) {
   Records file({statistic("accum", "0-12"), statistic("accum", "6-12"), statistic("accum", "0-12")});

@@ -21,47 +21,76 @@ constexpr std::array<int, 12> kMonthDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31,
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-bool is_leap(std::int64_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
+bool is_leap(std::int64_t year, Calendar calendar) {
+  switch (calendar) {
+    case Calendar::proleptic_gregorian:
+      return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    case Calendar::julian:
+      return year % 4 == 0;
+    case Calendar::all_leap:
+      return true;
+    case Calendar::day_360:
+    case Calendar::no_leap:
+      return false;
+  }
+  return false;
+}
 
 int days_in_month(std::int64_t year, int month, Calendar calendar) {
   if (calendar == Calendar::day_360) return 30;
-  const bool leap_day = month == 2 && calendar == Calendar::proleptic_gregorian && is_leap(year);
+  const bool leap_day = month == 2 && is_leap(year, calendar);
   return kMonthDays[static_cast<std::size_t>(month - 1)] + (leap_day ? 1 : 0);
 }
 
-// Returns days since 1970-01-01. The Gregorian years begin in March here, so that the leap day is the last of
-// its year (H. Hinnant, "chrono-compatible low-level date algorithms").
-std::int64_t gregorian_days(std::int64_t year, int month, int day) {
-  const std::int64_t y = month <= 2 ? year - 1 : year;
-  const std::int64_t era = floor_divide(y, 400);
-  const std::int64_t year_of_era = y - era * 400;
-  const std::int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-  const std::int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-  return era * 146097 + day_of_era - 719468;
+/// The years after which the leap days of a calendar come again, their days, and the days from March 1 of
+/// year 0 to 1970-01-01.
+struct Cycle {
+  std::int64_t years, days, epoch;
+};
+constexpr Cycle kGregorian{400, 146097, 719468}, kJulian{4, 1461, 719483};
+
+const Cycle* cycle_of(Calendar calendar) {
+  if (calendar == Calendar::proleptic_gregorian) return &kGregorian;
+  return calendar == Calendar::julian ? &kJulian : nullptr;
 }
 
-void gregorian_date(std::int64_t days, DateTime& out) {
-  days += 719468;
-  const std::int64_t era = floor_divide(days, 146097);
-  const std::int64_t day_of_era = days - era * 146097;
+// Returns days since 1970-01-01. The years begin in March here, so that the leap day is the last of its year
+// (H. Hinnant, "chrono-compatible low-level date algorithms").
+std::int64_t cyclic_days(std::int64_t year, int month, int day, const Cycle& cycle) {
+  const std::int64_t y = month <= 2 ? year - 1 : year;
+  const std::int64_t era = floor_divide(y, cycle.years);
+  const std::int64_t year_of_era = y - era * cycle.years;
+  const std::int64_t day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+  const std::int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+  return era * cycle.days + day_of_era - cycle.epoch;
+}
+
+void cyclic_date(std::int64_t days, const Cycle& cycle, DateTime& out) {
+  days += cycle.epoch;
+  const std::int64_t era = floor_divide(days, cycle.days);
+  const std::int64_t day_of_era = days - era * cycle.days;
   const std::int64_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
   const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const std::int64_t shifted = (5 * day_of_year + 2) / 153;
   out.day = static_cast<int>(day_of_year - (153 * shifted + 2) / 5 + 1);
   out.month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
-  out.year = year_of_era + era * 400 + (out.month <= 2 ? 1 : 0);
+  out.year = year_of_era + era * cycle.years + (out.month <= 2 ? 1 : 0);
 }
 
-// Returns days in calendars whose years have one fixed length: all but the Gregorian one.
+std::int64_t days_of_regular_year(Calendar calendar) {
+  return calendar == Calendar::day_360 ? 360 : calendar == Calendar::all_leap ? 366 : 365;
+}
+
+// Returns days in calendars whose years have one fixed length.
 std::int64_t regular_days(const DateTime& time, Calendar calendar) {
-  std::int64_t days = (time.year - 1970) * (calendar == Calendar::day_360 ? 360 : 365) + time.day - 1;
+  std::int64_t days = (time.year - 1970) * days_of_regular_year(calendar) + time.day - 1;
   for (int month = 1; month < time.month; ++month) days += days_in_month(time.year, month, calendar);
   return days;
 }
 
 void regular_date(std::int64_t days, Calendar calendar, DateTime& out) {
-  const std::int64_t length = calendar == Calendar::day_360 ? 360 : 365;
+  const std::int64_t length = days_of_regular_year(calendar);
   const std::int64_t years = floor_divide(days, length);
   out.year = 1970 + years;
   int rest = static_cast<int>(days - years * length);
@@ -183,9 +212,9 @@ Result<std::int64_t> clock_duration(std::string_view text) {
 }  // namespace
 
 std::int64_t to_seconds(const DateTime& time, Calendar calendar) {
-  const std::int64_t days = calendar == Calendar::proleptic_gregorian
-                                ? gregorian_days(time.year, time.month, time.day)
-                                : regular_days(time, calendar);
+  const Cycle* const cycle = cycle_of(calendar);
+  const std::int64_t days =
+      cycle != nullptr ? cyclic_days(time.year, time.month, time.day, *cycle) : regular_days(time, calendar);
   return days * kSecondsPerDay + time.hour * 3600 + time.minute * 60 + time.second;
 }
 
@@ -195,8 +224,8 @@ DateTime from_seconds(std::int64_t seconds, Calendar calendar) {
   // The product in seconds - days * 86400 would not fit for the most negative times.
   const std::int64_t remainder = seconds % kSecondsPerDay;
   const int second_of_day = static_cast<int>(remainder < 0 ? remainder + kSecondsPerDay : remainder);
-  if (calendar == Calendar::proleptic_gregorian) {
-    gregorian_date(days, time);
+  if (const Cycle* const cycle = cycle_of(calendar)) {
+    cyclic_date(days, *cycle, time);
   } else {
     regular_date(days, calendar, time);
   }
@@ -271,7 +300,7 @@ Result<std::int64_t> parse_duration(std::string_view text) {
 }
 
 Result<Calendar> parse_calendar(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, Calendar>, 8> known{{
+  constexpr std::array<std::pair<std::string_view, Calendar>, 11> known{{
       {"gregorian", Calendar::proleptic_gregorian},
       {"proleptic_gregorian", Calendar::proleptic_gregorian},
       {"standard", Calendar::proleptic_gregorian},
@@ -280,15 +309,19 @@ Result<Calendar> parse_calendar(std::string_view text) {
       {"no_leap", Calendar::no_leap},
       {"365_day", Calendar::no_leap},
       {"360day", Calendar::day_360},
+      {"julian", Calendar::julian},
+      {"all_leap", Calendar::all_leap},
+      {"366_day", Calendar::all_leap},
   }};
   const auto found = std::ranges::find(known, text, &std::pair<std::string_view, Calendar>::first);
   if (found != known.end()) return found->second;
   // A list, because clang 14 does not compile the views of libstdc++ 12.
   std::vector<std::string_view> names;
   for (const auto& each : known) names.push_back(each.first);
-  return Status(Code::settings,
-                cat("unknown calendar \"", text, "\"",
-                    did_you_mean(text, names, "it may be proleptic_gregorian, 360_day or noleap")));
+  return Status(
+      Code::settings,
+      cat("unknown calendar \"", text, "\"",
+          did_you_mean(text, names, "it may be proleptic_gregorian, 360_day, noleap, julian or all_leap")));
 }
 
 std::string_view name_of(Calendar calendar) {
@@ -299,6 +332,10 @@ std::string_view name_of(Calendar calendar) {
       return "360_day";
     case Calendar::no_leap:
       return "noleap";
+    case Calendar::julian:
+      return "julian";
+    case Calendar::all_leap:
+      return "all_leap";
   }
   return "unknown";
 }

@@ -10,7 +10,12 @@
 
 namespace tailrace {
 
-enum class Calendar : std::int32_t { proleptic_gregorian, day_360, no_leap };
+/// By their numbers in files. In `all_leap` each year has 366 days.
+enum class Calendar : std::int32_t { proleptic_gregorian, day_360, no_leap, julian, all_leap };
+/// Returns true if there is a calendar of this number.
+constexpr bool is_calendar(std::int32_t number) {
+  return number >= 0 && number <= static_cast<std::int32_t>(Calendar::all_leap);
+}
 
 /// A date and time of day, UTC, in some calendar.
 struct DateTime {
@@ -31,7 +36,8 @@ std::string format_time(const DateTime& time);  // "2026-03-01T00:00:00Z"
 
 /// "15m", "6h", "90s", "2d", "1h30m", "00:15" -> seconds. Negative and empty are errors.
 Result<std::int64_t> parse_duration(std::string_view text);
-/// Parses the names of the CF conventions, such as "standard", "360_day" and "noleap".
+/// Parses the names of the CF conventions, such as "standard", "360_day", "noleap", "julian" and
+/// "all_leap".
 Result<Calendar> parse_calendar(std::string_view text);
 std::string_view name_of(Calendar calendar);
 

@@ -180,7 +180,7 @@ Result<TimeUnits> parse_time_units(std::string_view units, std::string_view cale
     return Status(Code::format,
                   cat("the calendar \"", calendar,
                       "\" of the time axis is not read; expected standard, proleptic_gregorian, "
-                      "360_day or noleap (365_day)"));
+                      "360_day, noleap (365_day), julian or all_leap (366_day)"));
   const Result<double> unit = unit_of(units, std::string(trim(units.substr(0, since))), *known);
   TR_TRY(unit.status());
   read.unit_seconds = *unit;

@@ -165,7 +165,7 @@ Result<KeptInventory> decode_inventory(std::span<const std::byte> bytes) {
   kept.inventory.format = get_text(in);
   kept.maker = get_text(in);
   const auto calendar = in.get<std::int32_t>();
-  if (calendar < 0 || calendar > 2) return corrupt(cat("calendar number ", calendar, " does not exist"));
+  if (!is_calendar(calendar)) return corrupt(cat("calendar number ", calendar, " does not exist"));
   kept.inventory.calendar = static_cast<Calendar>(calendar);
   const auto grids = in.get<std::uint32_t>();
   for (std::uint32_t i = 0; i < grids && in.ok(); ++i) {

@@ -115,7 +115,7 @@ Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
   const auto base = in.get<std::int64_t>();
   const auto calendar = in.get<std::int32_t>();
   const auto member = in.get<std::int32_t>();
-  if (calendar < 0 || calendar > 2) return corrupt(cat("calendar number ", calendar, " does not exist"));
+  if (!is_calendar(calendar)) return corrupt(cat("calendar number ", calendar, " does not exist"));
   header.calendar = static_cast<Calendar>(calendar);
   header.base = from_seconds(base, header.calendar);
   if (member >= 0) header.member = member;

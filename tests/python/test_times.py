@@ -111,7 +111,7 @@ def test_directories_that_change_with_the_lead(tmp_path):
 
 def test_calendars(tmp_path):
     chance = random.Random(3)
-    for calendar in range(3):
+    for calendar in range(5):
         for _ in range(300):
             seconds = chance.randrange(-10**12, 10**12)
             moment = Moment.of(seconds, calendar)
@@ -119,6 +119,8 @@ def test_calendars(tmp_path):
     assert Moment.of(1772323200, 0) == parse_time("20260301") and parse_time("2026-02-30T06:30", 1).second == 0
     with pytest.raises(tr.SettingsError, match="does not exist"):
         parse_time("2026-02-30")
+    assert str(parse_time("1900-02-29", 3)) == str(Moment.of(parse_time("1900-03-01", 3).seconds - 86400, 3)) == "1900-02-29T00:00:00Z"
+    assert parse_time("2070-01-01", 4).seconds == 36600 * 86400 and parse_time("1900-03-01", 3).seconds == -25508 * 86400
     seconds = parse_time("2026-02-29", 1).seconds
     Writer(tmp_path / "o.bin", header(base=seconds, calendar=1)).step(86400).done().save()
     run = tr.open(tmp_path / "o.bin")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Times in the three calendars of streams, leads, and durations."""
+"""Times in the calendars of streams, leads, and durations."""
 from __future__ import annotations
 
 import datetime
@@ -9,10 +9,15 @@ from typing import Union
 
 from .errors import SettingsError
 
-CALENDARS = ("proleptic_gregorian", "360_day", "noleap")  # by their numbers in an index
-_ALIASES = {"gregorian": 0, "standard": 0, "proleptic_gregorian": 0, "360_day": 1, "noleap": 2, "365_day": 2}
+CALENDARS = ("proleptic_gregorian", "360_day", "noleap", "julian", "all_leap")  # by their numbers in an index
+_ALIASES = {"gregorian": 0, "standard": 0, "proleptic_gregorian": 0, "360_day": 1, "noleap": 2, "365_day": 2,
+            "julian": 3, "all_leap": 4, "366_day": 4}
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
+# After so many years the leap days come again, their days, and the days from March 1 of year 0 to 1970-01-01. The other calendars have years of
+# one length.
+_CYCLES = {0: (400, 146097, 719468), 3: (4, 1461, 719483)}
+_YEAR_DAYS = {1: 360, 2: 365, 4: 366}
 MOST_YEARS = 10**9
 MOST_SECONDS = MOST_YEARS * 366 * 86400
 
@@ -26,14 +31,16 @@ def calendar_number(name: str) -> int:
     return _ALIASES[name]
 
 
-def _is_leap(year: int) -> bool:
-    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+def _is_leap(year: int, calendar: int) -> bool:
+    if calendar in (0, 3):
+        return year % 4 == 0 and (calendar == 3 or year % 100 != 0 or year % 400 == 0)
+    return calendar == 4
 
 
 def _days_in_month(year: int, month: int, calendar: int) -> int:
     if calendar == 1:
         return 30
-    return _MONTH_DAYS[month - 1] + (1 if month == 2 and calendar == 0 and _is_leap(year) else 0)
+    return _MONTH_DAYS[month - 1] + (1 if month == 2 and _is_leap(year, calendar) else 0)
 
 
 @dataclass(frozen=True, order=True)
@@ -61,15 +68,16 @@ class Moment:
     @property
     def seconds(self) -> int:
         """Seconds since 1970-01-01T00:00 of the calendar."""
-        if self.calendar == 0:
+        if self.calendar in _CYCLES:
+            cycle, length, epoch = _CYCLES[self.calendar]
             # Years begin in March here, so that the leap day is the last of its year (H. Hinnant, "chrono-compatible
             # low-level date algorithms").
             year = self.year - (1 if self.month <= 2 else 0)
-            era, of_era = divmod(year, 400)
+            era, of_era = divmod(year, cycle)
             of_year = (153 * (self.month - 3 if self.month > 2 else self.month + 9) + 2) // 5 + self.day - 1
-            days = era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
+            days = era * length + of_era * 365 + of_era // 4 - of_era // 100 + of_year - epoch
         else:
-            days = (self.year - 1970) * (360 if self.calendar == 1 else 365) + self.day - 1
+            days = (self.year - 1970) * _YEAR_DAYS[self.calendar] + self.day - 1
             days += sum(_days_in_month(self.year, month, self.calendar) for month in range(1, self.month))
         return ((days * 24 + self.hour) * 60 + self.minute) * 60 + self.second
 
@@ -78,15 +86,16 @@ class Moment:
         """The time so many seconds after 1970-01-01T00:00 of the calendar."""
         days, rest = divmod(seconds, 86400)
         clock = (rest // 3600, rest // 60 % 60, rest % 60)
-        if calendar == 0:
-            days += 719468
-            era, of_era = divmod(days, 146097)
+        if calendar in _CYCLES:
+            cycle, length, epoch = _CYCLES[calendar]
+            days += epoch
+            era, of_era = divmod(days, length)
             year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
             of_year = of_era - (365 * year + year // 4 - year // 100)
             shifted = (5 * of_year + 2) // 153
             month = shifted + 3 if shifted < 10 else shifted - 9
-            return Moment(year + era * 400 + (1 if month <= 2 else 0), month, of_year - (153 * shifted + 2) // 5 + 1, *clock, calendar)
-        years, rest = divmod(days, 360 if calendar == 1 else 365)
+            return Moment(year + era * cycle + (1 if month <= 2 else 0), month, of_year - (153 * shifted + 2) // 5 + 1, *clock, calendar)
+        years, rest = divmod(days, _YEAR_DAYS[calendar])
         month = 1
         while rest >= _days_in_month(1970 + years, month, calendar):
             rest -= _days_in_month(1970 + years, month, calendar)

@@ -10,7 +10,8 @@
 namespace tailrace {
 namespace {
 
-constexpr std::array kCalendars{Calendar::proleptic_gregorian, Calendar::day_360, Calendar::no_leap};
+constexpr std::array kCalendars{Calendar::proleptic_gregorian, Calendar::day_360, Calendar::no_leap,
+                                Calendar::julian, Calendar::all_leap};
 
 // Returns the day after, by the rules of a calendar on the wall: an implementation of its own, to check
 // against.
@@ -18,7 +19,10 @@ DateTime next_day(DateTime time, Calendar calendar) {
   constexpr std::array days{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   const bool leap = time.year % 400 == 0 || (time.year % 4 == 0 && time.year % 100 != 0);
   int length = days[static_cast<std::size_t>(time.month - 1)];
-  if (calendar == Calendar::proleptic_gregorian && leap && time.month == 2) length = 29;
+  const bool has_leap_day = (calendar == Calendar::proleptic_gregorian && leap) ||
+                            (calendar == Calendar::julian && time.year % 4 == 0) ||
+                            calendar == Calendar::all_leap;
+  if (has_leap_day && time.month == 2) length = 29;
   if (calendar == Calendar::day_360) length = 30;
   if (++time.day <= length) return time;
   time.day = 1;
@@ -58,6 +62,9 @@ TEST(calendar, other_calendars_count_from_1970_with_their_own_year) {
   EXPECT_EQ(to_seconds({1969, 12, 30, 0, 0, 0}, Calendar::day_360), -86400);
   EXPECT_EQ(to_seconds({1972, 3, 1, 0, 0, 0}, Calendar::no_leap), (2 * 365 + 59) * 86400);
   EXPECT_EQ(to_seconds({2070, 1, 1, 0, 0, 0}, Calendar::no_leap), std::int64_t{36500} * 86400);
+  EXPECT_EQ(to_seconds({1970, 1, 1, 0, 0, 0}, Calendar::julian), 0);
+  EXPECT_EQ(to_seconds({1900, 3, 1, 0, 0, 0}, Calendar::julian), std::int64_t{-25508} * 86400);
+  EXPECT_EQ(to_seconds({2070, 1, 1, 0, 0, 0}, Calendar::all_leap), std::int64_t{36600} * 86400);
 }
 
 TEST(calendar, every_day_of_1200_years_follows_the_day_before) {
@@ -114,6 +121,9 @@ TEST(calendar, only_days_that_exist_are_valid) {
   EXPECT_TRUE(valid(2000, 2, 29, Calendar::proleptic_gregorian));
   EXPECT_FALSE(valid(2024, 2, 30, Calendar::proleptic_gregorian));
   EXPECT_FALSE(valid(2024, 2, 29, Calendar::no_leap));
+  EXPECT_TRUE(valid(1900, 2, 29, Calendar::julian));
+  EXPECT_FALSE(valid(1901, 2, 29, Calendar::julian));
+  EXPECT_TRUE(valid(2023, 2, 29, Calendar::all_leap));
   EXPECT_TRUE(valid(2023, 2, 30, Calendar::day_360));
   EXPECT_FALSE(valid(2023, 1, 31, Calendar::day_360));
   EXPECT_FALSE(valid(2023, 0, 1, Calendar::no_leap));
@@ -273,6 +283,7 @@ TEST(calendar, names_are_read_and_a_misspelt_one_gets_its_nearest) {
   EXPECT_EQ(*parse_calendar("gregorian"), Calendar::proleptic_gregorian);
   EXPECT_EQ(*parse_calendar("standard"), Calendar::proleptic_gregorian);
   EXPECT_EQ(*parse_calendar("365_day"), Calendar::no_leap);
+  EXPECT_EQ(*parse_calendar("366_day"), Calendar::all_leap);
   for (const Calendar calendar : kCalendars) EXPECT_EQ(*parse_calendar(name_of(calendar)), calendar);
   const Result<Calendar> wrong = parse_calendar("360_days");
   ASSERT_FALSE(wrong.is_ok());

@@ -76,12 +76,12 @@ TEST(inventory_file, refuses_contents_that_contradict_themselves) {
   inventory.grids[0].shape = {Index{1} << 40, Index{1} << 40};
   EXPECT_TRUE(refused(inventory));
   inventory = sample_inventory();
-  inventory.calendar = static_cast<Calendar>(3);
+  inventory.calendar = static_cast<Calendar>(5);
   EXPECT_TRUE(refused(inventory));
 }
 
 TEST(inventory_file, of_another_version_is_unsupported) {
-  // Version 2 may have wrong times.
+  // Version 3 may have wrong times.
   for (const int version : {3, 5}) {
     ByteVector bytes = encode_inventory({"/a", {}, sample_inventory()});
     bytes[8] = static_cast<std::byte>(version);

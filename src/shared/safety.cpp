@@ -103,7 +103,8 @@ Status SafeFile::look_at_old() {
   // Mode "w" writes to no file that is read-only; nor does a new file take the name of one.
   Result<std::unique_ptr<storage::File>> old = target_.open(path_, storage::OpenMode::existing);
   TR_TRY(old.status());
-  if ((*old)->rights()) replaced_ = std::move(*old);
+  if (!(*old)->rights()) return (*old)->close();
+  replaced_ = std::move(*old);
   return {};
 }
 

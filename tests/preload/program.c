@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -127,6 +128,45 @@ static void test_more_stdio(const char* path) {
   expect(freopen(path, "r", stdin) != NULL && getchar() == 'f' && ftell(stdin) == 1, "ftell of stdin");
   FILE* const before = stdin;
   expect(fclose(stdin) == 0 && stdin != before, "fclose of stdin");
+}
+
+/* A stream that has met the end of a file gives what the file has grown by, as libc's do. */
+static void test_growing(const char* path) {
+  static char bytes[9000], got[9000];
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  for (int is_buffered = 0; is_buffered < 2; ++is_buffered) {
+    expect(ftruncate(file, 0) == 0 && pwrite(file, "0123456789", 10, 0) == 10, "write");
+    FILE* const stream = fopen(path, "r");
+    if (!is_buffered) setvbuf(stream, NULL, _IONBF, 0);
+    expect(fread(got, 1, 8192, stream) == 10 && feof(stream), "fread to the end");
+    expect(pwrite(file, bytes, sizeof(bytes), 10) == (ssize_t)sizeof(bytes), "pwrite");
+    expect(fread(got, 1, 8192, stream) == 8192, "fread after the file has grown");
+    fclose(stream);
+  }
+  close(file);
+}
+
+/* What the kernel refuses before it reads anything is refused so. */
+static void test_copying(const char* path) {
+  char byte = 0;
+  off_t zero = 0;
+  int ends[2];
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  const int reader = open(path, O_RDONLY), writer = open(path, O_WRONLY);
+  const int appender = open(path, O_WRONLY | O_APPEND), source = open("/bin/sh", O_RDONLY);
+  expect(write(file, "content", 7) == 7 && pipe(ends) == 0 && write(ends[1], "x", 1) == 1, "write");
+  expect(sendfile(reader, source, NULL, 10) < 0 && errno == EBADF, "sendfile to a read-only descriptor");
+  expect(lseek(source, 0, SEEK_CUR) == 0, "the position of what was not copied");
+  expect(sendfile(reader, file, NULL, 10) < 0 && errno == EBADF, "sendfile from the end");
+  expect(sendfile(file, writer, &zero, 10) < 0 && errno == EBADF, "sendfile from a write-only descriptor");
+  expect(sendfile(appender, source, &zero, 10) < 0 && errno == EINVAL, "sendfile to one that appends");
+  expect(sendfile(file, ends[0], NULL, 1) < 0 && errno == EINVAL, "sendfile from a pipe");
+  expect(read(ends[0], &byte, 1) == 1 && byte == 'x', "what the pipe has");
+  expect(copy_file_range(source, &zero, reader, NULL, 10, 0) < 0 && errno == EBADF, "copy_file_range");
+  expect(copy_file_range(source, &zero, appender, NULL, 10, 0) < 0 && errno == EBADF, "copy_file_range");
+  zero = 0;
+  expect(sendfile(file, source, &zero, 4) == 4 && zero == 4 && pread(file, &byte, 1, 8) == 1 && byte == 'E',
+         "sendfile");
 }
 
 static volatile int is_forking = 1;
@@ -407,6 +447,8 @@ int main(int argc, char** argv) {
                {"vforks", test_vforks},
                {"escapes", test_escapes},
                {"killed_writers", test_killed_writers},
+               {"growing", test_growing},
+               {"copying", test_copying},
                {"killed_appenders", test_killed_appenders},
                {"stopped_writers", test_stopped_writers},
                {"crowd", test_crowd}};

@@ -394,7 +394,8 @@ def test_sqlite():
 
 
 def test_own_program():
-    for word in ("threads", "stdio", "more_stdio", "forks", "escapes", "killed_writers", "crowd", "killed_appenders", "stopped_writers"):
+    for word in ("threads", "stdio", "more_stdio", "growing", "copying", "forks", "escapes", "killed_writers", "crowd", "killed_appenders",
+                 "stopped_writers"):
         little = [["--page", "4KiB", "--memory", "64KiB"]] if word in ("killed_writers", "crowd", "forks") or ALL else []
         usual = {"killed_appenders": ["--page", "64KiB", "--memory", "1MiB"], "stopped_writers": ["--page", "4MiB"]}.get(word, [])
         for options in [usual, *little]:

@@ -160,6 +160,27 @@ ssize_t write_any(int descriptor, const char* from, size_t bytes, off_t offset, 
                      : syscall(SYS_pwrite64, descriptor, from, bytes, offset);
 }
 
+/// Returns true if the descriptor may do what `access` and O_RDWR allow. `flags` become those of its open
+/// file.
+bool may(int descriptor, int access, int& flags) {
+  flags = fcntl(descriptor, F_GETFL);
+  return flags >= 0 && ((flags & O_ACCMODE) == access || (flags & O_ACCMODE) == O_RDWR);
+}
+
+bool is_regular(int descriptor) {
+  struct stat status = {};
+  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/// Returns the errno with which the kernel refuses to copy, before it has read anything, or 0. `appending` is
+/// the one for a file to which programs append.
+int refusal_of(int from, const off_t* from_offset, int to, int appending) {
+  int reading = 0, writing = 0;
+  if (!may(from, O_RDONLY, reading) || !may(to, O_WRONLY, writing)) return EBADF;
+  if ((from_offset != nullptr && *from_offset < 0) || !is_regular(from)) return EINVAL;
+  return (writing & O_APPEND) != 0 ? appending : 0;
+}
+
 /// Copies between descriptors, as sendfile and copy_file_range do inside the kernel. May copy less than
 /// asked.
 ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, size_t bytes) {
@@ -184,6 +205,7 @@ ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, size_t byte
 
 TR_CATCH(ssize_t, sendfile, (int to, int from, off_t* offset, size_t bytes)) {
   if (!is_shared(to) && !is_shared(from)) return real_sendfile(to, from, offset, bytes);
+  if (const int error = refusal_of(from, offset, to, EINVAL); error != 0) return fail(error);
   return copy(from, offset, to, nullptr, bytes);
 }
 TR_ALSO(ssize_t, sendfile64, sendfile, (int to, int from, off_t* offset, size_t bytes));
@@ -191,5 +213,7 @@ TR_CATCH(ssize_t, copy_file_range,
          (int from, off_t* from_offset, int to, off_t* to_offset, size_t bytes, unsigned flags)) {
   if (!is_shared(to) && !is_shared(from))
     return real_copy_file_range(from, from_offset, to, to_offset, bytes, flags);
-  return flags != 0 ? fail(EINVAL) : copy(from, from_offset, to, to_offset, bytes);
+  if (flags != 0 || (to_offset != nullptr && *to_offset < 0) || !is_regular(to)) return fail(EINVAL);
+  if (const int error = refusal_of(from, from_offset, to, EBADF); error != 0) return fail(error);
+  return copy(from, from_offset, to, to_offset, bytes);
 }

@@ -122,6 +122,38 @@ TR_CATCH(FILE*, fopen64, (const char* path, const char* mode)) {
 
 namespace {
 
+/// libc's own streams forget the end of the file in a read of a buffer's size or more, which goes to the file
+/// at once. Streams of cookies never do: a program that reads a file that grows would get nothing any more.
+template <typename Read>
+size_t read_beyond_end(FILE* stream, size_t bytes, const Read& read) {
+  constexpr size_t usual_buffer = 4096;
+  if (!feof_unlocked(stream) || !is_shared(stream->_fileno)) return read();
+  const size_t buffer =
+      stream->_IO_buf_base != nullptr ? static_cast<size_t>(stream->_IO_buf_end - stream->_IO_buf_base) : 0;
+  if (bytes < (buffer == 1 ? 1 : usual_buffer)) return read();
+  stream->_flags &= ~_IO_EOF_SEEN;
+  return read();
+}
+
+}  // namespace
+
+TR_CATCH(size_t, fread, (void* to, size_t size, size_t count, FILE* stream)) {
+  return read_beyond_end(stream, size * count, [&] { return real_fread(to, size, count, stream); });
+}
+TR_CATCH(size_t, fread_unlocked, (void* to, size_t size, size_t count, FILE* stream)) {
+  return read_beyond_end(stream, size * count, [&] { return real_fread_unlocked(to, size, count, stream); });
+}
+TR_CATCH(size_t, __fread_chk, (void* to, size_t room, size_t size, size_t count, FILE* stream)) {
+  return read_beyond_end(stream, size * count,
+                         [&] { return real___fread_chk(to, room, size, count, stream); });
+}
+TR_CATCH(size_t, __fread_unlocked_chk, (void* to, size_t room, size_t size, size_t count, FILE* stream)) {
+  return read_beyond_end(stream, size * count,
+                         [&] { return real___fread_unlocked_chk(to, room, size, count, stream); });
+}
+
+namespace {
+
 /// libc's own writes inside libc.
 int print_shared(int descriptor, const char* format, va_list arguments) {
   char* text = nullptr;

@@ -294,7 +294,7 @@ def test_limits():
     """)
     code, out, err = limited(resource.RLIMIT_NOFILE, 50, 50, ["python3", "-c", many])
     check(out.split() == ["EMFILE"], f"60 files of two processes with a hard limit of 50 open files: {code} {out} {err}")
-    code, out, err = limited(resource.RLIMIT_FSIZE, 1 << 20, 1 << 20, ["true"], "--memory", "1GiB")
+    code, out, err = limited(resource.RLIMIT_AS, 1 << 34, 1 << 34, ["true"], "--memory", "64GiB")
     check(code == 1 and err.count("no memory for pages") == 1, f"a keeper that cannot begin: {code} {err}")
     code, out, err = shared("sh", "-c", f"exec <&- >&- 2>&-; '{COMMAND}' run --shared '{PATTERN}' --group closed-{os.getpid()} -- cp source closed.bin")
     check(code == 0 and contents(f"{directory}/closed.bin") == BYTES, f"closed standard descriptors: {code} {err}")
@@ -391,6 +391,58 @@ def test_sqlite():
         check(base.execute("pragma integrity_check").fetchone() == ("ok",), "sqlite3: the base is damaged")
     code, out, err = shared("python3", "-c", script, "unix")
     check(code != 0 and "a lock of" in err and "vfs=unix-none" in err, f"sqlite3 with locks: {code} {err}")
+
+
+def test_file_limit():
+    """A limit on the size of files is one for programs under `tailrace run` as without it, and leaves the keeper its memory."""
+    script = textwrap.dedent("""
+        import os, resource, signal, sys
+        name, end = sys.argv[1], []
+        f = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        def tried(call):
+            try:
+                return call()
+            except OSError as error:
+                return error.errno
+        os.write(f, b'x' * 3000)
+        signal.signal(signal.SIGXFSZ, lambda *_: end.append('signal'))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 20000))
+        end += [tried(lambda: os.pwrite(f, b'y' * 5000, 7000)), tried(lambda: os.pwrite(f, b'z', 10000)), tried(lambda: os.pwrite(f, b'z', 9999)),
+                tried(lambda: os.ftruncate(f, 10001)), tried(lambda: os.ftruncate(f, 10000)), tried(lambda: os.posix_fallocate(f, 0, 10001)),
+                tried(lambda: os.pwrite(f, b'', 10000))]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+        end += [tried(lambda: os.pwrite(f, b'w' * 5000, 10000)), os.fstat(f).st_size]
+        os.lseek(f, 0, os.SEEK_END)
+        end += [tried(lambda: os.write(f, b'v' * 9000)), tried(lambda: os.write(f, b'v'))]
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        end += [tried(lambda: os.write(f, b'v'))]
+        a = os.open(name, os.O_WRONLY | os.O_APPEND)
+        end += [tried(lambda: os.write(a, b'v')), os.fstat(f).st_size]
+        print(end, flush=True)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        os.write(a, b'v')
+    """)
+    plain = subprocess.run([sys.executable, "-c", script, "limited"], capture_output=True, text=True, cwd=directory)
+    code, out, err = shared(sys.executable, "-c", script, "limited.bin")
+    check(plain.returncode == -signal.SIGXFSZ and code == 128 + signal.SIGXFSZ and out == plain.stdout, f"limits: {plain} {code} {out} {err}")
+    check(contents(f"{directory}/limited.bin") == contents(f"{directory}/limited"), "limits: other bytes")
+
+    def limited(most, launcher, *options):
+        done = subprocess.run([*launcher, COMMAND, "run", "--shared", PATTERN, *options, "--", "sh", "-c", "echo hi > hi.bin"], capture_output=True,
+                              text=True, timeout=LIMIT, cwd=directory, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+        return done.returncode, done.stderr
+
+    # The system administrator may raise the hard limit, others not.
+    launchers = [[]]
+    powerless = ["setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource"]
+    if os.geteuid() == 0 and subprocess.run([*powerless, "true"], capture_output=True).returncode == 0:
+        launchers.append(powerless)
+    for launcher in launchers:
+        code, err = limited(20_000_000, launcher)
+        check(code == 0 and contents(f"{directory}/hi.bin") == b"hi\n", f"a limit of 20 MB, {launcher}: {code} {err}")
+    if os.geteuid() != 0 or len(launchers) == 2:
+        code, err = limited(1_000_000, launchers[-1], "--memory", "1GiB")
+        check(code == 1 and "ulimit -f" in err and "--memory" not in err, f"a limit of 1 MB: {code} {err}")
 
 
 def test_own_program():

@@ -122,6 +122,7 @@ int lock_page(std::uint32_t file, std::uint64_t page, std::uint32_t end, std::ui
     request.a = static_cast<std::int64_t>(page);
     request.b = end;
     request.c = failed == ESTALE ? 1 : 0;
+    forget_file_limit();  // another process may have changed it (prlimit)
     Answer answer;
     const int error = ask(request, answer);
     if (error > 0) return error;
@@ -223,12 +224,14 @@ ssize_t read_all(std::uint32_t file, const iovec* parts, int count, std::int64_t
   return done;
 }
 
-ssize_t write_all(const Writing& how, std::uint32_t file, const iovec* parts, int count,
+/// Writes the first `most` bytes of the parts.
+ssize_t write_all(const Writing& how, std::uint32_t file, const iovec* parts, int count, std::size_t most,
                   std::int64_t offset) {
   ssize_t done = 0;
   for (int each = 0; each < count; ++each) {
-    const ssize_t put = write_at(how, file, static_cast<const char*>(parts[each].iov_base),
-                                 parts[each].iov_len, offset + done);
+    const std::size_t bytes = std::min(parts[each].iov_len, most - static_cast<std::size_t>(done));
+    const auto* const from = static_cast<const char*>(parts[each].iov_base);
+    const ssize_t put = write_at(how, file, from, bytes, offset + done);
     if (put == lost && (done == 0 || !how.may_be_short())) return lost;
     if (put < 0) return done > 0 ? done : -1;
     done += put;
@@ -292,14 +295,18 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
   FencedValue& size = arena().files[file].size;
   // In Linux pwrite appends, too, if O_APPEND is set.
   const bool appends = (flags & O_APPEND) != 0;
-  const bool is_whole = appends && bytes_of(parts, count) <= arena().page_bytes;
+  const std::size_t bytes = bytes_of(parts, count);
+  const bool is_whole = appends && bytes <= arena().page_bytes;
   for (;;) {
     Lease position(description.lock, description.offset, at_position);
     if (position.error != 0) return fail(position.error);
     Lease end(arena().files[file].append, size, appends);
     if (end.error != 0) return fail(end.error);
     const std::int64_t at = appends ? size.load() : at_position ? description.offset.load() : offset;
-    const ssize_t put = write_all({position, end, appends, is_whole}, file, parts, count, at);
+    const std::int64_t room = file_limit() - at;
+    if (bytes > 0 && room <= 0) break;
+    const std::size_t most = std::min(bytes, static_cast<std::size_t>(std::max<std::int64_t>(room, 0)));
+    const ssize_t put = write_all({position, end, appends, is_whole}, file, parts, count, most, at);
     if (put == lost || (put > 0 && is_whole && !end.raise(at + put))) continue;
     if (put > 0 && (flags & O_DSYNC) != 0) {
       if (const int error = store_shared(file, true); error != 0) return fail(error);  // at the old position
@@ -311,6 +318,7 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
       counters().written_bytes.fetch_add(static_cast<std::uint64_t>(put), std::memory_order_relaxed);
     return put;
   }
+  return fail(over_file_limit());
 }
 
 namespace {
@@ -363,6 +371,7 @@ int cut_shared(int descriptor, off_t size) {
   const Description& description = arena().descriptions[number];
   if (size < 0 || (description.flags & O_ACCMODE) == O_RDONLY) return fail(EINVAL);
   if (size > most_bytes) return fail(EFBIG);
+  if (size > file_limit() && size > arena().files[description.file].size) return fail(over_file_limit());
   counters().others.fetch_add(1, std::memory_order_relaxed);
   Request request;
   request.op = Op::cut;

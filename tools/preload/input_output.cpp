@@ -142,10 +142,12 @@ int reserve(int descriptor, off_t from, off_t bytes) {
   if (bytes > most_bytes - from) return EFBIG;
   const std::uint32_t number = description_of(descriptor);
   if (number == nobody || (arena().descriptions[number].flags & O_ACCMODE) == O_RDONLY) return EBADF;
+  const std::uint32_t file = arena().descriptions[number].file;
+  if (from + bytes > file_limit() && from + bytes > arena().files[file].size) return over_file_limit();
   counters().others.fetch_add(1, std::memory_order_relaxed);
   Request request;
   request.op = Op::reserve;
-  request.file = arena().descriptions[number].file;
+  request.file = file;
   request.a = from;
   request.b = from + bytes;
   Answer answer;

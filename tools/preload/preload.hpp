@@ -121,6 +121,14 @@ int sync_shared(int descriptor);
 /// Stores what has changed of a file. Returns 0 or an errno.
 int store_shared(std::uint32_t file, bool is_synchronised);
 
+// ---- file_limit.cpp ----
+/// Returns the most bytes that a file of this process may have.
+std::int64_t file_limit();
+/// Somebody may have changed it.
+void forget_file_limit();
+/// Sends the signal that belongs to it. Returns EFBIG.
+int over_file_limit();
+
 // ---- stat.cpp ----
 /// Puts the size and times that the run knows in place of those of storage.
 void correct(struct stat& status);

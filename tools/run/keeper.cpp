@@ -45,6 +45,29 @@ int spare_of(const KeptFile& file) {
   return fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
+/// The limit on the size of files counts for the keeper's memory, too, and for all that programs write. They
+/// see to their own limit.
+void raise_file_limit() {
+  const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+  rlimit limit = {};
+  if (setrlimit(RLIMIT_FSIZE, &none) == 0 || getrlimit(RLIMIT_FSIZE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+void tell_no_memory(int error) {
+  rlimit limit = {};
+  if (error == EFBIG && getrlimit(RLIMIT_FSIZE, &limit) == 0) {
+    std::fprintf(stderr,
+                 "tailrace run: no memory for pages: the limit on the size of files (ulimit -f, "
+                 "RLIMIT_FSIZE) is %llu bytes, and counts for the memory that processes share: raise it, or "
+                 "give --page a smaller one\n",
+                 static_cast<unsigned long long>(limit.rlim_cur));
+    return;
+  }
+  std::fprintf(stderr, "tailrace run: no memory for pages (%s); --memory takes less\n", std::strerror(error));
+}
+
 }  // namespace
 
 Keeper::~Keeper() {
@@ -54,7 +77,6 @@ Keeper::~Keeper() {
 }
 
 int Keeper::start() {
-  if (const int error = pages_.make(plan_.memory, plan_.page); error != 0) return error;
   for (std::uint32_t number = 0; number < most_descriptions; ++number) unused_.push_back(number);
   for (std::uint32_t number = most_processes; number-- > 0;) counters_unused_.push_back(number);
   // Each process takes two descriptors, and each file some: the usual limit is made for other programs.
@@ -64,6 +86,8 @@ int Keeper::start() {
     (void)setrlimit(RLIMIT_NOFILE, &limit);
     most_left_ = std::min<std::size_t>(most_left, limit.rlim_cur / 8);
   }
+  raise_file_limit();
+  if (const int error = pages_.make(plan_.memory, plan_.page); error != 0) return error;
   reserve_ = fcntl(listener_, F_DUPFD_CLOEXEC, 0);
   waiter_ = epoll_create1(EPOLL_CLOEXEC);
   if (waiter_ < 0) return errno;
@@ -74,8 +98,7 @@ int Keeper::start() {
 
 int Keeper::serve() {
   if (const int error = start(); error != 0) {
-    std::fprintf(stderr, "tailrace run: no memory for pages (%s); --memory takes less\n",
-                 std::strerror(error));
+    tell_no_memory(error);
     return 1;
   }
   while (!has_served_ || members() > 0) {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -26,7 +27,24 @@ constexpr std::uint64_t round_up(std::uint64_t bytes) {
 /// Pages that follow one another are stored in calls of this size.
 constexpr std::uint64_t largest_run = std::uint64_t{16} << 20;
 constexpr std::size_t most_parts = 256;
+constexpr std::uint32_t fewest_frames = 8;
 constexpr int goes_on = -3;  // beside what wire.hpp has
+
+/// Where the parts of an arena begin.
+struct Places {
+  Places(std::uint32_t frames, std::uint64_t page)
+      : buckets(std::bit_ceil(frames) * 2),
+        buckets_at(round_up(sizeof(Arena))),
+        frames_at(round_up(buckets_at + buckets * sizeof(std::atomic<std::uint32_t>))),
+        bytes(std::max(page, system_page) *
+              ((round_up(frames_at + frames * sizeof(Frame)) + page - 1) / page)),
+        total(bytes + frames * page) {}
+  std::uint32_t buckets;
+  std::uint64_t buckets_at;
+  std::uint64_t frames_at;
+  std::uint64_t bytes;
+  std::uint64_t total;
+};
 
 }  // namespace
 
@@ -38,32 +56,36 @@ KeptPages::~KeptPages() {
 }
 
 int KeptPages::make(std::uint64_t memory, std::uint64_t page) {
-  const auto frames = static_cast<std::uint32_t>(std::min<std::uint64_t>(memory / page, 1U << 22));
-  const std::uint32_t buckets = std::bit_ceil(frames) * 2;
-  const std::uint64_t buckets_at = round_up(sizeof(Arena));
-  const std::uint64_t frames_at = round_up(buckets_at + buckets * sizeof(std::atomic<std::uint32_t>));
-  const std::uint64_t bytes_at =
-      std::max(page, system_page) * ((round_up(frames_at + frames * sizeof(Frame)) + page - 1) / page);
-  const std::uint64_t total = bytes_at + frames * page;
+  rlimit limit = {};
+  largest_file_ = getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+  auto frames = static_cast<std::uint32_t>(std::min<std::uint64_t>(memory / page, 1U << 22));
+  Places places(frames, page);
+  // The limit counts for the memory, too.
+  while (places.total > largest_file_ && frames > fewest_frames) {
+    frames = std::max(frames / 8 * 7, fewest_frames);
+    places = Places(frames, page);
+  }
+  if (places.total > largest_file_) return EFBIG;
   memory_ = memfd_create("tailrace-run", MFD_CLOEXEC);
   // The head must be there before anybody touches it: memory that is missing then would be a signal.
-  if (memory_ < 0 || ftruncate(memory_, static_cast<off_t>(total)) != 0 ||
-      fallocate(memory_, 0, 0, static_cast<off_t>(bytes_at)) != 0)
+  if (memory_ < 0 || ftruncate(memory_, static_cast<off_t>(places.total)) != 0 ||
+      fallocate(memory_, 0, 0, static_cast<off_t>(places.bytes)) != 0)
     return errno;
-  void* const base = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_, 0);
+  void* const base =
+      mmap(nullptr, places.total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_, 0);
   if (base == MAP_FAILED) return errno;
   arena_ = new (base) Arena();
   arena_->page_bytes = page;
   arena_->page_shift = static_cast<std::uint32_t>(std::countr_zero(page));
   arena_->frames = frames;
-  arena_->bucket_mask = buckets - 1;
-  arena_->buckets_at = buckets_at;
-  arena_->frames_at = frames_at;
-  arena_->bytes_at = bytes_at;
-  arena_->total_bytes = total;
+  arena_->bucket_mask = places.buckets - 1;
+  arena_->buckets_at = places.buckets_at;
+  arena_->frames_at = places.frames_at;
+  arena_->bytes_at = places.bytes;
+  arena_->total_bytes = places.total;
   me_ = holder_of(keeper_process, 0, static_cast<std::uint32_t>(getpid()));
-  for (std::uint32_t bucket = 0; bucket < buckets; ++bucket)
-    new (arena_->base() + buckets_at + bucket * sizeof(std::atomic<std::uint32_t>))
+  for (std::uint32_t bucket = 0; bucket < places.buckets; ++bucket)
+    new (arena_->base() + places.buckets_at + bucket * sizeof(std::atomic<std::uint32_t>))
         std::atomic<std::uint32_t>(nobody);
   for (std::uint32_t number = 0; number < frames; ++number) new (&arena_->frame(number)) Frame();
   files_.resize(most_files);
@@ -199,6 +221,7 @@ int KeptPages::make_room(KeptFile& file, std::uint64_t page, std::uint32_t numbe
   Frame& frame = arena_->frame(number);
   if (end <= frame.reserved) return 0;
   const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
+  if (static_cast<std::uint64_t>(begin) + end > largest_file_) return EFBIG;
   std::uint32_t room = static_cast<std::uint32_t>(arena_->page_bytes);
   if (file.can_reserve && fallocate(file.descriptor, FALLOC_FL_KEEP_SIZE, begin, room) != 0) {
     const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;

@@ -37,6 +37,8 @@ class KeptPages {
  public:
   ~KeptPages();
   /// Makes the arena, with frames for `memory` bytes, which are taken from the system as they are needed.
+  /// There are fewer if the limit on the size of files does not allow as many, and with less than 8 it fails
+  /// with EFBIG.
   int make(std::uint64_t memory, std::uint64_t page);
   [[nodiscard]] Arena& arena() { return *arena_; }
   [[nodiscard]] int descriptor() const { return memory_; }
@@ -82,6 +84,7 @@ class KeptPages {
   [[nodiscard]] std::vector<std::uint32_t> frames_of(std::uint32_t file, std::uint64_t first_page);
 
   int memory_ = -1;
+  std::uint64_t largest_file_ = 0;  // that this process may make (RLIMIT_FSIZE)
   Holder me_ = 0;
   Arena* arena_ = nullptr;
   std::uint32_t made_ = 0;

@@ -169,6 +169,78 @@ static void test_copying(const char* path) {
          "sendfile");
 }
 
+static int child_of(int (*work)(const char* path), const char* path) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) _exit(work(path));
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Returns 0 if the whole file, and the bytes from 0 to 10, can be locked, plus 1 and 2 if they cannot. */
+static int try_locks(const char* path) {
+  const int own = open(path, O_RDWR);
+  struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 10};
+  int refused = flock(own, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (fcntl(own, F_SETLK, &range) != 0 && (errno == EAGAIN || errno == EACCES)) refused += 2;
+  return refused;
+}
+
+/* Waits for both locks, and returns 0 when it has them. */
+static int wait_for_locks(const char* path) {
+  const int own = open(path, O_RDWR);
+  const struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 10};
+  return flock(own, LOCK_EX) != 0 || fcntl(own, F_SETLKW, &range) != 0;
+}
+
+static int lock_and_die(const char* path) {
+  if (wait_for_locks(path) == 0) kill(getpid(), SIGKILL);
+  return 1;
+}
+
+/* Locks hold between processes, and end as POSIX and flock(2) say. */
+static void test_locks(const char* path) {
+  int status = 0;
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  expect(write(file, "0123456789", 10) == 10, "write");
+  expect(flock(file, LOCK_EX | LOCK_NB) == 0, "flock");
+  expect(child_of(try_locks, path) == 1, "flock of another process is refused");
+  const int twin = dup(file), reader = open(path, O_RDONLY);
+  expect(flock(reader, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK, "flock of another open file");
+  expect(flock(twin, LOCK_SH | LOCK_NB) == 0 && flock(reader, LOCK_SH | LOCK_NB) == 0, "shared locks");
+  close(file);
+  expect(child_of(try_locks, path) == 1, "the lock stays with a duplicate");
+  file = twin;
+  expect(flock(file, LOCK_UN) == 0 && close(reader) == 0, "unlocking");
+  struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_END, .l_start = -5};
+  expect(fcntl(file, F_SETLK, &range) == 0, "fcntl");
+  expect(child_of(try_locks, path) == 2, "a range of another process is refused");
+  expect(lockf(file, F_TEST, 0) == 0, "lockf of a range that is ours");
+  range.l_type = F_RDLCK;
+  const int writer = open(path, O_WRONLY);
+  expect(fcntl(writer, F_SETLK, &range) < 0 && errno == EBADF, "a read lock without reading");
+  const pid_t child = fork();
+  if (child == 0) {
+    range.l_type = F_RDLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = 0;
+    const int asked = fcntl(file, F_GETLK, &range);
+    _exit(asked != 0 || range.l_type != F_WRLCK || range.l_start != 5 || range.l_len != 0);
+  }
+  expect(waitpid(child, &status, 0) == child && status == 0, "F_GETLK tells of the range");
+  close(writer);
+  expect(child_of(try_locks, path) == 0, "a range is free when its process has closed the file");
+  expect(flock(file, LOCK_EX) == 0 && lseek(file, 3, SEEK_SET) == 3 && lockf(file, F_LOCK, 4) == 0, "lockf");
+  const pid_t waiter = fork();
+  if (waiter == 0) _exit(wait_for_locks(path));
+  usleep(100000);
+  expect(waitpid(waiter, &status, WNOHANG) == 0, "a process waits for a lock");
+  expect(flock(file, LOCK_UN) == 0 && lseek(file, 3, SEEK_SET) == 3 && lockf(file, F_ULOCK, 4) == 0,
+         "unlocking");
+  expect(waitpid(waiter, &status, 0) == waiter && status == 0, "a process that has waited gets the lock");
+  expect(child_of(lock_and_die, path) == -1 && child_of(try_locks, path) == 0, "locks of a killed process");
+  close(file);
+}
+
 static volatile int is_forking = 1;
 
 static void* flush_all(void* stream) {
@@ -231,10 +303,6 @@ static void test_escapes(const char* path) {
   expect(preadv2(file, &part, 1, 0, 0) == 1 && byte == 'c', "preadv2");
   expect(preadv2(file, &part, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP, "preadv2 with a flag");
   expect(pwritev2(file, &part, 1, 0, RWF_APPEND) < 0 && errno == EOPNOTSUPP, "pwritev2 with a flag");
-  expect(flock(file, LOCK_EX) < 0 && errno == ENOLCK, "flock");
-  expect(lockf(file, F_LOCK, 0) < 0 && errno == ENOLCK, "lockf");
-  const struct flock all = {.l_type = F_WRLCK};
-  expect(fcntl(file, F_SETLK, &all) < 0 && errno == ENOLCK, "fcntl");
   expect(fstat(file, &status) == 0 && status.st_size == 7 && S_ISREG(status.st_mode), "fstat");
   /* A second way to the file, by the kernel's name of the descriptor. */
   const int again = open(link, O_RDONLY);
@@ -449,6 +517,7 @@ int main(int argc, char** argv) {
                {"killed_writers", test_killed_writers},
                {"growing", test_growing},
                {"copying", test_copying},
+               {"locks", test_locks},
                {"killed_appenders", test_killed_appenders},
                {"stopped_writers", test_stopped_writers},
                {"crowd", test_crowd}};

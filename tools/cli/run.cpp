@@ -62,13 +62,13 @@ void add_run(CLI::App& app, int& exit) {
       "program\n"
       "needs no change, but must be linked dynamically. A summary is printed when the last program has "
       "ended.\n\n"
-      "Locks, mappings (mmap) and jobs on several nodes are refused in words. docs/run.md has the rules.\n\n"
+      "Mappings (mmap) and jobs on several nodes are refused in words. docs/run.md has the rules.\n\n"
       "Exit codes: those of the program; 1 if it was 0 and its files could not be stored, 2 usage\n\n"
       "Examples:\n"
       "  tailrace run --shared '/scratch/*.bin' -- ./a.out input.nml\n"
       "  mpirun -n 4 tailrace run --shared '/scratch/run7/**' --memory 4GiB -- ./model\n"
       "  tailrace run --shared '/scratch/x.db*' -- python3 -c \"import sqlite3;\n"
-      "      sqlite3.connect('file:/scratch/x.db?vfs=unix-none', uri=True).execute('create table t (a)')\"");
+      "      sqlite3.connect('/scratch/x.db').execute('create table t (a)')\"");
   command->callback([arguments, &exit] { exit = start_run(*arguments); });
 }
 

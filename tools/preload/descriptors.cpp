@@ -11,10 +11,6 @@ using namespace tailrace::run;
 
 namespace {
 
-constexpr const char* locks_instead =
-    "processes of a run see each other's writes at once, but have no locks (sqlite3: open "
-    "file:NAME?vfs=unix-none)";
-
 /// `from` has got the new number `to`, whatever that was before.
 int duplicated(int from, int to) {
   if (to < 0 || in_borrowed_memory()) return to;
@@ -64,8 +60,7 @@ int control(Real<int(int, int, ...)>& real, int descriptor, int command, void* a
     case F_OFD_GETLK:
     case F_OFD_SETLK:
     case F_OFD_SETLKW:
-      refuse(&Counters::locks_refused, descriptor, "a lock", locks_instead);
-      return fail(ENOLCK);
+      return lock_range(descriptor, command, static_cast<struct flock*>(argument));
     default:
       return fail(EINVAL);
   }
@@ -111,18 +106,6 @@ TR_CATCH(int, fcntl64, (int descriptor, int command, ...)) {
   va_end(arguments);
   return control(real_fcntl64, descriptor, command, argument);
 }
-
-TR_CATCH(int, flock, (int descriptor, int operation)) {
-  if (!is_shared(descriptor)) return real_flock(descriptor, operation);
-  refuse(&Counters::locks_refused, descriptor, "a lock", locks_instead);
-  return fail(ENOLCK);
-}
-TR_CATCH(int, lockf, (int descriptor, int command, off_t bytes)) {
-  if (!is_shared(descriptor)) return real_lockf(descriptor, command, bytes);
-  refuse(&Counters::locks_refused, descriptor, "a lock", locks_instead);
-  return fail(ENOLCK);
-}
-TR_ALSO(int, lockf64, lockf, (int descriptor, int command, off_t bytes));
 
 TR_CATCH(int, close_range, (unsigned first, unsigned last, int flags)) {
   constexpr int on_exec = 4;  // CLOSE_RANGE_CLOEXEC

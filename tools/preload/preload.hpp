@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -120,6 +121,14 @@ int cut_shared(int descriptor, off_t size);
 int sync_shared(int descriptor);
 /// Stores what has changed of a file. Returns 0 or an errno.
 int store_shared(std::uint32_t file, bool is_synchronised);
+
+// ---- locks.cpp: as fcntl and flock, with errno ----
+int lock_range(int descriptor, int command, struct flock* wanted);
+int lock_whole(int descriptor, int operation);
+/// A descriptor of the file is closed: locks of this process on it end, as POSIX says.
+void release_locks(std::uint32_t file);
+/// In a child of fork, which has none of its parent's.
+void forget_locks();
 
 // ---- file_limit.cpp ----
 /// Returns the most bytes that a file of this process may have.

@@ -34,6 +34,7 @@ bool attach(int descriptor, std::uint64_t inode) {
 void begin_child() {
   owner = getpid();
   begin_client();
+  forget_locks();
   for (int descriptor = 0; descriptor < most_descriptors; ++descriptor) {
     const std::uint32_t description = description_of(descriptor);
     if (description == nobody) continue;
@@ -70,7 +71,9 @@ void add_descriptor(int descriptor, std::uint32_t description) {
 int remove_descriptor(int descriptor) {
   const std::uint32_t description = descriptor_table[descriptor].exchange(0) - 1;
   if (descriptor <= 2) follow_standard(descriptor);
-  if (description == nobody || descriptors_of[description].fetch_sub(1) > 1) return 0;
+  if (description == nobody) return 0;
+  release_locks(arena().descriptions[description].file);
+  if (descriptors_of[description].fetch_sub(1) > 1) return 0;
   Request request;
   request.op = Op::close;
   request.file = description;

@@ -221,14 +221,15 @@ void Keeper::handle(Peer& peer, const Request& request, int descriptor) {
   } else {
     answer.error = perform(peer, request, descriptor, answer);
     if (request.op == Op::lend && answer.error == 0) lent = pages_.kept(request.file).descriptor;
+    if (request.op == Op::lend_lock) answer.error = lend_lock(peer, request, lent);
   }
   if (descriptor >= 0) ::close(descriptor);
   reply(peer, answer, lent);
 }
 
 int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
-  const bool names_file =
-      request.op != Op::open && request.op != Op::attach && request.op != Op::close && request.op != Op::join;
+  const bool names_file = request.op != Op::open && request.op != Op::attach && request.op != Op::close &&
+                          request.op != Op::join && request.op != Op::lend_lock;
   if (names_file && (request.file >= most_files || !pages_.arena().files[request.file].is_open)) return EBADF;
   switch (request.op) {
     case Op::join:
@@ -240,7 +241,7 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
     case Op::attach:
       return attach(peer, static_cast<std::uint64_t>(request.b), answer);
     case Op::close:
-      return peer.descriptions.erase(request.file) == 1 ? let_go(request.file) : EBADF;
+      return close(peer, request.file);
     case Op::bring_in:
       return retried([&] {
         return pages_.bring_in(request.file, static_cast<std::uint64_t>(request.a),
@@ -252,6 +253,9 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
       return retried([&] { return request.a != 0 ? pages_.sync(request.file) : pages_.store(request.file); });
     case Op::reserve:
       return retried([&] { return pages_.reserve(request.file, request.a, request.b); });
+    case Op::unlock:
+      unlock(peer, request.file);
+      return 0;
     default:
       return 0;
   }
@@ -276,6 +280,7 @@ int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
       continue;
     peer.descriptions.insert(other->descriptions.begin(), other->descriptions.end());
     other->descriptions.clear();
+    peer.locks.merge(other->locks);
     forget(*other);
   }
   answer.process = peer.counters;
@@ -323,6 +328,32 @@ int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& an
   return 0;
 }
 
+/// Opens the file of a description once more, for locks: those of an open file description are lost with its
+/// last descriptor, and those of a process when it closes the file.
+int Keeper::lend_lock(Peer& peer, const Request& request, int& lent) {
+  if (!peer.descriptions.contains(request.file)) return EBADF;
+  const std::uint32_t file = pages_.arena().descriptions[request.file].file;
+  int& own = request.a != 0 ? peer.locks.try_emplace(file, -1).first->second : kept_[request.file].lock;
+  const std::string link = link_of(pages_.kept(file).descriptor);
+  if (own < 0) own = ::open(link.c_str(), O_RDWR | O_CLOEXEC);
+  if (own < 0) own = ::open(link.c_str(), O_RDONLY | O_CLOEXEC);
+  lent = own;
+  return own < 0 ? errno : 0;
+}
+
+void Keeper::unlock(Peer& peer, std::uint32_t file) {
+  const auto found = peer.locks.find(file);
+  if (found == peer.locks.end()) return;
+  if (found->second >= 0) ::close(found->second);
+  peer.locks.erase(found);
+}
+
+int Keeper::close(Peer& peer, std::uint32_t number) {
+  if (peer.descriptions.erase(number) == 0) return EBADF;
+  unlock(peer, pages_.arena().descriptions[number].file);
+  return let_go(number);
+}
+
 /// A program says that it has a descriptor with this placeholder, which it has inherited.
 int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
   for (std::uint32_t number = 0; number < most_descriptions; ++number) {
@@ -360,6 +391,8 @@ int Keeper::reopen(Kept& kept, std::uint32_t& file) {
 int Keeper::let_go(std::uint32_t number) {
   Kept& kept = kept_[number];
   if (--kept.holders > 0) return 0;
+  if (kept.lock >= 0) ::close(kept.lock);
+  kept.lock = -1;
   const std::uint32_t file = pages_.arena().descriptions[number].file;
   // Before this one is among those that give their room back. Closing tells what cannot be stored.
   if (pages_.kept(file).descriptions == 1) (void)retried([&] { return pages_.store(file); });
@@ -424,6 +457,7 @@ void Keeper::ended(Peer& peer) {
 }
 
 void Keeper::forget(Peer& peer) {
+  while (!peer.locks.empty()) unlock(peer, peer.locks.begin()->first);
   for (const std::uint32_t number : peer.descriptions) (void)let_go(number);
   peer.descriptions.clear();
   if (peer.process_descriptor >= 0) ::close(peer.process_descriptor);

@@ -48,11 +48,13 @@ class Keeper {
     bool is_forgotten = false;
     bool is_foreign = false;               // of another PID namespace: it is told so, and nothing else
     std::set<std::uint32_t> descriptions;  // of which it has descriptors
+    std::map<std::uint32_t, int> locks;    // descriptors for its own locks (POSIX), by file
   };
   struct Kept {
     int holders = 0;
     int spare =
         -1;  // the file of a description that nobody holds: a new program may just be about to inherit it
+    int lock = -1;             // a descriptor for locks of the description
     bool is_writable = false;  // the file was open for writing, too
     std::string path;
     Clock::time_point left;
@@ -70,6 +72,9 @@ class Keeper {
   int open(Peer& peer, const Request& request, int& descriptor, Answer& answer);
   template <class Work>
   int retried(const Work& work);
+  int lend_lock(Peer& peer, const Request& request, int& lent);
+  static void unlock(Peer& peer, std::uint32_t file);
+  int close(Peer& peer, std::uint32_t description);
   int attach(Peer& peer, std::uint64_t inode, Answer& answer);
   int reopen(Kept& kept, std::uint32_t& file);
   int let_go(std::uint32_t description);

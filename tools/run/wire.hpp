@@ -27,6 +27,8 @@ enum class Op : std::uint32_t {
   sync,      // file; a: 0 store, 1 and synchronise
   reserve,   // file, a: from, b: to: room on storage
   lend,      // file; the answer has its descriptor
+  lend_lock,  // file: a description, a: 1 for locks of this process; the answer has a descriptor to lock by
+  unlock,     // file: locks of this process on it end
 };
 
 struct Request {

@@ -121,7 +121,7 @@ def test_random_operations():
         for name in ("random.bin", "random"):
             if os.path.exists(f"{directory}/{name}"):
                 os.remove(f"{directory}/{name}")
-        small = ["--page", "4KiB", "--memory", "64KiB"] if seed % 2 else []
+        small = ([], ["--page", "4KiB", "--memory", "64KiB"], ["--page", "128KiB", "--memory", "1MiB"])[seed % 3]
         code, out, err = shared("python3", f"{HERE}/operations.py", f"{directory}/random.bin", f"{directory}/random", str(seed), "500",
                                 options=small)
         check(code == 0, f"random operations: {code} {out} {err}")
@@ -236,6 +236,33 @@ def test_names():
     check(not os.path.exists(f"{directory}/named.bin"), "a name behind a link: another file was made")
     code, out, err = shared("sh", "-c", "echo x > slash.bin/")
     check(code != 0 and not os.path.exists(f"{directory}/slash.bin"), f"a name with a slash at its end: {code} {out} {err}")
+
+
+def test_pieces():
+    """Programs that read pieces here and there after a file was closed read little more than them from storage; who reads forward gets whole pages."""
+    pages = 24
+    script = textwrap.dedent("""
+        import os
+        whole = os.urandom(PAGES << 20)
+        with open('pieces.bin', 'wb') as f:
+            f.write(whole)
+        f = os.open('pieces.bin', os.O_RDWR)
+        for page in range(0, PAGES, 2):
+            at = (page << 20) + (1 << 19)
+            assert os.pread(f, 1 << 16, at) == whole[at:at + (1 << 16)]
+        os.close(f)
+    """).replace("PAGES", str(pages))
+
+    def storage_reads(command):
+        code, out, err = shared(sys.executable, "-c", command)
+        read = re.search(r"and (\d+) reads? \(([0-9.]+) (\w+)\) of storage", err)
+        check(code == 0 and read is not None, f"pieces: {code} {out} {err}")
+        return int(read[1]), float(read[2]) * {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20}[read[3]]
+
+    calls, bytes_ = storage_reads(script)
+    check(calls == pages // 2 and bytes_ == pages // 2 << 16, f"pieces: {calls} reads of {bytes_} bytes")
+    calls, bytes_ = storage_reads("f = open('pieces.bin', 'rb', 0)\nwhile f.read(1 << 12): pass")
+    check(calls <= pages + 8 and bytes_ == pages << 20, f"reading forward: {calls} reads of {bytes_} bytes")
 
 
 def test_limits():

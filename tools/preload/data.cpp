@@ -92,45 +92,6 @@ void wait_a_little() {
   errno = before;
 }
 
-/// Locks the frame of a page, after the keeper has brought it in if need be. With `end`, storage has room for
-/// the bytes of the page before it. Returns 0 or an errno.
-int lock_page(std::uint32_t file, std::uint64_t page, std::uint32_t end, std::uint32_t& number) {
-  const std::uint64_t key = key_of(file, page);
-  constexpr int longest = 50;  // waits: a copy takes much less, also on a busy node
-  const auto is_stuck = [](Holder holder, int waits) {
-    return waits >= longest || holding_of(arena(), holder) != Holding::goes_on;
-  };
-  for (int attempt = 0; attempt < 10'000; ++attempt) {
-    number = arena().find(key);
-    int failed = 0;
-    if (number != nobody) {
-      Frame& frame = arena().frame(number);
-      Holder holder = 0;
-      failed = frame.lock.lock(self(), is_stuck, holder);
-      if (failed == EDEADLK) return failed;
-      if (failed == 0 && frame.key.load(std::memory_order_relaxed) == key && end <= frame.reserved) {
-        if (!frame.is_used.load(std::memory_order_relaxed))
-          frame.is_used.store(true, std::memory_order_relaxed);
-        touch(number);
-        return 0;
-      }
-      if (failed == 0) (void)frame.lock.unlock(self());
-    }
-    Request request;
-    request.op = Op::bring_in;
-    request.file = file;
-    request.a = static_cast<std::int64_t>(page);
-    request.b = end;
-    request.c = failed == ESTALE ? 1 : 0;
-    forget_file_limit();  // another process may have changed it (prlimit)
-    Answer answer;
-    const int error = ask(request, answer);
-    if (error > 0) return error;
-    if (error == too_many_left) wait_a_little();
-  }
-  return EIO;  // the memory is so small that others always took the page away first
-}
-
 struct Span {
   std::uint64_t page;
   std::uint32_t from;
@@ -143,6 +104,49 @@ Span span_at(std::int64_t offset, std::size_t bytes) {
           static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, page_bytes - from))};
 }
 
+/// Locks the frame of a page, after the keeper has brought the bytes in if need be. If they are to be
+/// written, storage has room for them. Returns 0 or an errno.
+int lock_page(std::uint32_t file, const Span& span, bool is_written, std::uint32_t& number) {
+  const std::uint64_t key = key_of(file, span.page);
+  const std::uint32_t end = span.from + span.bytes;
+  constexpr int longest = 50;  // waits: a copy takes much less, also on a busy node
+  const auto is_stuck = [](Holder holder, int waits) {
+    return waits >= longest || holding_of(arena(), holder) != Holding::goes_on;
+  };
+  for (int attempt = 0; attempt < 10'000; ++attempt) {
+    number = arena().find(key);
+    int failed = 0;
+    if (number != nobody) {
+      Frame& frame = arena().frame(number);
+      Holder holder = 0;
+      failed = frame.lock.lock(self(), is_stuck, holder);
+      if (failed == EDEADLK) return failed;
+      if (failed == 0 && frame.key.load(std::memory_order_relaxed) == key && span.from >= frame.loaded_from &&
+          end <= frame.loaded_to && (!is_written || end <= frame.reserved)) {
+        if (!frame.is_used.load(std::memory_order_relaxed))
+          frame.is_used.store(true, std::memory_order_relaxed);
+        touch(number);
+        return 0;
+      }
+      if (failed == 0) (void)frame.lock.unlock(self());
+    }
+    Request request;
+    request.op = Op::bring_in;
+    request.file = file;
+    request.a = static_cast<std::int64_t>(span.page);
+    request.b = is_written ? 1 : 0;
+    request.from = span.from;
+    request.to = end;
+    request.c = failed == ESTALE ? 1 : 0;
+    forget_file_limit();  // another process may have changed it (prlimit)
+    Answer answer;
+    const int error = ask(request, answer);
+    if (error > 0) return error;
+    if (error == too_many_left) wait_a_little();
+  }
+  return EIO;  // the memory is so small that others always took the page away first
+}
+
 /// Returns the bytes read; less than asked only at the end of the file, or before an error.
 ssize_t read_at(std::uint32_t number, char* to, std::size_t bytes, std::int64_t offset) {
   const std::int64_t size = arena().files[number].size;
@@ -152,7 +156,7 @@ ssize_t read_at(std::uint32_t number, char* to, std::size_t bytes, std::int64_t 
   while (done < bytes) {
     const Span span = span_at(offset + static_cast<std::int64_t>(done), bytes - done);
     std::uint32_t frame = nobody;
-    if (const int error = lock_page(number, span.page, 0, frame); error != 0)
+    if (const int error = lock_page(number, span, false, frame); error != 0)
       return done > 0 ? static_cast<ssize_t>(done) : fail(error);
     std::memcpy(to + done, arena().bytes_of(frame) + span.from, span.bytes);
     // If somebody has taken the page meanwhile, it is copied once more from where it is now.
@@ -191,7 +195,7 @@ ssize_t write_at(const Writing& how, std::uint32_t number, const char* from, std
     const Span span = span_at(at, bytes - done);
     const std::uint32_t end = span.from + span.bytes;
     std::uint32_t found = nobody;
-    if (const int error = lock_page(number, span.page, end, found); error != 0)
+    if (const int error = lock_page(number, span, true, found); error != 0)
       return done > 0 ? static_cast<ssize_t>(done) : fail(error);
     Frame& frame = arena().frame(found);
     bool is_right = how.is_right();

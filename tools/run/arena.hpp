@@ -74,6 +74,8 @@ struct alignas(64) Frame {
   ProcessLock lock;
   // The lock guards these. Bytes count from the page's beginning. A writer says first what it will change, so
   // that nothing that it has copied is lost if it does not come to the end.
+  std::uint32_t loaded_from = 0;  // only these bytes are here: the rest is still to be read
+  std::uint32_t loaded_to = 0;
   std::uint32_t changed_from = 0;
   std::uint32_t changed_to = 0;
   std::uint32_t reserved = 0;  // storage has room for the bytes before this one

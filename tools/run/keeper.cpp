@@ -244,8 +244,9 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
       return close(peer, request.file);
     case Op::bring_in:
       return retried([&] {
-        return pages_.bring_in(request.file, static_cast<std::uint64_t>(request.a),
-                               static_cast<std::uint32_t>(request.b), request.c != 0);
+        const auto page = static_cast<std::uint64_t>(request.a);
+        return pages_.bring_in(request.file, page, {request.from, request.to}, request.b != 0,
+                               request.c != 0);
       });
     case Op::cut:
       return pages_.cut(request.file, request.a);

@@ -165,54 +165,106 @@ std::vector<std::uint32_t> KeptPages::frames_of(std::uint32_t file, std::uint64_
   return found;
 }
 
-int KeptPages::bring_in(std::uint32_t number, std::uint64_t page, std::uint32_t end, bool is_stuck) {
-  KeptFile& file = files_[number];
-  const std::uint64_t key = key_of(number, page);
-  std::uint32_t frame = arena_->find(key);
+int KeptPages::bring_in(std::uint32_t number, std::uint64_t page, Range wanted, bool is_written,
+                        bool is_stuck) {
+  if (wanted.from > wanted.to || wanted.to > arena_->page_bytes) return EINVAL;
+  std::uint32_t frame = arena_->find(key_of(number, page));
   if (frame != nobody && is_stuck) {
     const int held = hold(frame);
     if (held == 0) let_go(frame);
     if (held != 0 && held != page_moved) return held;
     if (held == page_moved) frame = nobody;
   }
-  if (frame == nobody) {
-    const std::uint32_t fresh_from = made_;
-    if (const int error = take_frame(frame); error != 0) return error;
-    if (const int error = load(file, page, frame, frame >= fresh_from); error != 0) {
-      free_.push_back(frame);
-      return error;
-    }
-    Frame& here = arena_->frame(frame);
-    here.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
-    here.changed_to = 0;
-    here.is_changed = false;
-    const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
-    const std::int64_t there =
-        std::clamp<std::int64_t>(file.stored - begin, 0, static_cast<std::int64_t>(arena_->page_bytes));
-    here.reserved = file.is_dense ? static_cast<std::uint32_t>(there) : 0;
-    link(frame, key);
-  }
-  return make_room(file, page, frame, end);
+  const int error = frame == nobody ? bring_in_new(number, page, wanted, frame)
+                                    : bring_in_more(number, page, wanted, frame);
+  if (error != 0) return error;
+  return make_room(files_[number], page, frame, is_written ? wanted.to : 0);
 }
 
-int KeptPages::load(const KeptFile& file, std::uint64_t page, std::uint32_t number, bool is_fresh) {
+int KeptPages::bring_in_new(std::uint32_t file, std::uint64_t page, Range wanted, std::uint32_t& number) {
+  const std::uint32_t fresh_from = made_;
+  if (const int error = take_frame(number); error != 0) return error;
+  const Range range = widened(file, page, wanted);
+  if (const int error = load(files_[file], page, number, range, number >= fresh_from); error != 0) {
+    free_.push_back(number);
+    return error;
+  }
+  Frame& here = arena_->frame(number);
+  here.loaded_from = range.from;
+  here.loaded_to = range.to;
+  here.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
+  here.changed_to = 0;
+  here.is_changed = false;
+  here.reserved = files_[file].is_dense ? stored_of(files_[file], page) : 0;
+  link(number, key_of(file, page));
+  return 0;
+}
+
+/// Reads what is missing on one side or both. A page that is used again gets as many bytes as it has, so that
+/// a few calls of storage bring all of it.
+int KeptPages::bring_in_more(std::uint32_t file, std::uint64_t page, Range wanted, std::uint32_t number) {
+  Frame& here = arena_->frame(number);
+  if (wanted.from >= here.loaded_from && wanted.to <= here.loaded_to) return 0;
+  const std::uint32_t had = here.loaded_to - here.loaded_from;
+  const std::uint32_t left = static_cast<std::uint32_t>(arena_->page_bytes) - here.loaded_to;
+  if (wanted.from < here.loaded_from)
+    wanted.from = std::min(wanted.from, here.loaded_from - std::min(here.loaded_from, had));
+  if (wanted.to > here.loaded_to) wanted.to = std::max(wanted.to, here.loaded_to + std::min(left, had));
+  const Range range = widened(file, page, wanted);
+  // Nobody uses bytes that are not loaded, so they need no lock.
+  const Range before = {range.from, here.loaded_from};
+  const Range behind = {here.loaded_to, range.to};
+  int error = before.from < before.to ? load(files_[file], page, number, before, false) : 0;
+  if (error == 0 && behind.from < behind.to) error = load(files_[file], page, number, behind, false);
+  if (error == 0) error = hold(number);
+  if (error != 0) return error;
+  here.loaded_from = std::min(here.loaded_from, range.from);
+  here.loaded_to = std::max(here.loaded_to, range.to);
+  let_go(number);
+  return 0;
+}
+
+/// Says what to read for a program that wants these bytes of a page: all of the page if the one before it is
+/// there, as of a program that reads forward. Programs that read pieces here and there pay for little more
+/// than them.
+KeptPages::Range KeptPages::widened(std::uint32_t file, std::uint64_t page, Range wanted) {
+  constexpr std::uint32_t piece = 1U << 16;
+  const auto all = static_cast<std::uint32_t>(arena_->page_bytes);
+  const std::uint32_t before = page > 0 ? arena_->find(key_of(file, page - 1)) : nobody;
+  if (before != nobody && arena_->frame(before).loaded_to == all) return {0, all};
+  const std::uint32_t from = wanted.from / piece * piece;
+  const bool is_last = all <= piece || wanted.to > all - piece;
+  const std::uint32_t to = is_last ? all : (wanted.to + piece - 1) / piece * piece;
+  // Behind the end of what is stored there is nothing to read.
+  const std::uint32_t there = stored_of(files_[file], page);
+  return {there == 0 ? 0 : from, to >= there ? all : to};
+}
+
+/// Returns how many bytes of the page storage has.
+std::uint32_t KeptPages::stored_of(const KeptFile& file, std::uint64_t page) const {
+  const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(file.stored - begin, 0, static_cast<std::int64_t>(arena_->page_bytes)));
+}
+
+int KeptPages::load(const KeptFile& file, std::uint64_t page, std::uint32_t number, Range range,
+                    bool is_fresh) {
   std::byte* const to = arena_->bytes_of(number);
   const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
-  const auto wanted = static_cast<std::size_t>(
-      std::clamp<std::int64_t>(file.stored - begin, 0, static_cast<std::int64_t>(arena_->page_bytes)));
-  std::size_t done = 0;
-  while (done < wanted) {
-    const ssize_t got = pread(file.descriptor, to + done, wanted - done, begin + static_cast<off_t>(done));
+  const std::uint32_t end = std::min(range.to, stored_of(file, page));
+  std::uint32_t done = range.from;
+  while (done < end) {
+    const ssize_t got = pread(file.descriptor, to + done, end - done, begin + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return errno;
     if (got == 0) break;
-    done += static_cast<std::size_t>(got);
+    done += static_cast<std::uint32_t>(got);
   }
-  if (wanted > 0) {
+  if (range.from < end) {
     ++traffic_.loads;
-    traffic_.loaded_bytes += done;
+    traffic_.loaded_bytes += done - range.from;
   }
-  if (!is_fresh) std::memset(to + done, 0, arena_->page_bytes - done);
+  if (!is_fresh) std::memset(to + done, 0, range.to - done);
   return 0;
 }
 

@@ -49,10 +49,15 @@ class KeptPages {
   int open(int descriptor, const std::string& path, std::uint32_t& number);
   /// Stores what has changed and forgets the file.
   int close(std::uint32_t number);
-  /// Brings a page in. With `end`, sees to it that storage has room for the bytes of the page before it.
-  /// With `is_stuck`, a program says that the holder of the page's frame does not go on: then the page gets
+  /// Bytes of a page, from `from` to before `to`.
+  struct Range {
+    std::uint32_t from;
+    std::uint32_t to;
+  };
+  /// Brings bytes of a page in. If they are to be written, sees to it that storage has room for them. With
+  /// `is_stuck`, a program says that the holder of the page's frame does not go on: then the page gets
   /// another frame. Returns page_moved or too_many_left (wire.hpp), too.
-  int bring_in(std::uint32_t file, std::uint64_t page, std::uint32_t end, bool is_stuck);
+  int bring_in(std::uint32_t file, std::uint64_t page, Range wanted, bool is_written, bool is_stuck);
   /// Gives the file this size in bytes: cuts it, or adds zeros.
   int cut(std::uint32_t file, std::int64_t size);
   /// Stores what has changed. What cannot be stored stays in memory.
@@ -72,7 +77,11 @@ class KeptPages {
   int leave(std::uint32_t number, Holder holder, bool must_move);
   void collect_left();
   void take_out(std::uint32_t number, std::uint64_t key);
-  int load(const KeptFile& file, std::uint64_t page, std::uint32_t number, bool is_fresh);
+  int bring_in_new(std::uint32_t file, std::uint64_t page, Range wanted, std::uint32_t& number);
+  int bring_in_more(std::uint32_t file, std::uint64_t page, Range wanted, std::uint32_t number);
+  [[nodiscard]] Range widened(std::uint32_t file, std::uint64_t page, Range wanted);
+  [[nodiscard]] std::uint32_t stored_of(const KeptFile& file, std::uint64_t page) const;
+  int load(const KeptFile& file, std::uint64_t page, std::uint32_t number, Range range, bool is_fresh);
   int make_room(KeptFile& file, std::uint64_t page, std::uint32_t number, std::uint32_t end);
   int store_around(std::uint32_t number);
   int store_run(std::uint32_t file, std::uint64_t page, std::uint64_t& next);

@@ -21,8 +21,8 @@ enum class Op : std::uint32_t {
   open,      // a descriptor of the file; a: flags of open, b: inode of the placeholder, text: the path
   attach,    // b: inode of a placeholder that was inherited
   close,     // file: a description of which this process has no descriptor any more
-  bring_in,  // file, a: page; b: end of the bytes of the page that will be written, or 0 to read; c: 1 if the
-             // holder of its frame does not go on
+  bring_in,  // file, a: page, from, to: its bytes; b: 1 to write them; c: 1 if the holder of its frame does
+             // not go on
   cut,       // file, a: size
   sync,      // file; a: 0 store, 1 and synchronise
   reserve,   // file, a: from, b: to: room on storage
@@ -37,6 +37,8 @@ struct Request {
   std::int64_t a = 0;
   std::int64_t b = 0;
   std::int64_t c = 0;
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
   char text[4096] = {};
 };
 

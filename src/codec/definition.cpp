@@ -159,8 +159,7 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   stream.packing = in.get_text();
   stream.keys = get_keys(in);
   stream.attributes = get_keys(in);
-  if (!in.ok() || !is_calendar(static_cast<std::int32_t>(stream.calendar)))
-    return damaged("stream");
+  if (!in.ok() || !is_calendar(static_cast<std::int32_t>(stream.calendar))) return damaged("stream");
   return stream;
 }
 

@@ -55,7 +55,7 @@ MPI_TEST(shared_errors, what_cannot_be_opened_says_why_on_every_rank) {
   cannot_open(path.c_str(), "", nullptr, TR_ERR_ARGUMENT, "not \"\"");
   cannot_open(nullptr, "r", nullptr, TR_ERR_ARGUMENT, "`path` is a null pointer");
   cannot_open(path.c_str(), nullptr, nullptr, TR_ERR_ARGUMENT, "`mode` is a null pointer");
-  cannot_open(path.c_str(), "w", "pages=4KiB", TR_ERR_SETTINGS, "'page'");
+  cannot_open(path.c_str(), "w", "pages=4KiB", TR_ERR_SETTINGS, "did you mean \"page\"");
   cannot_open(path.c_str(), "w", "page=5000", TR_ERR_SETTINGS, "power of 2");
   cannot_open(path.c_str(), "w", "page=1", TR_ERR_SETTINGS, "4KiB");
   cannot_open(path.c_str(), "w", "page=1MiB memory=1MiB", TR_ERR_MEMORY, "memory=");
@@ -206,7 +206,7 @@ MPI_TEST(shared_errors, what_safety_cannot_do_is_told_on_every_rank) {
   if (rank() == 0) write_file(path, "precious");
   MPI_Barrier(state().comm);
   const Session session;
-  cannot_open(path.c_str(), "r+", "safety=jornal", TR_ERR_SETTINGS, "'journal'");
+  cannot_open(path.c_str(), "r+", "safety=jornal", TR_ERR_SETTINGS, "did you mean \"journal\"");
   cannot_open(path.c_str(), "r+", "safety=rename", TR_ERR_SETTINGS, "safety=journal");
   cannot_open(path.c_str(), "a", "safety=rename", TR_ERR_SETTINGS, "safety=journal");
   for (const char* safety : {"safety=journal", "safety=rename"}) {

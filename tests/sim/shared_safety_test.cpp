@@ -5,9 +5,8 @@
 // there is no flushed copy are stored all the time.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/text.hpp"

@@ -21,11 +21,16 @@ def keys_of(text, array):
     return set(re.findall(r'"(\w+)"', re.sub(r"\[\]\(.*", "", text.split(array, 1)[1].split("};", 1)[0])))
 
 
+def rows_of(text, array):
+    """The keys of a table of the parser whose rows have functions."""
+    return set(re.findall(r'\{"(\w+)",', text.split(array, 1)[1].split("}};", 1)[0]))
+
+
 def check_keys(page, source):
     """An option that the parser knows and the page does not is one that nobody finds."""
     text = (source / "src/input/request.cpp").read_text()
-    for title, known in (("Options of the stream", {key for key in re.findall(r'^ *\{"(\w+)",', text, re.M)}),
-                         ("Options of a field", keys_of(text, "both_keys{") | {"name"})):
+    for title, known in (("Options of the stream", rows_of(text, "open_keys{{")),
+                         ("Options of a field", keys_of(text, "both_keys{") | rows_of(text, "choice_keys{{") | {"name"})):
         listed = {code(row[0]) for row in table(page, title)}
         if listed != known:
             fail(f"the options below '{title}' and those of the parser differ: {sorted(known ^ listed)}")

@@ -46,7 +46,9 @@ def trials(page):
     for row in table(page, "Options of a field"):
         example = code(row[2])
         name = "t" if "pressure" in example else "rain" if "name=" in example else "tp"
-        yield example, (PATTERN, BASE, "21600", name, example), "ok"
+        # The forecast has no layers and no percentiles.
+        refused = "depthBelowLand" if "bottom=" in example else "percentile" if "percentile=" in example else "ok"
+        yield example, (PATTERN, BASE, "21600", name, example), refused
     between = (PATTERN, f"{BASE} between=linear", "30000", "t", "levels=pressure:500")
     yield "a lead between two steps", between, "ok"
     yield "the same without between=linear", (PATTERN, BASE, "30000", "t", "levels=pressure:500"), "30000"

@@ -436,10 +436,10 @@ struct SentSite : StayingSite {
     gathering.take(0, number);
     const std::vector<float> values(elements, value);
     Packer out;
-    out.put(1).put(false).put(std::int32_t{1}).put(1).put_bytes(std::as_bytes(std::span(values)));
+    out.put(number).put(false).put(std::int32_t{1}).put(1).put_bytes(std::as_bytes(std::span(values)));
     const auto message = std::make_shared<const ByteVector>(out.take());
     messages.push_back(message);
-    gathering.take_sent(number, Unpacker(*message), message);
+    gathering.take_sent(1, Unpacker(*message), message);
     EXPECT_TRUE(gathering.advance());
   }
   static ByteVector sent_record(int number, float value) {

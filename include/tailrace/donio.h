@@ -14,7 +14,7 @@
  * Each call returns -1 if it fails, and tr_error() says why; collective ones then do so on every rank. In
  * Fortran all but doopen and dolseek may be called as subroutines, which see no failure: it ends all ranks
  * with its text. A program that takes the results as functions sets TAILRACE_DONIO_ERRORS=return and gets -1.
- * What differs from 1994: bytes that nobody wrote are zeros; files may be larger than do_lsize said, and
+ * Differences from 1994: bytes that nobody wrote are zeros; files may be larger than do_lsize said, and
  * larger than memory; do_lseek goes up to 2 GiB; and MPI_Finalize closes files that are left open, with a
  * warning. If that fails, it ends all ranks.
  *

@@ -38,7 +38,7 @@ void on_look(int) {
   errno = before;
 }
 
-/// Where a program is: the call of MPI, and the code that made it. Both are empty in no call of MPI.
+/// The call of MPI that a program is in, and the code that made it. Both are empty outside of MPI.
 struct Place {
   std::string call;
   std::string caller;

@@ -58,7 +58,7 @@ struct FilesDefinition {
   static FilesDefinition unpack(Unpacker& in);
 };
 
-/// What a program says of the records of a field, where a file may have several of one level and time.
+/// The program's choice among records of one field, level and time, of which a file may have several.
 struct Choice {
   std::string statistic;  // a word of statistic=; "" = any
   std::optional<operations::IntervalLength> interval;

@@ -77,7 +77,7 @@ std::byte* LaneProducer::reserve(Bytes bytes) {
   note_full(!there);
   if (!there) return nullptr;
   made.reserved = start;
-  // What is skipped does not wait for readers.
+  // The skipped end of the ring holds no bytes that readers still have to see.
   made.announced_to += start - made.position;
   made.position = start + size;
   return memory_.data(start);

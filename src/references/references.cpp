@@ -66,7 +66,8 @@ Status available() {
 
 namespace {
 
-/// What a filter decodes is GRIB, whose names of fields are short names: each says what its field is.
+/// A filter decodes GRIB messages. Their field names are short names, and each of them tells what its field
+/// is.
 codec::StreamDefinition with_names(codec::StreamDefinition stream, const codec::Decoding& decoding) {
   if (!decoding.filter.empty())
     stream.keys = {{std::string(codec::conventions_key), std::string(codec::weather_conventions)}};

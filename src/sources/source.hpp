@@ -45,7 +45,7 @@ struct Record {
   Place place{};
 };
 
-/// What a file has and nobody can ask for. The other records of the file are read all the same.
+/// A part of a file that cannot be read. The other records of the file are read all the same.
 struct Unread {
   std::string field;  // name of the variable; it may have other records
   Status why;         // without the name of the file

@@ -155,7 +155,8 @@ constexpr std::array<std::string_view, 7> kTypesWithValues{
     "hybrid",         "isobaricInhPa", "isobaricInPa", "heightAboveGround",
     "heightAboveSea", "theta",         "depthBelowSea"};
 
-// What ecCodes 2.28 calls types of level in GRIB2. Formats other than GRIB take any other name, too.
+// The names that ecCodes 2.28 has for types of level in GRIB2. Formats other than GRIB take any other name,
+// too.
 constexpr std::array<std::string_view, 66> kLevelTypes{"adiabaticCondensation",
                                                        "atmosphere",
                                                        "cloudBase",
@@ -446,7 +447,7 @@ std::string meant(std::string_view key, const std::vector<Candidate>& all, bool 
              best->owner.empty() ? "" : cat(", which belongs to ", best->owner), "?");
 }
 
-/// What programs call the attributes of variables.
+/// Names of attributes of variables that programs give as options by mistake.
 constexpr std::array<std::string_view, 6> kAttributes{"units",   "unit",      "long_name",
                                                       "comment", "valid_min", "standard_name"};
 

@@ -165,7 +165,7 @@ ssize_t read_at(std::uint32_t number, char* to, std::size_t bytes, std::int64_t 
   return static_cast<ssize_t>(done);
 }
 
-/// What a write needs to be right until it has ended.
+/// The state that a write needs until it has ended.
 struct Writing {
   Lease& position;
   Lease& end;

@@ -30,7 +30,7 @@ constexpr std::size_t most_parts = 256;
 constexpr std::uint32_t fewest_frames = 8;
 constexpr int goes_on = -3;  // beside what wire.hpp has
 
-/// Where the parts of an arena begin.
+/// The offsets at which the parts of an arena begin.
 struct Places {
   Places(std::uint32_t frames, std::uint64_t page)
       : buckets(std::bit_ceil(frames) * 2),
@@ -145,7 +145,7 @@ int KeptPages::close(std::uint32_t number) {
 int KeptPages::give_back_room(const KeptFile& file, std::int64_t size) {
   struct stat status = {};
   if (std::max(file.reserved, file.stored) <= size || fstat(file.descriptor, &status) != 0) return 0;
-  // What a program was appending when it was killed may have been stored, and is not in the file.
+  // A killed program may have stored a part of an append. That part does not belong to the file.
   if (status.st_nlink == 0 || (status.st_size != size && status.st_size != file.stored)) return 0;
   if (ftruncate(file.descriptor, size) != 0) return errno;
   const timespec times[] = {status.st_atim, status.st_mtim};

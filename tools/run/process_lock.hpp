@@ -136,7 +136,7 @@ class FencedValue {
   std::int64_t load() const { return value_of(word_.load()); }
   operator std::int64_t() const { return load(); }
   [[nodiscard]] std::uint32_t generation() const { return generation_of(word_.load()); }
-  /// Whoever has worked with the value so far cannot set it any more.
+  /// A process that has worked with the value so far cannot set it any more.
   void fence() {
     std::uint64_t word = word_.load();
     while (!word_.compare_exchange_weak(word, joined(generation_of(word) + 1, value_of(word)))) continue;

@@ -143,10 +143,11 @@ def test_python():
             child = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo spawned'], stdout=f)
         child.wait()
         f = open('forked.bin', 'wb', 0)
-        if os.fork() == 0:
+        forked = os.fork()
+        if forked == 0:
             f.write(b'child ')
             os._exit(0)
-        os.wait()
+        os.waitpid(forked, 0)  # not os.wait(): cat, above, may not have been waited for
         f.write(b'parent')
         f.close()
         with open('many.bin', 'wb') as f:

@@ -158,7 +158,7 @@ FaultyTarget::FaultyTarget(std::shared_ptr<Target> below, FaultPlan plan)
 
 Result<std::unique_ptr<File>> FaultyTarget::open(const std::string& path, OpenMode mode,
                                                  unsigned permissions) {
-  const char* verb = mode == OpenMode::create ? "create" : "open";
+  const char* verb = empties(mode) ? "create" : "open";
   auto file = play(*clock_, Call::open, verb, path, [&] { return below_->open(path, mode, permissions); });
   if (!file.is_ok()) return file;
   return std::unique_ptr<File>(std::make_unique<FaultyFile>(*std::move(file), path, clock_));

@@ -117,22 +117,21 @@ void MemoryTarget::change(EntryChange change) {
 
 Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMode mode,
                                                  unsigned /*permissions*/) {
-  const char* verb = mode == OpenMode::create ? "create" : "open";
+  const char* verb = empties(mode) ? "create" : "open";
   const std::string tidy = tidy_path(path);
   const std::lock_guard guard(mutex_);
   if (directories_.contains(tidy))
     return io_error(verb, path, mode == OpenMode::read_regular ? ENOENT : EISDIR);
   TR_TRY(check_parent(verb, tidy));
   auto found = files_.find(tidy);
-  if (found == files_.end()) {
-    if (mode != OpenMode::create && mode != OpenMode::keep) return io_error(verb, path, ENOENT);
+  if (found == files_.end() || mode == OpenMode::anew) {
+    if (!makes(mode)) return io_error(verb, path, ENOENT);
     auto inode = std::make_shared<MemoryInode>();
     inode->journalled = journalled_;
     change({parent_of(tidy), "", tidy, inode});
     found = files_.find(tidy);
   }
-  const bool writes = mode != OpenMode::read && mode != OpenMode::read_regular;
-  auto file = std::make_unique<MemoryFile>(found->second, path, writes);
+  auto file = std::make_unique<MemoryFile>(found->second, path, !only_reads(mode));
   if (mode == OpenMode::create) TR_TRY(file->truncate(0));
   return std::unique_ptr<File>(std::move(file));
 }

@@ -35,43 +35,95 @@ constexpr std::size_t most_parts = 1024;  // what Linux takes; its headers may l
 int flags_of(OpenMode mode) {
   switch (mode) {
     case OpenMode::read:
-      return O_RDONLY | O_CLOEXEC;
     case OpenMode::read_regular:
-      return O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+      return O_RDONLY | O_CLOEXEC;
     case OpenMode::create:
       return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
     case OpenMode::keep:
       return O_RDWR | O_CREAT | O_CLOEXEC;
+    case OpenMode::anew:
+      return O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    case OpenMode::own:
+      return O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+    case OpenMode::own_existing:
+      return O_RDWR | O_NOFOLLOW | O_CLOEXEC;
     case OpenMode::existing:
       break;
   }
   return O_RDWR | O_CLOEXEC;
 }
 
-const char* verb_of(OpenMode mode) { return mode == OpenMode::create ? "create" : "open"; }
+const char* verb_of(OpenMode mode) { return empties(mode) ? "create" : "open"; }
 
 bool is_directory(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// Opens only a regular file: opening a pipe waits for its other end, or gives a waiting writer a reader that
-/// goes at once. O_NONBLOCK guards against what may take the file's place after it was looked at.
-int open_regular(System& system, const std::string& path) {
+/// Returns 0 for what may be opened as a file, otherwise the negative errno. Programs that only time their
+/// output write to /dev/null.
+int check_kind(const struct stat& info, OpenMode mode) {
+  struct stat null {};
+  const bool is_null = S_ISCHR(info.st_mode) && ::stat("/dev/null", &null) == 0 && info.st_rdev == null.st_rdev;
+  if (S_ISREG(info.st_mode) || (is_null && mode != OpenMode::read_regular)) return 0;
+  if (mode == OpenMode::read_regular) return -ENOENT;
+  return S_ISDIR(info.st_mode) ? -EISDIR : -ESPIPE;
+}
+
+/// Opens what is there, or makes it if the mode does so. Opening a pipe waits for its other end, or gives a
+/// waiting writer a reader that goes at once, and a device may do anything. O_NONBLOCK guards against what may
+/// take the file's place after it was looked at.
+int open_regular(System& system, const std::string& path, OpenMode mode, unsigned permissions) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return -errno;
-  if (!S_ISREG(info.st_mode)) return -ENOENT;
+  const bool is_looked_at = mode != OpenMode::anew && ::stat(path.c_str(), &info) == 0;
+  if (const int error = is_looked_at ? check_kind(info, mode) : 0; error != 0) return error;
   const auto open = [&](int flags) {
-    return uninterrupted([&] { return system.open(path.c_str(), flags, 0); });
+    return uninterrupted([&] { return system.open(path.c_str(), flags, static_cast<mode_t>(permissions)); });
   };
-  const int flags = flags_of(OpenMode::read_regular);
-  int descriptor = open(flags);
+  const int flags = flags_of(mode);
+  int descriptor = open(flags | O_NONBLOCK);
   // Another process has a lease of the file (fcntl(2)); only regular files have leases. The second call waits
   // until it ends.
-  if (descriptor == -EWOULDBLOCK) descriptor = open(flags & ~O_NONBLOCK);
-  if (descriptor < 0 || (::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode))) return descriptor;
+  if (descriptor == -EWOULDBLOCK) descriptor = open(flags);
+  if (descriptor < 0) return descriptor;
+  const int error = ::fstat(descriptor, &info) == 0 ? check_kind(info, mode) : -errno;
+  // io_uring does not wait for a file with O_NONBLOCK, but fails.
+  if (error == 0 && ::fcntl(descriptor, F_SETFL, 0) == 0) return descriptor;
   system.close(descriptor);
-  return -ENOENT;
+  return error != 0 ? error : -EBADF;
+}
+
+/// Gives the name to a new file. Whoever else may write to the directory can put something there again and
+/// again, and so there is an end to the tries.
+int open_anew(System& system, const std::string& path, unsigned permissions) {
+  constexpr int most_tries = 10;
+  int descriptor = open_regular(system, path, OpenMode::anew, permissions);
+  for (int tries = 1; descriptor == -EEXIST && tries < most_tries; ++tries) {
+    const int removed = uninterrupted([&] { return system.unlink(path.c_str()); });
+    if (removed < 0 && removed != -ENOENT) return removed;
+    descriptor = open_regular(system, path, OpenMode::anew, permissions);
+  }
+  return descriptor;
+}
+
+/// `error` is that of open_regular().
+Status not_opened(const std::string& path, OpenMode mode, int error) {
+  const bool is_own = mode == OpenMode::own || mode == OpenMode::own_existing;
+  struct stat info {};
+  if (error == ESPIPE && ::stat(path.c_str(), &info) == 0) {
+    const char* const kind = S_ISFIFO(info.st_mode)   ? "a pipe"
+                             : S_ISSOCK(info.st_mode) ? "a socket"
+                                                      : "a device";
+    return {Code::io,
+            cat(verb_of(mode), " ", path, ": it is ", kind,
+                ", and only a regular file has bytes at offsets; give the name of a file"),
+            error};
+  }
+  if (error == ELOOP && is_own)
+    return {Code::io,
+            cat("open ", path, ": it is a link, and somebody else's file may be behind it; remove the link"),
+            error};
+  return io_error(verb_of(mode), path, error);
 }
 
 }  // namespace
@@ -218,19 +270,13 @@ Result<std::unique_ptr<File>> PosixTarget::open(const std::string& path, OpenMod
                                                 unsigned permissions) {
   auto carrier = per_file_();
   if (!carrier.is_ok()) return carrier.status().in(cat(verb_of(mode), " ", path));
-  const int descriptor = mode == OpenMode::read_regular ? open_regular(*system_, path) : uninterrupted([&] {
-    return system_->open(path.c_str(), flags_of(mode), static_cast<mode_t>(permissions));
-  });
+  const int descriptor = mode == OpenMode::anew ? open_anew(*system_, path, permissions)
+                                                : open_regular(*system_, path, mode, permissions);
   if (descriptor < 0) {
-    const Status status = io_error(verb_of(mode), path, -descriptor);
-    const bool makes = mode == OpenMode::create || mode == OpenMode::keep;
-    return makes ? with_missing_directory(status, path) : status;
+    const Status status = not_opened(path, mode, -descriptor);
+    return makes(mode) ? with_missing_directory(status, path) : status;
   }
-  auto file = std::make_unique<PosixFile>(*carrier, descriptor, path);
-  // In the other modes the system refuses to open a directory as a file.
-  struct stat info {};
-  if (::fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode)) return io_error(verb_of(mode), path, EISDIR);
-  return std::unique_ptr<File>(std::move(file));
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(*carrier, descriptor, path));
 }
 
 Status PosixTarget::rename(const std::string& from, const std::string& to) {

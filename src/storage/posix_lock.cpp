@@ -145,7 +145,8 @@ class Lock {
 Status look_at_lock_of_another(const std::shared_ptr<System>& system, const std::string& path, int error) {
   Status why = io_error("lock", path, error);
   if (error != EACCES && error != EPERM && error != EROFS) return why;
-  const int descriptor = uninterrupted([&] { return system->open(path.c_str(), O_RDONLY | O_CLOEXEC, 0); });
+  constexpr int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int descriptor = uninterrupted([&] { return system->open(path.c_str(), flags, 0); });
   if (descriptor < 0) return why;
   Lock other(system, descriptor, path);
   // A share would go beside the holder's. NFS takes no exclusive lock of a file that is open for reading, and
@@ -162,9 +163,13 @@ Status look_at_lock_of_another(const std::shared_ptr<System>& system, const std:
 /// Opens the lock file and takes the lock, until it is that of the file which has the name.
 Result<std::shared_ptr<Lock>> take_lock(const std::shared_ptr<System>& system, const std::string& path,
                                         int kind) {
+  // The lock file is signed, and everybody can know its name. The file behind a link would be overwritten.
+  constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   for (;;) {
-    const int descriptor =
-        uninterrupted([&] { return system->open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
+    const int descriptor = uninterrupted([&] { return system->open(path.c_str(), flags, 0666); });
+    if (descriptor == -ELOOP)
+      return Status(Code::io, cat("lock ", path, ": it is a link, and a lock is a file; remove the link"),
+                    ELOOP);
     if (descriptor < 0) {
       TR_TRY(look_at_lock_of_another(system, path, -descriptor));
       continue;

@@ -48,7 +48,7 @@ Status Target::copy(const std::string& from, Bytes size, const std::string& to) 
   constexpr Bytes most = Bytes{4} << 20;
   Result<std::unique_ptr<File>> source = open(from, OpenMode::read);
   TR_TRY(source.status());
-  Result<std::unique_ptr<File>> made = open(to, OpenMode::create);
+  Result<std::unique_ptr<File>> made = open(to, OpenMode::anew);
   TR_TRY(made.status());
   ByteVector piece(static_cast<std::size_t>(std::min(size, most)));
   for (Bytes at = 0; at < size;) {
@@ -127,8 +127,8 @@ Status remove_durably(Target& target, const std::string& path) {
   return *removed ? target.sync_directory_of(path) : Status();
 }
 
-Status create_empty(Target& target, const std::string& path) {
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::create);
+Status create_empty(Target& target, const std::string& path, OpenMode mode) {
+  Result<std::unique_ptr<File>> file = target.open(path, mode);
   TR_TRY(file.status());
   TR_TRY((*file)->close());
   return target.sync_directory_of(path);

@@ -21,8 +21,25 @@ enum class OpenMode {
   read_regular /* as read; ENOENT, at once, if what has the name is a pipe, a device or a directory */,
   create /* new or truncated, read-write */,
   keep /* new or as it is, read-write */,
-  existing /* read-write; the file must exist */
+  existing /* read-write; the file must exist */,
+  // For names that nobody but the library gives to anything. Others who may write to the directory can know
+  // them, and put a link to any file there: it is not followed.
+  anew /* new, read-write: what has the name, a link too, loses it before */,
+  own /* as keep; ELOOP if the name is a link */,
+  own_existing /* as existing; ELOOP if the name is a link */
 };
+
+[[nodiscard]] constexpr bool only_reads(OpenMode mode) {
+  return mode == OpenMode::read || mode == OpenMode::read_regular;
+}
+/// Returns true if a file that is missing is made.
+[[nodiscard]] constexpr bool makes(OpenMode mode) {
+  return mode == OpenMode::create || mode == OpenMode::keep || mode == OpenMode::anew || mode == OpenMode::own;
+}
+/// Returns true if the file is empty once it is open.
+[[nodiscard]] constexpr bool empties(OpenMode mode) {
+  return mode == OpenMode::create || mode == OpenMode::anew;
+}
 
 /// What the permissions of a file that is made are taken from; the umask of the process takes its part away.
 constexpr unsigned usual_permissions = 0666;
@@ -93,7 +110,8 @@ class Target {
  public:
   virtual ~Target() = default;
   /// A file that this call makes has `permissions`, less the umask, from its first moment on, as in open(2).
-  /// One that is there keeps its own.
+  /// One that is there keeps its own. What is no regular file is refused, and nothing waits for it: pipes,
+  /// sockets and devices (ESPIPE), but for /dev/null, and directories (EISDIR).
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode,
                                              unsigned permissions) = 0;
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) {
@@ -109,7 +127,7 @@ class Target {
   virtual Status check_removable(const std::string& /*path*/) { return {}; }
   /// Removes an empty directory.
   virtual Status remove_directory(const std::string& path) = 0;
-  /// Makes the file `to` of the first `size` bytes of `from`. The bytes are durable on return, the name is
+  /// Makes the file `to` anew (OpenMode::anew) of the first `size` bytes of `from`. The bytes are durable on return, the name is
   /// not. Code::corrupt if `from` is shorter.
   virtual Status copy(const std::string& from, Bytes size, const std::string& to);
   virtual Result<bool> exists(const std::string& path) = 0;
@@ -150,7 +168,7 @@ Result<bool> remove_if_there(Target& target, const std::string& path);
 /// Removes the file if it is there, durably.
 Status remove_durably(Target& target, const std::string& path);
 /// Makes an empty file. Its name is durable on return.
-Status create_empty(Target& target, const std::string& path);
+Status create_empty(Target& target, const std::string& path, OpenMode mode = OpenMode::create);
 /// Synchronises a file and its name: the process that wrote them may have been killed before its fsync.
 Status make_durable(Target& target, const std::string& path);
 

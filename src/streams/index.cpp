@@ -117,9 +117,9 @@ Result<std::string> find_index(Target& target, const std::string& data_path) {
   TR_TRY(exists.status());
   const Result<bool> old_is_index = is_index(target, old_path);
   const int error = old_is_index.status().error_number();
-  // If there is an index under today's name, a directory under the old name, or a file that we may not read,
-  // belongs to somebody else.
-  if (*exists && (error == EACCES || error == EISDIR)) return path;
+  // If there is an index under today's name, a directory or a pipe under the old name, or a file that we may
+  // not read, belongs to somebody else.
+  if (*exists && (error == EACCES || error == EISDIR || error == ESPIPE)) return path;
   TR_TRY(old_is_index.status());
   if (!*old_is_index) return path;
   if (!*exists) return old_path;

@@ -487,6 +487,22 @@ def test_nothing_is_what_it_seems(tmp_path):
         tr.open(tmp_path / "own.bin").steps[0]["t"]
 
 
+def test_nobody_waits_for_the_other_end_of_a_pipe(tmp_path):
+    Writer(tmp_path / "fc.bin").step(0).save()
+    for name in ("p.bin.trx", "manifest.jsonl"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(OSError, match="it is a pipe"):
+        tr.manifest(tmp_path)
+    with pytest.raises(OSError, match="it is a pipe"):
+        tr.load_index(str(tmp_path / "p.bin.trx"))
+    with pytest.raises((OSError, tr.TailraceError)):
+        tr.open(tmp_path / "p.bin").to_xarray()
+    os.remove(tmp_path / "fc.bin")
+    os.mkfifo(tmp_path / "fc.bin")
+    with pytest.raises((OSError, tr.TailraceError)):
+        np.asarray(tr.open(tmp_path / "fc.bin").steps[0]["t"])
+
+
 FUZZ = """
 import glob, random, resource, sys
 import numpy as np

@@ -2,7 +2,9 @@
 """Bytes of files: bounded reading, and checksums."""
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import struct
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -97,9 +99,29 @@ def pread_whole(descriptor: int, length: int, offset: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def _check_regular(mode: int, path: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.ESPIPE, "it is a pipe, a socket or a device, and no regular file", path)
+
+
+def open_regular(path: str) -> int:
+    """A descriptor of a regular file, for reading. What else has the name is an OSError, and nobody waits for the other end of a pipe."""
+    _check_regular(os.stat(path).st_mode, path)
+    # Something else may take the file's place after it was looked at.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        _check_regular(os.fstat(descriptor).st_mode, path)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def read_range(path: str, offset: int, length: int) -> bytes:
     """`length` bytes of a file from `offset` on. A FormatError if the file is shorter."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
         if offset < 0 or length < 0 or offset + length > size:

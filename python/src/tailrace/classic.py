@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .binary import elements_of, pread_whole, read_range
+from .binary import elements_of, open_regular, pread_whole, read_range
 from .errors import FormatError
 from .head import Coordinate
 
@@ -93,7 +93,7 @@ class ClassicHead:
     """The variables of a file. `data_begin` is the index's: the head lies before it."""
 
     def __init__(self, path: str, data_begin: int) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(path)
         try:
             data = pread_whole(descriptor, min(data_begin, MOST_HEAD), 0)
         finally:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .binary import open_regular
 from .calendar import CALENDARS
 from .errors import FormatError, NotThereError, StateError, TailraceError
 from .index import Index, IndexHeader, IndexStep, find_index, holds_still, index_again, load_index
@@ -161,7 +162,7 @@ class DataFile:
         if index is None or not index.steps:
             return 0
         try:
-            descriptor = os.open(index.path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = open_regular(index.path)
         except FileNotFoundError:
             return 0
         try:

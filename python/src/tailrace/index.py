@@ -2,6 +2,7 @@
 """The index beside a data file (docs/formats/index.md): which steps are committed, and where each record lies."""
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import uuid
@@ -10,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from .binary import ELEMENT_TYPES, Fields, elements_of, pread_whole, text_of, xxh3_64
+from .binary import ELEMENT_TYPES, Fields, elements_of, open_regular, pread_whole, text_of, xxh3_64
 from .calendar import CALENDARS, MOST_SECONDS, Moment
 from .errors import FormatError, NotThereError, StateError, UnsupportedError
 
@@ -89,10 +90,12 @@ class Index:
 def begins_as_index(path: str) -> bool:
     """Whether a file is there and has the first bytes of an index."""
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             return file.read(len(MARK)) == MARK
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ESPIPE):
+            return False
+        raise
 
 
 def index_again(data_path: str) -> str | None:
@@ -138,7 +141,7 @@ def stamp_of(descriptor: int) -> tuple[int, ...]:
 
 def load_index(path: str) -> Index:
     """Reads an index. A FormatError if its header is damaged; damage behind it is told by `tail`."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(path)
     try:
         for last in (False, False, False, False, True):
             stamp = stamp_of(descriptor)
@@ -320,7 +323,7 @@ def _check(step: IndexStep, header: IndexHeader, before: IndexStep | None, end: 
 def holds_still(path: str, step: IndexStep) -> bool:
     """Whether the index at the path still has this step: it was neither cut back nor replaced."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(path)
     except FileNotFoundError:
         return False
     try:

@@ -10,6 +10,7 @@ from typing import Any
 
 import xxhash
 
+from .binary import open_regular
 from .errors import FormatError
 
 LONGEST_LINE = 64 << 20
@@ -35,7 +36,7 @@ def manifest(path: str | os.PathLike[str]) -> dict[str, ManifestEntry]:
     if os.path.isdir(path):
         path = os.path.join(path, "manifest.jsonl")
     lines: list[bytes] = []
-    with open(path, "rb") as file:
+    with open(open_regular(path), "rb") as file:
         while line := file.readline(LONGEST_LINE + 1):
             if len(line) > LONGEST_LINE:
                 raise FormatError(f"{path}: no line ends in {LONGEST_LINE >> 20} MiB: this is no manifest, or a damaged one")
@@ -75,7 +76,7 @@ def _entry(content: Any, where: str) -> ManifestEntry:
 def digest(path: str) -> str:
     """XXH3-128 of a file's bytes, as the manifest has it."""
     state = xxhash.xxh3_128()
-    with open(path, "rb") as file:
+    with open(open_regular(path), "rb") as file:
         while piece := file.read(4 << 20):
             state.update(piece)
     return state.hexdigest()

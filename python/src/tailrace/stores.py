@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .binary import open_regular
 from .errors import FormatError, StateError, UnsupportedError
 from .head import Coordinate, Described
 from .index import IndexHeader, IndexStep
@@ -36,7 +37,7 @@ def variables_of(path: str) -> list[Variable]:
     file = os.path.join(path, "zarr.json")
     if os.stat(file).st_size > MOST_METADATA:
         raise FormatError(f"{file}: has more than {MOST_METADATA >> 20} MiB")
-    with open(file, "rb") as opened:
+    with open(open_regular(file), "rb") as opened:
         try:
             arrays = json.load(opened)["consolidated_metadata"]["metadata"]
             return [_variable(name, each) for name, each in arrays.items() if each.get("node_type") == "array"]

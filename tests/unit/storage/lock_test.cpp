@@ -288,6 +288,24 @@ int lock_without_a_name(const std::string& path) {
 }
 
 /// Half a name must not be taken for a whole one.
+/// Everybody can know the name of a lock file.
+TEST(posix_lock, a_link_is_not_followed) {
+  const ScratchDirectory scratch;
+  const auto target = posix_target();
+  ASSERT_TRUE(put_file(*target, scratch / "empty", "").is_ok());
+  for (const std::string& behind : {scratch / "empty", scratch / "none"}) {
+    std::filesystem::create_symlink(behind, scratch / "lock");
+    for (const Status& status :
+         {target->lock(scratch / "lock").status(), target->share_lock(scratch / "lock", nullptr).status()}) {
+      EXPECT_EQ(status.error_number(), ELOOP) << status.text();
+      EXPECT_NE(status.text().find("it is a link"), std::string::npos) << status.text();
+    }
+    std::filesystem::remove(scratch / "lock");
+  }
+  EXPECT_EQ(contents_of(*target, scratch / "empty"), "");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "none"));
+}
+
 TEST(posix_lock, is_had_where_only_the_beginning_of_the_name_can_be_written) {
   const ScratchDirectory scratch;
   const int outcome = in_a_child([&]() -> int {

@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -213,6 +215,96 @@ TEST(posix_open, a_pipe_and_a_device_are_no_regular_files_and_nobody_waits_for_t
   const auto target = posix_target();
   for (const std::string& path : {pipe, std::string("/dev/null")})
     EXPECT_EQ(target->open(path, OpenMode::read_regular).status().error_number(), ENOENT) << path;
+}
+
+/// Opens a name in each mode that opens what is there.
+template <typename Check>
+void in_each_mode(Target& target, const std::string& path, const Check& check) {
+  for (const OpenMode mode : {OpenMode::read, OpenMode::create, OpenMode::keep, OpenMode::existing,
+                              OpenMode::own, OpenMode::own_existing})
+    check(target.open(path, mode).status());
+}
+
+TEST(posix_open, what_is_no_regular_file_is_refused_by_name_in_every_mode_and_nobody_waits_for_it) {
+  const ScratchDirectory scratch;
+  ASSERT_EQ(::mkfifo((scratch / "pipe").c_str(), 0600), 0);
+  ASSERT_TRUE(std::filesystem::create_directory(scratch / "directory"));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string socket = scratch / "socket";
+  socket.copy(static_cast<char*>(address.sun_path), sizeof(address.sun_path) - 1);
+  const int end = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(end, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  for (const std::string_view name : {"posix", "uring"}) {
+    const auto target = make_target(name);
+    if (!target.is_ok()) continue;  // the kernel does not grant io_uring
+    for (const auto& [path, kind] : {std::pair(scratch / "pipe", "a pipe"), std::pair(socket, "a socket"),
+                                     std::pair(std::string("/dev/full"), "a device")}) {
+      in_each_mode(**target, path, [&, path = path, kind = kind](const Status& status) {
+        EXPECT_EQ(status.error_number(), ESPIPE) << status.text();
+        EXPECT_NE(status.text().find(cat(path, ": it is ", kind)), std::string::npos) << status.text();
+      });
+    }
+    in_each_mode(**target, scratch / "directory",
+                 [](const Status& status) { EXPECT_EQ(status.error_number(), EISDIR) << status.text(); });
+  }
+  ::close(end);
+}
+
+TEST(posix_open, a_link_is_followed_only_under_names_that_users_give) {
+  const ScratchDirectory scratch;
+  const auto target = posix_target();
+  const std::string victim = scratch / "victim", link = scratch / "link";
+  for (const OpenMode mode : {OpenMode::create, OpenMode::keep, OpenMode::existing}) {
+    ASSERT_TRUE(put_file(*target, victim, "precious").is_ok());
+    std::filesystem::create_symlink(victim, link);
+    const auto file = target->open(link, mode);
+    ASSERT_TRUE(file.is_ok()) << file.status().text();
+    EXPECT_TRUE((*file)->write(bytes_of("written "), 0).is_ok());
+    EXPECT_EQ(contents_of(*target, victim), "written ");
+    std::filesystem::remove(link);
+  }
+  ASSERT_TRUE(put_file(*target, victim, "precious").is_ok());
+  for (const std::string& behind : {victim, scratch / "none"}) {
+    std::filesystem::create_symlink(behind, link);
+    for (const OpenMode mode : {OpenMode::own, OpenMode::own_existing}) {
+      const Status status = target->open(link, mode).status();
+      EXPECT_EQ(status.error_number(), ELOOP) << status.text();
+      EXPECT_NE(status.text().find(link + ": it is a link"), std::string::npos) << status.text();
+    }
+    const auto file = target->open(link, OpenMode::anew);
+    ASSERT_TRUE(file.is_ok()) << file.status().text();
+    EXPECT_FALSE(std::filesystem::is_symlink(link));
+    EXPECT_TRUE((*file)->write(bytes_of("new"), 0).is_ok());
+    EXPECT_EQ(contents_of(*target, link), "new");
+    EXPECT_EQ(contents_of(*target, victim), "precious");
+    EXPECT_FALSE(std::filesystem::exists(scratch / "none"));
+    std::filesystem::remove(link);
+  }
+}
+
+/// Somebody puts a link there again and again.
+TEST(posix_open, a_new_file_follows_no_link_that_comes_back) {
+  class Planting final : public System {
+   public:
+    explicit Planting(std::string victim) : victim_(std::move(victim)) {}
+    int open(const char* path, int flags, mode_t mode) override {
+      if (planted++ < times) std::filesystem::create_symlink(victim_, path);
+      return System::open(path, flags, mode);
+    }
+    int planted = 0, times = 3;
+
+   private:
+    std::string victim_;
+  };
+  const ScratchDirectory scratch;
+  ASSERT_TRUE(put_file(*posix_target(), scratch / "victim", "precious").is_ok());
+  const auto system = std::make_shared<Planting>(scratch / "victim");
+  PosixTarget target(system);
+  EXPECT_TRUE(target.open(scratch / "a", OpenMode::anew).is_ok());
+  system->times = 1000;
+  EXPECT_EQ(target.open(scratch / "b", OpenMode::anew).status().error_number(), EEXIST);
+  EXPECT_EQ(contents_of(*posix_target(), scratch / "victim"), "precious");
 }
 
 /// A pipe takes the file's place between the look at the file and its opening.

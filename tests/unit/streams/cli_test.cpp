@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -289,6 +290,28 @@ TEST_F(Cli, repair_gives_up_committed_steps_only_by_force) {
   EXPECT_EQ(size_of_file(*target_, data_), 2 * kSampleStepBytes);
   EXPECT_EQ(run("repair --through-lead 0 " + data_).exit, 0);
   EXPECT_EQ(size_of_file(*target_, data_), kSampleStepBytes);
+}
+
+/// Opening a pipe waits for its other end.
+TEST_F(Cli, no_command_waits_for_a_pipe) {
+  ASSERT_EQ(::mkfifo(data_.c_str(), 0600), 0);
+  std::vector<std::string> commands{wait_command("6h") + " --timeout 1s"};
+  for (const std::string command :
+       {"index", "repair", "verify", "inventory", "checkpoint show", "checkpoint verify"})
+    commands.push_back(command + " '" + data_ + "'");
+  for (const bool has_index : {false, true}) {
+    if (has_index) ASSERT_EQ(::mkfifo(index_path(data_).c_str(), 0600), 0);
+    for (const std::string& command : commands) {
+      std::FILE* const output = ::popen(("timeout 20 " TAILRACE_CLI " " + command + " 2>&1").c_str(), "r");
+      ASSERT_NE(output, nullptr);
+      std::array<char, 4096> buffer{};
+      while (std::fread(buffer.data(), 1, buffer.size(), output) > 0) continue;
+      const int exit = WEXITSTATUS(::pclose(output));
+      EXPECT_NE(exit, 124) << command << " waits";
+      EXPECT_NE(exit, 0) << command;
+    }
+  }
+  EXPECT_NE(run("index '" + data_ + "'").output.find("it is a pipe"), std::string::npos);
 }
 
 TEST_F(Cli, verify_tells_a_file_that_was_cut_or_removed) {

@@ -36,7 +36,7 @@ Result<std::string> whole_text(storage::Target& target, const std::string& path)
 }
 
 Status write_whole(storage::Target& target, const std::string& name, const std::string& text) {
-  Result<std::unique_ptr<storage::File>> file = target.open(name, storage::OpenMode::create);
+  Result<std::unique_ptr<storage::File>> file = target.open(name, storage::OpenMode::anew);
   TR_TRY(file.status());
   TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
   return (*file)->close();

@@ -23,7 +23,7 @@ std::string lock_path(const std::string& path) { return flushed_path(path) + ".l
 /// has run elsewhere. It asks the server again once it has changed the directory itself. A full disk does not
 /// let it, and must not keep anybody from bringing the file back.
 Status look_anew(storage::Target& target, const std::string& path) {
-  const Status made = target.open(prepared_path(path), storage::OpenMode::create).status();
+  const Status made = target.open(prepared_path(path), storage::OpenMode::anew).status();
   if (made.error_number() == ENOSPC || made.error_number() == EDQUOT)
     return storage::remove_if_there(target, prepared_path(path)).status();
   TR_TRY(made);
@@ -124,7 +124,7 @@ Result<std::optional<Flushed>> read_flushed(storage::Target& target, const std::
 }
 
 Status prepare_flushed(storage::Target& target, const std::string& path, const Flushed& flushed) {
-  Result<std::unique_ptr<storage::File>> file = target.open(prepared_path(path), storage::OpenMode::create);
+  Result<std::unique_ptr<storage::File>> file = target.open(prepared_path(path), storage::OpenMode::anew);
   TR_TRY(file.status());
   TR_TRY((*file)->write(encode(flushed), 0));
   TR_TRY((*file)->sync());

@@ -166,7 +166,7 @@ Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, 
     TR_TRY(exists.status());
     if (!*exists) break;
   }
-  Result<std::unique_ptr<storage::File>> file = target.open(own.path, storage::OpenMode::create, for_owner);
+  Result<std::unique_ptr<storage::File>> file = target.open(own.path, storage::OpenMode::anew, for_owner);
   TR_TRY(file.status());
   open_as(rights, **file);
   return std::unique_ptr<UndoWriter>(

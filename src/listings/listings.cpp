@@ -144,7 +144,7 @@ Result<std::string> read_ours(Target& target, const std::string& data_path, cons
 Status create(Target& target, const std::string& path, std::string_view text) {
   const std::string temporary = path + new_suffix;
   const auto put = [&]() -> Status {
-    Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::create);
+    Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::anew);
     TR_TRY(file.status());
     TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
     TR_TRY((*file)->sync());

@@ -263,7 +263,7 @@ namespace {
 /// Writes a file under another name, and renames it.
 Status put_in_place(storage::Target& target, const std::string& text, const std::string& temporary,
                     const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
+  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::anew);
   TR_TRY(file.status());
   TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
   TR_TRY((*file)->sync());

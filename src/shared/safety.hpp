@@ -25,6 +25,7 @@ class SafeFile {
   Status lock();
   /// Returns the name under which the file is written by now.
   [[nodiscard]] const std::string& path() const { return is_renamed_ ? path_ : temporary_; }
+  [[nodiscard]] bool has_its_name() const { return is_renamed_; }
   /// Returns the permissions with which the file is made.
   [[nodiscard]] unsigned permissions() const;
   /// Local, on the I/O rank. The open file becomes durable, as the content to go back to.

@@ -332,6 +332,10 @@ void SharedFile::leave_pages() {
 }
 
 Status SharedFile::open_file(storage::OpenMode mode) {
+  // Everybody can know the name of a file that is to replace another.
+  const bool is_temporary = safe_ != nullptr && !safe_->has_its_name();
+  if (is_temporary && mode == storage::OpenMode::create) mode = storage::OpenMode::anew;
+  if (is_temporary && mode == storage::OpenMode::existing) mode = storage::OpenMode::own_existing;
   Result<std::unique_ptr<storage::File>> file = group_->service().target().open(
       stored_path(), mode, safe_ != nullptr ? safe_->permissions() : what_.permissions);
   TR_TRY(file.status());

@@ -46,7 +46,7 @@ bool is_still(const Opening& opening) {
 Status write_whole(Target& target, const std::string& place, const ByteVector& bytes) {
   const std::string name = cat(place, ".tmp-", Uuid::random().text().substr(0, 18));
   const auto write = [&]() -> Status {
-    const Result<std::unique_ptr<File>> file = target.open(name, OpenMode::create);
+    const Result<std::unique_ptr<File>> file = target.open(name, OpenMode::anew);
     TR_TRY(file.status());
     TR_TRY((*file)->write(bytes, 0));
     TR_TRY((*file)->close());

@@ -90,7 +90,7 @@ Result<std::shared_ptr<const Layout>> Objects::load() {
 /// The bytes are durable on return, the name is not.
 Status Objects::replace(const std::string& object, const std::string& text) {
   const std::string path = path_of(object), temporary = path + std::string(temporary_ending);
-  Result<std::unique_ptr<File>> file = below_->open(temporary, OpenMode::create);
+  Result<std::unique_ptr<File>> file = below_->open(temporary, OpenMode::anew);
   TR_TRY(file.status());
   TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
   TR_TRY((*file)->sync());
@@ -155,7 +155,7 @@ Status Objects::write(const Array& array, std::int64_t number, Bytes offset, sto
   const Result<bool> exists = below_->exists(path);
   TR_TRY(exists.status());
   bool is_new = !*exists;
-  Result<std::unique_ptr<File>> file = below_->open(path, OpenMode::keep);
+  Result<std::unique_ptr<File>> file = below_->open(path, OpenMode::own);
   TR_TRY(file.status());
   if (array.in_chunk > 0) {
     const Bytes whole = array.in_chunk * array.size;

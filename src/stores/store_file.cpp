@@ -49,15 +49,14 @@ Result<std::unique_ptr<StoreFile>> StoreFile::open(std::shared_ptr<storage::Targ
   const Result<bool> exists = objects.below().exists(objects.directory());
   TR_TRY(exists.status());
   if (!*exists) {
-    if (mode != OpenMode::create && mode != OpenMode::keep)
-      return io_error("open", objects.directory(), ENOENT);
+    if (!storage::makes(mode)) return io_error("open", objects.directory(), ENOENT);
     TR_TRY(objects.make());
     return file;
   }
   Result<std::shared_ptr<const Layout>> layout = objects.load();
   TR_TRY(layout.status());
   file->layout_ = std::move(*layout);
-  if (mode == OpenMode::create) TR_TRY(file->truncate(0));
+  if (storage::empties(mode)) TR_TRY(file->truncate(0));
   return file;
 }
 

@@ -40,7 +40,7 @@ class StoreFile final : public storage::File {
             storage::OpenMode mode)
       : known_(known),
         objects_(std::move(below), std::move(known), std::move(directory)),
-        writes_(mode != storage::OpenMode::read && mode != storage::OpenMode::read_regular) {}
+        writes_(!storage::only_reads(mode)) {}
 
   /// The part of an object at one offset of the row.
   struct Piece {

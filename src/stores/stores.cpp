@@ -53,8 +53,7 @@ class StoreTarget final : public storage::ForwardingTarget {
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
     if (!is_store(path)) return below_->open(path, mode, permissions);
-    const bool reads = mode == OpenMode::read || mode == OpenMode::read_regular;
-    if (!reads) TR_TRY(end_rename(first_name(path)));
+    if (!storage::only_reads(mode)) TR_TRY(end_rename(first_name(path)));
     const Result<std::string> directory = directory_of(path);
     TR_TRY(directory.status());
     Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, known_, *directory, mode);

@@ -218,7 +218,7 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
 Result<IndexWriter> IndexWriter::create(Target& target, const std::string& path, const IndexHeader& header) {
   TR_TRY(check_header(header).in(path));
   const std::string temporary = path + ".new";
-  Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::create);
+  Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::anew);
   TR_TRY(file.status());
   const ByteVector bytes = encode_header(header);
   IndexWriter writer(target, path, std::move(*file), header);

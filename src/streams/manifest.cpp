@@ -177,8 +177,8 @@ Status for_each_line(File& file, const std::string& path, Bytes end, const Take&
 Status append_line(Target& target, const std::string& path, const std::string& line) {
   // O_CREAT fails for another user's file in a sticky directory if fs.protected_regular is set (Linux,
   // proc(5)).
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
-  if (file.status().error_number() == ENOENT) file = target.open(path, OpenMode::keep);
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::own_existing);
+  if (file.status().error_number() == ENOENT) file = target.open(path, OpenMode::own);
   TR_TRY(file.status());
   const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());
@@ -306,8 +306,10 @@ Result<std::vector<ManifestEntry>> read_manifest(Target& target, const std::stri
 
 Status create_ready_marker(Target& target, const std::string& data_path, const std::string& suffix) {
   const std::string path = data_path + suffix;
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::create);
+  // Everybody can know the name of a marker that is not there yet.
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::own);
   TR_TRY(file.status());
+  TR_TRY((*file)->truncate(0));
   TR_TRY((*file)->sync());
   TR_TRY((*file)->close());
   return target.sync_directory_of(path);

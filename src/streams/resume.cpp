@@ -376,7 +376,7 @@ Result<IndexWriter> begin_again(Target& target, const std::string& data_path, co
   TR_TRY(make_index_durable(target, data_path));
   TR_TRY(discard_again(target, data_path));
   const std::string again = again_path(data_path);
-  TR_TRY(storage::create_empty(target, again));
+  TR_TRY(storage::create_empty(target, again, OpenMode::anew));
   return IndexWriter::create(target, index_path(again), header);
 }
 

@@ -107,7 +107,7 @@ class OldListing final : public storage::MemoryTarget {
   using storage::Target::open;
   Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
                                               unsigned permissions) override {
-    if (mode == storage::OpenMode::create) shown_.reset();
+    if (storage::empties(mode)) shown_.reset();
     return MemoryTarget::open(path, mode, permissions);
   }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "index_samples.hpp"
@@ -124,6 +126,26 @@ TEST(manifest, an_unfinished_last_line_is_passed_over_and_cut_by_the_next_append
   put_bytes(*target, kPath, std::as_bytes(std::span(std::string_view("no newline at all"))));
   ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(3)).is_ok());
   EXPECT_EQ(*read_manifest(*target, kPath), (std::vector<ManifestEntry>{sample_entry(3)}));
+}
+
+/// Everybody can know these names before the files are there.
+TEST(manifest, and_markers_follow_no_link) {
+  std::string name = (std::filesystem::temp_directory_path() / "tailrace-links-XXXXXX").string();
+  const std::string directory = ::mkdtemp(name.data());
+  const auto target = storage::posix_target();
+  for (const bool there : {false, true}) {
+    for (const char* const link : {"/manifest.jsonl", "/fc.ready"})
+      std::filesystem::create_symlink(directory + "/victim", directory + link);
+    if (there) put_bytes(*target, directory + "/victim", {});
+    const Status appended = append_to_manifest(*target, directory + "/manifest.jsonl", sample_entry(1));
+    EXPECT_TRUE(mentions(appended.text(), "it is a link")) << appended.text();
+    const Status marked = create_ready_marker(*target, directory + "/fc", ".ready");
+    EXPECT_TRUE(mentions(marked.text(), "it is a link")) << marked.text();
+    EXPECT_EQ(std::filesystem::exists(directory + "/victim"), there);
+    if (there) EXPECT_EQ(size_of_file(*target, directory + "/victim"), 0);
+    for (const char* const link : {"/manifest.jsonl", "/fc.ready"}) std::filesystem::remove(directory + link);
+  }
+  std::filesystem::remove_all(directory);
 }
 
 TEST(manifest, a_bad_line_in_the_middle_is_corrupt_with_its_number) {

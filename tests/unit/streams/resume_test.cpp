@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 
 #include "base/text.hpp"
 #include "index_samples.hpp"
+#include "references/references.hpp"
 #include "resume_samples.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
@@ -360,6 +363,36 @@ TEST(resume, text_inventories_beside_the_files_stay_as_they_are) {
 // A line that a loss of power has torn may hold anything, ends of lines too.
 std::unique_ptr<pipeline::Ledger> take_over(const std::shared_ptr<Target>& disk, int decided) {
   return make_sample_ledger(disk, {}, "t", "", decided);
+}
+
+/// Whoever may write to the directory can know these names.
+TEST(resume, links_that_others_put_at_names_of_the_library_lead_nowhere) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::string scratch = (before / "links-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(scratch.data()), nullptr);
+  std::filesystem::current_path(scratch);
+  const std::shared_ptr<Target> target = storage::posix_target();
+  EXPECT_TRUE(target->make_directories("out").is_ok());
+  put_bytes(*target, "victim", ByteVector(8, std::byte{'x'}));
+  const auto plant = [](const std::string& suffix) {
+    for (const int step : {0, 2}) {
+      const bool is_there = step == 0;
+      std::filesystem::create_symlink(is_there ? "../victim" : "../none", path_of(step) + suffix);
+    }
+  };
+  for (const char* const suffix : {".trx.new", ".refs.json.new"}) plant(suffix);
+  const std::string options = references::available().is_ok() ? "references=on" : "";
+  EXPECT_TRUE(forecast(target, {.until = 3, .options = options}).status.is_ok());
+  // The published file of steps 2 and 3 is written once more.
+  for (const char* const suffix : {".again", ".again.trx.new"}) plant(suffix);
+  const Status status = forecast(target, {.from = position_behind(3), .options = options}).status;
+  EXPECT_TRUE(status.is_ok()) << status.text();
+  EXPECT_EQ(get_bytes(*target, "victim"), ByteVector(8, std::byte{'x'}));
+  EXPECT_FALSE(std::filesystem::exists("none"));
+  for (const int step : {0, 2, 4})
+    EXPECT_TRUE(get_bytes(*target, path_of(step)) == truth().at(path_of(step))) << path_of(step);
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(scratch);
 }
 
 TEST(take_over, goes_on_behind_the_last_step_that_another_server_has_committed) {

@@ -124,6 +124,19 @@ Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
   return tell(layout, 0);
 }
 
+Result<bool> Objects::is_begun(const Layout& layout) {
+  std::vector<std::string> objects{std::string(group)};
+  for (const Array& each : layout.arrays()) {
+    objects.push_back(cat(each.name, "/", group));
+    if (!each.has_steps) objects.push_back(each.object(0));
+  }
+  for (const std::string& object : objects) {
+    const Result<bool> exists = below_->exists(path_of(object));
+    if (!exists.is_ok() || !*exists) return exists;
+  }
+  return true;
+}
+
 Status Objects::tell(const Layout& layout, std::int64_t steps) {
   return replace(std::string(group), layout.group_text(steps));
 }

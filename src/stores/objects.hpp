@@ -34,6 +34,8 @@ class Objects {
   Result<std::shared_ptr<const zarr::Layout>> load();
   /// Begins the store: writes the metadata, and the arrays that have no steps from the bytes of the head.
   Status begin(const zarr::Layout& layout, std::span<const std::byte> head);
+  /// Returns true if all is there that begin() writes.
+  Result<bool> is_begun(const zarr::Layout& layout);
   /// Makes the group's metadata tell of so many steps, in one rename.
   Status tell(const zarr::Layout& layout, std::int64_t steps);
   /// Returns the number of steps that the group's metadata tell of, or nothing if they tell none: other

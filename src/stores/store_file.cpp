@@ -222,7 +222,13 @@ Result<Bytes> StoreFile::size() {
   if (!layout_) return Bytes{0};
   const Result<std::int64_t> steps = steps_there();
   TR_TRY(steps.status());
-  return layout_->head() + *steps * layout_->step();
+  // A process that was killed while it began the store, or emptied it, has left a part of the head: whoever
+  // goes on writes it again, whole. The first objects that go are the times.
+  const Result<std::vector<std::int64_t>> times = objects_.numbers(layout_->times());
+  TR_TRY(times.status());
+  const Result<bool> has_head = times->empty() ? objects_.is_begun(*layout_) : Result<bool>(true);
+  TR_TRY(has_head.status());
+  return *has_head ? layout_->head() + *steps * layout_->step() : Bytes{0};
 }
 
 /// A step whose time is there has all of its records, and looking at it costs less than listing all objects.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "scenario.hpp"
@@ -132,6 +133,47 @@ TEST(sim_resume, what_a_run_without_storage_has_left_is_continued_to_the_bytes_o
     ++continued;
   }
   EXPECT_GT(continued, seeds(100));
+}
+
+/// Returns how many steps, one after the other from the first on, the indexes tell of.
+std::int64_t steps_told(storage::Target& target) {
+  std::set<std::int64_t> leads;
+  for (const auto& [name, index] : files_of(target).indexes) {
+    for (const streams::IndexStep& step : index.steps) leads.insert(step.lead);
+  }
+  std::int64_t steps = 0;
+  while (leads.contains(steps * kHalfDay)) ++steps;
+  EXPECT_EQ(std::ssize(leads), steps);
+  return steps;
+}
+
+TEST(sim_resume, what_a_run_without_storage_has_left_is_continued_without_a_checkpoint_too) {
+  for (std::uint64_t seed = 1; seed <= seeds(120); ++seed) {
+    Scheduler dice(seed * 4391);
+    const int ranks = static_cast<int>(dice.random(1, 3));
+    Job job;
+    job.nodes = random_nodes(dice, ranks, static_cast<int>(dice.random(0, 2)));
+    job.seed = seed;
+    const std::string format = any_format(seed);
+    const std::string pattern = name_for("fc_{valid:%Y%m%d}.data", format);
+    const auto plan = StreamPlan::make(pattern, cat("base=2026-03-01 existing=continue format=", format),
+                                       random_variables(dice, ranks));
+    ASSERT_TRUE(plan.is_ok()) << plan.status().text();
+    const std::int64_t end = dice.random(2, 5);
+
+    job.storage = storage::memory_target();
+    run(job, *plan, 0, end, 0);
+    const Files truth = files_of(*job.storage);
+
+    job.storage = storage::memory_target();
+    if (!run(job, *plan, 0, end, dice.random(1, 60)).told.created.is_ok()) continue;
+    const std::int64_t first = steps_told(*job.storage);
+    const Told second = run(job, *plan, first, end, 0).told;
+    const std::string where = cat("seed ", seed, ", ", format, ", behind ", first, " of ", end, " steps");
+    EXPECT_TRUE(second.failures.empty()) << where << ": " << second.failures.begin()->second;
+    EXPECT_TRUE(second.closed.is_ok()) << where << ": " << second.closed.text();
+    ASSERT_TRUE(files_of(*job.storage) == truth) << where;
+  }
 }
 
 }  // namespace

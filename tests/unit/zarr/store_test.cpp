@@ -260,6 +260,43 @@ TEST(stores, keep_their_synchronised_steps_when_power_is_lost) {
 }
 
 /// A store keeps few descriptors open, and synchronises the objects of the others while it is written.
+/// Whoever goes on with a store cuts it behind its last step, tells its steps anew, and begins it if it has
+/// none.
+TEST(stores, that_a_killed_process_was_beginning_or_emptying_are_begun_by_the_next_one) {
+  for (const bool emptied : {false, true}) {
+    bool fired = true;
+    for (std::int64_t nth = 1; fired; ++nth) {
+      const auto below = storage::memory_target();
+      if (emptied) ASSERT_TRUE(write_store(*with_stores(below), path, 2).is_ok());
+      const auto killed = storage::faulty_target(
+          below, {nth, storage::Fault::stopped, storage::changing_calls, true});
+      const Status first = write_store(*with_stores(killed), path, 0);
+      fired = killed->fired();
+      const std::string where = cat(emptied ? "emptied" : "begun", ", killed at call ", nth);
+      EXPECT_EQ(first.is_ok(), !fired) << where;
+      const auto target = with_stores(below);
+      if (!*target->exists(path)) continue;
+      const auto file = open(*target, OpenMode::existing);
+      ASSERT_NE(file, nullptr) << where;
+      const Bytes begin = end_of(0);
+      if (*file->size() >= begin) {
+        const Status told = tell(*file, 0);
+        EXPECT_TRUE(told.is_ok()) << where << ": " << told.text();
+        const Status synced = file->sync();
+        EXPECT_TRUE(synced.is_ok()) << where << ": " << synced.text();
+      }
+      if (*file->size() > begin) {
+        const Status cut = file->truncate(begin);
+        EXPECT_TRUE(cut.is_ok()) << where << ": " << cut.text();
+      }
+      const Status head = file->write(zarr::sample_codec("t")->head(), 0);
+      EXPECT_TRUE(head.is_ok()) << where << ": " << head.text();
+      EXPECT_TRUE(file->close().is_ok()) << where;
+      EXPECT_EQ(*open(*target, OpenMode::read)->size(), begin) << where;
+    }
+  }
+}
+
 TEST(stores, tell_a_failed_sync_of_many_objects_once_and_are_written_again) {
   const auto memory = storage::memory_target();
   ASSERT_TRUE(write_store(*with_stores(memory), path, 0).is_ok());

@@ -113,6 +113,15 @@ Status look_for_listings(Target& target, const StreamRequest& request) {
   return has_index ? Status() : listings::check_ours(target, *path, request.options.listings);
 }
 
+/// Refuses a manifest that no stream has written, before the model runs. Directories that change with the lead
+/// are looked into when their first file is finished.
+Status look_for_manifest(Target& target, const StreamRequest& request) {
+  if (!request.options.manifest.value_or(true) || !manifest_available().is_ok()) return {};
+  const NameOfAll name = name_of_all(request);
+  if (name.rest.find('/') != std::string::npos) return {};
+  return check_manifest(target, manifest_path(name.directory));
+}
+
 Status look_for_lost(Target& target, const Resuming& resuming) {
   const std::string& path = resuming.path;
   if (path.empty()) return {};
@@ -149,6 +158,7 @@ Result<std::shared_ptr<void>> lock_stream(Target& target, const StreamRequest& r
 
 Status look_ahead(Target& target, const StreamRequest& request, const std::optional<Position>& resume) {
   TR_TRY(look_for_listings(target, request));
+  TR_TRY(look_for_manifest(target, request));
   if (!resume) return request.options.existing == Existing::fail ? look_for_files(target, request) : Status();
   const Result<Resuming> resuming = resuming_from(*resume, request);
   TR_TRY(resuming.status());

@@ -150,11 +150,11 @@ Result<Bytes> end_of_lines(File& file, const std::string& path) {
   return end;
 }
 
-// Takes the lines of the first `end` bytes, which end with a line, without their ends.
+// Takes the lines from `begin` up to `end`, which end with a line, without their ends.
 template <typename Take>
-Status for_each_line(File& file, const std::string& path, Bytes end, const Take& take) {
+Status for_each_line(File& file, const std::string& path, Bytes begin, Bytes end, const Take& take) {
   std::string text;  // the text behind the last end of a line
-  for (Bytes at = 0; at < end;) {
+  for (Bytes at = begin; at < end;) {
     const std::size_t before = text.size();
     if (static_cast<Bytes>(before) >= kLongestLine) return no_manifest(path, at - kLongestLine);
     text.resize(before + static_cast<std::size_t>(std::min(kPiece, end - at)));
@@ -174,6 +174,53 @@ Status for_each_line(File& file, const std::string& path, Bytes end, const Take&
   return {};
 }
 
+/// Returns true for what a loss of power, or a kill, may leave of a line: its beginning, zeros, or old bytes of
+/// the device. Text of another kind was written by somebody.
+bool may_be_remains(std::string_view text) {
+  constexpr std::string_view begin = "{\"path\":\"";
+  if (text.starts_with(begin) || begin.starts_with(text)) return true;
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return true;  // nobody misses it
+  return std::ranges::any_of(text, [](char each) {
+    const auto code = static_cast<unsigned char>(each);
+    return (code < 0x20 && each != '\t' && each != '\n' && each != '\r') || code == 0x7f;
+  });
+}
+
+Status foreign(const std::string& path, const std::string& why) {
+  return {Code::state, cat(path, ": ", why,
+                           ": the file is somebody else's and stays as it is; move it away, write to another "
+                           "directory, or leave the manifest out with manifest=off")};
+}
+
+/// Checks what stands in a manifest: lines up to `end`, of which the first or the last is an entry, and
+/// behind them remains of a crash.
+Status check_lines(File& file, const std::string& path, Bytes end) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  if (end > 0) {
+    bool is_ours = false;
+    const Status enough(Code::state, "one line is enough");
+    const auto look = [&](std::string_view line) {
+      is_ours = is_ours || entry_of(line).is_ok();
+      return enough;
+    };
+    const Status first = for_each_line(file, path, 0, end, look);
+    if (first.code() != enough.code()) TR_TRY(first);
+    // Damage to older lines must not keep a file from being announced.
+    const Result<Bytes> last = is_ours ? Result<Bytes>(end) : end_of_line(file, path, end - 1);
+    TR_TRY(last.status());
+    const Status again = for_each_line(file, path, *last, end, look);
+    if (again.code() != enough.code()) TR_TRY(again);
+    if (!is_ours) return foreign(path, "its lines are not those of a manifest");
+  }
+  std::string tail(static_cast<std::size_t>(std::min<Bytes>(*size - end, 4096)), '\0');
+  const Result<Bytes> got = file.read(std::as_writable_bytes(std::span(tail)), end);
+  TR_TRY(got.status());
+  tail.resize(static_cast<std::size_t>(*got));
+  if (may_be_remains(tail)) return {};
+  return foreign(path, cat("its last ", counted(*size - end, "byte"), " are text that no stream has written"));
+}
+
 Status append_line(Target& target, const std::string& path, const std::string& line) {
   // O_CREAT fails for another user's file in a sticky directory if fs.protected_regular is set (Linux,
   // proc(5)).
@@ -182,6 +229,7 @@ Status append_line(Target& target, const std::string& path, const std::string& l
   TR_TRY(file.status());
   const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());
+  TR_TRY(check_lines(**file, path, *end));
   TR_TRY((*file)->truncate(*end));
   const Status written = (*file)->write(std::as_bytes(std::span(line)), *end);
   if (!written.is_ok()) {
@@ -260,6 +308,18 @@ Result<std::string> digest_file(Target& target, const std::string& path) {
   });
 }
 
+Status check_manifest(Target& target, const std::string& path) {
+  return guarded([&]() -> Status {
+    const Result<std::unique_ptr<File>> file = target.open(path, OpenMode::own_existing);
+    const int error = file.status().error_number();
+    if (error == ELOOP || error == ESPIPE || error == EISDIR) return file.status();
+    if (!file.is_ok()) return {};
+    const Result<Bytes> end = end_of_lines(**file, path);
+    TR_TRY(end.status());
+    return check_lines(**file, path, *end);
+  });
+}
+
 Status append_to_manifest(Target& target, const std::string& path, const ManifestEntry& entry) {
   TR_TRY(manifest_available());
   return guarded([&]() -> Status {
@@ -294,7 +354,7 @@ Result<std::vector<ManifestEntry>> read_manifest(Target& target, const std::stri
   const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());
   std::vector<ManifestEntry> entries;
-  TR_TRY(for_each_line(**file, path, *end, [&](std::string_view line) -> Status {
+  TR_TRY(for_each_line(**file, path, 0, *end, [&](std::string_view line) -> Status {
     Result<ManifestEntry> entry = entry_of(line);
     if (!entry.is_ok())
       return {Code::corrupt, cat(path, ", line ", entries.size() + 1, ": ", entry.status().text())};

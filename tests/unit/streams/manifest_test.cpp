@@ -116,16 +116,39 @@ TEST(manifest, an_unfinished_last_line_is_passed_over_and_cut_by_the_next_append
   const auto target = storage::memory_target();
   ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(1)).is_ok());
   const std::string line = text_of(*target, kPath);
-  for (const std::size_t unfinished : {std::size_t{1}, line.size() - 1, std::size_t{200'000}}) {
-    std::string text = line + std::string(unfinished, 'x');
+  for (const std::string& unfinished :
+       {std::string(1, '{'), line.substr(0, line.size() - 1), line.substr(0, 30) + "\n",
+        std::string("{\"path\":\"") + std::string(200'000, 'x'), std::string(400, '\0'),
+        line.substr(0, 20) + std::string(100, '\0')}) {
+    std::string text = line + unfinished;
     put_bytes(*target, kPath, std::as_bytes(std::span(text)));
     EXPECT_EQ(read_manifest(*target, kPath)->size(), 1U);
     ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(2)).is_ok());
     EXPECT_EQ(*read_manifest(*target, kPath), (std::vector<ManifestEntry>{sample_entry(1), sample_entry(2)}));
   }
-  put_bytes(*target, kPath, std::as_bytes(std::span(std::string_view("no newline at all"))));
+  put_bytes(*target, kPath, std::as_bytes(std::span(line).first(40)));
   ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(3)).is_ok());
   EXPECT_EQ(*read_manifest(*target, kPath), (std::vector<ManifestEntry>{sample_entry(3)}));
+}
+
+TEST(manifest, of_somebody_else_is_refused_and_stays_as_it_is) {
+  const auto target = storage::memory_target();
+  ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(1)).is_ok());
+  const std::string line = text_of(*target, kPath);
+  EXPECT_TRUE(check_manifest(*target, kPath).is_ok());
+  EXPECT_TRUE(check_manifest(*target, "none/manifest.jsonl").is_ok());
+  for (const std::string& foreign :
+       {std::string("no newline at all"), std::string("line one\nmy precious notes\n"),
+        std::string("{\"name\":\"of another tool\"}\n"), std::string("{\"name\":1}\nand a note\n"),
+        std::string("[1, 2]\n") + line.substr(0, 30), line + "my precious notes\n", line + "no newline"}) {
+    put_bytes(*target, kPath, std::as_bytes(std::span(foreign)));
+    for (const Status& status :
+         {check_manifest(*target, kPath), append_to_manifest(*target, kPath, sample_entry(2))}) {
+      EXPECT_EQ(status.code(), Code::state) << foreign;
+      EXPECT_TRUE(mentions(status.text(), "manifest=off")) << status.text();
+    }
+    EXPECT_EQ(text_of(*target, kPath), foreign);
+  }
 }
 
 /// Everybody can know these names before the files are there.

@@ -2,6 +2,7 @@
 #include "streams/look.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/log.hpp"
@@ -77,6 +78,36 @@ Result<std::optional<IndexContents>> index_left_behind(Target& target, const Str
                        header.calendar == now.calendar && header.member == now.member;
   return is_ours && !contents->steps.empty() ? std::optional(std::move(*contents))
                                              : std::optional<IndexContents>();
+}
+
+/// Returns false for names that leave out the longer units of time ({valid:%H}): no lead follows from them.
+bool names_tell_leads(const StreamRequest& request) {
+  constexpr std::int64_t hour = 3600, day = 24 * hour;
+  return std::ranges::all_of(std::array{hour, day + hour, 40 * day}, [&](std::int64_t lead) {
+    const Result<std::string> name = request.pattern.expand(lead, request.context());
+    return !name.is_ok() || request.pattern.match(*name, request.context(), true);
+  });
+}
+
+/// Adds the files of such names, by the lead of the last step that their indexes tell.
+Status find_by_indexes(Target& target, const StreamRequest& request,
+                       std::map<std::int64_t, std::string>& found) {
+  const NameOfAll name = name_of_all(request);
+  const Result<std::vector<std::string>> names = target.list(name.directory.empty() ? "." : name.directory);
+  if (names.status().error_number() == ENOENT) return {};
+  TR_TRY(names.status());
+  const std::string begin = request.pattern.split(request.context()).fixed;
+  for (const std::string& each : *names) {
+    const std::string path = name.directory + each;
+    if (!path.starts_with(begin) || !std::ranges::binary_search(*names, index_path(each))) continue;
+    const auto contents = index_left_behind(target, request, path);
+    TR_TRY(contents.status());
+    if (!*contents) continue;
+    const std::int64_t lead = (*contents)->steps.back().lead;
+    const Result<std::string> named = request.pattern.expand(lead, request.context());
+    if (named.is_ok() && *named == path) found.emplace(lead, path);
+  }
+  return {};
 }
 
 /// existing=fail is about all files of the stream: nobody knows yet which leads will come.
@@ -183,8 +214,12 @@ Result<std::map<std::int64_t, std::string>> find_files(Target& target, const Pat
 
 Status find_left_behind(Target& target, const StreamRequest& request, std::vector<LeftBehind>& left) {
   if (request.options.existing != Existing::resume) return {};
-  const auto files = find_files(target, request.pattern, request.context());
+  auto files = find_files(target, request.pattern, request.context());
   TR_TRY(files.status());
+  if (!names_tell_leads(request)) {
+    files->clear();
+    TR_TRY(find_by_indexes(target, request, *files));
+  }
   for (auto file = files->rbegin(); file != files->rend(); ++file) {
     const auto contents = index_left_behind(target, request, file->second);
     TR_TRY(contents.status());

@@ -194,13 +194,15 @@ void copy_tree(storage::Target& from, const std::string& directory, storage::Tar
 }
 
 /// Kills a run before step `killed`, goes on from there with existing=continue, and expects all files whole.
-void expect_finished_by_the_next_run(const std::string& format, std::int64_t killed, std::int64_t end) {
-  const std::string where = cat(format, ", killed before step ", killed, ", up to ", end);
+void expect_finished_by_the_next_run(const std::string& format, std::int64_t killed, std::int64_t end,
+                                     const std::string& time = "%Y%m%d") {
+  const std::string where = cat(format, ", ", time, ", killed before step ", killed, ", up to ", end);
   const std::string ending = name_for("." + format, format);
-  const auto path = [&](std::int64_t step) { return cat("fc_2026030", 1 + step / 2, ending); };
-  const auto plan = StreamPlan::make(
-      "fc_{valid:%Y%m%d}" + ending, cat("format=", format, " base=2026-03-01 ready=.ready existing=continue"),
-      {{"t", *layout::Layout::block({5, 7}, 2), "levels=hybrid:1-2"}});
+  const std::string begin = time == "%Y%m%d" ? "fc_2026030" : "fc_0";
+  const auto path = [&](std::int64_t step) { return cat(begin, 1 + step / 2, ending); };
+  const auto plan = StreamPlan::make(cat("fc_{valid:", time, "}", ending),
+                                     cat("format=", format, " base=2026-03-01 ready=.ready existing=continue"),
+                                     {{"t", *layout::Layout::block({5, 7}, 2), "levels=hybrid:1-2"}});
   ASSERT_TRUE(plan.is_ok()) << plan.status().text();
   Job job = job_of(1, 2);
   const std::shared_ptr<storage::Target> left = storage::memory_target();
@@ -237,6 +239,8 @@ TEST(sim_finish, a_run_that_continues_without_a_checkpoint_finishes_the_file_tha
       expect_finished_by_the_next_run(format, killed, all_steps);
       // The program finds that it has nothing to do any more.
       expect_finished_by_the_next_run(format, killed, killed);
+      // No lead follows from these names.
+      expect_finished_by_the_next_run(format, killed, all_steps, "%d");
     }
   }
 }

@@ -64,15 +64,16 @@ bool is_directory(const std::string& path) {
 /// output write to /dev/null.
 int check_kind(const struct stat& info, OpenMode mode) {
   struct stat null {};
-  const bool is_null = S_ISCHR(info.st_mode) && ::stat("/dev/null", &null) == 0 && info.st_rdev == null.st_rdev;
+  const bool is_null =
+      S_ISCHR(info.st_mode) && ::stat("/dev/null", &null) == 0 && info.st_rdev == null.st_rdev;
   if (S_ISREG(info.st_mode) || (is_null && mode != OpenMode::read_regular)) return 0;
   if (mode == OpenMode::read_regular) return -ENOENT;
   return S_ISDIR(info.st_mode) ? -EISDIR : -ESPIPE;
 }
 
 /// Opens what is there, or makes it if the mode does so. Opening a pipe waits for its other end, or gives a
-/// waiting writer a reader that goes at once, and a device may do anything. O_NONBLOCK guards against what may
-/// take the file's place after it was looked at.
+/// waiting writer a reader that goes at once, and a device may do anything. O_NONBLOCK guards against what
+/// may take the file's place after it was looked at.
 int open_regular(System& system, const std::string& path, OpenMode mode, unsigned permissions) {
   struct stat info {};
   const bool is_looked_at = mode != OpenMode::anew && ::stat(path.c_str(), &info) == 0;

@@ -34,7 +34,8 @@ enum class OpenMode {
 }
 /// Returns true if a file that is missing is made.
 [[nodiscard]] constexpr bool makes(OpenMode mode) {
-  return mode == OpenMode::create || mode == OpenMode::keep || mode == OpenMode::anew || mode == OpenMode::own;
+  return mode == OpenMode::create || mode == OpenMode::keep || mode == OpenMode::anew ||
+         mode == OpenMode::own;
 }
 /// Returns true if the file is empty once it is open.
 [[nodiscard]] constexpr bool empties(OpenMode mode) {
@@ -127,8 +128,8 @@ class Target {
   virtual Status check_removable(const std::string& /*path*/) { return {}; }
   /// Removes an empty directory.
   virtual Status remove_directory(const std::string& path) = 0;
-  /// Makes the file `to` anew (OpenMode::anew) of the first `size` bytes of `from`. The bytes are durable on return, the name is
-  /// not. Code::corrupt if `from` is shorter.
+  /// Makes the file `to` anew (OpenMode::anew) of the first `size` bytes of `from`. The bytes are durable on
+  /// return, the name is not. Code::corrupt if `from` is shorter.
   virtual Status copy(const std::string& from, Bytes size, const std::string& to);
   virtual Result<bool> exists(const std::string& path) = 0;
   /// Makes the directory and those above it that are missing. They are durable on success.

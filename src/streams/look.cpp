@@ -144,8 +144,8 @@ Status look_for_listings(Target& target, const StreamRequest& request) {
   return has_index ? Status() : listings::check_ours(target, *path, request.options.listings);
 }
 
-/// Refuses a manifest that no stream has written, before the model runs. Directories that change with the lead
-/// are looked into when their first file is finished.
+/// Refuses a manifest that no stream has written, before the model runs. Directories that change with the
+/// lead are looked into when their first file is finished.
 Status look_for_manifest(Target& target, const StreamRequest& request) {
   if (!request.options.manifest.value_or(true) || !manifest_available().is_ok()) return {};
   const NameOfAll name = name_of_all(request);

@@ -174,8 +174,8 @@ Status for_each_line(File& file, const std::string& path, Bytes begin, Bytes end
   return {};
 }
 
-/// Returns true for what a loss of power, or a kill, may leave of a line: its beginning, zeros, or old bytes of
-/// the device. Text of another kind was written by somebody.
+/// Returns true for what a loss of power, or a kill, may leave of a line: its beginning, zeros, or old bytes
+/// of the device. Text of another kind was written by somebody.
 bool may_be_remains(std::string_view text) {
   constexpr std::string_view begin = "{\"path\":\"";
   if (text.starts_with(begin) || begin.starts_with(text)) return true;
@@ -218,7 +218,8 @@ Status check_lines(File& file, const std::string& path, Bytes end) {
   TR_TRY(got.status());
   tail.resize(static_cast<std::size_t>(*got));
   if (may_be_remains(tail)) return {};
-  return foreign(path, cat("its last ", counted(*size - end, "byte"), " are text that no stream has written"));
+  return foreign(path,
+                 cat("its last ", counted(*size - end, "byte"), " are text that no stream has written"));
 }
 
 Status append_line(Target& target, const std::string& path, const std::string& line) {

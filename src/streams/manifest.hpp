@@ -34,8 +34,8 @@ Result<std::string> digest_file(storage::Target& target, const std::string& path
 /// Local, like the functions that follow. Several streams and runs may append to the manifest of a directory.
 /// Returns Code::unsupported if this build has no JSON library.
 Status manifest_available();
-/// Returns Code::state, saying what to do, if the file has lines that no stream has written: nobody may append
-/// to it then. Success if there is none, or if this process cannot look.
+/// Returns Code::state, saying what to do, if the file has lines that no stream has written: nobody may
+/// append to it then. Success if there is none, or if this process cannot look.
 Status check_manifest(storage::Target& target, const std::string& path);
 /// Appends one line, durable on return. Holds the lock PATH.lock meanwhile, and waits up to 10 s for another
 /// process that holds it (then returns Code::timeout). Cuts the remains of a crash off the end first. Returns

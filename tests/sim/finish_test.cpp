@@ -200,9 +200,10 @@ void expect_finished_by_the_next_run(const std::string& format, std::int64_t kil
   const std::string ending = name_for("." + format, format);
   const std::string begin = time == "%Y%m%d" ? "fc_2026030" : "fc_0";
   const auto path = [&](std::int64_t step) { return cat(begin, 1 + step / 2, ending); };
-  const auto plan = StreamPlan::make(cat("fc_{valid:", time, "}", ending),
-                                     cat("format=", format, " base=2026-03-01 ready=.ready existing=continue"),
-                                     {{"t", *layout::Layout::block({5, 7}, 2), "levels=hybrid:1-2"}});
+  const auto plan =
+      StreamPlan::make(cat("fc_{valid:", time, "}", ending),
+                       cat("format=", format, " base=2026-03-01 ready=.ready existing=continue"),
+                       {{"t", *layout::Layout::block({5, 7}, 2), "levels=hybrid:1-2"}});
   ASSERT_TRUE(plan.is_ok()) << plan.status().text();
   Job job = job_of(1, 2);
   const std::shared_ptr<storage::Target> left = storage::memory_target();

@@ -268,8 +268,8 @@ TEST(stores, that_a_killed_process_was_beginning_or_emptying_are_begun_by_the_ne
     for (std::int64_t nth = 1; fired; ++nth) {
       const auto below = storage::memory_target();
       if (emptied) ASSERT_TRUE(write_store(*with_stores(below), path, 2).is_ok());
-      const auto killed = storage::faulty_target(
-          below, {nth, storage::Fault::stopped, storage::changing_calls, true});
+      const auto killed =
+          storage::faulty_target(below, {nth, storage::Fault::stopped, storage::changing_calls, true});
       const Status first = write_store(*with_stores(killed), path, 0);
       fired = killed->fired();
       const std::string where = cat(emptied ? "emptied" : "begun", ", killed at call ", nth);

@@ -20,7 +20,7 @@ int call(const Compression& how, std::span<const std::byte> bytes, Bytes element
          std::span<std::byte> out) {
   return blosc_compress_ctx(how.level, element_size > 1 ? BLOSC_SHUFFLE : BLOSC_NOSHUFFLE,
                             static_cast<std::size_t>(element_size), bytes.size(), bytes.data(), out.data(),
-                            out.size(), name_of(how.method), 0, 1);
+                            out.size(), name_of(how.method), static_cast<std::size_t>(blosc_block(how)), 1);
 }
 
 /// Returns true if a chunk's blocks are cut into the first bytes of all elements, all second ones, and so on

@@ -33,6 +33,10 @@ Status check_asked(const codec::Keys& stream, std::span<const Method> methods);
 Status check(const Compression& how, Bytes raw);
 /// Returns the most bytes that a chunk of `raw` bytes may become.
 [[nodiscard]] Bytes bound(const Compression& how, Bytes raw);
+/// Returns the bytes that blosc compresses together, or 0 where c-blosc chooses. Its choice for the low
+/// levels of zstd, 32 KiB, takes twice the time of a megabyte and compresses less (docs/formats/zarr.md);
+/// from level 4 on its blocks are larger, and zstd's search takes longer in still larger ones.
+[[nodiscard]] Bytes blosc_block(const Compression& how);
 /// Returns the nanoseconds that a byte takes, about.
 [[nodiscard]] double cost(Method method);
 

@@ -93,7 +93,7 @@ Json compression_codec(Type type, const compression::Compression& how) {
                          {"cname", how.method == Method::blosc_lz4 ? "lz4" : "zstd"},
                          {"clevel", how.level},
                          {"shuffle", size > 1 ? "shuffle" : "noshuffle"},
-                         {"blocksize", 0}});
+                         {"blocksize", compression::blosc_block(how)}});
 }
 
 /// A shard is all levels of a field in one step, and a chunk in it one level or a part of it. The shape of

@@ -21,8 +21,8 @@ for codec_level in (("gzip", 1), ("gzip:9", 9)):
     CODECS[codec_level[0]] = [{"name": "gzip", "configuration": {"level": codec_level[1]}}]
 for codec_level in (("zstd", 1), ("zstd:5", 5)):
     CODECS[codec_level[0]] = [{"name": "zstd", "configuration": {"level": codec_level[1], "checksum": False}}]
-for word, name, level in (("blosc_lz4", "lz4", 5), ("blosc_zstd", "zstd", 1), ("blosc_zstd:5", "zstd", 5)):
-    CODECS[word] = [{"name": "blosc", "configuration": {"typesize": 8, "cname": name, "clevel": level, "shuffle": "shuffle", "blocksize": 0}}]
+for word, name, level, block in (("blosc_lz4", "lz4", 5, 0), ("blosc_zstd", "zstd", 1, 2**20), ("blosc_zstd:5", "zstd", 5, 0)):
+    CODECS[word] = [{"name": "blosc", "configuration": {"typesize": 8, "cname": name, "clevel": level, "shuffle": "shuffle", "blocksize": block}}]
 OTHERS = """
 import sys, numpy, xarray, zarr
 path, hours, chunks = sys.argv[1], int(sys.argv[2]), tuple(map(int, sys.argv[3:]))

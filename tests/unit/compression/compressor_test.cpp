@@ -128,6 +128,21 @@ TEST_F(Compressing, by_blosc_makes_the_same_bytes_whatever_mode_the_program_has_
     }
   }
 }
+
+TEST_F(Compressing, by_the_low_levels_of_blosc_zstd_takes_a_megabyte_at_once) {
+  constexpr std::size_t count = 500000;
+  for (const auto& [method, level] : {std::pair(Method::blosc_zstd, 1),
+                                      {Method::blosc_zstd, 3},
+                                      {Method::blosc_zstd, 5},
+                                      {Method::blosc_lz4, 1}}) {
+    const ByteVector chunk = *compressed({method, level}, count);
+    std::size_t raw = 0, size = 0, block = 0;
+    blosc_cbuffer_sizes(chunk.data(), &raw, &size, &block);
+    EXPECT_EQ(block == std::size_t{1} << 20, method == Method::blosc_zstd && level <= 3)
+        << level << ": " << block;
+    EXPECT_EQ(blosc_block({method, level}) > 0, method == Method::blosc_zstd && level <= 3);
+  }
+}
 #endif
 
 #ifdef TAILRACE_HAVE_ZSTD

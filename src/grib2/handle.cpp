@@ -9,6 +9,9 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
 #include <string_view>
 
 #include "base/text.hpp"
@@ -69,6 +72,29 @@ std::string library_text() {
   const long version = codes_get_api_version();
   return cat("ecCodes ", version / 10000, ".", version / 100 % 100, ".", version % 100, ", definitions in ",
              path == nullptr ? "none" : path);
+}
+
+/// Definitions that are compiled into ecCodes, or that the centres have of their own, are not looked at.
+bool lacks_template(int section, long number) {
+  constexpr long first_local = 32768;
+  if (number >= first_local) return false;
+  static auto& known = *new std::map<std::pair<int, long>, bool>;
+  const auto lock = lock_definitions();
+  const auto [found, is_new] = known.try_emplace({section, number}, false);
+  if (!is_new) return found->second;
+  const char* const path = codes_definition_path(nullptr);  // the context's own
+  std::istringstream directories(path == nullptr ? "" : path);
+  bool has_definitions = false;
+  for (std::string directory; std::getline(directories, directory, ':');) {
+    std::error_code none;
+    const auto has = [&](const std::string& name) {
+      return std::filesystem::exists(cat(directory, "/grib2/", name), none);
+    };
+    const std::string name = cat("template.", section, ".", number, ".def");
+    has_definitions = has_definitions || has("boot.def");
+    if (has(name) || has("templates/" + name)) return false;
+  }
+  return found->second = has_definitions;
 }
 
 int without_assertions(const std::function<int()>& call, During during) {

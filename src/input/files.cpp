@@ -168,12 +168,14 @@ Result<const sources::Record*> OpenFile::the_one(Candidates records, const Files
   return the_last_of_equals(*source_, what, records);
 }
 
-/// Adds what the file has of the field beside its records, if it has some.
+/// Adds what the file has beside its records, if that may be of the field.
 Status OpenFile::with_unread(const std::string& name, const Status& status) const {
   const std::vector<sources::Unread>& unread = source_->inventory().unread;
-  const auto found = std::ranges::find(unread, name, &sources::Unread::field);
+  auto found = std::ranges::find(unread, name, &sources::Unread::field);
+  if (found == unread.end()) found = std::ranges::find(unread, "", &sources::Unread::field);
   if (found == unread.end()) return status;
-  return {status.code(), cat(status.text(), ". It has more of it that is not read: ", found->why.text())};
+  return {status.code(), cat(status.text(), ". Not all of ", found->field.empty() ? "the file" : "it",
+                             " is read: ", found->why.text())};
 }
 
 Status OpenFile::no_field(const std::string& name) const {
@@ -183,9 +185,10 @@ Status OpenFile::no_field(const std::string& name) const {
   if (fields_.empty()) return {Code::argument, cat(path_, " has no field '", name, "': it has no records")};
   const auto names = std::views::keys(fields_);
   const std::string near = nearest(name, names);
-  return {Code::argument, cat(path_, " has no field '", name, "'; ",
-                              near.empty() ? "" : cat("the nearest is '", near, "', and "), "it has ",
-                              list_text(names), ". If the file's name is another one, give it as name=")};
+  return with_unread(
+      name, {Code::argument, cat(path_, " has no field '", name, "'; ",
+                                 near.empty() ? "" : cat("the nearest is '", near, "', and "), "it has ",
+                                 list_text(names), ". If the file's name is another one, give it as name=")});
 }
 
 Status OpenFile::no_time(const FilesDefinition& files, const std::string& name, const Times& times,

@@ -46,6 +46,13 @@ bool fits_grib(const Opening& opening) {
 
 namespace {
 
+/// Fields of one name that ecCodes does not understand.
+struct LeftOut {
+  std::string name;  // "": ecCodes does not tell
+  std::int64_t count = 0;
+  Status first;  // what is wrong with the first of them
+};
+
 /// Records are told from one message after another.
 class GribScan {
  public:
@@ -134,9 +141,21 @@ class GribScan {
     TR_TRY(message.status());
     TR_TRY(check_headers(field, std::ssize(*message)));
     Result<Record> record = headers_.describe(*message, grid_section(field, *message));
-    TR_TRY(at(field, record.status()));
+    if (!record.is_ok()) return leave_out(at(field, record.status()), *message);
     record->place = {field.message, field.length, field.number, 0};
     inventory_.records.push_back(std::move(*record));
+    return {};
+  }
+
+  /// A message that ecCodes does not understand leaves the others readable. What it holds may be known.
+  Status leave_out(const Status& why, const ByteVector& message) {
+    if (why.code() == Code::memory || why.code() == Code::io) return why;
+    const std::string name = GribHeaders::name(message);
+    const auto known = std::ranges::find(left_out_, name, &LeftOut::name);
+    if (known != left_out_.end())
+      ++known->count;
+    else
+      left_out_.push_back({name, 1, why});
     return {};
   }
 
@@ -164,7 +183,13 @@ class GribScan {
     return static_cast<int>(headers_.grids.size()) - 1;
   }
 
-  Inventory taken() {
+  Result<Inventory> taken() {
+    if (!left_out_.empty() && inventory_.records.empty()) return left_out_.front().first;
+    for (const LeftOut& each : left_out_) {
+      const std::string text =
+          each.count == 1 ? each.first.text() : cat(each.count, " fields, the first: ", each.first.text());
+      inventory_.unread.push_back({each.name, {each.first.code(), text}});
+    }
     inventory_.format = "GRIB";
     inventory_.grids = std::move(headers_.grids);
     return std::move(inventory_);
@@ -176,6 +201,7 @@ class GribScan {
   const Fetch fetch_;
   GribHeaders headers_;
   Inventory inventory_;
+  std::vector<LeftOut> left_out_;
 };
 
 class GribSource final : public Source {

@@ -141,6 +141,22 @@ std::uint64_t grid_number(std::span<const std::byte> message, std::span<const st
   return edition | get_number(&message[centre], 1) << 8 | get_number(&message[grid], 1) << 16;
 }
 
+/// Code::unsupported if ecCodes' definitions lack a template of the message.
+Status check_templates(std::span<const std::byte> message) {
+  constexpr std::size_t grid_template = 12, product_template = 7;
+  if (message[7] == std::byte{1}) return {};
+  const std::size_t grid = grib2::section_begin(message, 3), product = grib2::section_begin(message, 4);
+  if (message.size() < std::max(grid + grid_template, product + product_template) + 2) return {};
+  const auto check = [&](int section, std::size_t at, std::string_view what) -> Status {
+    const auto number = static_cast<long>(get_number(&message[at], 2));
+    if (!grib2::lacks_template(section, number)) return {};
+    return {Code::unsupported, cat("its ", what, " has template ", section, ".", number,
+                                   ", which is unknown to ", grib2::library_text())};
+  };
+  TR_TRY(check(3, grid + grid_template, "grid"));
+  return check(4, product + product_template, "product");
+}
+
 std::optional<PlainTime> plain_time(std::span<const std::byte> message) {
   return message[7] == std::byte{1} ? plain_time_1(message) : plain_time_2(message);
 }
@@ -183,8 +199,17 @@ Result<Record> GribHeaders::described_by_eccodes(std::span<const std::byte> mess
   return record;
 }
 
+std::string GribHeaders::name(std::span<const std::byte> message) {
+  if (!check_templates(message).is_ok()) return "";
+  const auto lock = grib2::lock_definitions();
+  const Result<Handle> handle = Handle::from_message(message);
+  const std::string name = handle.is_ok() ? handle->text("shortName").value_or("") : "";
+  return name == "unknown" || name == "~" ? "" : name;
+}
+
 Result<Record> GribHeaders::describe(std::span<const std::byte> message,
                                      std::span<const std::byte> grid_section) {
+  TR_TRY(check_templates(message));
   const Result<int> grid = grid_of(message, grid_section);
   TR_TRY(grid.status());
   const std::optional<PlainTime> time = plain_time(message);

@@ -17,10 +17,13 @@ namespace tailrace::sources {
 class GribHeaders {
  public:
   /// Describes the field of a header_message. `grid_section` is the part of it that describes the grid. The
-  /// place of the record is left to the caller. Code::corrupt if ecCodes does not understand it.
+  /// place of the record is left to the caller. Code::corrupt if ecCodes does not understand it,
+  /// Code::unsupported if it does not know a template.
   Result<Record> describe(std::span<const std::byte> message, std::span<const std::byte> grid_section);
   /// Returns the number, in `grids`, of the grid of a header_message.
   Result<int> grid_of(std::span<const std::byte> message, std::span<const std::byte> grid_section);
+  /// Returns the name of the field of a header_message that `describe` does not understand, or "".
+  static std::string name(std::span<const std::byte> message);
   /// The grids so far, each once.
   std::vector<Grid> grids;
 

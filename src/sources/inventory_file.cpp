@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view mark = "TRINVENT";
 /// Another one, too, if scans of the same bytes tell other records than before.
-constexpr std::uint32_t version = 4;
+constexpr std::uint32_t version = 5;
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t length_at = 16;
 
@@ -113,6 +113,28 @@ Status get_records(Unpacker& in, Inventory& inventory) {
   return {};
 }
 
+void put_unread(Packer& out, const std::vector<Unread>& unread) {
+  out.put(static_cast<std::uint32_t>(unread.size()));
+  for (const Unread& each : unread) {
+    put_text(out, each.field);
+    out.put(static_cast<std::int32_t>(each.why.code()));
+    put_text(out, each.why.text());
+  }
+}
+
+Status get_unread(Unpacker& in, Inventory& inventory) {
+  const auto count = in.get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    std::string field = get_text(in);
+    const auto code = in.get<std::int32_t>();
+    if (in.ok() &&
+        (code <= static_cast<std::int32_t>(Code::ok) || code > static_cast<std::int32_t>(Code::corrupt)))
+      return corrupt(cat("code number ", code, " of an error does not exist"));
+    inventory.unread.push_back({std::move(field), {static_cast<Code>(code), get_text(in)}});
+  }
+  return {};
+}
+
 }  // namespace
 
 ByteVector encode_inventory(const KeptInventory& kept) {
@@ -133,6 +155,9 @@ ByteVector encode_inventory(const KeptInventory& kept) {
   out.put(static_cast<std::uint64_t>(kept.inventory.records.size()));
   ByteVector bytes = out.take();
   bytes.insert(bytes.end(), records.bytes().begin(), records.bytes().end());
+  Packer unread;
+  put_unread(unread, kept.inventory.unread);
+  bytes.insert(bytes.end(), unread.bytes().begin(), unread.bytes().end());
   const std::uint64_t length = bytes.size() + checksum_bytes;
   std::memcpy(bytes.data() + length_at, &length, sizeof length);
   const std::uint64_t sum = checksum(bytes);
@@ -174,6 +199,7 @@ Result<KeptInventory> decode_inventory(std::span<const std::byte> bytes) {
     if (in.ok() && !shape.is_ok()) return corrupt(shape.text());
   }
   TR_TRY(get_records(in, kept.inventory));
+  TR_TRY(get_unread(in, kept.inventory));
   if (!in.ok() || !in.rest().empty()) return corrupt("its parts do not add up to its length");
   return kept;
 }

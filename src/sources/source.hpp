@@ -47,7 +47,7 @@ struct Record {
 
 /// A part of a file that cannot be read. The other records of the file are read all the same.
 struct Unread {
-  std::string field;  // name of the variable; it may have other records
+  std::string field;  // name of the variable, which may have other records; "" = the file does not tell
   Status why;         // without the name of the file
 };
 

@@ -174,7 +174,8 @@ Status CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& 
 /// Bytes that cannot be read are an error of the file; what they mean is one of the variable.
 Result<Numbers> CfReader::read_or_end(const cf::ReadNumbers& read, std::size_t variable) {
   Result<Numbers> numbers = read(variable);
-  if (!numbers.is_ok() && numbers.status().code() != Code::format)
+  const Code code = numbers.status().code();
+  if (!numbers.is_ok() && code != Code::format && code != Code::unsupported)
     ended_ = numbers.status().in(cat("variable '", at(variable).name, "'"));
   return numbers;
 }

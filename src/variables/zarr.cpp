@@ -58,6 +58,8 @@ class ZarrStore {
   Status load();
   [[nodiscard]] const cf::FoundContents& contents() const { return contents_; }
   [[nodiscard]] const zarr::ReadArray& array(std::size_t variable) const { return arrays_[variable]; }
+  /// Returns the arrays whose metadata nobody understands.
+  [[nodiscard]] const std::vector<sources::Unread>& unread() const { return unread_; }
   /// `is_committed`: an index tells the record, and chunks that are not there are lost.
   Result<Index> read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
                      const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
@@ -84,6 +86,7 @@ class ZarrStore {
   cf::FoundContents contents_;
   std::vector<zarr::ReadArray> arrays_;   // of the variables
   std::vector<std::string> directories_;  // likewise
+  std::vector<sources::Unread> unread_;
 };
 
 /// Dimensions of one name and length are one; nameless ones have their length alone.
@@ -99,7 +102,11 @@ int ZarrStore::dimension_of(const std::string& name, Index length, const std::ve
 }
 
 Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& directory) {
-  TR_TRY(node.status().in(path_));
+  if (!node.is_ok()) {
+    const std::string name = directory == path_ ? "array" : directory.substr(path_.size() + 1);
+    unread_.push_back({name, node.status()});
+    return {};
+  }
   if (!node->is_array) return {};
   zarr::ReadArray& array = node->array;
   cf::FoundVariable variable = array.variable;
@@ -305,6 +312,9 @@ Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField&
       if (fits && (found == left.end() || name(*each).size() < name(*found).size())) found = each;
     }
   }
+  const auto& unread = opened.found.inventory.unread;
+  const auto odd = std::ranges::find(unread, field.name, &sources::Unread::field);
+  if (found == left.end() && odd != unread.end()) return odd->why;
   if (found == left.end())
     return Status(Code::corrupt,
                   cat("expected an array of the field '", field.name, "' of its index, got none"));
@@ -361,6 +371,9 @@ Result<OpenedStore> look_into_store(const Opening& opening) {
     TR_TRY(found.status().in(opening.path));
     opened.found = std::move(*found);
     opened.found.inventory.format = "Zarr";
+    std::vector<sources::Unread>& unread = opened.found.inventory.unread;
+    std::ranges::copy(opened.store->unread(), std::back_inserter(unread));
+    if (opened.found.inventory.records.empty() && !unread.empty()) return unread.front().why.in(opening.path);
     for (CfField& each : opened.found.fields) {
       const zarr::ReadArray& array = opened.store->array(each.variable);
       if (array.fill_is_missing) each.unpacking.missing.push_back(array.fill);

@@ -334,7 +334,13 @@ TEST(input_files, say_why_a_field_that_is_there_is_not_read) {
   all.file("a_000", {record_at(0)}).unread = {{"t", {Code::data, "element 3 of 3 is NaN"}}};
   EXPECT_TRUE(all.record(found, 0).is_ok());
   expect_text(all.record(all.find("a_000", "base=1970-01-01"), an_hour).status(), Code::argument,
-              {"no 't' at lead 3600 s", "not read: element 3 of 3 is NaN"});
+              {"no 't' at lead 3600 s", "Not all of it is read: element 3 of 3 is NaN"});
+  // Nobody knows of which field the rest is.
+  all.file("a_000", {record_at(0)}).unread = {{"", {Code::corrupt, "2 messages"}}};
+  FieldDefinition unknown = small_field();
+  unknown.name = "other";
+  expect_text(all.record(found, 0, unknown).status(), Code::argument,
+              {"no field 'other'", "Not all of the file is read: 2 messages"});
 }
 
 TEST(input_files, a_record_without_a_time_fits_each) {

@@ -85,7 +85,7 @@ void print_text(const std::string& path, const Inventory& inventory, bool record
                " ", record.place[2], " ", record.place[3], "\n");
   }
   for (const sources::Unread& each : inventory.unread)
-    out += cat(each.field, "  not read: ", each.why.text(), "\n");
+    out += cat(each.field, each.field.empty() ? "" : "  ", "not read: ", each.why.text(), "\n");
   std::fputs(out.c_str(), stdout);
 }
 

@@ -172,6 +172,30 @@ TEST(grib_inventory, the_handler_of_assertions_leaves_calls_of_the_program_as_th
   EXPECT_NE(grib2::without_assertions([&] { return assertion(), 0; }), 0);
 }
 
+TEST(grib_inventory, a_message_that_nobody_understands_leaves_the_others_readable) {
+  const ByteVector good =
+      message(2, with({{"shortName", "t"}, {"typeOfLevel", "surface"}}), wave(small_points));
+  ByteVector odd = good, timeless = good;
+  const std::size_t product = grib2::section_begin(good, 4);
+  odd[product + 7] = std::byte{0x7f};
+  odd[product + 8] = std::byte{0xf0};
+  timeless[30] = std::byte{13};  // the month
+  const auto source = open_parts({odd, good, timeless, odd, good});
+  ASSERT_TRUE(source.is_ok()) << source.status().text();
+  EXPECT_EQ((*source)->inventory().records.size(), 2U);
+  const std::vector<Unread>& unread = (*source)->inventory().unread;
+  ASSERT_EQ(unread.size(), 2U);
+  EXPECT_EQ(unread[0].field, "");
+  EXPECT_TRUE(unread[0].why.text().starts_with("2 fields, the first: GRIB message at byte 0: "))
+      << unread[0].why.text();
+  EXPECT_EQ(unread[0].why.code(), Code::unsupported);
+  EXPECT_NE(unread[0].why.text().find("template 4.32752, which is unknown to ecCodes"), std::string::npos);
+  EXPECT_EQ(unread[1].field, "t");
+  EXPECT_TRUE(unread[1].why.text().starts_with(cat("GRIB message at byte ", 2 * good.size(), ": ")))
+      << unread[1].why.text();
+  EXPECT_FALSE(open_parts({odd, odd}).is_ok()) << "the file has nothing else";
+}
+
 TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
   const ByteVector first = message(1, with({{"shortName", "t"}}), wave(small_points));
   const ByteVector second = message(2, with({{"shortName", "q"}}), wave(small_points));

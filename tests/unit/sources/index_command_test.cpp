@@ -9,6 +9,7 @@
 
 #include "../storage/scratch.hpp"
 #include "base/text.hpp"
+#include "grib2/sections.hpp"
 #include "messages.hpp"
 
 // `tailrace index` of files that other programs have written, as a shell sees it.
@@ -90,6 +91,25 @@ TEST_F(index_command, keeps_no_inventory_of_files_with_one_header) {
   expect_part(built, "a.nc: NetCDF (classic), 0 records");
   expect_part(built, "no inventory is kept");
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "cache"));
+}
+
+TEST_F(index_command, says_what_is_not_read) {
+  ByteVector odd = test::message(2, test::with({{"shortName", "q"}}), test::wave(test::small_points));
+  const std::size_t product = grib2::section_begin(odd, 4);
+  odd[product + 8] = std::byte{107};
+  odd[product + 7] = std::byte{0x7f};
+  ByteVector bytes = test::message(2, test::with({{"shortName", "t"}}), test::wave(test::small_points));
+  bytes.insert(bytes.end(), odd.begin(), odd.end());
+  ASSERT_TRUE(storage::put_file(*target_, path_, storage::text_of(bytes)).is_ok());
+  // The second time it comes from the cache.
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = run(path_);
+    EXPECT_EQ(outcome.exit, 0);
+    expect_part(outcome, "GRIB, 1 record\n");
+    expect_part(outcome, "\nnot read: GRIB message at byte ");
+    expect_part(outcome, "template 4.32619, which is unknown to ecCodes");
+    EXPECT_EQ(outcome.output.find("ECCODES"), std::string::npos) << outcome.output;
+  }
 }
 
 TEST_F(index_command, says_what_is_wrong) {

@@ -336,6 +336,40 @@ TEST(ZarrStores, HaveFillValuesAndAttributesThatJsonHasNoNumbersFor) {
   EXPECT_EQ(all_of<float>(*source, records_of(*source, "c").at(0)).missing, 4) << "2.0 in base64";
 }
 
+TEST(ZarrStores, WithOneArrayThatNobodyUnderstandsAreReadBesideIt) {
+  const auto array = [](const std::string& shape, const std::string& names, const std::string& fill,
+                        const std::string& codec, const std::string& attributes) {
+    return cat(R"({"zarr_format":3,"node_type":"array","data_type":"float64","shape":[)", shape,
+               R"(],"chunk_grid":{"name":"regular","configuration":{"chunk_shape":[)", shape,
+               R"(]}},"chunk_key_encoding":{"name":"default"},"fill_value":)", fill,
+               R"(,"dimension_names":[)", names,
+               R"(],"codecs":[{"name":"bytes","configuration":{"endian":"little"}})", codec,
+               R"(],"attributes":)", attributes, "}");
+  };
+  Store store;
+  store.put("zarr.json", std::string(R"({"zarr_format":3,"node_type":"group","attributes":{}})"));
+  store.put("a/zarr.json", array("2,2", R"("y","x")", "7", "", "{}"));
+  store.put("b/zarr.json", array("2,2", R"("y","x")", R"("seven")", "", "{}"));
+  store.put("c/zarr.json", std::string(R"({"zarr_format":3,"node_type":"array"})"));
+  store.put("time/zarr.json", array("2", R"("time")", "0", R"(,{"name":"numcodecs.lzma"})",
+                                    R"({"units":"hours since 2026-03-01"})"));
+  store.put("time/c/0", ByteVector(16));
+  store.put("d/zarr.json", array("2,2", R"("time","x")", "0", "", "{}"));
+  const auto source = opened(store.target(), store.path());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(source->inventory().records.size(), 1U);
+  EXPECT_EQ(all_of(*source, records_of(*source, "a").at(0)).values, Values(4, 7));
+  for (const auto& [field, words] :
+       std::vector<std::pair<std::string, std::string>>{{"b", "expected a fill value of float64"},
+                                                        {"c", "the metadata of 'c'"},
+                                                        {"d", "numcodecs.lzma"}}) {
+    const auto& unread = source->inventory().unread;
+    const auto found = std::ranges::find(unread, field, &sources::Unread::field);
+    ASSERT_NE(found, unread.end()) << field;
+    EXPECT_NE(found->why.text().find(words), std::string::npos) << found->why.text();
+  }
+}
+
 TEST(OwnZarrStores, AreReadWithTheirIndexAndWithoutIt) {
   for (const std::string compress : {"none", "gzip:1", "zstd:1", "blosc_lz4:1"}) {
     for (const std::string chunks : {"", "2x3"}) {

@@ -260,13 +260,13 @@ void copy_replicated(Group& group, const tr_item_f& item, std::byte* whole, bool
 }  // namespace
 
 int tr_open_f(const char* path, const char* status, const char* action, const char* letters, int sequential,
-              int swapped, int at_end, tr_file** handle) {
+              int swapped, int marker, int at_end, tr_file** handle) {
   *handle = nullptr;
   if (session_for("open") == nullptr) return TR_ERR_STATE;
   if (!is_local(letters)) {
-    const std::string call =
-        cat("open(", path, ", status='", status, "', action='", action, "', mode='", letters,
-            "', sequential ", sequential, ", swapped ", swapped, ", append ", at_end, ")");
+    const std::string call = cat("open(", path, ", status='", status, "', action='", action, "', mode='",
+                                 letters, "', sequential ", sequential, ", swapped ", swapped, ", marker ",
+                                 marker, ", append ", at_end, ")");
     const Status agreed = state().session->agree({Status(), call, {}}).status;
     if (!agreed.is_ok()) return fail(agreed);
   }
@@ -283,6 +283,7 @@ int tr_open_f(const char* path, const char* status, const char* action, const ch
   unformatted::Form form;
   form.sequential = sequential != 0;
   form.swapped = swapped != 0;
+  form.marker = marker;
   form.at_end = at_end != 0;
   form.reads = std::string_view(action) != "write";
   form.writes = file->file->mode().writes();

@@ -39,9 +39,9 @@ typedef struct tr_item_f {
 } tr_item_f;
 
 /* Collective (mode letter l: local), as all calls up to tr_close_f. `status` and `action` are Fortran's
- * words, or "". `letters`: p, s, l. */
+ * words, or "". `letters`: p, s, l. `marker`: 4 or 8 bytes around a record; 0: as the file has them, or 4. */
 TR_API int tr_open_f(const char* path, const char* status, const char* action, const char* letters,
-                     int sequential, int swapped, int at_end, tr_file** file);
+                     int sequential, int swapped, int marker, int at_end, tr_file** file);
 TR_API int tr_begin_f(tr_file* file, int reads);
 /* Outside of a record it is a record by itself. `ndims` 0: an array allocated as the layout says, known only
  * by its address. */

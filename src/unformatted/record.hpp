@@ -16,6 +16,7 @@ struct Form {
   bool writes = true;
   bool at_end = false;  // opened behind its last byte
   Bytes subrecord = 2147483639;
+  Bytes marker = 0;  // 4 or 8 bytes; 0: the file's first record tells
 };
 
 /// What every rank knows of the record that is read or written. Writing is collective behind the first
@@ -64,7 +65,11 @@ struct Record {
   [[nodiscard]] ByteVector tail() const;
 };
 
-/// On the rank that holds the stream: returns the begin of the record that ends before `at`.
-files::Outcome find_back(std::FILE* stream, Bytes at, bool swapped);
+// On the rank that holds the stream.
+/// Returns the begin of the record that ends before `at`.
+files::Outcome find_back(std::FILE* stream, Bytes at, const Form& form);
+/// Returns how many bytes the markers of the file have: 8 if those of its first record agree, and those of 4
+/// do not. Where both agree, the records behind it decide.
+Bytes told_marker(std::FILE* stream, bool swapped);
 
 }  // namespace tailrace::unformatted

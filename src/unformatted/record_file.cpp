@@ -64,6 +64,7 @@ Status RecordFile::begin(Direction direction) {
     // A sequential file that is written from its begin is made anew: it will end behind the last record
     // written.
     if (form_.sequential && position_ == 0 && stream_.size() > 0) file_.forget(0);
+    TR_TRY(know_markers());
     stream_.begin_at(position_);
     record_.emplace(Record{form_, direction, position_});
     wrote_ = true;
@@ -74,14 +75,36 @@ Status RecordFile::begin(Direction direction) {
   TR_TRY(cut());
   Record record{form_, direction, position_};
   if (form_.sequential) {
-    const Result<files::Outcome> outcome =
-        stream_.ask("the markers of a record", [&](std::FILE* stream) { return record.find(stream); });
+    const Result<files::Outcome> outcome = stream_.ask("the markers of a record", [&](std::FILE* stream) {
+      Form form = form_;
+      if (form.marker == 0) form.marker = told_marker(stream, form.swapped);
+      files::Outcome found = Record{form, direction, position_}.find(stream);
+      if (found.value == 0) found.value = form.marker;
+      return found;
+    });
     TR_TRY(outcome.status());
     record.take(*outcome);
     after_end_ = record.parts.empty();
     if (after_end_) return ended("before a record");
+    form_.marker = outcome->value;
   }
   record_.emplace(std::move(record));
+  return {};
+}
+
+/// Finds out how many bytes the markers of a file have that goes on. A file that begins gets the usual ones.
+Status RecordFile::know_markers() {
+  if (!form_.sequential || form_.marker != 0) return {};
+  if (position_ == 0) {
+    form_.marker = 4;
+    return {};
+  }
+  const Result<files::Outcome> outcome =
+      stream_.ask("the markers of the first record", [this](std::FILE* stream) -> files::Outcome {
+        return {told_marker(stream, form_.swapped), 0, {}};
+      });
+  TR_TRY(outcome.status());
+  form_.marker = outcome->value;
   return {};
 }
 
@@ -229,9 +252,9 @@ Status RecordFile::backspace() {
   stream_.send();
   TR_TRY(cut());
   if (std::exchange(after_end_, false) || position_ == 0) return {};
-  const Result<files::Outcome> outcome = stream_.ask("the markers of a record", [this](std::FILE* stream) {
-    return find_back(stream, position_, form_.swapped);
-  });
+  TR_TRY(know_markers());
+  const Result<files::Outcome> outcome = stream_.ask(
+      "the markers of a record", [this](std::FILE* stream) { return find_back(stream, position_, form_); });
   TR_TRY(outcome.status());
   position_ = outcome->value;
   return {};

@@ -10,8 +10,8 @@ namespace tailrace::unformatted {
 using arrays::Array;
 
 /// Fortran's unformatted files: a collective file with the bytes that gfortran writes. A sequential file
-/// consists of records between markers of 4 bytes. A record longer than a subrecord holds is continued in
-/// further ones (docs/fortran-files.md). A stream file is its items one after another.
+/// consists of records between markers of 4 or 8 bytes. A record longer than a subrecord holds is continued
+/// in further ones (docs/fortran-files.md). A stream file is its items one after another.
 ///
 /// Every rank knows where the file stands, so that most calls send nothing.
 class RecordFile {
@@ -32,7 +32,7 @@ class RecordFile {
 
   [[nodiscard]] bool in_record() const { return record_.has_value(); }
   /// Begins a record. For reading it is collective and finds the record's length with one broadcast. For
-  /// writing it is local.
+  /// writing it is local, but for the first record that is added to a file whose markers nobody has told.
   Status begin(Direction direction);
   /// Moves one item of the record. Collective, as File::move_arrays.
   Status move(const Array& array, Direction direction, Status mine);
@@ -63,6 +63,7 @@ class RecordFile {
 
  private:
   [[nodiscard]] Status check(Direction direction) const;
+  Status know_markers();
   Status ended(const std::string& what);
   Status misplaced(Direction direction);
   void abandon_record(const Status& why, bool torn);

@@ -3,8 +3,9 @@
 #include "capi/fortran_files.hpp"
 
 int tr_open_f(const char* path, const char* status, const char* action, const char* letters, int sequential,
-              int swapped, int at_end, tr_file** file) {
-  (void)path, (void)status, (void)action, (void)letters, (void)sequential, (void)swapped, (void)at_end;
+              int swapped, int marker, int at_end, tr_file** file) {
+  (void)path, (void)status, (void)action, (void)letters, (void)sequential, (void)swapped, (void)marker;
+  (void)at_end;
   *file = 0;
   return TR_ERR_UNSUPPORTED;
 }

@@ -135,6 +135,119 @@ TEST(sim_files, of_an_unformatted_file_only_the_call_that_meets_its_end_says_so)
   EXPECT_EQ(texts_of(world.failures()), Texts());
 }
 
+using Numbers = std::vector<std::int32_t>;
+
+unformatted::Form form_of(Bytes marker, bool swapped, bool at_end = false) {
+  unformatted::Form form;
+  form.marker = marker;
+  form.swapped = swapped;
+  form.at_end = at_end;
+  return form;
+}
+
+void put_record(unformatted::RecordFile& records, const Numbers& numbers) {
+  EXPECT_TRUE(records.begin(arrays::Direction::write).is_ok());
+  for (const std::int32_t each : numbers)
+    EXPECT_TRUE(records.put(std::as_bytes(std::span(&each, 1)), 4).is_ok());
+  EXPECT_TRUE(records.end().is_ok());
+}
+
+void expect_record(unformatted::RecordFile& records, const Numbers& expected) {
+  const Status begun = records.begin(arrays::Direction::read);
+  EXPECT_TRUE(begun.is_ok()) << begun.text();
+  if (!begun.is_ok()) return;
+  Numbers numbers(expected.size());
+  for (std::int32_t& each : numbers)
+    EXPECT_TRUE(records.get(std::as_writable_bytes(std::span(&each, 1)), 4).is_ok());
+  EXPECT_EQ(numbers, expected);
+  std::int32_t more = 0;
+  EXPECT_FALSE(records.get(std::as_writable_bytes(std::span(&more, 1)), 4).is_ok());
+  (void)records.end();
+}
+
+/// gfortran -frecord-marker=8 writes them. The first records of some files fit both lengths.
+TEST(sim_files, of_unformatted_records_tell_the_length_of_their_markers) {
+  using unformatted::RecordFile;
+  const std::vector<std::vector<Numbers>> contents{{{1, 2, 3}, {4, 5}, {}, {6}},
+                                                   {{4}, {4}, {4}, {7, 8}},
+                                                   {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+                                                   {{}, {0}, {1}}};
+  SessionWorld world({nodes_of(2, 2), {}, {}, storage::memory_target(), 1});
+  const Texts unfinished = world.run([&](SessionRank& rank) {
+    const auto group = rank.group({0, 1});
+    const auto opened = [&](const char* mode) {
+      return files::File::open({&rank.files(), *group, (*group)->rank()}, "markers",
+                               *files::parse_mode(mode));
+    };
+    for (const Bytes marker : {4, 8}) {
+      for (const bool swapped : {false, true}) {
+        for (const std::vector<Numbers>& content : contents) {
+          SCOPED_TRACE(
+              cat("markers of ", marker, ", swapped ", swapped, ", content ", &content - contents.data()));
+          Bytes size = 0;
+          {
+            const auto file = opened("w+");
+            RecordFile records(**file, form_of(marker, swapped), 0);
+            for (const Numbers& each : content) put_record(records, each);
+            EXPECT_TRUE(records.finish().is_ok());
+            size = records.size();
+            EXPECT_TRUE((*file)->close().is_ok());
+          }
+          {
+            const auto file = opened("r+");
+            RecordFile records(**file, form_of(0, swapped, true), size);
+            put_record(records, {11, 12});
+            EXPECT_TRUE(records.finish().is_ok());
+            EXPECT_EQ(records.size(), size + 8 + 2 * marker) << "what is added has the same markers";
+            size = records.size();
+            EXPECT_TRUE((*file)->close().is_ok());
+          }
+          const auto file = opened("r");
+          RecordFile records(**file, form_of(0, swapped), size);
+          for (const Numbers& each : content) expect_record(records, each);
+          expect_record(records, {11, 12});
+          EXPECT_FALSE(records.begin(arrays::Direction::read).is_ok());
+          EXPECT_TRUE(records.has_ended());
+          EXPECT_TRUE((*file)->close().is_ok());
+          const auto again = opened("r");
+          RecordFile back(**again, form_of(0, swapped, true), size);
+          EXPECT_TRUE(back.backspace().is_ok());
+          expect_record(back, {11, 12});
+          EXPECT_TRUE((*again)->close().is_ok());
+        }
+      }
+    }
+  });
+  EXPECT_EQ(unfinished, Texts());
+  EXPECT_EQ(texts_of(world.failures()), Texts());
+}
+
+/// The bytes are those of gfortran 12 with -frecord-marker=8 -fmax-subrecord-length=16.
+TEST(sim_files, of_unformatted_records_with_markers_of_8_bytes_are_those_of_gfortran) {
+  const auto disk = storage::memory_target();
+  SessionWorld world({nodes_of(1, 1), {}, {}, disk, 1});
+  const Texts unfinished = world.run([&](SessionRank& rank) {
+    const auto group = rank.group({0});
+    const auto file =
+        files::File::open({&rank.files(), *group, (*group)->rank()}, "markers", *files::parse_mode("w+"));
+    unformatted::RecordFile records(**file, form_of(8, false), 0);
+    records.set_subrecord(16);
+    put_record(records, {1, 2, 3, 4, 5, 6});
+    put_record(records, {4});
+    EXPECT_TRUE(records.finish().is_ok());
+    EXPECT_TRUE((*file)->close().is_ok());
+  });
+  EXPECT_EQ(unfinished, Texts());
+  const Numbers expected{-16, -1, 1, 2, 3, 4, 16, 0, 8, 0, 5, 6, -8, -1, 4, 0, 4, 4, 0};
+  Numbers got(expected.size() + 1);
+  const auto file = disk->open("markers", storage::OpenMode::read);
+  ASSERT_TRUE(file.is_ok());
+  const Result<Bytes> bytes = (*file)->read(std::as_writable_bytes(std::span(got)), 0);
+  ASSERT_TRUE(bytes.is_ok());
+  got.resize(static_cast<std::size_t>(*bytes) / sizeof got[0]);
+  EXPECT_EQ(got, expected);
+}
+
 /// A rank without threads waited for its asynchronous read, and kept others from what they needed to do that
 /// read.
 TEST(sim_files, asynchronous_reads_without_threads_move_everything_on) {

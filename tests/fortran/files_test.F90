@@ -498,6 +498,35 @@ contains
     call check_same('replicated')
   end subroutine
 
+  ! The bytes are those of gfortran -frecord-marker=8, which has no word for it in open.
+  subroutine markers_may_have_8_bytes()
+    type(tr_file) :: f
+    integer :: u, stat
+    integer(int32) :: n(2), m
+    call f%open(ours('markers'), form='unformatted', status='replace', mode=letters, marker=8)
+    call f%write([5_int32, 6_int32])
+    call f%write(7_int32)
+    call f%close()
+    if (rank == 0) then
+      open (newunit=u, file=theirs('markers'), form='unformatted', access='stream', status='replace')
+      write (u) 8_int64, 5_int32, 6_int32, 8_int64, 4_int64, 7_int32, 4_int64
+      close (u)
+    end if
+    call barrier()
+    call f%open(theirs('markers'), form='unformatted', action='read', mode=letters)
+    call f%read(n)
+    call f%read(m)
+    call f%close()
+    call check(n(1) == 5 .and. n(2) == 6 .and. m == 7, 'records between markers of 8 bytes')
+    call f%open(theirs('markers'), form='unformatted', action='read', mode=letters, marker=4)
+    call f%read(n, iostat=stat)
+    call check(stat > 0, 'markers of another length')
+    call f%close()
+    call f%open(theirs('markers'), form='unformatted', mode=letters, marker=5, iostat=stat)
+    call check(stat > 0 .and. index(tr_error(), 'marker=8') > 0, 'markers have 4 or 8 bytes: '//tr_error())
+    call check_same('markers')
+  end subroutine
+
   ! Writes more than one stripe and more than one message: an array of 6 MB at an odd place. With small
   ! subrecords there are too many of them.
   subroutine large_arrays_are_written()
@@ -742,6 +771,7 @@ program files_test
   call streams_have_positions()
   call layouts_are_written()
   call replicated_variables_are_written_once()
+  call markers_may_have_8_bytes()
   call large_arrays_are_written()
   call local_files_are_each_ranks_own()
   call errors_are_everybodys()

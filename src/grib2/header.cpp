@@ -65,6 +65,12 @@ bool is_numbered_by_bottom(std::string_view level_type) {
          level_type == "snowLayer";
 }
 
+// Code table 4.5: altitude, height, depth below land, potential vorticity, depth below the sea.
+bool may_be_negative(long type_of_surface) {
+  return type_of_surface == 102 || type_of_surface == 103 || type_of_surface == 106 ||
+         type_of_surface == 109 || type_of_surface == 160;
+}
+
 // A number, and the name of the key that gave it.
 struct Given {
   std::optional<long> value;
@@ -640,18 +646,21 @@ Result<Surface> surface_on(const Handle& handle, const Request& request, const s
   const bool in_hpa = type_of_surface == 100 && level_type != "isobaricInPa";
   // ecCodes tells potential vorticity in units of 1e-6 K m2 kg-1 s-1. A division rounds correctly.
   const bool in_pvu = level_type == "potentialVorticity";
-  const double stored = in_hpa ? value * 100 : in_pvu ? value / 1e6 : value;
-  constexpr double largest = 4294967294.0;
+  const double stored = std::fabs(in_hpa ? value * 100 : in_pvu ? value / 1e6 : value);
+  if (value < 0 && !may_be_negative(type_of_surface))
+    return Status(Code::format, cat("level ", value, " of type ", level_type,
+                                    ": only heights, depths and potential vorticity may be negative"));
+  const long sign = value < 0 ? sign_of_surface : 0;
+  constexpr double largest = sign_of_surface - 2;  // ecCodes takes the next number for "missing", too
   double power = 1;
   for (long scale = 0; scale <= 9; ++scale, power *= 10) {
     const double scaled = std::nearbyint(stored * power);
-    if (scaled < 0 || scaled > largest) break;
-    if (std::fabs(scaled / power - stored) <= 1e-12 * std::fabs(stored))
-      return Surface{scale, static_cast<long>(scaled), false};
+    if (scaled > largest) break;
+    if (std::fabs(scaled / power - stored) <= 1e-12 * stored)
+      return Surface{scale, sign | static_cast<long>(scaled), false};
   }
-  return Status(Code::format,
-                cat("level ", value, " of type ", level_type,
-                    " cannot be held: GRIB2 keeps levels as positive decimals of up to 32 bits"));
+  return Status(Code::format, cat("level ", value, " of type ", level_type,
+                                  " cannot be held: GRIB2 keeps levels as decimals of 31 bits and a sign"));
 }
 
 Result<Request> resolve(const codec::StreamDefinition& stream, const codec::FieldDefinition& field) {

@@ -107,7 +107,9 @@ Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec
 /// Returns the keys that give the grid: the georeference's, or the field's own if it has no georeference.
 codec::Keys grid_keys(const Request& request);
 
-/// A level as GRIB2 holds it: scaled * 10^-scale, in the unit of code table 4.5.
+/// A level as GRIB2 holds it: scaled * 10^-scale, in the unit of code table 4.5. The first of the 32 bits of
+/// `scaled` is the sign (WMO Manual on Codes, FM 92 GRIB, regulation 92.1.5); ecCodes takes it for a number.
+inline constexpr long sign_of_surface = long{1} << 31;
 struct Surface {
   long scale = 0;
   long scaled = 0;

@@ -2,10 +2,12 @@
 #include "sources/grib_header.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
 #include "grib2/handle.hpp"
+#include "grib2/header.hpp"
 #include "grib2/sample.hpp"
 #include "grib2/sections.hpp"
 #include "layout/shape.hpp"
@@ -41,6 +43,7 @@ std::string name_of(const Handle& handle) {
 void set_level(const Handle& handle, Record& record) {
   record.level_type = handle.text("typeOfLevel").value_or("unknown");
   record.level = handle.number("level").value_or(0);
+  if (const auto negative = negative_surface(handle, "First")) record.level = *negative;
   if (record.level_type == "unknown") record.level_type.clear();
   if (record.level_type != "isobaricInPa") return;
   record.level_type = "isobaricInhPa";
@@ -162,6 +165,16 @@ std::optional<PlainTime> plain_time(std::span<const std::byte> message) {
 }
 
 }  // namespace
+
+std::optional<double> negative_surface(const Handle& handle, const std::string& which) {
+  const auto scaled = present(handle, cat("scaledValueOf", which, "FixedSurface"));
+  if (!scaled || *scaled < grib2::sign_of_surface) return std::nullopt;
+  const auto factor = present(handle, cat("scaleFactorOf", which, "FixedSurface")).value_or(0);
+  // In the unit of ecCodes' key `level`.
+  const double unit = handle.text("typeOfLevel") == "potentialVorticity" ? 1e6 : 1;
+  return -static_cast<double>(*scaled - grib2::sign_of_surface) * unit /
+         std::pow(10.0, static_cast<double>(factor));
+}
 
 Result<int> GribHeaders::grid_of(std::span<const std::byte> message,
                                  std::span<const std::byte> grid_section) {

@@ -3,15 +3,21 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
+#include "grib2/handle.hpp"
 #include "sources/source.hpp"
 
 namespace tailrace::sources {
+
+/// Returns the value of the "First" or "Second" surface of a message, as ecCodes' key `level` tells positive
+/// ones, if it is negative. ecCodes, up to version 2.50 at least, takes the sign for a bit of the number.
+std::optional<double> negative_surface(const grib2::Handle& handle, const std::string& which);
 
 /// Tells by ecCodes what the fields of a file are. One thread at a time.
 class GribHeaders {

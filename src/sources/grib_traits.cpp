@@ -10,6 +10,7 @@
 #include "grib2/handle.hpp"
 #include "grib2/header.hpp"
 #include "grib2/sections.hpp"
+#include "sources/grib_header.hpp"
 
 namespace tailrace::sources {
 
@@ -98,6 +99,7 @@ std::optional<std::int64_t> interval_begin_of(const Handle& handle, int edition,
 
 std::optional<double> layer_bottom_of(const Handle& handle, int edition) {
   if (edition == 2 && handle.integer("typeOfSecondFixedSurface").value_or(255) == 255) return std::nullopt;
+  if (const auto negative = negative_surface(handle, "Second")) return negative;
   // GRIB1 has bottoms of layers alone.
   const auto top = handle.number("topLevel"), bottom = handle.number("bottomLevel");
   if (edition == 1 && (!top || !bottom || *top == *bottom)) return std::nullopt;

@@ -40,6 +40,29 @@ TEST(grib2_keys, each_level_has_its_own_number_and_nothing_else_of_its_own) {
   }
 }
 
+TEST(grib2_keys, levels_below_zero_have_the_sign_of_grib) {
+  const FieldDefinition field = field_of("t", "heightAboveSea", {10, -5, -0.25});
+  const std::vector<std::pair<long, long>> expected{{0, 10}, {0, 0x80000005}, {2, 0x80000019}};
+  for (Index level = 0; level < 3; ++level) {
+    const auto handle = open_record(stream_of(), field, {0, level, hour, 0});
+    const auto& [scale, scaled] = expected[static_cast<std::size_t>(level)];
+    EXPECT_EQ(handle.integer("scaleFactorOfFirstFixedSurface"), scale);
+    EXPECT_EQ(handle.integer("scaledValueOfFirstFixedSurface"), scaled);
+  }
+  FieldDefinition layer = field_of("t", "heightAboveGroundLayer", {10});
+  layer.levels.bottoms = {-1};
+  EXPECT_EQ(open_record(stream_of(), layer, {0, 0, hour, 0}).integer("scaledValueOfSecondFixedSurface"),
+            0x80000001);
+  const Status pressure = define(stream_of(), field_of("t", "isobaricInhPa", {-5}));
+  EXPECT_EQ(pressure.code(), Code::format);
+  EXPECT_TRUE(contains(pressure.text(), "only heights, depths and potential vorticity may be negative"))
+      << pressure.text();
+  for (const double beyond : {2147483647.0, -2147483647.0})
+    EXPECT_TRUE(contains(define(stream_of(), field_of("t", "heightAboveSea", {beyond})).text(),
+                         "31 bits and a sign"));
+  EXPECT_TRUE(define(stream_of(), field_of("t", "heightAboveSea", {2147483646.0, -2147483646.0})).is_ok());
+}
+
 TEST(grib2_keys, a_quarter_of_an_hour_is_fifteen_minutes) {
   auto handle = open_record(stream_of(), field_of("t", "hybrid", {7}), {0, 0, 15 * minute, 0});
   expect_keys(handle, {{"indicatorOfUnitOfTimeRange", "m"}, {"forecastTime", "15"}, {"validityTime", "15"}});
@@ -296,7 +319,7 @@ TEST(grib2_keys, layers_take_a_top_and_a_bottom_for_each_level) {
 }
 
 TEST(grib2_keys, levels_that_cannot_be_held_are_refused) {
-  EXPECT_EQ(define(stream_of(), field_of("t", "height", {-5})).code(), Code::format);
+  EXPECT_EQ(define(stream_of(), field_of("t", "hybrid", {-5})).code(), Code::format);
   EXPECT_EQ(define(stream_of(), field_of("t", "height", {1.0 / 3})).code(), Code::format);
   EXPECT_EQ(define(stream_of(), field_of("t", "height", {1e12})).code(), Code::format);
   const Status status = define(stream_of(), field_of("t", "no_such_level"));

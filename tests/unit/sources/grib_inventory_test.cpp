@@ -196,6 +196,35 @@ TEST(grib_inventory, a_message_that_nobody_understands_leaves_the_others_readabl
   EXPECT_FALSE(open_parts({odd, odd}).is_ok()) << "the file has nothing else";
 }
 
+// The first bit of a surface is its sign (regulation 92.1.5), which ecCodes takes for a number.
+TEST(grib_inventory, tells_levels_below_zero) {
+  const auto level = [](const std::string& type, const std::string& scale, const std::string& scaled) {
+    return record_of(2, {{"shortName", "t"},
+                         {"typeOfLevel", type},
+                         {"scaleFactorOfFirstFixedSurface", scale},
+                         {"scaledValueOfFirstFixedSurface", scaled}})
+        .level;
+  };
+  EXPECT_EQ(level("heightAboveSea", "0", cat(0x80000005)), -5);
+  EXPECT_EQ(level("heightAboveGround", "1", cat(0x80000037)), -5.5);
+  EXPECT_EQ(level("potentialVorticity", "9", cat(0x80000000 + 2000)), -2);
+  EXPECT_EQ(level("heightAboveSea", "0", "5"), 5);
+  const ByteVector layer = message(2,
+                                   with({{"shortName", "t"},
+                                         {"typeOfLevel", "heightAboveGroundLayer"},
+                                         {"topLevel", "2"},
+                                         {"scaleFactorOfSecondFixedSurface", "0"},
+                                         {"scaledValueOfSecondFixedSurface", cat(0x80000001)}}),
+                                   wave(small_points));
+  const auto source = open_parts({layer});
+  ASSERT_TRUE(source.is_ok());
+  const Record& record = (*source)->inventory().records.at(0);
+  EXPECT_EQ(record.level, 2);
+  const auto traits = (*source)->traits(record, {});
+  ASSERT_TRUE(traits.is_ok() && *traits);
+  EXPECT_EQ((*traits)->bottom, -1);
+}
+
 TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
   const ByteVector first = message(1, with({{"shortName", "t"}}), wave(small_points));
   const ByteVector second = message(2, with({{"shortName", "q"}}), wave(small_points));

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "grib2/handle.hpp"
 #include "grib2/listings.hpp"
+#include "grib2/sample.hpp"
 
 namespace tailrace::grib2 {
 
@@ -149,7 +150,12 @@ Result<std::string> cfgrib_entry(const codec::ReadBytes& read, std::int64_t /*nu
   const Result<ListedMessage> message = read_message(read, offset);
   TR_TRY(message.status());
   const std::unique_lock definitions = lock_definitions();
-  const Result<Handle> handle = Handle::from_message(constant_message(message->parts, 0));
+  const ByteVector without_values = constant_message(message->parts, 0);
+  if (without_healpix(without_values))
+    return Status(Code::format,
+                  cat("cfgrib's index of a HEALPix grid needs ecCodes 2.32 or later, and this is ",
+                      library_text(), "; leave cfgrib out of index="));
+  const Result<Handle> handle = Handle::from_message(without_values);
   TR_TRY(handle.status());
   // A reader's ecCodes may tell two such fields apart, which have all values in common here: cfgrib would
   // find one of them alone.

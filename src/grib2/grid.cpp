@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/uuid.hpp"
 #include "grib2/header.hpp"
+#include "grib2/sample.hpp"
 
 namespace tailrace::grib2 {
 
@@ -224,24 +225,86 @@ Status write_uuids_as_grib_does(codec::Keys& keys) {
   return {};
 }
 
+Status contradicts(const std::string& name, const std::string& key, const std::string& value) {
+  return {Code::format,
+          cat("grid key '", key, "' = ", value, " contradicts gridName=", name, ": give one of the two")};
+}
+
+/// The points of each row of an octahedral grid (ECMWF's O names), from pole to pole.
+std::string octahedral_rows(long n) {
+  std::string rows;
+  for (long row = 0; row < 2 * n; ++row) {
+    const long from_pole = std::min(row, 2 * n - 1 - row);
+    rows += cat(row == 0 ? "" : ",", 20 + 4 * from_pole);
+  }
+  return rows;
+}
+
+Result<codec::Keys> keys_of_name(const std::string& name) {
+  constexpr long most = 16378;  // a row of more points does not fit its two octets
+  const std::optional<long> number = as_integer(name.substr(std::min<std::size_t>(name.size(), 1)));
+  if (!number || *number < 1 || *number > most || std::string("FNOH").find(name[0]) == std::string::npos)
+    return Status(Code::format, cat("gridName=", name,
+                                    ": expected a regular, reduced or octahedral Gaussian "
+                                    "or a HEALPix grid, as F32, N32, O32 or H32, with a number from 1 to ",
+                                    most));
+  const std::string n = cat(*number);
+  if (name[0] == 'H') return codec::Keys{{"gridType", "healpix"}, {"Nside", n}};
+  if (name[0] == 'F') return codec::Keys{{"gridType", "regular_gg"}, {"N", n}};
+  codec::Keys keys{{"gridType", "reduced_gg"}, {"N", n}};
+  if (name[0] == 'O') keys.emplace_back("pl", octahedral_rows(*number));
+  return keys;
+}
+
 }  // namespace
+
+bool has_grid(const codec::Keys& keys) {
+  return given(keys, "gridType") || given(keys, "gridDefinitionTemplateNumber") || given(keys, "gridName");
+}
+
+Result<codec::Keys> named_grid(codec::Keys keys) {
+  const auto take = [&](std::string_view key) -> std::optional<std::string> {
+    const auto found = std::ranges::find(keys, key, &Wanted::first);
+    if (found == keys.end()) return std::nullopt;
+    std::string value = std::move(found->second);
+    keys.erase(found);
+    return value;
+  };
+  std::optional<std::string> name = take("gridName");
+  const std::optional<std::string> octahedral = take("isOctahedral");
+  const std::string* const n = codec::find_key(keys, "N");
+  if (octahedral == "1" && !name && n != nullptr) name = "O" + *n;
+  if (!name) return keys;
+  if (octahedral && (*octahedral == "1") != name->starts_with("O"))
+    return contradicts(*name, "isOctahedral", *octahedral);
+  Result<codec::Keys> named = keys_of_name(*name);
+  TR_TRY(named.status());
+  for (const auto& [key, value] : *named) {
+    const std::string* const same = codec::find_key(keys, key);
+    if (same != nullptr && *same != value) return contradicts(*name, key, *same);
+    if (same == nullptr) keys.emplace_back(key, value);
+  }
+  return keys;
+}
 
 codec::Keys grid_keys(const Request& request) {
   const codec::Georeference& georeference = request.field->georeference;
   if (!georeference.sample.empty() || !georeference.keys.empty()) return georeference.keys;
   for (const codec::Keys& keys : {request.field_keys, request.stream_keys}) {
-    if (given(keys, "gridType") || given(keys, "gridDefinitionTemplateNumber")) return keys;
+    if (has_grid(keys)) return keys;
   }
   return {};
 }
 
 Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec::Keys& keys,
                 bool from_sample, codec::Keys& wanted) {
-  if (!from_sample && !given(keys, "gridType") && !given(keys, "gridDefinitionTemplateNumber"))
+  if (!from_sample && !has_grid(keys))
     return {Code::format,
             "it has no grid: call georeference on its layout, with a sample message or with keys that "
             "begin with gridType=..."};
-  codec::Keys ordered = keys;
+  Result<codec::Keys> named = named_grid(keys);
+  TR_TRY(named.status());
+  codec::Keys ordered = std::move(*named);
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return turn(a.first) < turn(b.first); });
   TR_TRY(write_uuids_as_grib_does(ordered));

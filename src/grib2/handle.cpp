@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "grib2/sample.hpp"
 
 namespace tailrace::grib2 {
 
@@ -145,10 +146,13 @@ Result<Handle> Handle::from_sample(const std::string& name) {
 
 Result<Handle> Handle::from_message(std::span<const std::byte> message) {
   ++messages_opened;
+  if (const std::optional<ByteVector> known = without_healpix(message))
+    return opened([&] { return codes_handle_new_from_message_copy(nullptr, known->data(), known->size()); });
   return opened([&] { return codes_handle_new_from_message_copy(nullptr, message.data(), message.size()); });
 }
 
 Result<Handle> Handle::over_message(std::span<const std::byte> message) {
+  if (without_healpix(message)) return from_message(message);
   return opened([&] { return codes_handle_new_from_message(nullptr, message.data(), message.size()); });
 }
 

@@ -303,6 +303,7 @@ Status Builder::begin() {
 // exist yet are set again later.
 Status Builder::early_keys() {
   for (const auto& [key, value] : request_.stream_keys) {
+    if (key == "gridName" || key == "isOctahedral") continue;  // stand for keys of the grid
     if (const int error = handle_->set_text(key, value); error != 0 && !is_absent(error))
       return fail(error, key, value, "correct the stream's keys=");
   }
@@ -723,10 +724,17 @@ Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefiniti
 }
 
 Result<Field> Headers::prepare(const codec::FieldDefinition& field) {
+  const Result<HealpixField> healpix = healpix_field(stream_, field);
+  TR_TRY(healpix.status());
+  const bool is_healpix = !healpix->section.empty();
   const auto lock = lock_definitions();
-  Result<Request> request = resolve(stream_, field);
+  Result<Request> request = is_healpix ? resolve(healpix->stream, healpix->field) : resolve(stream_, field);
   if (!request.is_ok()) return request.status();
-  return prepare_on_base(*request);
+  Result<Field> prepared = prepare_on_base(*request);
+  if (!prepared.is_ok() || !is_healpix) return prepared;
+  prepared->definition = field_of(stream_, field).definition;
+  put_healpix(*healpix, *prepared);
+  return prepared;
 }
 
 /// A field that fails on the base of other fields is prepared once more from the beginning, where the error

@@ -90,6 +90,19 @@ class Headers {
   std::vector<Base> bases_;  // the newest last
 };
 
+/// What ecCodes is asked for in place of a field on a HEALPix grid, and section 3 of that.
+struct HealpixField {
+  ByteVector section;  // empty: the field is on another grid
+  codec::StreamDefinition stream;
+  codec::FieldDefinition field;
+  bool has_tables = false;  // a key gives the version of the tables
+};
+/// Code::format if the keys of the grid contradict themselves or the field's shape.
+Result<HealpixField> healpix_field(const codec::StreamDefinition& stream,
+                                   const codec::FieldDefinition& field);
+/// Puts the grid into a field that was prepared in its place.
+void put_healpix(const HealpixField& from, Field& field);
+
 /// Packs and unpacks a prepared field for ranks that define the same field. Unpacking gives Code::corrupt if
 /// the bytes do not belong to `definition`.
 void pack(const Field& field, Packer& out);

@@ -56,8 +56,15 @@ std::string_view word_for(std::string_view name) {
 }  // namespace
 
 Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
-  codec::Keys keys = georeference.keys;
+  Result<codec::Keys> named = named_grid(georeference.keys);
+  TR_TRY(named.status());
+  codec::Keys keys = std::move(*named);
   if (georeference.sample.empty()) return keys;
+  if (const std::optional<codec::Keys> healpix = healpix_keys(georeference.sample)) {
+    for (const auto& each : *healpix)
+      if (codec::find_key(keys, each.first) == nullptr) keys.push_back(each);
+    return keys;
+  }
   const auto lock = lock_definitions();
   const Result<Handle> sample = Handle::from_message(georeference.sample);
   TR_TRY(sample.status());

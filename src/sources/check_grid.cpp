@@ -48,6 +48,13 @@ bool counts(const std::string& key) {
 /// Returns the keys of the grid as a message has them: what a georeference leaves open follows from the rest.
 Result<codec::Keys> keys_of(const std::vector<Index>& shape, const codec::Georeference& georeference) {
   if (georeference.keys.empty()) return grib2::grid_keys(georeference);
+  const Result<codec::Keys> named = grib2::named_grid(georeference.keys);
+  TR_TRY(named.status());
+  if (georeference.sample.empty() && grib2::is_healpix(*named)) {
+    const Result<ByteVector> section = grib2::healpix_section(*named, layout::product(shape));
+    TR_TRY(section.status());
+    return grib2::keys_of_section(*section);
+  }
   codec::FieldDefinition field;
   field.shape = shape;
   codec::Keys wanted;

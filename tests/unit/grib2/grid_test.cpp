@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include "base/text.hpp"
 #include "grib2/header.hpp"
 #include "grib_fixture.hpp"
 
@@ -86,6 +87,114 @@ TEST(grib2_grid, rows_of_a_reduced_grid_may_be_given) {
   EXPECT_EQ(define(stream_of(), on_grid(keys, {25})).code(), Code::format);
   EXPECT_EQ(define(stream_of(), on_grid({{"gridType", "reduced_gg"}, {"N", "3"}}, {24})).code(),
             Code::format);
+}
+
+TEST(grib2_grid, names_of_grids_stand_for_their_keys) {
+  for (const Keys& keys : {Keys{{"gridName", "O32"}},
+                           {{"gridType", "reduced_gg"}, {"N", "32"}, {"isOctahedral", "1"}},
+                           {{"gridName", "O32"}, {"N", "32"}, {"isOctahedral", "1"}}}) {
+    const auto handle = open_record(stream_of(), on_grid(keys, {5248}), {0, 0, hour, 0});
+    EXPECT_EQ(handle.text("gridType"), "reduced_gg");
+    EXPECT_EQ(handle.text("gridName"), "O32");
+    EXPECT_EQ(handle.integer("isOctahedral"), 1);
+    const std::vector<double> rows = handle.numbers("pl");
+    ASSERT_EQ(rows.size(), 64U);
+    EXPECT_EQ(rows[0], 20);
+    EXPECT_EQ(rows[31], 144);
+    EXPECT_EQ(rows[32], 144);
+    EXPECT_EQ(rows[63], 20);
+    expect_number(handle, "latitudeOfFirstGridPointInDegrees", 87.863799);
+    expect_number(handle, "longitudeOfLastGridPointInDegrees", 357.5);
+  }
+  EXPECT_EQ(
+      open_record(stream_of(), on_grid({{"gridName", "N32"}}, {6114}), {0, 0, hour, 0}).text("gridName"),
+      "N32");
+  EXPECT_EQ(
+      open_record(stream_of(), on_grid({{"gridName", "F32"}}, {64, 128}), {0, 0, hour, 0}).text("gridType"),
+      "regular_gg");
+  FieldDefinition by_its_keys = on_grid({}, {5248});
+  by_its_keys.keys = {{"gridName", "O32"}};
+  EXPECT_TRUE(define(stream_of(), by_its_keys).is_ok()) << define(stream_of(), by_its_keys).text();
+  StreamDefinition of_all = stream_of();
+  of_all.keys = std::exchange(by_its_keys.keys, {});
+  EXPECT_TRUE(define(of_all, by_its_keys).is_ok()) << define(of_all, by_its_keys).text();
+  const auto refused = [](const Keys& keys, const std::string& part) {
+    const Status status = define(stream_of(), on_grid(keys, {5248}));
+    EXPECT_EQ(status.code(), Code::format);
+    EXPECT_NE(status.text().find(part), std::string::npos) << status.text();
+  };
+  refused({{"gridName", "O33"}}, "5248");
+  refused({{"gridName", "O32"}, {"N", "33"}}, "'N' = 33 contradicts gridName=O32");
+  refused({{"gridName", "N32"}, {"isOctahedral", "1"}}, "'isOctahedral' = 1 contradicts gridName=N32");
+  for (const char* const name : {"X32", "O", "", "32", "O-1", "O99999999"})
+    refused({{"gridName", name}}, cat("gridName=", name, ": expected a regular, reduced or octahedral"));
+}
+
+// Template 3.150 of the WMO. The installed ecCodes may not know it.
+TEST(grib2_grid, healpix_is_written_whatever_ecCodes_knows) {
+  const Keys keys{{"gridType", "healpix"}, {"Nside", "4"}, {"orderingConvention", "nested"}};
+  FieldDefinition field = on_grid(keys, {192});
+  field.levels = {"isobaricInhPa", {850, 500}, {}, {}};
+  field.statistic.process = Process::average;
+  const std::vector<double> values = wave(192);
+  for (const Keys& given : {keys, Keys{{"gridName", "H4"}, {"ordering", "1"}}}) {
+    field.georeference.keys = given;
+    const Result<ByteVector> message = encode(stream_of(), field, {0, 1, 6 * hour, 0}, values);
+    ASSERT_TRUE(message.is_ok()) << message.status().text();
+    const std::size_t at = grib2::section_begin(*message, 3);
+    const std::string expected{
+        "\0\0\0\x2a\3\0\0\0\0\xc0\0\0\0\x96\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+        "\0\0\0\0\4\x02\xae\xa5\x40\4\1\0",
+        42};
+    const std::string section(reinterpret_cast<const char*>(&(*message)[at]), 42);
+    EXPECT_EQ(section, expected);
+    EXPECT_EQ(grib2::section_begin(*message, 4), at + 42);
+    EXPECT_EQ(grib2::get_number(&(*message)[8], 8), message->size());
+    EXPECT_GE((*message)[25], std::byte{32}) << "older tables do not have the grid";
+    // All else lies where it should.
+    const auto handle = std::move(*grib2::Handle::from_message(*message));
+    EXPECT_EQ(handle.integer("level"), 500);
+    EXPECT_EQ(handle.text("stepRange"), "0-6");
+    EXPECT_EQ(handle.text("shortName"), "t");
+    EXPECT_EQ(handle.integer("numberOfDataPoints"), 192);
+    const std::vector<double> decoded = decode(*message);
+    ASSERT_EQ(decoded.size(), 192U);
+    EXPECT_NEAR(decoded[100], values[100], 1e-3);
+    // A message gives its grid to others.
+    FieldDefinition other = field_of("sp");
+    other.shape = {192};
+    other.georeference = {*message, {}};
+    const Result<ByteVector> next = encode(stream_of(), other, {0, 0, hour, 0}, values);
+    ASSERT_TRUE(next.is_ok()) << next.status().text();
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(&(*next)[grib2::section_begin(*next, 3)]), 42),
+              expected);
+  }
+  FieldDefinition by_its_keys = on_grid({}, {192});
+  by_its_keys.keys = keys;
+  EXPECT_TRUE(define(stream_of(), by_its_keys).is_ok()) << define(stream_of(), by_its_keys).text();
+  StreamDefinition of_all = stream_of();
+  of_all.keys = std::exchange(by_its_keys.keys, {});
+  EXPECT_TRUE(define(of_all, by_its_keys).is_ok()) << define(of_all, by_its_keys).text();
+}
+
+TEST(grib2_grid, healpix_that_contradicts_itself_is_refused) {
+  const auto refused = [](const Keys& more, Index points, const std::string& part) {
+    Keys keys{{"gridType", "healpix"}};
+    keys.insert(keys.end(), more.begin(), more.end());
+    const Status status = define(stream_of(), on_grid(keys, {points}));
+    EXPECT_EQ(status.code(), Code::format);
+    EXPECT_NE(status.text().find(part), std::string::npos) << status.text();
+  };
+  refused({}, 192, "needs Nside=");
+  refused({{"Nside", "4"}}, 191, "has 192 points, and a record has 191 elements");
+  refused({{"Nside", "3"}, {"orderingConvention", "nested"}}, 108, "expected a power of 2 as Nside, got 3");
+  refused({{"Nside", "4"}, {"orderingConvention", "rings"}}, 192, "expected ring or nested");
+  refused({{"Nside", "4"}, {"Ni", "16"}}, 192, "has no key Ni");
+  refused({{"Nside", "-4"}}, 192, "expected a whole number from 0");
+  refused({{"Nside", "4"}, {"longitudeOfFirstGridPointInDegrees", "nan"}}, 192,
+          "longitudeOfFirstGridPointInDegrees");
+  refused({{"Nside", "4"}, {"numberOfDataPoints", "191"}}, 192, "the record has 192");
+  EXPECT_TRUE(define(stream_of(), on_grid({{"gridType", "healpix"}, {"Nside", "3"}}, {108})).is_ok());
 }
 
 TEST(grib2_grid, a_sample_message_gives_its_grid_and_its_product_is_replaced) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/text.hpp"
+#include "formats/registry.hpp"
 #include "grib2/handle.hpp"
 #include "grib2/sections.hpp"
 #include "messages.hpp"
@@ -223,6 +224,51 @@ TEST(grib_inventory, tells_levels_below_zero) {
   const auto traits = (*source)->traits(record, {});
   ASSERT_TRUE(traits.is_ok() && *traits);
   EXPECT_EQ((*traits)->bottom, -1);
+}
+
+TEST(grib_inventory, tells_healpix_whatever_ecCodes_knows) {
+  const codec::Keys keys{{"gridType", "healpix"}, {"Nside", "2"}, {"orderingConvention", "nested"}};
+  codec::FieldDefinition field;
+  field.name = "t";
+  field.type = ElementType::f64;
+  field.shape = {48};
+  field.levels = {"isobaricInhPa", {850}, {}, {}};
+  field.georeference.keys = keys;
+  codec::StreamDefinition stream;
+  stream.format = "grib2";
+  stream.base = {2026, 3, 1, 0, 0, 0};
+  for (const std::string packing : {"simple", "ccsds"}) {
+    stream.packing = packing;
+    Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(stream);
+    ASSERT_TRUE(codec.is_ok() && (*codec)->define(field).is_ok());
+    std::vector<double> values = wave(48);
+    ByteVector bytes;
+    ASSERT_TRUE((*codec)
+                    ->encoder()
+                    ->encode({0, 0, 3600, 0}, reinterpret_cast<std::byte*>(values.data()), 48, bytes)
+                    .is_ok());
+    const auto source = open_parts({bytes});
+    ASSERT_TRUE(source.is_ok()) << source.status().text();
+    const Record& record = (*source)->inventory().records.at(0);
+    EXPECT_EQ(record.field, "t");
+    EXPECT_EQ(record.level, 850);
+    EXPECT_EQ(record.valid, seconds("2026-03-01T01:00Z"));
+    const Grid& grid = (*source)->inventory().grids.at(0);
+    EXPECT_EQ(grid.shape, std::vector<Index>{48});
+    for (const auto& [key, value] : keys) {
+      const std::string* const found = codec::find_key(grid.keys, key);
+      EXPECT_TRUE(found != nullptr && *found == value) << key;
+    }
+    EXPECT_TRUE(check_grid(grid, {48}, field.georeference).is_ok());
+    EXPECT_TRUE(check_grid(grid, {48}, {bytes, {}}).is_ok());
+    const Status ring = check_grid(grid, {48}, {{}, {{"gridName", "H2"}}});
+    EXPECT_NE(ring.text().find("says orderingConvention=ring, and the file says nested"), std::string::npos)
+        << ring.text();
+    const auto got = test::read_all<double>(**source, record);
+    ASSERT_EQ(got.values.size(), 48U);
+    EXPECT_NEAR(got.values[20], wave(48)[20], 1e-3);
+    EXPECT_TRUE((*source)->traits(record, {}).is_ok());
+  }
 }
 
 TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {

@@ -84,8 +84,8 @@ std::unique_lock<std::mutex> lock_definitions();
 
 /// Returns the version of ecCodes, and where it finds its definitions: names and levels come from these.
 std::string library_text();
-/// Returns true if ecCodes' definitions have no GRIB2 template 3.number or 4.number: about a message that has it
-/// ecCodes prints errors to standard error. Holds lock_definitions() on the way.
+/// Returns true if ecCodes' definitions have no GRIB2 template 3.number or 4.number: about a message that has
+/// it ecCodes prints errors to standard error. Holds lock_definitions() on the way.
 bool lacks_template(int section, long number);
 /// Returns what ecCodes says about one of its error numbers.
 std::string reason(int error);

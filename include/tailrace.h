@@ -135,9 +135,6 @@ TR_API int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* 
 /* Collective. Each rank owns lower[d] <= i[d] < upper[d]. All ranks together own every element once. */
 TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
                          const tr_index* upper, tr_layout** layout);
-/* Deprecated: the name that tr_layout_box had. */
-TR_API int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
-                           const tr_index* upper, tr_layout** layout);
 /* Collective. Each rank owns `count` elements with the given global indices (unstructured grids); `base` is 0
  * or 1. */
 TR_API int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices,

@@ -391,6 +391,5 @@ void tr_donio_failed_f(int together) {
           "that it failed. Set ",
           environment_name("donio_errors"), "=return if the program takes its result");
   if (together == 0) comm::end_job(why);
-  const int in_world = comm::mpi_is_running() ? comm::rank_in_world() : 0;
-  comm::end_job_together(why, session != nullptr ? session->rank() : in_world);
+  end_job_together(why);
 }

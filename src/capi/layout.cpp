@@ -228,11 +228,6 @@ int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const 
                 layout);
 }
 
-int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
-                    const tr_index* upper, tr_layout** layout) {
-  return tr_layout_box(ndims, shape, halo, lower, upper, layout);
-}
-
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,
                       tr_layout** layout) {
   const auto give = [&](const session::Session&) -> Result<std::vector<Index>> {

@@ -28,8 +28,7 @@ State everything;
 void look_for_open_session() {
   if (state().session == nullptr) return;
   if (donio_owns_session()) {
-    const int rank = state().session->rank();
-    if (tr_finalize() != TR_OK) comm::end_job_together(tr_error(), rank);  // nobody else would hear of it
+    if (tr_finalize() != TR_OK) end_job_together(tr_error());  // nobody else would hear of it
     return;
   }
   comm::end_job(
@@ -150,6 +149,11 @@ session::Session* session_for(const char* call) {
   fail(Status(Code::state,
               cat(call, ": ", state().served ? "this rank was a server" : "tr_init comes first")));
   return nullptr;
+}
+
+void end_job_together(const std::string& why) {
+  tr_print_once_f(cat("tailrace: ", why).c_str());
+  comm::end_job();
 }
 
 }  // namespace tailrace::capi

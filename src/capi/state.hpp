@@ -110,6 +110,9 @@ State& state();
 /// Keeps the text for tr_error() and returns the code.
 int fail(const Status& status);
 inline int result(const Status& status) { return status.is_ok() ? TR_OK : fail(status); }
+/// Called by each rank whose collective call has failed, with or without a session. One rank prints `why`
+/// (tr_print_once_f), and then the whole job ends. Does not return.
+[[noreturn]] void end_job_together(const std::string& why);
 /// Returns the session if this rank computes in one. Otherwise keeps TR_ERR_STATE under the name of `call`.
 session::Session* session_for(const char* call);
 

@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +18,10 @@ void end_job(std::string_view why) {
   // The launcher kills the ranks' forwarders with the ranks (seen with MPICH's hydra). Output that it has not
   // read by then is lost, and the user would see a job that ends without a reason.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  end_job();
+}
+
+void end_job() {
 #ifdef OPEN_MPI
   // While other ranks are in MPI_Finalize, mpirun of Open MPI 4.1.4 hangs or crashes in PMIx_server_finalize
   // on some calls of MPI_Abort (15 of 400). It also ends the job when a rank exits, and does so always (400
@@ -28,13 +31,6 @@ void end_job(std::string_view why) {
   if (!mpi_is_running()) std::_Exit(EXIT_FAILURE);
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();
-}
-
-void end_job_together(std::string_view why, int rank) {
-  constexpr std::chrono::milliseconds for_the_first{5000}, for_each{250};
-  constexpr int most = 20;
-  if (rank > 0) std::this_thread::sleep_for(for_the_first + for_each * std::min(rank, most));
-  end_job(why);
 }
 
 }  // namespace tailrace::comm

@@ -11,9 +11,8 @@ namespace tailrace::comm {
 /// Does not return.
 [[noreturn]] void end_job(std::string_view why);
 
-/// Does so on each of several ranks that fail together. Rank 0 prints `why`; the others leave it the time,
-/// and print if the job goes on after that.
-[[noreturn]] void end_job_together(std::string_view why, int rank);
+/// Ends the whole job once its reason is printed. Does not return.
+[[noreturn]] void end_job();
 
 /// Runs something that other ranks count on already. Without memory for it the job ends, since the others
 /// would wait for ever.

@@ -466,7 +466,7 @@ MPI_TEST(checkpoint_fault, slow_storage_does_not_hold_up_an_asynchronous_save) {
     const bool last = rank() == size() - 1;
     const tr_index lower = rank(), upper = last ? shape : rank() + 1;
     tr_layout* layout = nullptr;
-    CHECK_EQ(tr_layout_boxes(1, &shape, &none, &lower, &upper, &layout), TR_OK);
+    CHECK_EQ(tr_layout_box(1, &shape, &none, &lower, &upper, &layout), TR_OK);
     std::vector<double> values(static_cast<std::size_t>(upper - lower), 1.5);
     tr_checkpoint* cp = create(directory + "/" + (options + 5), options);
     CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_NONE);

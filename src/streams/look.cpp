@@ -153,6 +153,18 @@ Status look_for_manifest(Target& target, const StreamRequest& request) {
   return check_manifest(target, manifest_path(name.directory));
 }
 
+/// Refuses what is no file, a pipe for example, under the name that steps go to. For a store it is a file, or
+/// a directory of somebody else's. Files whose names change with the lead are looked at when their first step
+/// comes.
+Status look_for_kind(Target& target, const StreamRequest& request) {
+  if (request.pattern.depends_on_lead()) return {};
+  const Result<std::string> path = request.pattern.expand(0, request.context());
+  TR_TRY(path.status());
+  const Status opened = target.open(*path, storage::OpenMode::read).status();
+  const bool may_be_begun = opened.error_number() == ENOENT || opened.error_number() == EACCES;
+  return may_be_begun ? Status() : opened;
+}
+
 Status look_for_lost(Target& target, const Resuming& resuming) {
   const std::string& path = resuming.path;
   if (path.empty()) return {};
@@ -190,6 +202,7 @@ Result<std::shared_ptr<void>> lock_stream(Target& target, const StreamRequest& r
 Status look_ahead(Target& target, const StreamRequest& request, const std::optional<Position>& resume) {
   TR_TRY(look_for_listings(target, request));
   TR_TRY(look_for_manifest(target, request));
+  TR_TRY(look_for_kind(target, request));
   if (!resume) return request.options.existing == Existing::fail ? look_for_files(target, request) : Status();
   const Result<Resuming> resuming = resuming_from(*resume, request);
   TR_TRY(resuming.status());

@@ -2,8 +2,10 @@
 #include "streams/resume.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -11,11 +13,13 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "formats/registry.hpp"
 #include "index_samples.hpp"
 #include "references/references.hpp"
 #include "resume_samples.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
+#include "stores/stores.hpp"
 #include "streams/look.hpp"
 #include "streams/manifest.hpp"
 #include "streams/parse.hpp"
@@ -393,6 +397,37 @@ TEST(resume, links_that_others_put_at_names_of_the_library_lead_nowhere) {
     EXPECT_TRUE(get_bytes(*target, path_of(step)) == truth().at(path_of(step))) << path_of(step);
   std::filesystem::current_path(before);
   std::filesystem::remove_all(scratch);
+}
+
+TEST(look, refuses_what_is_no_file_before_the_model_runs) {
+  std::string name = (std::filesystem::temp_directory_path() / "tailrace-look-XXXXXX").string();
+  const std::string directory = ::mkdtemp(name.data());
+  const std::shared_ptr<Target> target = stores::with_stores(storage::posix_target());
+  const auto look = [&](const std::string& file, const std::string& options) {
+    const auto request = parse_stream(directory + "/" + file, "base=2026-03-01 " + options);
+    EXPECT_TRUE(request.is_ok()) << request.status().text();
+    return look_ahead(*target, *request, {});
+  };
+  ASSERT_EQ(::mkfifo((directory + "/pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", directory + "/link");
+  std::filesystem::create_directories(directory + "/directory");
+  std::filesystem::create_directories(directory + "/somebodys.zarr/else");
+  put_bytes(*target, directory + "/file", ByteVector(8));
+  for (const char* const existing : {"replace", "continue", "overwrite"}) {
+    const std::string options = cat("format=raw existing=", existing);
+    for (const char* const file : {"pipe", "link"}) {
+      const Status status = look(file, options);
+      EXPECT_TRUE(mentions(status.text(), "it is a pipe")) << existing << ": " << status.text();
+    }
+    EXPECT_EQ(look("directory", options).error_number(), EISDIR) << existing;
+    for (const char* const file : {"none", "file"})
+      EXPECT_TRUE(look(file, options).is_ok()) << existing << ": " << look(file, options).text();
+    const auto zarr = formats::find("zarr");
+    if (!zarr.is_ok() || (*zarr)->make == nullptr) continue;
+    const Status status = look("somebodys.zarr", cat("format=zarr existing=", existing));
+    EXPECT_TRUE(mentions(status.text(), "no stream has written")) << existing << ": " << status.text();
+  }
+  std::filesystem::remove_all(directory);
 }
 
 TEST(take_over, goes_on_behind_the_last_step_that_another_server_has_committed) {

@@ -176,5 +176,49 @@ TEST(sim_resume, what_a_run_without_storage_has_left_is_continued_without_a_chec
   }
 }
 
+/// The index of the new file has its name before the older file is emptied.
+TEST(sim_resume, what_a_run_without_storage_has_left_of_an_older_file_of_other_fields_is_continued) {
+  std::uint64_t continued = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(160); ++seed) {
+    const std::string format = any_format(seed);
+    Scheduler dice(seed * 2089);
+    Job job;
+    job.nodes = random_nodes(dice, 1, 0);
+    job.seed = seed;
+    job.storage = storage::memory_target();
+    const auto plan_of = [&](const char* existing, std::vector<Variable> variables) {
+      const auto made = StreamPlan::make(name_for("fc.data", format),
+                                         cat("base=2026-03-01 existing=", existing, " format=", format),
+                                         std::move(variables));
+      EXPECT_TRUE(made.is_ok()) << made.status().text();
+      return *made;
+    };
+    const std::vector<Variable> variables = random_variables(dice, 1);
+    std::vector<Variable> more = variables;
+    more.push_back(variables.front());
+    more.back().name = "another_one";
+    const bool shrinks = seed % 4 != 0;
+    run(job, plan_of("replace", shrinks ? more : variables), 0, 2, 0);
+    const auto replaced = plan_of("replace", shrinks ? variables : more);
+    run(job, replaced, 0, 2, dice.random(1, 30));
+    const Files left = files_of(*job.storage);
+    // Nobody has begun the new file yet, or it is whole.
+    if (left.indexes.size() != 1) continue;
+    const Index& index = left.indexes.begin()->second;
+    if (index.header.fields.size() != replaced->fields.size() || index.closed) continue;
+    const Told told =
+        run(job, plan_of("continue", shrinks ? variables : more), std::ssize(index.steps), 3, 0).told;
+    const std::string where = cat("seed ", seed, ", ", format, ", behind ", std::ssize(index.steps));
+    EXPECT_TRUE(told.failures.empty()) << where << ": " << told.failures.begin()->second;
+    EXPECT_TRUE(told.closed.is_ok()) << where << ": " << told.closed.text();
+    Job undisturbed = job;
+    undisturbed.storage = storage::memory_target();
+    run(undisturbed, replaced, 0, 3, 0);
+    ASSERT_TRUE(files_of(*job.storage) == files_of(*undisturbed.storage)) << where;
+    ++continued;
+  }
+  EXPECT_GT(continued, seeds(20));
+}
+
 }  // namespace
 }  // namespace tailrace::sim

@@ -166,7 +166,20 @@ TEST(stores, are_the_same_file_whatever_other_programs_make_of_their_metadata) {
   EXPECT_TRUE(all_of(*target) == before);
   ASSERT_TRUE(open(*target, OpenMode::existing)->truncate(end_of(2)).is_ok());
   EXPECT_EQ(*open(*target, OpenMode::read)->size(), end_of(2));
-  EXPECT_EQ(open(*target, OpenMode::existing)->truncate(5).code(), Code::state);
+}
+
+TEST(stores, that_are_cut_within_their_head_are_empty) {
+  const auto below = storage::memory_target();
+  const auto target = with_stores(below);
+  ASSERT_TRUE(write_store(*target, path, 2).is_ok());
+  const auto file = open(*target, OpenMode::existing);
+  const Status cut = file->truncate(end_of(0) - 1);
+  ASSERT_TRUE(cut.is_ok()) << cut.text();
+  EXPECT_EQ(*file->size(), 0);
+  EXPECT_TRUE(below->list(path)->empty());
+  EXPECT_EQ(file->truncate(5).code(), Code::state);
+  ASSERT_TRUE(file->write(zarr::sample_codec("t")->head(), 0).is_ok());
+  EXPECT_EQ(*file->size(), end_of(0));
 }
 
 TEST(stores, tell_which_objects_of_a_step_are_missing_or_of_another_size) {

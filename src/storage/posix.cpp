@@ -303,6 +303,13 @@ Result<bool> PosixTarget::exists(const std::string& path) {
   return io_error("look up", path, errno);
 }
 
+Result<bool> PosixTarget::is_link(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0) return S_ISLNK(info.st_mode);
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return io_error("look up", path, errno);
+}
+
 /// Errors name the whole path: the user may not know which of its directories was missing first.
 Status PosixTarget::make_directories(const std::string& path) {
   const std::string tidy = tidy_path(path);

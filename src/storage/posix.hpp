@@ -60,6 +60,7 @@ class PosixTarget final : public Target {
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
   Result<bool> exists(const std::string& path) override;
+  Result<bool> is_link(const std::string& path) override;
   Status make_directories(const std::string& path) override;
   Status sync_directory_of(const std::string& path) override;
   Status sync_files(std::span<File* const> files) override;

@@ -132,6 +132,8 @@ class Target {
   /// return, the name is not. Code::corrupt if `from` is shorter.
   virtual Status copy(const std::string& from, Bytes size, const std::string& to);
   virtual Result<bool> exists(const std::string& path) = 0;
+  /// Returns true if the name itself is a link, wherever it leads to.
+  virtual Result<bool> is_link(const std::string& /*path*/) { return false; }
   /// Makes the directory and those above it that are missing. They are durable on success.
   virtual Status make_directories(const std::string& path) = 0;
   /// Calls fsync on the directory that holds `path`. Its entries are then durable, removed and renamed ones

@@ -105,6 +105,7 @@ Status Objects::replace(const std::string& object, const std::string& text) {
 Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
   TR_TRY(replace(std::string(begun_with), layout.group_text(0)));
   TR_TRY(settle_names());
+  TR_TRY(check_no_links(layout));
   for (const Array& each : layout.arrays()) {
     TR_TRY(below_->make_directories(path_of(each.name)));
     const Result<bool> is_taken = below_->exists(path_of(cat(each.name, "/", group)));
@@ -122,6 +123,19 @@ Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
   }
   TR_TRY(settle());
   return tell(layout, 0);
+}
+
+Status Objects::check_no_links(const Layout& layout) {
+  for (const Array& each : layout.arrays()) {
+    const std::string path = path_of(each.name);
+    const Result<bool> is_link = below_->is_link(path);
+    TR_TRY(is_link.status());
+    if (*is_link)
+      return {Code::state, cat(path,
+                               ": is a link, and somebody else's files may be behind it; remove the link, and "
+                               "put the array's directory in its place if the store has steps")};
+  }
+  return {};
 }
 
 Result<bool> Objects::is_begun(const Layout& layout) {
@@ -312,6 +326,7 @@ Status Objects::check_own(const Layout* layout) {
                              ": is a file, and a stream writes a directory of this name; move it "
                              "away, or choose another name")};
   TR_TRY(names.status());
+  if (layout) TR_TRY(check_no_links(*layout));
   for (const std::string& name : *names) {
     // NFS keeps a removed file under such a name while somebody has it open.
     if (name.starts_with(".nfs")) continue;

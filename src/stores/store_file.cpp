@@ -56,6 +56,7 @@ Result<std::unique_ptr<StoreFile>> StoreFile::open(std::shared_ptr<storage::Targ
   Result<std::shared_ptr<const Layout>> layout = objects.load();
   TR_TRY(layout.status());
   file->layout_ = std::move(*layout);
+  if (file->writes_ && file->layout_) TR_TRY(objects.check_no_links(*file->layout_));
   if (storage::empties(mode)) TR_TRY(file->truncate(0));
   return file;
 }

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/text.hpp"
 #include "sample.hpp"
@@ -379,6 +381,40 @@ class OneCase final : public storage::MemoryTarget {
     return MemoryTarget::sync_directory_of(lower_case(name));
   }
 };
+
+TEST(stores, whose_arrays_are_links_are_left_alone) {
+  std::string name = (std::filesystem::temp_directory_path() / "tailrace-store-XXXXXX").string();
+  const std::filesystem::path directory = ::mkdtemp(name.data());
+  const std::string store = directory / "fc.zarr", other = directory / "other.zarr";
+  const std::shared_ptr<Target> target = with_stores(storage::posix_target());
+  const auto refuses = [&](const Status& status) {
+    EXPECT_EQ(status.code(), Code::state) << status.text();
+    EXPECT_NE(status.text().find("/t: is a link"), std::string::npos) << status.text();
+  };
+  // The other store's array has the same objects.
+  ASSERT_TRUE(write_store(*target, store, 2).is_ok() && write_store(*target, other, 2).is_ok());
+  const ByteVector before = all_of(*target, other);
+  std::filesystem::remove_all(store + "/t");
+  std::filesystem::create_directory_symlink(other + "/t", store + "/t");
+  for (const OpenMode mode : {OpenMode::existing, OpenMode::keep, OpenMode::create})
+    refuses(target->open(store, mode).status());
+  refuses(target->check_removable(store));
+  refuses(target->remove(store));
+  EXPECT_TRUE(all_of(*target, store) == before) << "readers may follow it";
+  // A link in a store that is begun.
+  std::filesystem::remove_all(store);
+  std::filesystem::create_directory(store);
+  const auto file = open(*target, OpenMode::existing, store);
+  std::filesystem::create_directory_symlink(other + "/t", store + "/t");
+  EXPECT_EQ(file->write(zarr::sample_codec()->head(), 0).code(), Code::state);
+  EXPECT_TRUE(all_of(*target, other) == before);
+  // The store itself may be one.
+  const std::string link = directory / "link.zarr";
+  std::filesystem::create_directory_symlink(other, link);
+  EXPECT_TRUE(write_store(*target, link, 1).is_ok());
+  EXPECT_EQ(*open(*target, OpenMode::read, other)->size(), end_of(1));
+  std::filesystem::remove_all(directory);
+}
 
 TEST(stores, are_refused_where_two_arrays_would_be_one_directory) {
   EXPECT_TRUE(write_store(*with_stores(storage::memory_target()), path, 1, "PS").is_ok());

@@ -156,6 +156,18 @@ std::string part_path(const std::string& path, Mode mode, int part) {
   return cat(path, ".r", number);
 }
 
+Result<std::string> file_beginning(storage::File& file) {
+  std::string bytes(static_cast<std::size_t>(mark_offset) + file_mark.size(), '\0');
+  const Result<Bytes> got = file.read(std::as_writable_bytes(std::span(bytes)), 0);
+  TR_TRY(got.status());
+  bytes.resize(static_cast<std::size_t>(*got));
+  return bytes;
+}
+
+bool has_mark(std::string_view beginning) {
+  return std::ssize(beginning) > mark_offset && beginning.ends_with(file_mark);
+}
+
 Result<Header> read_header(storage::Target& target, const std::string& path) {
   Result<FileHandle> file = target.open(path, storage::OpenMode::read);
   TR_TRY(file.status());

@@ -32,6 +32,9 @@ struct Copy {
 /// Returns the path of a part's file: "run.0", or "run.0.r00003" in the local mode.
 std::string part_path(const std::string& path, Mode mode, int part);
 
+/// Returns the first bytes of the file, as far as the mark goes.
+Result<std::string> file_beginning(storage::File& file);
+[[nodiscard]] bool has_mark(std::string_view beginning);
 /// Local. Returns the header of the copy at `path`. Returns Code::io if there is no file, and Code::corrupt
 /// if it is no checkpoint.
 Result<Header> read_header(storage::Target& target, const std::string& path);

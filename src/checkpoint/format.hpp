@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -52,6 +53,11 @@ struct Header {
   std::int64_t saved_at = 0;  // seconds since 1970
   Extent directory;           // in this file
 };
+/// Says that the file is a checkpoint's, also if its header is damaged: the mark lies in another sector than
+/// the header, and saves write it once.
+constexpr Bytes mark_offset = 512;
+constexpr std::string_view file_mark = "TRCKPT1\n";
+
 ByteVector encode(const Header& header);
 /// Returns Code::corrupt if the bytes are no header.
 Result<Header> decode_header(std::span<const std::byte> bytes);

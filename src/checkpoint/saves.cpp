@@ -33,7 +33,7 @@ ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
   if (standing.empty() && decided == nullptr) return {};
   Packer out;
   out.put_bytes(standing);
-  if (decided != nullptr) out.put(decided->id.generation).put(decided->saved_at).put_text(decided->path);
+  if (decided != nullptr) out.put(decided->id.generation).put(decided->saved_at).put_text(decided->path).put(decided->is_given);
   return out.take();
 }
 
@@ -44,6 +44,7 @@ void take_decisions(const comm::Verdict& verdict, SavePlan& plan) {
   plan.id.generation = in.get<std::int64_t>();
   plan.saved_at = in.get<std::int64_t>();
   plan.path = in.get_text();
+  plan.is_given = in.get<bool>();
 }
 
 /// Only the first rank knows how much memory every rank needs.
@@ -326,6 +327,8 @@ Status Saves::save(const Items& named, bool async) {
       if (context_.slots) {
         plan.id.generation = context_.slots->next_generation();
         plan.path = context_.slots->place_for(plan.id.generation);
+        plan.is_given = context_.slots->are_given();
+        TR_TRY(context_.slots->prepare(context_.target(), plan.path));
         plan.saved_at = std::time(nullptr);
       }
       saving = std::make_unique<Saving>(context_.target(), plan, session.rank(), session.ranks(),

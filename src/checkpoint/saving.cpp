@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint/saving.hpp"
 
+#include <cerrno>
 #include <utility>
 
 #include "base/checksum.hpp"
@@ -77,17 +78,28 @@ Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
 }
 
 Status Saving::open() {
-  const auto open = [&](const std::string& path, std::unique_ptr<storage::File>& file) -> Status {
-    Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::keep);
+  const auto open = [&](const std::string& path, storage::OpenMode mode,
+                        std::unique_ptr<storage::File>& file) -> Status {
+    Result<std::unique_ptr<storage::File>> opened = target_.open(path, mode);
     TR_TRY(opened.status());
     file = std::move(*opened);
     return {};
   };
-  TR_TRY(open(part_path(plan_.path, plan_.mode, rank_), own_));
+  const auto whole = plan_.is_given ? storage::OpenMode::keep : storage::OpenMode::own;
+  const std::string path = part_path(plan_.path, plan_.mode, rank_);
+  Status opened = open(path, plan_.mode == Mode::local ? storage::OpenMode::own : whole, own_);
+  // A part that is a link may be another run's. This rank alone opens it.
+  if (plan_.mode == Mode::local && opened.error_number() == ELOOP)
+    opened = open(path, storage::OpenMode::anew, own_);
+  TR_TRY(opened);
   if (!is_first()) return {};
-  if (plan_.mode == Mode::local) TR_TRY(open(plan_.path, copy_));
+  if (plan_.mode == Mode::local) TR_TRY(open(plan_.path, whole, copy_));
+  const Result<std::string> beginning = file_beginning(*copy_file());
+  TR_TRY(beginning.status());
   // From here on the file holds neither the old copy nor a new one.
-  return copy_file()->write(ByteVector(static_cast<std::size_t>(Header::record)), 0);
+  std::string head(static_cast<std::size_t>(has_mark(*beginning) ? Header::record : mark_offset), '\0');
+  if (!has_mark(*beginning)) head += file_mark;
+  return copy_file()->write(std::as_bytes(std::span(head)), 0);
 }
 
 Status Saving::write_header(bool committed) {

@@ -20,6 +20,7 @@ struct SavePlan {
   SaveId id;
   Compression compression;
   std::int64_t saved_at = 0;
+  bool is_given = false;  // the user has named the copy's file, which may be a link then
 };
 
 /// One rank's share of one save. It decides which bytes the rank writes, in which order. It knows nothing of

@@ -36,6 +36,29 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return names;
 }
 
+/// A save begins with a header of zeros, and a job that was killed before may have left an empty file.
+bool is_ours(std::string_view beginning) {
+  const std::string_view header = beginning.substr(0, static_cast<std::size_t>(Header::record));
+  return header.starts_with(file_mark) || header.find_first_not_of('\0') == std::string_view::npos ||
+         has_mark(beginning);
+}
+
+/// Returns Code::state for what no checkpoint has written: a save would overwrite it.
+Status check_ours(storage::Target& target, const std::string& path) {
+  const auto foreign = [&](const char* kind) {
+    return Status(Code::state, cat(path, ": is a ", kind,
+                                   " that no checkpoint has written, and a save would take its name; move it "
+                                   "away, or choose another name for the checkpoint"));
+  };
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  if (file.status().error_number() == ENOENT) return {};
+  if (file.status().error_number() == EISDIR) return foreign("directory");
+  TR_TRY(file.status());
+  const Result<std::string> beginning = file_beginning(**file);
+  TR_TRY(beginning.status());
+  return is_ours(*beginning) ? Status() : foreign("file");
+}
+
 Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   Found found;
   found.path = path;
@@ -61,6 +84,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
   if (header.is_ok()) know(*header);
   found.unfinished = is_unfinished(target, path);
+  found.foreign = check_ours(target, path).code() == Code::state;
   return found;
 }
 
@@ -150,6 +174,7 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
     // The commit record may be in memory alone: the process that wrote it may have been killed before its
     // fsync.
     if (good) TR_TRY(sync_file(target, found.path));
+    if (found.foreign) foreign_.insert(found.path);
     set({found.path,
          good            ? Has::copy
          : found.missing ? Has::nothing
@@ -197,6 +222,20 @@ void Slots::broken(const std::string& path) {
 }
 
 void Slots::set(const Slot& slot) { std::ranges::replace(slots_, slot.path, slot, &Slot::path); }
+
+Status Slots::prepare(storage::Target& target, const std::string& path) {
+  for (auto each = foreign_.begin(); each != foreign_.end();) {
+    if (*each != path && !has(*each)) {
+      ++each;
+      continue;
+    }
+    TR_TRY(check_ours(target, *each));
+    each = foreign_.erase(each);
+  }
+  const Result<bool> is_link = are_given_ ? Result<bool>(false) : target.is_link(path);
+  TR_TRY(is_link.status());
+  return *is_link ? target.remove(path) : Status();
+}
 
 Result<std::vector<journal::UndoName>> useless_undo_files(
     storage::Target& target, const std::string& name, const std::vector<std::string>& copies,

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct Found {
   bool committed = false;
   bool missing = false;     // there is no file
   bool unfinished = false;  // left by a save that never came to its end: no copy, and no damage
+  bool foreign = false;     // no checkpoint has written it
   bool unreadable = false;  // storage failed: what the header tells is unknown
 };
 
@@ -51,8 +53,9 @@ Result<std::vector<journal::UndoName>> useless_undo_files(
 class Slots {
  public:
   /// `keep_every` > 0: each generation that it divides has a place of its own, NAME.gGENERATION.
-  Slots(std::string name, std::vector<std::string> paths, std::int64_t keep_every)
-      : name_(std::move(name)), keep_every_(keep_every) {
+  /// `are_given`: the user has named the places, which may be links then.
+  Slots(std::string name, std::vector<std::string> paths, std::int64_t keep_every, bool are_given = false)
+      : name_(std::move(name)), keep_every_(keep_every), are_given_(are_given) {
     for (std::string& path : paths) slots_.push_back({std::move(path)});
   }
   static std::vector<std::string> paths(const std::string& name, int keep);
@@ -69,6 +72,11 @@ class Slots {
   /// Returns the place for that generation. A place that never had a copy comes first, then one whose
   /// copy was never committed, then the oldest broken copy's, then the oldest copy's.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
+  /// Local. Makes room for a save at `path`, before any rank opens it. Code::state if look() has found there,
+  /// or in another place among which saves alternate, what no checkpoint has written, and it is there still.
+  /// A link is removed, since it may lead to a copy that another run needs.
+  Status prepare(storage::Target& target, const std::string& path);
+  [[nodiscard]] bool are_given() const { return are_given_; }
   /// Returns true if saves alternate over this place.
   [[nodiscard]] bool has(const std::string& path) const;
   void begun(std::int64_t generation, const std::string& path);
@@ -90,7 +98,9 @@ class Slots {
 
   std::string name_;
   std::int64_t keep_every_;
+  bool are_given_;
   std::vector<Slot> slots_;
+  std::set<std::string> foreign_;  // what no checkpoint has written
   std::int64_t highest_ = 0;
 };
 

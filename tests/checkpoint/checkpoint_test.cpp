@@ -610,6 +610,66 @@ MPI_TEST(checkpoint, a_failed_save_that_is_replaced_is_told_alike_on_every_rank)
   remove_directory(directory);
 }
 
+MPI_TEST(checkpoint, what_no_checkpoint_has_written_is_refused_by_name_and_stays) {
+  const std::string directory = fresh_directory("checkpoint-foreign");
+  for (const std::string slot : {"/run.0", "/run.1"}) {
+    for (const std::string foreign : {std::string("notes"), std::string(9000, 'x')}) {
+      const Session session;
+      if (rank() == 0) write_file(directory + slot, foreign);
+      tr_checkpoint* cp = create(directory + "/run", "keep=2");
+      Field field(0, {12, 12}, 0);
+      field.fill(1);
+      CHECK_EQ(save(cp, 1, field), TR_ERR_STATE);
+      CHECK(mentions(tr_error(), slot + ": is a file that no checkpoint has written"));
+      CHECK(contents(directory + slot) == foreign);
+      MPI_Barrier(state().comm);
+      if (rank() == 0) std::filesystem::remove(directory + slot);
+      MPI_Barrier(state().comm);
+      CHECK_EQ(save(cp, 2, field), TR_OK);
+      CHECK_EQ(load(cp, field), 2);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      if (rank() == 0) {
+        for (const char* each : {"/run.0", "/run.1"}) std::filesystem::remove(directory + each);
+      }
+      MPI_Barrier(state().comm);
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, a_copy_behind_a_link_is_loaded_and_never_written_over) {
+  const std::string directory = std::filesystem::absolute(fresh_directory("checkpoint-links"));
+  for (const std::string mode : {"parallel", "local"}) {
+    const Session session;
+    const std::string before = directory + "/before-" + mode, name = directory + "/run-" + mode;
+    const std::string options = "keep=2 async=off mode=" + mode;
+    Field field(0, {12, 12}, 0);
+    field.fill(3);
+    tr_checkpoint* cp = create(before, options);
+    CHECK_EQ(save(cp, 3, field), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    const std::string number = std::to_string(rank());
+    const std::string part = mode == "local" ? ".0.r" + std::string(5 - number.size(), '0') + number : ".0";
+    if (rank() == 0) std::filesystem::create_symlink(before + ".0", name + ".0");
+    if (mode == "local") std::filesystem::create_symlink(before + part, name + part);
+    const std::string kept = contents(before + ".0"), kept_part = contents(before + part);
+    MPI_Barrier(state().comm);
+    cp = create(name, options);
+    CHECK_EQ(load(cp, field), 3);
+    for (const int step : {4, 5}) {
+      field.fill(step);
+      CHECK_EQ(save(cp, step, field), TR_OK);
+    }
+    field.clear();
+    CHECK_EQ(load(cp, field), 5);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK(contents(before + ".0") == kept && contents(before + part) == kept_part);
+    CHECK(!std::filesystem::is_symlink(name + ".0") && !std::filesystem::is_symlink(name + part));
+    MPI_Barrier(state().comm);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
   const std::string directory = fresh_directory("checkpoint-registered");
   for (const char* mode : {"p", "l", "i", "Ls"}) {

@@ -299,6 +299,26 @@ TEST(checkpoint_slots, a_whole_copy_that_was_never_committed_is_replaced_before_
   EXPECT_EQ(slots.place_for(slots.next_generation()), "run.1");
 }
 
+TEST(checkpoint_slots, a_copy_with_a_damaged_header_is_known_and_what_no_checkpoint_has_written_is_too) {
+  const auto disk = storage::crash_target();
+  const auto write = [&](const std::string& path, std::string_view text) {
+    const auto file = *disk->open(path, storage::OpenMode::keep);
+    EXPECT_TRUE(file->write(std::as_bytes(std::span(text)), 0).is_ok());
+  };
+  ASSERT_TRUE(Job(for_all(disk), Mode::parallel).save(1, false).is_ok());
+  write("run.0", std::string(128, 'x'));
+  Job next(for_all(disk), Mode::parallel);
+  for (const std::int64_t generation : {2, 3}) {
+    const Status saved = next.save(generation, false);
+    ASSERT_TRUE(saved.is_ok()) << saved.text();
+  }
+  write("run.0", std::string(600, 'x'));
+  const Status refused = Job(for_all(disk), Mode::parallel).save(4, false);
+  EXPECT_EQ(refused.code(), Code::state);
+  EXPECT_NE(refused.text().find("run.0"), std::string::npos) << refused.text();
+  EXPECT_EQ(load(*disk, 2), 2);
+}
+
 TEST(checkpoint_slots, the_oldest_copy_is_replaced_first_also_among_broken_ones) {
   Slots slots("run", Slots::paths("run", 3), 0);
   EXPECT_EQ(slots.place_for(1), "run.0");

@@ -103,6 +103,7 @@ class Job {
   /// written.
   Status save(std::int64_t generation, bool captured) {
     SavePlan plan{slots_.place_for(generation), mode_, {run_, generation}, compression_, 1'700'000'000};
+    TR_TRY(slots_.prepare(*targets_.front(), plan.path));
     slots_.begun(generation, plan.path);
     std::vector<std::unique_ptr<Saving>> ranks;
     std::vector<ByteVector> images(targets_.size());

@@ -144,8 +144,10 @@ codec::Keys held_keys(const Handle& handle, int edition, bool knows_begin) {
 std::uint64_t product_checksum(std::span<const std::byte> message, int edition) {
   if (edition == 1) {
     constexpr std::size_t first = 8, scale = 26;  // the decimal scale factor is of the packing
-    const auto product =
-        message.subspan(first, static_cast<std::size_t>(grib2::get_number(&message[first], 3)));
+    if (message.size() < first + 3) return checksum(message);
+    const auto length = static_cast<std::size_t>(grib2::get_number(&message[first], 3));
+    if (length < scale + 2 || length > message.size() - first) return checksum(message);
+    const auto product = message.subspan(first, length);
     ByteVector octets(product.begin(), product.end());
     octets[scale] = octets[scale + 1] = std::byte{0};
     return checksum(octets);

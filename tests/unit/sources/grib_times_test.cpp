@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "grib2/sections.hpp"
 #include "messages.hpp"
+#include "sources/grib_traits.hpp"
 
 namespace tailrace::sources {
 namespace {
@@ -63,6 +64,15 @@ ByteVector first_edition(int unit, int p1, int p2, int indicator) {
   const int octets[]{unit, p1, p2, indicator};
   for (std::size_t i = 0; i < std::size(octets); ++i) bytes[8 + 17 + i] = static_cast<std::byte>(octets[i]);
   return bytes;
+}
+
+TEST(grib_traits, of_grib1_are_not_read_beyond_a_section_whose_length_is_wrong) {
+  for (const int length : {0, 11, 27, 0xffffff}) {
+    ByteVector bytes = first_edition(1, 6, 0, 0);
+    grib2::put_number(bytes.data() + 8, static_cast<std::uint64_t>(length), 3);
+    const Result<Traits> traits = grib_traits(bytes, {}, {});
+    EXPECT_TRUE(traits.is_ok() || traits.status().code() == Code::corrupt) << traits.status().text();
+  }
 }
 
 TEST(grib_times, of_moments_may_be_negative_and_in_months_and_years) {

@@ -87,10 +87,11 @@ TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* nam
 
 /* Collective. Saving: blocks until the items are captured (async=off: committed) and the system has
  * everything that open files had to write. Returns TR_ERR_STATE, and saves nothing, if overwritten=refuse and
- * an open file was written over before its end. Loading: fills the items from the newest copy that is whole
- * on all ranks. If a copy turns out not to be whole, the one before is taken, with a warning that says why.
- * Items that are missing, that the program does not name, or that have another type or shape are
- * TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing and names no items ends with TR_OK. */
+ * an open file was written over before its end, or if a file that no checkpoint has written has the name of a
+ * copy. Loading: fills the items from the newest copy that is whole on all ranks. If a copy turns out not to
+ * be whole, the one before is taken, with a warning that says why. Items that are missing, that the program
+ * does not name, or that have another type or shape are TR_ERR_ARGUMENT, and nothing is filled. A bracket
+ * that found nothing and names no items ends with TR_OK. */
 TR_API int tr_checkpoint_end(tr_checkpoint* checkpoint);
 
 /* Collective. Blocks until the last save is committed or has failed. Returns its verdict, the same on every

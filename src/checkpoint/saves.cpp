@@ -33,7 +33,10 @@ ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
   if (standing.empty() && decided == nullptr) return {};
   Packer out;
   out.put_bytes(standing);
-  if (decided != nullptr) out.put(decided->id.generation).put(decided->saved_at).put_text(decided->path).put(decided->is_given);
+  if (decided != nullptr) {
+    out.put(decided->id.generation).put(decided->saved_at);
+    out.put_text(decided->path).put(decided->is_given);
+  }
   return out.take();
 }
 

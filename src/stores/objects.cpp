@@ -132,8 +132,8 @@ Status Objects::check_no_links(const Layout& layout) {
     TR_TRY(is_link.status());
     if (*is_link)
       return {Code::state, cat(path,
-                               ": is a link, and somebody else's files may be behind it; remove the link, and "
-                               "put the array's directory in its place if the store has steps")};
+                               ": is a link, and somebody else's files may be behind it; remove the link, "
+                               "and put the array's directory in its place if the store has steps")};
   }
   return {};
 }

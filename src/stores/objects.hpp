@@ -34,8 +34,8 @@ class Objects {
   Result<std::shared_ptr<const zarr::Layout>> load();
   /// Begins the store: writes the metadata, and the arrays that have no steps from the bytes of the head.
   Status begin(const zarr::Layout& layout, std::span<const std::byte> head);
-  /// Returns Code::state if the directory of an array is a link, since somebody else's files may be behind it.
-  /// The store's own name may be a link: the user has given it.
+  /// Returns Code::state if the directory of an array is a link: somebody else's files may be behind it. The
+  /// store's own name may be a link: the user has given it.
   Status check_no_links(const zarr::Layout& layout);
   /// Returns true if all is there that begin() writes.
   Result<bool> is_begun(const zarr::Layout& layout);

@@ -263,8 +263,8 @@ Status StoreFile::truncate(Bytes size) {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_open("truncate"));
   if (!writes_) return io_error("truncate", objects_.directory(), EBADF);
-  // A store whose head is not whole counts as empty. A process that was killed between writing the index of a
-  // new store and emptying an older one has left a longer head than its index tells.
+  // A store whose head is not whole counts as empty. A process that was killed between writing the index of
+  // a new store and emptying an older one has left a longer head than its index tells.
   if (size == 0 || (layout_ && size < layout_->head())) {
     TR_TRY(objects_.remove_all(layout_.get()));
     layout_.reset();
@@ -272,7 +272,8 @@ Status StoreFile::truncate(Bytes size) {
     return {};
   }
   if (!layout_)
-    return {Code::state, cat("truncate ", objects_.directory(), ": it has no metadata yet, which come first")};
+    return {Code::state,
+            cat("truncate ", objects_.directory(), ": it has no metadata yet, which come first")};
   const std::int64_t steps = (size - layout_->head() + layout_->step() - 1) / layout_->step();
   const Result<std::optional<std::int64_t>> told = objects_.told(*layout_);
   TR_TRY(told.status());

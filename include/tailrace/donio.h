@@ -39,11 +39,11 @@ extern "C" {
 #endif
 
 /* Collective; blocks until all ranks have called it. Comes before all others. If the program has not
- * initialised MPI, this does it, with MPI_THREAD_MULTIPLE, and finalises it at exit(3). If no session is
- * open, all ranks of MPI_COMM_WORLD begin one without servers, and MPI_Finalize ends it: programs of 1994
- * have no call for that. `myid` and `nproc` are the caller's rank and the number of ranks, from 0, in
- * MPI_COMM_WORLD or in the communicator of the session's compute ranks. Returns 0. A second call in a session
- * is an error. */
+ * initialised MPI, this does it, with MPI_THREAD_MULTIPLE, and finalises it at exit(3), but (with glibc) not
+ * at an exit with a failure, which ends all ranks. If no session is open, all ranks of MPI_COMM_WORLD begin
+ * one without servers, and MPI_Finalize ends it: programs of 1994 have no call for that. `myid` and `nproc`
+ * are the caller's rank and the number of ranks, from 0, in MPI_COMM_WORLD or in the communicator of the
+ * session's compute ranks. Returns 0. A second call in a session is an error. */
 TR_API int tr_do_nio(int myid, int nproc);
 
 /* Collective; blocks until all ranks have called it, with the same arguments. Returns a descriptor, 3 or

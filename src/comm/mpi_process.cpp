@@ -30,9 +30,19 @@ void begin_mpi() {
   if (initialized != 0) return;
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
+#ifdef __GLIBC__
+  // A rank that exits with a failure does not wait in MPI_Finalize: others may wait for it in another call. The
+  // launcher ends them once this process has gone.
+  on_exit(
+      [](int status, void* /*unused*/) {
+        if (status == 0 && mpi_is_running()) MPI_Finalize();
+      },
+      nullptr);
+#else
   std::atexit([] {
     if (mpi_is_running()) MPI_Finalize();
   });
+#endif
 }
 
 int rank_in_world() { return rank_in(MPI_COMM_WORLD); }

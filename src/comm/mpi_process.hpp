@@ -8,7 +8,7 @@ namespace tailrace::comm {
 /// Returns true between MPI_Init and MPI_Finalize.
 [[nodiscard]] bool mpi_is_running();
 /// Initialises MPI for any thread, unless it was initialised before, and finalises it at exit(3) if the
-/// program does not.
+/// program does not, unless it exits with a failure.
 void begin_mpi();
 /// Returns the caller's rank in MPI_COMM_WORLD. Call it only while MPI runs.
 [[nodiscard]] int rank_in_world();

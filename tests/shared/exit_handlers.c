@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* A handler of atexit(3) that was registered before the library began ends it: by MPI_Finalize alone, or by
  * tr_finalize first. exit(3) has destroyed what is the library's of static and thread storage by then, if it
- * may. Argument: what is still open at exit; "mpi": all of it, since do_nio has begun MPI. */
+ * may. Argument: what is still open at exit; "mpi": all of it, since do_nio has begun MPI; "failure": the same,
+ * and the last rank exits with a failure while the others wait for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 
 static int rank, ranks;
 static const char* left = "";
+
+/* Says that do_nio begins MPI. */
+static int is_begun_by_donio(void) { return strcmp(left, "mpi") == 0 || strcmp(left, "failure") == 0; }
 
 static void check(int holds, const char* what) {
   if (holds) return;
@@ -30,6 +34,7 @@ static void end_everything(void) {
   if (strcmp(left, "stream") == 0) check(tr_finalize() == TR_OK, "tr_finalize");
   if (strcmp(left, "stream") == 0) check(tr_progress() == TR_ERR_STATE && strlen(tr_error()) > 0, "tr_error");
   int finalized = 0;
+  if (strcmp(left, "failure") == 0) return;
   if (strcmp(left, "mpi") != 0) MPI_Finalize();
   check(MPI_Finalized(&finalized) == MPI_SUCCESS && finalized, "MPI_Finalize");
   if (strcmp(left, "stream") != 0) check_file("exit_handlers.bin");
@@ -39,12 +44,14 @@ static void write_with_donio(void) {
   check(do_nio(rank, ranks) == 0, "do_nio");
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
-  check(strcmp(left, "mpi") != 0 || provided == MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE");
+  check(!is_begun_by_donio() || provided == MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE");
   const int fd = do_open("exit_handlers.bin", DO_WRONLY | DO_CREAT, 0644);
   check(fd >= 3 && do_lsize(fd, 4 * ranks) >= 0 && do_lseek(fd, 4 * rank, SEEK_SET) >= 0, "do_open");
   check(do_write(fd, &rank, 4) == 4, "do_write");
   check(do_close(1000) == -1, "the text of an error, longer than what a string holds in itself");
-  if (strcmp(left, "file") != 0 && strcmp(left, "mpi") != 0) check(do_close(fd) == 0, "do_close");
+  if (strcmp(left, "failure") == 0 && rank == ranks - 1) exit(3);
+  if (strcmp(left, "failure") == 0) MPI_Barrier(MPI_COMM_WORLD);
+  if (strcmp(left, "file") != 0 && !is_begun_by_donio()) check(do_close(fd) == 0, "do_close");
   if (strcmp(left, "nothing") == 0) check(tr_finalize() == TR_OK, "tr_finalize");
 }
 
@@ -72,7 +79,7 @@ static int told(const char* openmpi, const char* mpich) {
 
 int main(int argc, char** argv) {
   left = argv[1];
-  if (strcmp(left, "mpi") == 0) {
+  if (is_begun_by_donio()) {
     rank = told("OMPI_COMM_WORLD_RANK", "PMI_RANK");
     ranks = told("OMPI_COMM_WORLD_SIZE", "PMI_SIZE");
   } else {

@@ -11,6 +11,7 @@
 #include "netcdf4/library.hpp"
 #include "netcdf4/metadata.hpp"
 #include "netcdf4/read_driver.hpp"
+#include "netcdf4/superblock.hpp"
 
 namespace tailrace::netcdf4 {
 
@@ -192,7 +193,9 @@ std::vector<Filter> filters_of(hid_t creation) {
 
 class LibraryReader final : public Reader {
  public:
-  LibraryReader(codec::ReadBytes read, Bytes size) : file_(std::move(read), size), size_(size) {}
+  /// `read` and `size` leave out the user block, of `begin` bytes.
+  LibraryReader(codec::ReadBytes read, Bytes begin, Bytes size)
+      : file_(std::move(read), size), begin_(begin), size_(size) {}
   ~LibraryReader() override {
     const std::lock_guard guard(library_mutex());
     const Quiet quiet;
@@ -240,6 +243,7 @@ class LibraryReader final : public Reader {
   Status hold_values(hid_t dataset, Number type, Dataset& out) const;
 
   ReadFile file_;
+  Bytes begin_;
   Bytes size_;
   Handle hdf5_;
   std::vector<Found> found_;
@@ -399,7 +403,7 @@ Status LibraryReader::describe(hid_t dataset, Number type, Dataset& out) const {
       const haddr_t offset = H5Dget_offset(dataset);
       if (offset == HADDR_UNDEF) return {};  // nothing was written
       out.kind = Dataset::Kind::whole;
-      out.offset = static_cast<Bytes>(offset);
+      out.offset = begin_ + static_cast<Bytes>(offset);
       return {};
     }
     case H5D_CHUNKED: {
@@ -456,12 +460,8 @@ Status LibraryReader::open() {
   if (!access.is_ok()) return error("set up a file");
   hdf5_ = Handle(H5Fopen("a file of storage", H5F_ACC_RDONLY, access.id()), H5Fclose);
   if (!hdf5_.is_ok()) return error("open the file");
-  const Handle creation(H5Fget_create_plist(hdf5_.id()), H5Pclose),
-      root(H5Gopen2(hdf5_.id(), "/", H5P_DEFAULT), H5Gclose);
-  hsize_t block = 0;
-  if (!root.is_ok() || H5Pget_userblock(creation.id(), &block) < 0) return error("read the root group");
-  if (block != 0)
-    return {Code::unsupported, cat("expected an HDF5 file without user block, got one of ", block, " bytes")};
+  const Handle root(H5Gopen2(hdf5_.id(), "/", H5P_DEFAULT), H5Gclose);
+  if (!root.is_ok()) return error("read the root group");
   contents_.attributes = read_attributes(root.id());
   TR_TRY(collect(root.id(), "", 0));
   for (Found& each : found_) TR_TRY(add_variable(each));
@@ -485,7 +485,7 @@ Result<std::optional<StoredChunk>> LibraryReader::chunk_at(std::size_t variable,
   if (size > static_cast<hsize_t>(size_) || offset > static_cast<haddr_t>(size_) - size)
     return Status(Code::corrupt, cat("expected a chunk inside of the file's ", counted(size_, "byte"),
                                      ", got one of ", size, " at byte ", offset));
-  return std::optional(StoredChunk{static_cast<Bytes>(offset), static_cast<Bytes>(size), left_out});
+  return std::optional(StoredChunk{begin_ + static_cast<Bytes>(offset), static_cast<Bytes>(size), left_out});
 }
 #else
 Result<std::optional<StoredChunk>> LibraryReader::chunk_at(std::size_t, std::span<const Index>) const {
@@ -498,7 +498,17 @@ Result<std::optional<StoredChunk>> LibraryReader::chunk_at(std::size_t, std::spa
 
 Result<std::shared_ptr<Reader>> Reader::open(codec::ReadBytes read, Bytes size) {
   TR_TRY(check_library());
-  const auto reader = std::make_shared<LibraryReader>(std::move(read), size);
+  const Result<std::optional<Bytes>> found = find_superblock(read, size);
+  TR_TRY(found.status());
+  if (!*found)
+    return Status(Code::corrupt, "expected the signature of HDF5 at byte 0, 512, 1024, 2048 ..., got none");
+  // Addresses count from the superblock on. The library gets the file without its user block, because its
+  // versions do not agree whether the places of chunks that they tell are counted so, too.
+  const Bytes begin = **found;
+  const codec::ReadBytes behind = [read = std::move(read), begin](std::span<std::byte> to, Bytes offset) {
+    return read(to, begin + offset);
+  };
+  const auto reader = std::make_shared<LibraryReader>(behind, begin, size - begin);
   TR_TRY(reader->open());
   return std::shared_ptr<Reader>(reader);
 }

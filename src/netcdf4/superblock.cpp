@@ -15,6 +15,7 @@ using std::rotl;
 // A superblock of version 2 ("HDF5 File Format Specification", II.A): signature, version, sizes of offsets
 // and lengths, flags, and then four addresses and the checksum.
 constexpr Bytes superblock_size = 48;
+constexpr Bytes smallest_user_block = 512;
 constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
 constexpr std::size_t version_at = 8, base_at = 12, end_at = 28, root_at = 36, sum_at = 44;
 constexpr std::string_view group_mark = "OHDR";  // of an object header of version 2
@@ -81,6 +82,17 @@ Result<bool> is_finished(const codec::ReadBytes& read, Bytes data_end, Bytes siz
   const Result<Bytes> found = read(group, root);
   TR_TRY(found.status());
   return begins_with(std::span(group).first(static_cast<std::size_t>(*found)), group_mark);
+}
+
+Result<std::optional<Bytes>> find_superblock(const codec::ReadBytes& read, Bytes size) {
+  std::array<std::byte, signature.size()> begin{};
+  for (Bytes at = 0; at <= size - std::ssize(begin); at = std::max(2 * at, smallest_user_block)) {
+    const Result<Bytes> got = read(begin, at);
+    TR_TRY(got.status());
+    if (begins_with(std::span(begin).first(static_cast<std::size_t>(*got)), signature))
+      return std::optional(at);
+  }
+  return std::optional<Bytes>();
 }
 
 }  // namespace tailrace::netcdf4

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <string_view>
 
+#include "netcdf4/superblock.hpp"
 #include "variables/netcdf4.hpp"
 #include "variables/zarr.hpp"
 
 // Builds that lack a format know its files, too, and say what they lack.
 namespace tailrace::variables {
 
+// Faults of storage count as a fit: who reads the metadata finds them again.
+
 bool fits_netcdf4(const Opening& opening) {
-  constexpr unsigned char mark[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
   if (opening.index != nullptr && opening.index->header.format == "netcdf4") return true;
-  return opening.head.size() >= sizeof mark && std::memcmp(opening.head.data(), mark, sizeof mark) == 0;
+  if (opening.file == nullptr) return false;
+  // Most files need no look behind a user block.
+  const std::string_view head(reinterpret_cast<const char*>(opening.head.data()), opening.head.size());
+  if (head.starts_with("\x89HDF\r\n\x1a\n")) return true;
+  if (head.starts_with("GRIB")) return false;
+  const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) {
+    return opening.file->read(to, offset);
+  };
+  const Result<std::optional<Bytes>> begin = netcdf4::find_superblock(read, opening.size);
+  return !begin.is_ok() || begin->has_value();
 }
 
-/// Faults are found again by those who read the metadata.
 bool fits_zarr(const Opening& opening) {
   if (opening.index != nullptr && opening.index->header.format == "zarr") return true;
   if (opening.file != nullptr) return false;

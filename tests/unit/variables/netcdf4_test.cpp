@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "hdf5_file.hpp"
 #include "nc_file.hpp"
 #include "own_file.hpp"
 #include "storage/faulty.hpp"
@@ -19,10 +20,17 @@ namespace tailrace::variables {
 namespace {
 
 using namespace test;
+using hdf5_file::plain_hdf5;
 using nc_file::sequence;
 using nc_file::Writer;
 using sources::open;
 using Values = std::vector<double>;
+
+Values sequence_by(double step, std::size_t count) {
+  Values values = sequence(count);
+  for (double& each : values) each *= step;
+  return values;
+}
 
 struct Storing {
   std::vector<std::size_t> chunk;  // empty: contiguous
@@ -200,35 +208,6 @@ TEST(Netcdf4Files, HaveCoordinatesOfSeveralDimensions) {
   EXPECT_TRUE(records_of(*source, "lat").empty());
 }
 
-/// An HDF5 file that no NetCDF library has made: one dataset, and what `set` does to its properties and
-/// `change` to itself.
-ByteVector plain_hdf5(const std::function<void(hid_t)>& set, bool is_extended = false,
-                      const std::function<void(hid_t)>& change = {}) {
-  const std::string path = cat(testing::TempDir(), "plain.", ::getpid(), ".h5");
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  const hsize_t lengths[] = {3, 4}, most[] = {H5S_UNLIMITED, 4};
-  const hid_t space = H5Screate_simple(2, lengths, is_extended ? most : nullptr),
-              list = H5Pcreate(H5P_DATASET_CREATE);
-  set(list);
-  const hid_t data = H5Dcreate2(file, "data", H5T_STD_I32BE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-  std::vector<std::int32_t> values(12);
-  for (std::int32_t i = 0; i < 12; ++i) values[static_cast<std::size_t>(i)] = i * 3;
-  EXPECT_GE(H5Dwrite(data, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
-  if (change) change(data);
-  H5Lcreate_external("/etc/passwd", "/x", file, "elsewhere", H5P_DEFAULT, H5P_DEFAULT);
-  H5Lcreate_soft("/data", file, "alias", H5P_DEFAULT, H5P_DEFAULT);
-  H5Lcreate_hard(file, "/", file, "cycle", H5P_DEFAULT, H5P_DEFAULT);
-  H5Dclose(data);
-  H5Pclose(list);
-  H5Sclose(space);
-  H5Fclose(file);
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  ::unlink(path.c_str());
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
 TEST(Hdf5Files, WithoutDimensionsAreReadByTheirNames) {
   const hsize_t chunk[] = {2, 3};
   const std::vector<std::function<void(hid_t)>> ways{[](hid_t) {},
@@ -247,6 +226,55 @@ TEST(Hdf5Files, WithoutDimensionsAreReadByTheirNames) {
     EXPECT_EQ(record.field, "data");
     EXPECT_EQ(record.valid, any_time);
     EXPECT_EQ(part_of<double>(*source, record, {{1, 1}, {3, 4}}).values, (Values{15, 18, 21, 27, 30, 33}));
+  }
+}
+
+// Addresses count from the superblock on.
+TEST(Hdf5Files, BehindAUserBlockAreRead) {
+  const hsize_t chunk[] = {2, 3};
+  const std::vector<std::function<void(hid_t)>> ways{
+      [](hid_t) {}, [](hid_t list) { H5Pset_layout(list, H5D_COMPACT); },
+      [&](hid_t list) {
+        H5Pset_chunk(list, 2, chunk);
+        H5Pset_deflate(list, 3);
+      }};
+  for (const auto& set : ways) {
+    for (const hsize_t block : {512, 2048, 1 << 20}) {
+      ByteVector bytes = plain_hdf5(set, false, {}, block);
+      const std::string_view text = "GRIB, or any other text";
+      std::memcpy(&bytes[2], text.data(), text.size());
+      const auto source = opened(bytes);
+      ASSERT_NE(source, nullptr);
+      EXPECT_EQ(all_of(*source, source->inventory().records.at(0)).values, sequence_by(3, 12));
+    }
+  }
+}
+
+/// Puts bytes before a file, as h5jam does: the superblock says that there are none.
+ByteVector moved(const ByteVector& bytes, std::size_t by) {
+  ByteVector all(by, std::byte{'x'});
+  all.insert(all.end(), bytes.begin(), bytes.end());
+  return all;
+}
+
+TEST(Netcdf4Files, BehindAnyTextAreRead) {
+  for (const Storing& how : std::vector<Storing>{{}, {.chunk = {1, 1, 4, 5}, .shuffle = true, .deflate = 1}}) {
+    const auto source = opened(moved(sample_nc4(how), 1024));
+    ASSERT_NE(source, nullptr);
+    expect_sample(*source);
+  }
+}
+
+TEST(Netcdf4Files, BehindAUserBlockThatAreCutOrChangedAreCorrupt) {
+  const ByteVector good = moved(sample_nc4({}), 512);
+  for (std::size_t size = 520; size < good.size(); size += 2003) {
+    const ByteVector bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size));
+    const Status status = open(target_with("a.nc", bytes), "a.nc", "").status();
+    EXPECT_EQ(status.code(), Code::corrupt) << size << status.text();
+  }
+  for (const std::size_t at : {500, 513, 600}) {
+    const Status status = open(target_with("a.nc", moved(sample_nc4({}), at)), "a.nc", "").status();
+    EXPECT_EQ(status.code(), Code::format) << "no user block is that long: " << at << status.text();
   }
 }
 
@@ -540,10 +568,14 @@ TEST(Netcdf4Files, FaultsOfStorageAreErrorsOfTheCall) {
   const std::shared_ptr<storage::Target> memory =
       target_with("a.nc", sample_nc4({.chunk = {1, 1, 4, 5}, .shuffle = true, .deflate = 1}));
   write_own(*memory, "own.nc", own_stream("netcdf4"));
-  for (const std::string path : {"a.nc", "own.nc"}) {
+  write_bytes(*memory, "moved.nc", moved(sample_nc4({}), 2048));
+  for (const std::string path : {"a.nc", "own.nc", "moved.nc"}) {
     std::int64_t n = 1;
     for (bool fired = true; fired && n < 2000; ++n) {
-      const auto faulty = storage::faulty_target(memory, {.nth = n, .calls = storage::all_calls});
+      // The reader looks for a user block once more than those who find out the format.
+      const bool for_good = path == "moved.nc";
+      const auto faulty = storage::faulty_target(
+          memory, {.nth = n, .calls = storage::all_calls, .for_good = for_good});
       const Result<std::shared_ptr<const Source>> source = open(faulty, path, "");
       Status status = source.status();
       if (status.is_ok()) status = all_of(**source, records_of(**source, "t").at(1)).status;

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "netcdf4/filters.hpp"
+
 #include <cstring>
+#include <limits>
 
 #include "base/text.hpp"
 #include "base/thread.hpp"
 #include "compression/decompressor.hpp"
-#include "netcdf4/reader.hpp"
+
+#ifdef TAILRACE_HAVE_LZF
+#include <lzf.h>
+#endif
 
 namespace tailrace::netcdf4 {
 
 namespace {
 
-// Filters of the library itself, and two of the registry of The HDF Group.
-constexpr int deflate_filter = 1, shuffle_filter = 2, fletcher32_filter = 3;
-constexpr int blosc_filter = 32001, zstd_filter = 32015;
+// Filters of the library itself, and three of the registry of The HDF Group.
+constexpr int deflate_filter = 1, shuffle_filter = 2, fletcher32_filter = 3, szip_filter = 4, nbit_filter = 5,
+              scale_offset_filter = 6;
+constexpr int lzf_filter = 32000, blosc_filter = 32001, zstd_filter = 32015;
 
 std::optional<compression::Packed> packed_by(int filter) {
   if (filter == deflate_filter) return compression::Packed::zlib;
@@ -67,6 +74,61 @@ Status take_sum(ByteVector& bytes) {
   return {Code::corrupt, cat("expected a chunk with the sum (fletcher32) ", stored, ", got ", sum)};
 }
 
+#ifdef TAILRACE_HAVE_LZF
+Status check_lzf() { return {}; }
+
+Result<Bytes> undo_lzf(std::span<const std::byte> bytes, std::span<std::byte> out) {
+  constexpr std::size_t most = std::numeric_limits<unsigned>::max();
+  // liblzf reads the first byte without asking whether there is one.
+  const unsigned size = bytes.empty() || bytes.size() > most || out.size() > most
+                            ? 0
+                            : lzf_decompress(bytes.data(), static_cast<unsigned>(bytes.size()), out.data(),
+                                             static_cast<unsigned>(out.size()));
+  if (size != 0) return Bytes{size};
+  return Status(Code::corrupt, cat("expected ", counted(bytes.size(), "byte"), " of LZF that hold at most ",
+                                   out.size(), ", got other bytes"));
+}
+#else
+Status check_lzf() {
+  return {Code::unsupported, "this build reads no LZF: install liblzf-dev and configure again"};
+}
+
+Result<Bytes> undo_lzf(std::span<const std::byte>, std::span<std::byte>) { return check_lzf(); }
+#endif
+
+/// Nbit leaves out the bits that a type does not use. Types that are read use all: it has nothing to do, and
+/// its second parameter says so.
+bool is_idle_nbit(const Filter& filter) {
+  return filter.id == nbit_filter && filter.values.size() > 1 && filter.values[1] == 1;
+}
+
+Status check_filter(const Filter& filter) {
+  if (filter.id == shuffle_filter || filter.id == fletcher32_filter || is_idle_nbit(filter)) return {};
+  if (filter.id == szip_filter) return check_szip();
+  if (filter.id == scale_offset_filter) return check_scale_offset(filter);
+  if (filter.id == lzf_filter) return check_lzf();
+  if (const auto packed = packed_by(filter.id); packed) return compression::check_reads(*packed);
+  return {Code::unsupported, cat("its chunks went through the filter '", filter.name, "' (", filter.id,
+                                 ") of HDF5, which is not read: expected deflate, shuffle, fletcher32, szip, "
+                                 "scaleoffset, LZF, zstd or blosc; nccopy -d1 writes such a file")};
+}
+
+/// Undoes a filter whose output has another size than its input, and returns the bytes of `out` that it
+/// gives.
+Result<Bytes> unpack(const Dataset& dataset, const Filter& filter, std::span<const std::byte> bytes,
+                     std::span<std::byte> out) {
+  const Bytes element = std::ssize(dataset.fill);
+  if (filter.id == szip_filter) return undo_szip(filter, element, bytes, out);
+  if (filter.id == lzf_filter) return undo_lzf(bytes, out);
+  if (filter.id == scale_offset_filter) {
+    out = out.first(static_cast<std::size_t>(dataset.chunk_bytes()));
+    TR_TRY(undo_scale_offset(filter, element, dataset.order, bytes, out));
+    return std::ssize(out);
+  }
+  auto& decompressor = of_this_thread<compression::Decompressor, Dataset>();
+  return decompressor.decompress(*packed_by(filter.id), bytes, out);
+}
+
 }  // namespace
 
 Bytes Dataset::chunk_bytes() const {
@@ -78,36 +140,26 @@ Bytes Dataset::chunk_bytes() const {
 }
 
 Status check_filters(const Dataset& dataset) {
-  for (const Filter& each : dataset.filters) {
-    if (each.id == shuffle_filter || each.id == fletcher32_filter) continue;
-    if (const auto packed = packed_by(each.id); packed) {
-      TR_TRY(compression::check_reads(*packed));
-      continue;
-    }
-    return {Code::unsupported,
-            cat("its chunks went through the filter '", each.name, "' (", each.id,
-                ") of HDF5, which is not read: expected deflate, shuffle, fletcher32, zstd or "
-                "blosc; nccopy -d1 writes such a file")};
-  }
+  for (const Filter& each : dataset.filters) TR_TRY(check_filter(each));
   return {};
 }
 
 Status undo_filters(const Dataset& dataset, unsigned left_out, ByteVector& bytes, ByteVector& chunk) {
   const auto expected = static_cast<std::size_t>(dataset.chunk_bytes());
-  auto& decompressor = of_this_thread<compression::Decompressor, Dataset>();
   for (std::size_t i = dataset.filters.size(); i-- > 0;) {
     if (i < 32 && (left_out >> i & 1) != 0) continue;
     const Filter& filter = dataset.filters[i];
     if (filter.id == fletcher32_filter) {
       TR_TRY(take_sum(bytes));
     } else if (filter.id == shuffle_filter) {
-      if (filter.element <= 1) continue;
-      unshuffle(bytes, filter.element, chunk);
+      const Bytes element = filter.values.empty() ? 1 : filter.values.front();
+      if (element <= 1) continue;
+      unshuffle(bytes, element, chunk);
       bytes.swap(chunk);
-    } else {
-      // Sums of filters before this one may stand behind the elements.
-      chunk.resize(expected + 4 * i);
-      const Result<Bytes> size = decompressor.decompress(*packed_by(filter.id), bytes, chunk);
+    } else if (filter.id != nbit_filter) {
+      // Sums and heads of filters before this one may stand beside the elements.
+      chunk.resize(expected + static_cast<std::size_t>(Filter::most_added) * i);
+      const Result<Bytes> size = unpack(dataset, filter, bytes, chunk);
       TR_TRY(size.status());
       chunk.resize(static_cast<std::size_t>(*size));
       bytes.swap(chunk);

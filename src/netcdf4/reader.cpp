@@ -178,14 +178,15 @@ std::vector<Filter> filters_of(hid_t creation) {
   std::vector<Filter> filters;
   const int count = H5Pget_nfilters(creation);
   for (int i = 0; i < count; ++i) {
-    unsigned flags = 0, config = 0, values[8] = {1};
-    std::size_t many = std::size(values);
+    unsigned flags = 0, config = 0;
+    std::size_t many = Filter::most_values;
     std::array<char, 257> name{};
     Filter each;
-    each.id = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &many, values, name.size() - 1,
-                             name.data(), &config);
+    each.values.resize(many);
+    each.id = H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &many, each.values.data(),
+                             name.size() - 1, name.data(), &config);
     each.name = name.data();
-    each.element = many > 0 ? std::max<Bytes>(values[0], 1) : 1;
+    each.values.resize(std::min(many, each.values.size()));
     filters.push_back(std::move(each));
   }
   return filters;

@@ -18,7 +18,11 @@ namespace tailrace::netcdf4 {
 struct Filter {
   int id = 0;  // as registered with The HDF Group
   std::string name;
-  Bytes element = 1;  // of shuffle
+  std::vector<unsigned> values;  // its parameters, at most `most_values`
+
+  static constexpr std::size_t most_values = 20;  // as many as scaleoffset has
+  /// The most bytes by which a filter makes a chunk of any content larger: the head of scaleoffset has 21.
+  static constexpr Bytes most_added = 32;
 };
 
 /// The storage of a variable's elements in the file.

@@ -14,8 +14,8 @@ namespace tailrace::netcdf4 {
 /// library.
 Result<bool> is_finished(const codec::ReadBytes& read, Bytes data_end, Bytes size);
 
-/// Local. Blocks on storage. Returns where an HDF5 file of `size` bytes begins: at its first byte, or behind a
-/// user block of 512, 1024, 2048, ... bytes. Returns nothing if no superblock stands there. Needs no HDF5
+/// Local. Blocks on storage. Returns where an HDF5 file of `size` bytes begins: at its first byte, or behind
+/// a user block of 512, 1024, 2048, ... bytes. Returns nothing if no superblock stands there. Needs no HDF5
 /// library.
 Result<std::optional<Bytes>> find_superblock(const codec::ReadBytes& read, Bytes size);
 

@@ -18,7 +18,7 @@ bool fits_netcdf4(const Opening& opening) {
   // Most files need no look behind a user block.
   const std::string_view head(reinterpret_cast<const char*>(opening.head.data()), opening.head.size());
   if (head.starts_with("\x89HDF\r\n\x1a\n")) return true;
-  if (head.starts_with("GRIB")) return false;
+  if (head.starts_with("GRIB") && head.size() > 7 && (head[7] == 1 || head[7] == 2)) return false;
   const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) {
     return opening.file->read(to, offset);
   };

@@ -17,7 +17,7 @@ namespace {
 /// Returns the most bytes that a chunk has before its filters or behind any of them.
 Bytes most_stored(const netcdf4::Dataset& of) {
   // Bytes that do not compress become more by the tables of their blocks.
-  const Bytes chunk = of.chunk_bytes() + 8 * std::ssize(of.filters);
+  const Bytes chunk = of.chunk_bytes() + netcdf4::Filter::most_added * std::ssize(of.filters);
   return chunk + chunk / 8 + 4096;
 }
 
@@ -160,7 +160,8 @@ Bytes Hdf5File::scratch_bound(std::size_t variable, std::span<const int> plane,
     return strided_bound(record, shape, std::ssize(of.fill));
   }
   if (of.kind != netcdf4::Dataset::Kind::chunked) return 0;
-  return std::min(size_, most_stored(of)) + 2 * (of.chunk_bytes() + 8 * std::ssize(of.filters));
+  return std::min(size_, most_stored(of)) +
+         2 * (of.chunk_bytes() + netcdf4::Filter::most_added * std::ssize(of.filters));
 }
 
 struct Netcdf4File {

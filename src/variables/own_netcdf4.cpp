@@ -52,7 +52,7 @@ OwnChunks chunks_of(const netcdf4::RecordsOfField& field) {
   if (field.record.missing || element > 1) own.unpacking.missing = {own.chunk.fill};
   own.chunk.chunk = field.record.chunk;
   if (field.record.compression.method != compression::Method::none)
-    own.chunk.filters = {{2, "shuffle", element}, {1, "deflate", 1}};
+    own.chunk.filters = {{2, "shuffle", {static_cast<unsigned>(element)}}, {1, "deflate", {}}};
   return own;
 }
 

@@ -232,12 +232,12 @@ TEST(Hdf5Files, WithoutDimensionsAreReadByTheirNames) {
 // Addresses count from the superblock on.
 TEST(Hdf5Files, BehindAUserBlockAreRead) {
   const hsize_t chunk[] = {2, 3};
-  const std::vector<std::function<void(hid_t)>> ways{
-      [](hid_t) {}, [](hid_t list) { H5Pset_layout(list, H5D_COMPACT); },
-      [&](hid_t list) {
-        H5Pset_chunk(list, 2, chunk);
-        H5Pset_deflate(list, 3);
-      }};
+  const std::vector<std::function<void(hid_t)>> ways{[](hid_t) {},
+                                                     [](hid_t list) { H5Pset_layout(list, H5D_COMPACT); },
+                                                     [&](hid_t list) {
+                                                       H5Pset_chunk(list, 2, chunk);
+                                                       H5Pset_deflate(list, 3);
+                                                     }};
   for (const auto& set : ways) {
     for (const hsize_t block : {512, 2048, 1 << 20}) {
       ByteVector bytes = plain_hdf5(set, false, {}, block);
@@ -258,7 +258,8 @@ ByteVector moved(const ByteVector& bytes, std::size_t by) {
 }
 
 TEST(Netcdf4Files, BehindAnyTextAreRead) {
-  for (const Storing& how : std::vector<Storing>{{}, {.chunk = {1, 1, 4, 5}, .shuffle = true, .deflate = 1}}) {
+  for (const Storing& how :
+       std::vector<Storing>{{}, {.chunk = {1, 1, 4, 5}, .shuffle = true, .deflate = 1}}) {
     const auto source = opened(moved(sample_nc4(how), 1024));
     ASSERT_NE(source, nullptr);
     expect_sample(*source);
@@ -276,20 +277,6 @@ TEST(Netcdf4Files, BehindAUserBlockThatAreCutOrChangedAreCorrupt) {
     const Status status = open(target_with("a.nc", moved(sample_nc4({}), at)), "a.nc", "").status();
     EXPECT_EQ(status.code(), Code::format) << "no user block is that long: " << at << status.text();
   }
-}
-
-TEST(Hdf5Files, WithFiltersThatAreNotReadAreRefusedByTheFiltersName) {
-  const hsize_t chunk[] = {2, 3};
-  const auto source = opened(plain_hdf5([&](hid_t list) {
-    H5Pset_chunk(list, 2, chunk);
-    H5Pset_scaleoffset(list, H5Z_SO_INT, 0);
-  }));
-  ASSERT_NE(source, nullptr);
-  const Status status = all_of(*source, source->inventory().records.front()).status;
-  EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_NE(status.text().find("a.nc: variable 'data': its chunks went through the filter 'scaleoffset'"),
-            std::string::npos)
-      << status.text();
 }
 
 void add_attribute(hid_t data, const char* name, hid_t type, hsize_t count, const void* values) {
@@ -574,8 +561,8 @@ TEST(Netcdf4Files, FaultsOfStorageAreErrorsOfTheCall) {
     for (bool fired = true; fired && n < 2000; ++n) {
       // The reader looks for a user block once more than those who find out the format.
       const bool for_good = path == "moved.nc";
-      const auto faulty = storage::faulty_target(
-          memory, {.nth = n, .calls = storage::all_calls, .for_good = for_good});
+      const auto faulty =
+          storage::faulty_target(memory, {.nth = n, .calls = storage::all_calls, .for_good = for_good});
       const Result<std::shared_ptr<const Source>> source = open(faulty, path, "");
       Status status = source.status();
       if (status.is_ok()) status = all_of(**source, records_of(**source, "t").at(1)).status;

@@ -153,7 +153,8 @@ Status undo_filters(const Dataset& dataset, unsigned left_out, ByteVector& bytes
       TR_TRY(take_sum(bytes));
     } else if (filter.id == shuffle_filter) {
       const Bytes element = filter.values.empty() ? 1 : filter.values.front();
-      if (element <= 1) continue;
+      // Nothing moves if no two elements are there, whatever size a damaged file says that they have.
+      if (element <= 1 || element > std::ssize(bytes) / 2) continue;
       unshuffle(bytes, element, chunk);
       bytes.swap(chunk);
     } else if (filter.id != nbit_filter) {

@@ -345,6 +345,16 @@ TEST(Hdf5Filters, LzfThatContradictsItselfIsCorrupt) {
 }
 #endif
 
+// A damaged file says that an element has 4 GiB. Each look for its bytes took seconds.
+TEST(Hdf5Filters, ShuffleOfElementsThatAreLargerThanTheChunkMovesNothing) {
+  netcdf4::Dataset dataset = chunks_with(2, {4'000'000'000});
+  dataset.chunk = {1024};
+  for (int i = 0; i < 300; ++i) dataset.filters.push_back(dataset.filters.front());
+  ByteVector bytes(4096, std::byte{7}), chunk;
+  EXPECT_TRUE(netcdf4::undo_filters(dataset, 0, bytes, chunk).is_ok());
+  EXPECT_EQ(chunk, ByteVector(4096, std::byte{7}));
+}
+
 // Each byte that comes from a file may be any other one.
 TEST(Hdf5Filters, WhoseFilesAreChangedAreReadOrRefused) {
   const std::vector<Set> ways{

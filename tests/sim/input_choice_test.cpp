@@ -130,6 +130,13 @@ TEST(input_choice, an_option_is_checked_where_there_is_one_record_alone) {
   EXPECT_EQ(file.error.code(), Code::settings);
 }
 
+// The first interval of since=6h may be shorter.
+TEST(input_choice, an_interval_since_the_last_output_begins_at_the_base_time_at_the_earliest) {
+  Records file({statistic("accum", "0-3"), statistic("accum", "2-3")});
+  EXPECT_EQ(file.find("since=6h", "tp", 3 * 3600), 0) << file.error.text();
+  EXPECT_EQ(file.find("since=1h", "tp", 3 * 3600), 1) << file.error.text();
+}
+
 TEST(input_choice, an_interval_may_be_a_month) {
   Records file({statistic("avg", "0-744"), statistic("avg", "360-744")});
   EXPECT_EQ(file.find("interval=1mo", "tp", 31 * 86400), 0) << file.error.text();

@@ -208,6 +208,20 @@ void expect_rows_one_way(const Source& source, const Grid& grid, const std::vect
   }
 }
 
+/// The whole record may take another way than its parts.
+void expect_all_one_way(const Source& source, const Grid& grid, const std::vector<double>& values) {
+  std::vector<double> got(values.size());
+  Scratch scratch;
+  const layout::Box all{std::vector<Index>(grid.shape.size(), 0), grid.shape};
+  ASSERT_TRUE(source
+                  .read(source.inventory().records.at(0).place, grid, all, ElementType::f64,
+                        reinterpret_cast<std::byte*>(got.data()), scratch)
+                  .is_ok());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_TRUE(values[i] == missing ? std::isnan(got[i]) : std::fabs(got[i] - values[i]) < 0.1)
+        << "element " << i << " of the whole record: " << got[i];
+}
+
 TEST(grib_values, of_rows_in_alternating_directions_come_in_rows_that_go_one_way) {
   std::vector<double> full, holed;
   for (Index i = 0; i < small_points; ++i) {
@@ -215,7 +229,8 @@ TEST(grib_values, of_rows_in_alternating_directions_come_in_rows_that_go_one_way
     holed.push_back(i % 7 == 3 ? missing : static_cast<double>(i));
   }
   for (const std::string packing :
-       {"grid_simple", "grid_ccsds", "grid_complex", "grid_ieee", "grid_second_order", "bitmap"}) {
+       {"grid_simple", "grid_ccsds", "grid_complex", "grid_ieee", "grid_second_order", "grid_png",
+        "grid_jpeg", "grid_simple_log_preprocessing", "bitmap"}) {
     for (const bool by_columns : {false, true}) {
       SCOPED_TRACE(cat(packing, by_columns ? ", by columns" : ""));
       codec::Keys keys = with({{"bitsPerValue", "16"},
@@ -243,6 +258,7 @@ TEST(grib_values, of_rows_in_alternating_directions_come_in_rows_that_go_one_way
       // The program may have the same points in other dimensions.
       grid.shape = {12, 5};
       expect_rows_one_way(*source, grid, values);
+      expect_all_one_way(*source, grid, values);
       grid.shape = {small_points};
       expect_rows_one_way(*source, grid, values);
     }

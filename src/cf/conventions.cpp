@@ -271,6 +271,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   const std::string final_name = variable.name;
   const std::size_t number = add_variable(std::move(variable));
   TR_TRY(beyond_);
+  by_name_.emplace(field.name, fields_.size());
   fields_.push_back(
       {field.name, field.levels, number, field.elements(), *type, fill, levels.dimension.has_value()});
   if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
@@ -308,9 +309,9 @@ void Conventions::add_grid_reference(const Grid& grid, Variable& variable) {
 
 /// GRIB tells fields apart by their levels; variables need names of their own.
 Status Conventions::check_new(const FieldDefinition& field) const {
-  const bool defined = std::ranges::any_of(fields_, [&](const Field& each) {
-    return each.name == field.name && are_same(each.levels_of, field.levels);
-  });
+  const auto [first, last] = by_name_.equal_range(field.name);
+  const bool defined = std::any_of(
+      first, last, [&](const auto& each) { return are_same(fields_[each.second].levels_of, field.levels); });
   if (!defined) return {};
   return {Code::argument, "it is defined twice on the same levels; give one of them another name"};
 }
@@ -617,9 +618,9 @@ std::string Conventions::free_name(const std::string& name) const {
   return free;
 }
 
-bool Conventions::is_taken(std::string_view name) const {
-  return std::ranges::count(contents_.dimensions, name, &Dimension::name) > 0 ||
-         std::ranges::count(contents_.variables, name, &Variable::name) > 0;
+bool Conventions::is_taken(const std::string& name) const {
+  return contents_.names.contains(name) ||
+         std::ranges::count(contents_.dimensions, name, &Dimension::name) > 0;
 }
 
 }  // namespace tailrace::cf

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -96,11 +97,12 @@ class Conventions {
                              const std::vector<double>& values, std::vector<Attribute> attributes);
   void add_place_on_globe(Horizontal& added, bool latitude);
   [[nodiscard]] std::string free_name(const std::string& name) const;
-  [[nodiscard]] bool is_taken(std::string_view name) const;
+  [[nodiscard]] bool is_taken(const std::string& name) const;
 
   Accept accept_;
   Contents contents_;
   std::vector<Field> fields_;
+  std::unordered_multimap<std::string, std::size_t> by_name_;  // their numbers
   std::vector<Horizontal> horizontals_;
   std::vector<Vertical> verticals_;
   std::vector<Interval> intervals_;

@@ -155,7 +155,16 @@ std::string FoundVariable::text(std::string_view attribute) const {
   return found->text.substr(0, last == std::string::npos ? 0 : last + 1);
 }
 
+void FoundContents::index_names() {
+  by_name.clear();
+  for (std::size_t i = 0; i < variables.size(); ++i) by_name.emplace(variables[i].name, static_cast<int>(i));
+}
+
 int FoundContents::find(std::string_view name) const {
+  if (!by_name.empty()) {
+    const auto known = by_name.find(std::string(name));
+    return known == by_name.end() ? -1 : known->second;
+  }
   const auto found = std::ranges::find(variables, name, &FoundVariable::name);
   return found == variables.end() ? -1 : static_cast<int>(found - variables.begin());
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -64,7 +65,11 @@ struct FoundContents {
   std::vector<Dimension> dimensions;  // with the length that they have, the record dimension too
   std::vector<FoundAttribute> attributes;
   std::vector<FoundVariable> variables;
+  std::unordered_map<std::string, int>
+      by_name{};  // see index_names(); empty: names are looked for one by one
 
+  /// Makes find() quick, once all variables are there.
+  void index_names();
   /// Returns the variable's number, or -1.
   [[nodiscard]] int find(std::string_view name) const;
   /// Returns the variable that an attribute of `by` names, or -1: the one in the group of `by`, or else in

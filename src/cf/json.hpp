@@ -5,12 +5,14 @@
 #include <span>
 #include <string>
 
+#include "cf/indexed_map.hpp"
 #include "cf/model.hpp"
 
 // The data model of NetCDF in JSON, as the formats of Zarr have it. For builds with nlohmann-json.
 namespace tailrace::cf {
 
-using Json = nlohmann::ordered_json;
+/// JSON whose objects keep the order of their members, and find one of very many at once.
+using Json = nlohmann::basic_json<IndexedMap>;
 
 /// Returns the JSON text. Attributes may hold any bytes. Those that are no UTF-8 become U+FFFD, because JSON
 /// has no other way.

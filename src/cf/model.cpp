@@ -132,10 +132,11 @@ Status Contents::add(Variable variable) {
   if (variable.name.size() > most_name)
     return {Code::argument,
             cat("the name '", variable.name, "' is longer than the ", most_name, " bytes that NetCDF takes")};
-  if (std::ranges::count(variables, variable.name, &Variable::name) > 0)
+  if (names.contains(variable.name))
     return {Code::argument, cat("a variable '", variable.name, "' is there already")};
   if (!bytes_of(variable))
     return {Code::argument, cat("variable '", variable.name, "' has more than 2^63 bytes")};
+  names.insert(variable.name);
   variables.push_back(std::move(variable));
   return {};
 }

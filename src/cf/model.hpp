@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -73,6 +74,7 @@ struct Contents {
   std::vector<Dimension> dimensions;
   std::vector<Attribute> attributes;
   std::vector<Variable> variables;
+  std::unordered_set<std::string> names{};  // of the variables; add() keeps them
 
   [[nodiscard]] static bool is_record(const Variable& variable) {
     return !variable.dimensions.empty() && variable.dimensions.front() == 0;

@@ -87,17 +87,35 @@ Result<std::shared_ptr<const Layout>> Objects::load() {
   return layout;
 }
 
-/// The bytes are durable on return, the name is not.
-Status Objects::replace(const std::string& object, const std::string& text) {
-  const std::string path = path_of(object), temporary = path + std::string(temporary_ending);
-  Result<std::unique_ptr<File>> file = below_->open(temporary, OpenMode::anew);
-  TR_TRY(file.status());
-  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
-  TR_TRY((*file)->sync());
-  TR_TRY((*file)->close());
-  TR_TRY(below_->rename(temporary, path));
-  names_.insert(path);
+/// The bytes are durable on return, the names are not. Storage syncs several files side by side.
+Status Objects::replace(std::span<const Text> texts) {
+  std::vector<std::unique_ptr<File>> files;
+  for (const Text& each : texts) {
+    Result<std::unique_ptr<File>> file =
+        below_->open(path_of(each.object) + std::string(temporary_ending), OpenMode::anew);
+    TR_TRY(file.status());
+    files.push_back(std::move(*file));
+    TR_TRY(files.back()->write(std::as_bytes(std::span(each.text)), 0));
+  }
+  std::vector<File*> written;
+  for (const auto& each : files) written.push_back(each.get());
+  TR_TRY(below_->sync_files(written));
+  for (const auto& each : files) TR_TRY(each->close());
+  for (const Text& each : texts) {
+    const std::string path = path_of(each.object);
+    TR_TRY(below_->rename(path + std::string(temporary_ending), path));
+    names_.insert(path);
+  }
   return {};
+}
+
+Status Objects::replace(const std::string& object, const std::string& text) {
+  const Text one{object, text};
+  return replace({&one, 1});
+}
+
+Status Objects::replace_when_many(std::vector<Text>& texts) {
+  return texts.size() < most_at_once ? Status() : replace(std::exchange(texts, {}));
 }
 
 /// The metadata that the store is begun with come first: a directory without them is nobody's. zarr.json of
@@ -106,21 +124,24 @@ Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
   TR_TRY(replace(std::string(begun_with), layout.group_text(0)));
   TR_TRY(settle_names());
   TR_TRY(check_no_links(layout));
+  std::vector<Text> texts;
   for (const Array& each : layout.arrays()) {
-    TR_TRY(below_->make_directories(path_of(each.name)));
-    const Result<bool> is_taken = below_->exists(path_of(cat(each.name, "/", group)));
-    TR_TRY(is_taken.status());
-    if (*is_taken)
+    const Result<bool> made = below_->exists(path_of(each.name));
+    TR_TRY(made.status());
+    if (*made)
       return {Code::state,
               cat(directory_, ": '", each.name,
                   "' and another array are one directory here, since the file system does not tell "
                   "upper from lower case; give one of the fields another name")};
-    TR_TRY(replace(cat(each.name, "/", group), layout.array_text(each, 0)));
+    TR_TRY(below_->make_directories(path_of(each.name)));
+    texts.push_back({cat(each.name, "/", group), layout.array_text(each, 0)});
+    TR_TRY(replace_when_many(texts));
     if (each.has_steps) continue;
     const auto bytes =
         head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size));
     TR_TRY(write(each, 0, 0, {&bytes, 1}));
   }
+  TR_TRY(replace(texts));
   TR_TRY(settle());
   return tell(layout, 0);
 }
@@ -164,14 +185,15 @@ Result<std::optional<std::int64_t>> Objects::told(const Layout& layout) {
 }
 
 Status Objects::tell_arrays(const Layout& layout, std::int64_t steps) {
+  std::vector<Text> texts;
   for (const Array& each : layout.arrays()) {
-    const std::string object = cat(each.name, "/", group);
-    const std::string text = layout.array_text(each, steps);
-    const Result<std::string> found = text_of_file(*below_, path_of(object));
+    Text told{cat(each.name, "/", group), layout.array_text(each, steps)};
+    const Result<std::string> found = text_of_file(*below_, path_of(told.object));
     if (found.status().error_number() != ENOENT) TR_TRY(found.status());
-    if (!found.is_ok() || *found != text) TR_TRY(replace(object, text));
+    if (!found.is_ok() || *found != told.text) texts.push_back(std::move(told));
+    TR_TRY(replace_when_many(texts));
   }
-  return {};
+  return replace(texts);
 }
 
 /// Objects are opened for each write: another server may have cut the step of an open one, and bytes in a
@@ -219,14 +241,37 @@ void Objects::keep_open(const std::string& path, std::unique_ptr<File> file) {
     return;
   }
   written_.try_emplace(path, std::move(file), *known_).first->second.number = ++writes_;
-  // The object whose last write is the longest ago is the one that most likely gets no other in this step.
-  while (known_->descriptors() > most_open && !written_.empty()) {
-    const auto oldest =
-        std::ranges::min_element(written_, {}, [](const auto& each) { return each.second.number; });
-    for (const Status& made : {oldest->second.file->sync(), oldest->second.file->close()})
-      failure_ = first_cause(failure_, unless_removed(oldest->first, made));
-    written_.erase(oldest);
+  if (known_->descriptors() > most_open) close_oldest();
+}
+
+/// The objects whose last write is the longest ago are those that most likely get no other in this step.
+/// Storage syncs several of them side by side.
+void Objects::close_oldest() {
+  using Each = std::map<std::string, Written>::iterator;
+  std::vector<Each> all;
+  for (auto each = written_.begin(); each != written_.end(); ++each) all.push_back(each);
+  std::ranges::sort(all, {}, [](const Each& each) { return each->second.number; });
+  all.resize(std::min(all.size(), most_at_once));
+  std::map<std::string, Written> oldest;
+  for (const Each& each : all) oldest.insert(written_.extract(each));
+  sync_and_close(oldest);
+}
+
+void Objects::sync_and_close(const std::map<std::string, Written>& all) {
+  std::vector<File*> files;
+  for (const auto& [path, written] : all) {
+    written.file->begin_write_back();
+    files.push_back(written.file.get());
   }
+  Status synced = below_->sync_files(files);
+  if (synced.error_number() == ESTALE) {
+    synced = {};  // each file tells its failure once more
+    for (const auto& [path, written] : all)
+      synced = first_cause(synced, unless_removed(path, written.file->sync()));
+  }
+  failure_ = first_cause(failure_, synced);
+  for (const auto& [path, written] : all)
+    failure_ = first_cause(failure_, unless_removed(path, written.file->close()));
 }
 
 Result<Bytes> Objects::read(const Array& array, std::int64_t number, Bytes offset,
@@ -332,13 +377,12 @@ Status Objects::check_own(const Layout* layout) {
     if (name.starts_with(".nfs")) continue;
     // A directory that has just been made may hold the temporary of its first object.
     if (is_metadata(name, begun_with) || (layout && is_metadata(name, group))) continue;
-    const bool is_array = layout && std::ranges::count(layout->arrays(), name, &Array::name) > 0;
-    if (!is_array) return foreign(name);
+    const Array* const array = layout ? layout->find(name) : nullptr;
+    if (array == nullptr) return foreign(name);
     const Result<std::vector<std::string>> inside = below_->list(path_of(name));
     TR_TRY(inside.status());
     for (const std::string& each : *inside) {
-      if (!is_metadata(each, group) && !number_of(layout->array(name), each))
-        return foreign(cat(name, "/", each));
+      if (!is_metadata(each, group) && !number_of(*array, each)) return foreign(cat(name, "/", each));
     }
   }
   return {};
@@ -385,21 +429,7 @@ Status Objects::settle_names() {
 
 Status Objects::settle() {
   TR_TRY(failure_);
-  const std::map<std::string, Written> all = std::exchange(written_, {});
-  std::vector<File*> files;
-  for (const auto& [path, written] : all) {
-    written.file->begin_write_back();
-    files.push_back(written.file.get());
-  }
-  Status synced = below_->sync_files(files);
-  if (synced.error_number() == ESTALE) {
-    synced = {};  // each file tells its failure once more
-    for (const auto& [path, written] : all)
-      synced = first_cause(synced, unless_removed(path, written.file->sync()));
-  }
-  failure_ = first_cause(failure_, synced);
-  for (const auto& [path, written] : all)
-    failure_ = first_cause(failure_, unless_removed(path, written.file->close()));
+  sync_and_close(std::exchange(written_, {}));
   TR_TRY(failure_);
   return settle_names();
 }

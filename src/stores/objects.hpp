@@ -21,6 +21,8 @@ class Objects {
 
   /// Descriptors beyond so many, in all stores of the target together, do not stay open until settle().
   static constexpr int most_open = 256;
+  /// So many files are made durable at once where there are very many.
+  static constexpr std::size_t most_at_once = 64;
 
   Objects(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory)
       : below_(std::move(below)), known_(std::move(known)), directory_(std::move(directory)) {}
@@ -69,11 +71,18 @@ class Objects {
 
  private:
   [[nodiscard]] std::string path_of(const std::string& object) const { return directory_ + "/" + object; }
+  struct Text {
+    std::string object, text;
+  };
+  Status replace(std::span<const Text> texts);
   Status replace(const std::string& object, const std::string& text);
+  /// Replaces the objects and empties the list, if it has become long.
+  Status replace_when_many(std::vector<Text>& texts);
   Status unless_removed(const std::string& path, const Status& status);
   void keep_open(const std::string& path, std::unique_ptr<storage::File> file);
   Status settle_names();
   Status forget_times(const Array& array, std::int64_t steps);
+  void close_oldest();
 
   struct Written {
     Written(std::unique_ptr<storage::File> opened, Known& known)
@@ -82,6 +91,7 @@ class Objects {
     Known::Descriptors counted;
     std::int64_t number = 0;  // of the last write among those of the store
   };
+  void sync_and_close(const std::map<std::string, Written>& all);
 
   const std::shared_ptr<storage::Target> below_;
   const std::shared_ptr<Known> known_;

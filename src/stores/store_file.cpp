@@ -23,20 +23,31 @@ std::int64_t from_big_endian(std::span<const std::byte> bytes) {
   return static_cast<std::int64_t>(value);
 }
 
-/// Returns the parts from `begin` on, `size` bytes of them.
-std::vector<std::span<const std::byte>> slice(storage::Parts parts, Bytes begin, Bytes size) {
-  std::vector<std::span<const std::byte>> slices;
-  for (const std::span<const std::byte> part : parts) {
-    const auto length = std::ssize(part);
-    const Bytes from = std::min(begin, length);
-    const Bytes count = std::min(size, length - from);
-    if (count > 0)
-      slices.push_back(part.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count)));
-    begin -= from;
-    size -= count;
+/// Hands out the bytes of parts from the first one on. Each part is looked at once.
+class PartsInTurn {
+ public:
+  explicit PartsInTurn(storage::Parts parts) : rest_(parts) {}
+
+  /// Returns the next `size` bytes.
+  std::vector<std::span<const std::byte>> next(Bytes size) {
+    std::vector<std::span<const std::byte>> slices;
+    while (size > 0 && !rest_.empty()) {
+      const auto part = rest_.front().subspan(static_cast<std::size_t>(taken_));
+      const Bytes count = std::min(size, std::ssize(part));
+      if (count > 0) slices.push_back(part.first(static_cast<std::size_t>(count)));
+      size -= count;
+      taken_ += count;
+      if (count < std::ssize(part)) continue;
+      rest_ = rest_.subspan(1);
+      taken_ = 0;
+    }
+    return slices;
   }
-  return slices;
-}
+
+ private:
+  storage::Parts rest_;
+  Bytes taken_ = 0;  // of the first one
+};
 
 }  // namespace
 
@@ -71,13 +82,12 @@ StoreFile::Piece StoreFile::piece_at(Bytes offset) const {
   const std::int64_t step = is_in_head ? 0 : (offset - layout_->head()) / layout_->step();
   const Bytes within = is_in_head ? offset : (offset - layout_->head()) % layout_->step();
   Piece piece;
-  for (const Layout::Array& each : layout_->arrays()) {
-    if (each.has_steps == is_in_head || within < each.begin || within >= each.begin + each.size) continue;
-    piece.array = &each;
-    piece.number = each.in_chunk > 0 ? step / each.in_chunk : step;
-    piece.offset = within - each.begin + (each.in_chunk > 0 ? step % each.in_chunk * each.size : 0);
-    piece.size = each.begin + each.size - within;
-  }
+  piece.array = is_in_head ? layout_->in_head(within) : layout_->in_step(within);
+  if (piece.array == nullptr) return piece;
+  const Layout::Array& of = *piece.array;
+  piece.number = of.in_chunk > 0 ? step / of.in_chunk : step;
+  piece.offset = within - of.begin + (of.in_chunk > 0 ? step % of.in_chunk * of.size : 0);
+  piece.size = of.begin + of.size - within;
   return piece;
 }
 
@@ -100,10 +110,11 @@ Status StoreFile::write_gathered(storage::Parts parts, Bytes offset) {
   }
   if (!layout_ || offset < layout_->head())
     return {Code::state, cat("write ", objects_.directory(), ": its metadata are written whole")};
+  PartsInTurn in_turn(parts);
   for (Bytes done = 0; done < total;) {
     const Piece piece = piece_at(offset + done);
     const Bytes count = std::min(piece.size, total - done);
-    TR_TRY(objects_.write(*piece.array, piece.number, piece.offset, slice(parts, done, count)));
+    TR_TRY(objects_.write(*piece.array, piece.number, piece.offset, in_turn.next(count)));
     done += count;
   }
   return {};

@@ -6,11 +6,11 @@
 #include <bit>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
 #include "base/byte_order.hpp"
 #include "base/text.hpp"
 #include "cf/fields.hpp"
+#include "cf/json.hpp"
 #include "codec/plain.hpp"
 #include "compression/compressor.hpp"
 #include "zarr/crc32c.hpp"
@@ -228,11 +228,10 @@ Status ZarrCodec::adopt(const FieldDefinition& field, std::span<const std::byte>
 }
 
 std::string ZarrCodec::text() const {
-  return group_text(fields_.conventions().contents(), [this](std::size_t variable) -> const FieldArray* {
-    const auto found = std::ranges::find(fields_.all(), variable, &Conventions::Field::variable);
-    return found == fields_.all().end() ? nullptr
-                                        : &arrays_[static_cast<std::size_t>(found - fields_.all().begin())];
-  });
+  const cf::Contents& contents = fields_.conventions().contents();
+  std::vector<const FieldArray*> of_variables(contents.variables.size(), nullptr);
+  for (std::size_t i = 0; i < arrays_.size(); ++i) of_variables[fields_.all()[i].variable] = &arrays_[i];
+  return group_text(contents, [&](std::size_t variable) { return of_variables[variable]; });
 }
 
 const Layout& ZarrCodec::layout() const {
@@ -322,22 +321,24 @@ Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream
 
 namespace {
 
+using cf::Json;
+
 /// Takes levels of compression away: chunks of any level are read alike.
-void without_levels(nlohmann::ordered_json& codec) {
+void without_levels(Json& codec) {
   if (!codec.is_structured()) return;
   if (codec.is_object()) {
     codec.erase("level");
     codec.erase("clevel");
   }
-  for (nlohmann::ordered_json& each : codec) without_levels(each);
+  for (Json& each : codec) without_levels(each);
 }
 
 /// Returns what tells readers of an array what its chunks mean, in words that name it.
 std::vector<std::pair<std::string, std::string>> reading_of(const Layout& layout,
                                                             const Layout::Array& array) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::parse(layout.array_text(array, 0));
+  Json all = Json::parse(layout.array_text(array, 0));
   without_levels(all["codecs"]);
-  nlohmann::ordered_json rounding = nlohmann::ordered_json::object();
+  Json rounding = Json::object();
   for (const auto& [name, value] : all["attributes"].items()) {
     if (name.starts_with("quantization_") || name.starts_with("_Quantize")) rounding[name] = value;
   }
@@ -351,8 +352,8 @@ std::vector<std::pair<std::string, std::string>> reading_of(const Layout& layout
 /// Returns Code::state if the steps of a store have arrays that a stream would write otherwise.
 Status check_read_alike(const Layout& own, const Layout& now) {
   for (const Layout::Array& each : now.arrays()) {
-    const auto same = std::ranges::find(own.arrays(), each.name, &Layout::Array::name);
-    if (!each.has_steps || same == own.arrays().end()) continue;
+    const Layout::Array* const same = own.find(each.name);
+    if (!each.has_steps || same == nullptr) continue;
     const auto before = reading_of(own, *same), after = reading_of(now, each);
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (before[i].second == after[i].second) continue;

@@ -82,6 +82,8 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   added.begin = end;
   if (__builtin_add_overflow(end, added.size, &end) || end > (Bytes{1} << 62))
     return {Code::argument, cat("with array '", name, "' a step has more than 2^62 bytes")};
+  (added.has_steps ? of_step_ : of_head_).push_back(arrays_.size());
+  by_name_.emplace(name, arrays_.size());
   arrays_.push_back(std::move(added));
   return {};
 }
@@ -108,8 +110,17 @@ Result<Layout> Layout::of(std::string text) {
   return layout;
 }
 
-const Layout::Array& Layout::array(std::string_view name) const {
-  return *std::ranges::find(arrays_, name, &Array::name);
+const Layout::Array* Layout::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &arrays_[found->second];
+}
+
+const Layout::Array* Layout::at(const std::vector<std::size_t>& of, Bytes offset) const {
+  const auto behind =
+      std::ranges::upper_bound(of, offset, {}, [&](std::size_t each) { return arrays_[each].begin; });
+  if (behind == of.begin()) return nullptr;
+  const Array& last = arrays_[*std::prev(behind)];
+  return offset < last.begin + last.size ? &last : nullptr;
 }
 
 std::string Layout::group_text(std::int64_t steps) const {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "cf/json.hpp"
 
 namespace tailrace::zarr {
 
@@ -47,7 +48,13 @@ class Layout {
   static Result<Layout> of(std::string group);
 
   [[nodiscard]] const std::vector<Array>& arrays() const { return arrays_; }
-  [[nodiscard]] const Array& array(std::string_view name) const;
+  /// Returns the array of a name that is there.
+  [[nodiscard]] const Array& array(const std::string& name) const { return arrays_[by_name_.at(name)]; }
+  /// Returns the array of a name, or null.
+  [[nodiscard]] const Array* find(const std::string& name) const;
+  /// Returns the array whose room in the head, or in a step, this byte belongs to; null if there is none.
+  [[nodiscard]] const Array* in_head(Bytes offset) const { return at(of_head_, offset); }
+  [[nodiscard]] const Array* in_step(Bytes offset) const { return at(of_step_, offset); }
   /// Returns the array of the steps' times.
   [[nodiscard]] const Array& times() const { return arrays_.front(); }
   [[nodiscard]] Bytes head() const { return head_; }
@@ -62,10 +69,13 @@ class Layout {
 
  private:
   Layout() = default;
-  Status add(const std::string& name, const nlohmann::ordered_json& array, const std::string& steps_name);
+  [[nodiscard]] const Array* at(const std::vector<std::size_t>& of, Bytes offset) const;
+  Status add(const std::string& name, const cf::Json& array, const std::string& steps_name);
 
   std::string text_;
   std::vector<Array> arrays_;
+  std::unordered_map<std::string, std::size_t> by_name_;
+  std::vector<std::size_t> of_head_, of_step_;  // numbers of arrays, the one with the first bytes first
   Bytes head_ = 0;
   Bytes step_ = 0;
 };

@@ -37,6 +37,7 @@ CfAxes::CfAxes(const cf::FoundContents& contents, const cf::ReadNumbers& read, b
   mark_auxiliary();
   mark_plane();
   mark_others(false);
+  find_single_times();
 }
 
 bool CfAxes::has_time_units(std::size_t variable) const {
@@ -147,6 +148,13 @@ void CfAxes::mark_plane() {
   }
 }
 
+void CfAxes::find_single_times() {
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+    if (at(i).dimensions.empty() && has_time_units(i))
+      (is_reference(i) ? single_references_ : single_times_).push_back(i);
+  }
+}
+
 int CfAxes::time_dimension() const {
   const auto found = std::ranges::find(roles_, Role::time);
   return found == roles_.end() ? -1 : static_cast<int>(found - roles_.begin());
@@ -167,10 +175,7 @@ std::vector<std::size_t> CfAxes::scalars_of(const cf::FoundVariable& field) cons
   }
   // Few writers name a single time with each field. Several of them leave open which one is meant.
   for (const bool reference : {true, false}) {
-    std::vector<std::size_t> single;
-    for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
-      if (has_time_units(i) && is_reference(i) == reference && at(i).dimensions.empty()) single.push_back(i);
-    }
+    const std::vector<std::size_t>& single = reference ? single_references_ : single_times_;
     const bool is_told = single.size() == 1 && (reference || time_dimension() < 0);
     if (is_told && std::ranges::count(scalars, single.front()) == 0) scalars.push_back(single.front());
   }

@@ -65,6 +65,7 @@ class CfAxes {
   void mark_others(bool surely_times);
   void mark_auxiliary();
   void mark_plane();
+  void find_single_times();
   Result<std::vector<double>> time_numbers(std::size_t variable, bool ends) const;
   [[nodiscard]] Role role_of(std::size_t coordinate) const;
   /// Returns true if the variable says that it holds times, whatever its units are.
@@ -79,6 +80,7 @@ class CfAxes {
   std::vector<Role> roles_;
   std::vector<int> coordinates_;
   std::vector<bool> auxiliary_;
+  std::vector<std::size_t> single_references_, single_times_;  // variables of times without dimensions
   std::optional<Calendar> calendar_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
@@ -84,6 +85,7 @@ class ZarrStore {
   std::shared_ptr<storage::Target> target_;
   std::string path_;
   cf::FoundContents contents_;
+  std::map<std::pair<std::string, Index>, std::vector<int>> dimensions_;  // by name and length
   std::vector<zarr::ReadArray> arrays_;   // of the variables
   std::vector<std::string> directories_;  // likewise
   std::vector<sources::Unread> unread_;
@@ -92,13 +94,13 @@ class ZarrStore {
 /// Dimensions of one name and length are one; nameless ones have their length alone.
 int ZarrStore::dimension_of(const std::string& name, Index length, const std::vector<int>& taken) {
   const std::string known = name.empty() ? cat("nameless_", length) : name;
-  for (std::size_t i = 0; i < contents_.dimensions.size(); ++i) {
-    const cf::Dimension& each = contents_.dimensions[i];
-    if (each.name == known && each.length == length && std::ranges::count(taken, static_cast<int>(i)) == 0)
-      return static_cast<int>(i);
+  std::vector<int>& alike = dimensions_[{known, length}];
+  for (const int each : alike) {
+    if (std::ranges::count(taken, each) == 0) return each;
   }
   contents_.dimensions.push_back({known, length});
-  return static_cast<int>(contents_.dimensions.size()) - 1;
+  alike.push_back(static_cast<int>(contents_.dimensions.size()) - 1);
+  return alike.back();
 }
 
 Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& directory) {
@@ -187,12 +189,15 @@ Status ZarrStore::load_2() {
 Status ZarrStore::load() {
   const Result<std::optional<std::string>> text = read_text(*target_, path_ + "/zarr.json");
   TR_TRY(text.status());
-  return *text ? load_3(**text) : load_2();
+  TR_TRY(*text ? load_3(**text) : load_2());
+  contents_.index_names();
+  return {};
 }
 
 void ZarrStore::reach(int dimension, Index steps) {
   Index& length = contents_.dimensions[static_cast<std::size_t>(dimension)].length;
-  length = std::max(length, steps);
+  if (length >= steps) return;
+  length = steps;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     const std::vector<int>& of = contents_.variables[i].dimensions;
     for (std::size_t d = 0; d < of.size(); ++d) {
@@ -300,16 +305,12 @@ struct OpenedStore {
 /// Takes the array of a field of the index out of `left`. A stream names it after the field, and if another
 /// one has the name, after the type of its levels, too; tools may have put the arrays into another order.
 Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField& field,
-                           std::vector<CfField>& left) {
-  const auto name = [&](const CfField& each) -> const std::string& {
-    return opened.store->contents().variables[each.variable].name;
-  };
-  auto found = std::ranges::find(left, field.name, name);
+                           std::map<std::string, CfField>& left) {
+  auto found = left.find(field.name);
   if (found == left.end()) {
     const std::string begin = cat(field.name, "_", field.level_type);
-    for (auto each = left.begin(); each != left.end(); ++each) {
-      const bool fits = name(*each).starts_with(begin);
-      if (fits && (found == left.end() || name(*each).size() < name(*found).size())) found = each;
+    for (auto each = left.lower_bound(begin); each != left.end() && each->first.starts_with(begin); ++each) {
+      if (found == left.end() || each->first.size() < found->first.size()) found = each;
     }
   }
   const auto& unread = opened.found.inventory.unread;
@@ -318,7 +319,7 @@ Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField&
   if (found == left.end())
     return Status(Code::corrupt,
                   cat("expected an array of the field '", field.name, "' of its index, got none"));
-  CfField taken = std::move(*found);
+  CfField taken = std::move(found->second);
   left.erase(found);
   const cf::FoundVariable& variable = opened.store->contents().variables[taken.variable];
   const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
@@ -332,8 +333,13 @@ Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField&
 Status keep_committed(const Opening& opening, OpenedStore& opened) {
   const streams::IndexContents& index = *opening.index;
   std::vector<CfField> fields;
+  std::map<std::string, CfField> left;
+  for (CfField& each : opened.found.fields) {
+    const std::string& name = opened.store->contents().variables[each.variable].name;
+    left.emplace(name, std::move(each));
+  }
   for (const streams::IndexField& each : index.header.fields) {
-    Result<CfField> taken = take_array(opened, each, opened.found.fields);
+    Result<CfField> taken = take_array(opened, each, left);
     TR_TRY(taken.status().in(opening.path));
     fields.push_back(std::move(*taken));
   }

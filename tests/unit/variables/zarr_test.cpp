@@ -3,6 +3,7 @@
 // Zarr stores of our own streams, and stores that are put together here with each codec.
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -280,6 +281,50 @@ TEST(ZarrStores, WithMetadataThatAreVeryDeepAreRefused) {
             << source.status().text();
     }
   }
+}
+
+// Work for each pair of arrays would take 64 times as long for 8 times as many.
+TEST(ZarrStores, OfManyArraysAreOpenedInProportionToTheirNumber) {
+  const auto seconds_for = [](int arrays) {
+    std::string members;
+    for (int i = 0; i < arrays; ++i)
+      members += cat(i > 0 ? "," : "", "\"field_", i, "\":", metadata_3(R"({"name":"bytes"})"));
+    Store store;
+    store.put("zarr.json",
+              cat(R"({"zarr_format":3,"node_type":"group","attributes":{},"consolidated_metadata":)",
+                  R"({"metadata":{)", members, "}}}"));
+    const std::clock_t begin = std::clock();
+    const auto source = opened(store.target(), store.path());
+    const std::clock_t end = std::clock();
+    EXPECT_EQ(source->inventory().records.size(), static_cast<std::size_t>(arrays));
+    return static_cast<double>(end - begin) / CLOCKS_PER_SEC;
+  };
+  const double few = seconds_for(1000), many = seconds_for(8000);
+  EXPECT_LT(many, 24 * std::max(few, 0.02)) << few << " s for 1000 arrays";
+}
+
+TEST(OwnZarrStores, OfManyFieldsAreOpenedInProportionToTheirNumber) {
+  const auto seconds_for = [](int fields) {
+    OwnStream own = own_stream("zarr");
+    own.fields.clear();
+    own.leads = {0};
+    own.committed = 1;
+    for (int i = 0; i < fields; ++i) {
+      own.fields.push_back(own_field(cat("field_", i), ElementType::f32, {}, {1, 2}));
+      own.fields.back().keys = {{"compress", "none"}};
+    }
+    own.is_put = [](std::size_t, int field, Index) { return field == 0; };
+    const std::shared_ptr<storage::Target> memory = storage::memory_target();
+    const std::string path = "own.zarr";
+    write_own(*stores::with_stores(memory), path, own);
+    const std::clock_t begin = std::clock();
+    const auto source = opened(memory, path);
+    const std::clock_t end = std::clock();
+    EXPECT_EQ(source->inventory().records.size(), 1U);
+    return static_cast<double>(end - begin) / CLOCKS_PER_SEC;
+  };
+  const double few = seconds_for(500), many = seconds_for(4000);
+  EXPECT_LT(many, 24 * std::max(few, 0.02)) << few << " s for 500 fields";
 }
 
 TEST(ZarrStores, WithChunksOfFarMoreBytesThanTheirObjectsAreRefused) {

@@ -245,10 +245,14 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   }
   std::vector<Bytes> parts(static_cast<std::size_t>(group_->node().size()), 0);
   parts.front() = bytes;
-  // A server may map memory of this kind alone.
-  Result<std::unique_ptr<node::NodeMemory>> memory =
-      node::NodeMemory::create(group_->node(), parts, group_->settings().huge_pages,
-                               node::NodeMemory::everything, ready, node::NodeMemory::Growth::by_any);
+  // A huge page for each small ring would be far more than the budget has counted.
+  constexpr Bytes least_for_huge_pages = Bytes{1} << 20;
+  const bool huge_pages = group_->settings().huge_pages && bytes >= least_for_huge_pages;
+  // A server may map memory of this kind alone. It keeps a descriptor for each field.
+  const node::NodeMemory::Growth growth =
+      serving_rank() ? node::NodeMemory::Growth::by_any : node::NodeMemory::Growth::none;
+  Result<std::unique_ptr<node::NodeMemory>> memory = node::NodeMemory::create(
+      group_->node(), parts, huge_pages, node::NodeMemory::everything, ready, growth);
   TR_TRY(memory.status());
   field.memory = std::move(*memory);
   Packer told;
@@ -273,14 +277,18 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   });
 }
 
+/// Returns the server that reads for the ranks of this node, if there is one.
+std::optional<int> InputStream::serving_rank() const {
+  const session::Topology& topology = group_->service().session().topology();
+  return topology.roster().self_served ? std::nullopt : topology.first_server_on(topology.node());
+}
+
 /// Has a server of the node read what the ring wants, if there is one and it can.
 void InputStream::hand_over(Field& field) {
-  session::Session& session = group_->service().session();
-  const session::Topology& topology = session.topology();
-  const std::optional<int> server =
-      topology.roster().self_served ? std::nullopt : topology.first_server_on(topology.node());
+  const std::optional<int> server = serving_rank();
   if (!server) return;
-  const Result<std::uint64_t> given = session.giver().hand(*server, node::Handed::input, *field.memory, {});
+  const Result<std::uint64_t> given =
+      group_->service().session().giver().hand(*server, node::Handed::input, *field.memory, {});
   if (given.is_ok())
     field.given = *given;
   else

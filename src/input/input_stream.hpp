@@ -100,6 +100,7 @@ class InputStream final {
   void look_for_steps(Ring& ring);
   bool follow();
   [[nodiscard]] std::vector<Loader*> loaders(bool served_too);
+  [[nodiscard]] std::optional<int> serving_rank() const;
   void hand_over(Field& field);
   void take_back(Field& field);
   std::vector<Index> slots_of(Field& field);

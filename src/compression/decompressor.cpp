@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "compression/decompressor.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "base/text.hpp"
 
 #ifdef TAILRACE_HAVE_DEFLATE
@@ -11,6 +14,12 @@
 #endif
 #ifdef TAILRACE_HAVE_BLOSC
 #include <blosc.h>
+#endif
+#ifdef TAILRACE_HAVE_LZ4
+#include <lz4.h>
+#endif
+#ifdef TAILRACE_HAVE_BZIP2
+#include <bzlib.h>
 #endif
 
 namespace tailrace::compression {
@@ -43,6 +52,10 @@ std::string_view name_of(Packed how) {
       return "zstd";
     case Packed::blosc:
       return "blosc";
+    case Packed::lz4:
+      return "lz4";
+    case Packed::bzip2:
+      return "bz2";
   }
   return "unknown";
 }
@@ -91,7 +104,55 @@ Result<Bytes> unblosc(std::span<const std::byte> bytes, std::span<std::byte> out
 }
 #endif
 
+#ifdef TAILRACE_HAVE_LZ4
+Result<Bytes> unlz4(std::span<const std::byte> bytes, std::span<std::byte> out) {
+  constexpr std::size_t before = 4;
+  if (bytes.size() < before || bytes.size() - before > LZ4_MAX_INPUT_SIZE)
+    return not_packed(Packed::lz4, bytes, out);
+  std::uint32_t told = 0;
+  for (std::size_t i = 0; i < before; ++i) told |= static_cast<std::uint32_t>(bytes[i]) << (8 * i);
+  if (told > out.size() || told > LZ4_MAX_INPUT_SIZE) return not_packed(Packed::lz4, bytes, out);
+  const std::span<const std::byte> block = bytes.subspan(before);
+  const int got =
+      LZ4_decompress_safe(reinterpret_cast<const char*>(block.data()), reinterpret_cast<char*>(out.data()),
+                          static_cast<int>(block.size()), static_cast<int>(told));
+  if (got < 0 || static_cast<std::uint32_t>(got) != told) return not_packed(Packed::lz4, bytes, out);
+  return static_cast<Bytes>(got);
+}
+#endif
+
+#ifdef TAILRACE_HAVE_BZIP2
+Result<Bytes> unbzip2(std::span<const std::byte> bytes, std::span<std::byte> out) {
+  constexpr std::size_t most = std::numeric_limits<unsigned>::max();
+  if (bytes.size() > most) return not_packed(Packed::bzip2, bytes, out);
+  ByteVector own(bytes.begin(), bytes.end());  // the library's call takes no constant bytes
+  auto size = static_cast<unsigned>(std::min(out.size(), most));
+  const int made = BZ2_bzBuffToBuffDecompress(reinterpret_cast<char*>(out.data()), &size,
+                                              reinterpret_cast<char*>(own.data()),
+                                              static_cast<unsigned>(own.size()), 0, 0);
+  if (made == BZ_MEM_ERROR) return Status(Code::memory, "no memory for the tables of bz2");
+  if (made != BZ_OK) return not_packed(Packed::bzip2, bytes, out);
+  return static_cast<Bytes>(size);
+}
+#endif
+
 }  // namespace
+
+/// Deflate makes at most 1032 bytes of one, zstd 128 KiB of a block of 4 bytes, alone or in blosc, LZ4 255 of
+/// one, and bzip2 45,899,235 of a block of 32.
+Bytes most_unpacked(Packed how, Bytes packed) {
+  switch (how) {
+    case Packed::zlib:
+    case Packed::gzip:
+      return (packed + 64) * 1100;
+    case Packed::lz4:
+      return (packed + 64) * 255;
+    case Packed::bzip2:
+      return (packed + 64) * 1'500'000;
+    default:
+      return (packed + 64) * 33'000;
+  }
+}
 
 Status check_reads(Packed how) {
 #ifndef TAILRACE_HAVE_DEFLATE
@@ -105,6 +166,14 @@ Status check_reads(Packed how) {
 #ifndef TAILRACE_HAVE_BLOSC
   if (how == Packed::blosc)
     return {Code::unsupported, "this build reads no blosc: install libblosc-dev and configure again"};
+#endif
+#ifndef TAILRACE_HAVE_LZ4
+  if (how == Packed::lz4)
+    return {Code::unsupported, "this build reads no lz4: install liblz4-dev and configure again"};
+#endif
+#ifndef TAILRACE_HAVE_BZIP2
+  if (how == Packed::bzip2)
+    return {Code::unsupported, "this build reads no bz2: install libbz2-dev and configure again"};
 #endif
   (void)how;
   return {};
@@ -130,6 +199,14 @@ Result<Bytes> Decompressor::decompress(Packed how, std::span<const std::byte> by
 #ifdef TAILRACE_HAVE_BLOSC
     case Packed::blosc:
       return unblosc(bytes, out);
+#endif
+#ifdef TAILRACE_HAVE_LZ4
+    case Packed::lz4:
+      return unlz4(bytes, out);
+#endif
+#ifdef TAILRACE_HAVE_BZIP2
+    case Packed::bzip2:
+      return unbzip2(bytes, out);
 #endif
     default:
       break;

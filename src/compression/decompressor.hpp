@@ -9,11 +9,15 @@
 
 namespace tailrace::compression {
 
-/// The formats of compressed bytes that are read. Each one tells its end.
-enum class Packed { zlib, gzip, zstd, blosc };
+/// The formats of compressed bytes that are read. Each one tells its end, but for LZ4: its bytes are a block
+/// of LZ4 behind four with the number of bytes in it, the least first, as numcodecs writes them.
+enum class Packed { zlib, gzip, zstd, blosc, lz4, bzip2 };
 
 /// Returns Code::unsupported, naming what this build lacks, if it does not read the format.
 Status check_reads(Packed how);
+/// Returns an upper bound of what so many bytes stand for. A few bytes must not cost the memory of a large
+/// chunk.
+[[nodiscard]] Bytes most_unpacked(Packed how, Bytes packed);
 
 struct DecompressionTables;
 

@@ -46,58 +46,63 @@ void transpose(std::span<const std::size_t> order, std::span<const Index> chunk,
   }
 }
 
-/// Returns an upper bound of what so many bytes stand for: deflate makes 1032 of one, zstd 128 KiB of a block
-/// of 4, alone or in blosc, and LZ4 255 of one. A few bytes must not cost the memory of a large chunk.
-Bytes most_unpacked(Coding::Step step, Bytes packed) {
-  const bool is_deflate = step == Coding::Step::zlib || step == Coding::Step::gzip;
-  return (packed + 64) * (is_deflate ? 1100 : 33'000);
+/// Brings the bytes of each element together again.
+Status unshuffle(Bytes element, ByteVector& bytes, ByteVector& scratch) {
+  const Bytes count = std::ssize(bytes) / element;
+  if (count * element != std::ssize(bytes))
+    return {Code::corrupt, cat("expected shuffled elements of ", counted(element, "byte"), ", got ",
+                               counted(bytes.size(), "byte"))};
+  scratch.resize(bytes.size());
+  for (Bytes part = 0; part < element; ++part) {
+    const std::byte* const from = bytes.data() + part * count;
+    std::byte* const to = scratch.data() + part;
+    for (Bytes i = 0; i < count; ++i) to[i * element] = from[i];
+  }
+  bytes.swap(scratch);
+  return {};
 }
 
-compression::Packed packed_by(Coding::Step step) {
-  switch (step) {
-    case Coding::Step::zlib:
-      return compression::Packed::zlib;
-    case Coding::Step::gzip:
-      return compression::Packed::gzip;
-    case Coding::Step::zstd:
-      return compression::Packed::zstd;
-    default:
-      return compression::Packed::blosc;
-  }
+/// Undoes the last of `count` steps, which have made bytes of `expected` ones.
+Status undo_step(const Coding::Step& step, bool is_first, Bytes expected, ByteVector& bytes,
+                 ByteVector& scratch) {
+  if (step.kind == Coding::Step::Kind::crc32c) return take_crc32c(bytes);
+  if (step.kind == Coding::Step::Kind::shuffle) return unshuffle(step.element, bytes, scratch);
+  const Bytes most = compression::most_unpacked(step.packed, std::ssize(bytes));
+  if (is_first && expected > most)
+    return {Code::corrupt, cat("expected a chunk of ", expected, " bytes, got ",
+                               counted(bytes.size(), "byte"), ", which cannot hold them")};
+  // Steps before this one may have added sums, or a little to what does not compress.
+  const Bytes room = std::min(most, is_first ? expected : expected + expected / 64 + 1024);
+  scratch.resize(static_cast<std::size_t>(room));
+  auto& decompressor = of_this_thread<compression::Decompressor, Coding>();
+  const Result<Bytes> size = decompressor.decompress(step.packed, bytes, scratch);
+  TR_TRY(size.status());
+  scratch.resize(static_cast<std::size_t>(*size));
+  bytes.swap(scratch);
+  return {};
 }
 
 }  // namespace
 
 Status decode_chunk(const Coding& coding, std::span<const Index> chunk, Bytes element, ByteVector& bytes,
                     ByteVector& elements) {
-  Bytes expected = element;
+  const Bytes stored = coding.stored_element(element);
+  Bytes expected = stored;
   for (const Index each : chunk) expected *= each;
-  auto& decompressor = of_this_thread<compression::Decompressor, Coding>();
-  for (std::size_t i = coding.steps.size(); i-- > 0;) {
-    if (coding.steps[i] == Coding::Step::crc32c) {
-      TR_TRY(take_crc32c(bytes));
-      continue;
-    }
-    const Bytes most = most_unpacked(coding.steps[i], std::ssize(bytes));
-    if (i == 0 && expected > most)
-      return {Code::corrupt, cat("expected a chunk of ", expected, " bytes, got ",
-                                 counted(bytes.size(), "byte"), ", which cannot hold them")};
-    // Steps before this one may have added sums, or a little to what does not compress.
-    const Bytes room = std::min(most, i == 0 ? expected : expected + expected / 64 + 1024);
-    elements.resize(static_cast<std::size_t>(room));
-    const Result<Bytes> size = decompressor.decompress(packed_by(coding.steps[i]), bytes, elements);
-    TR_TRY(size.status());
-    elements.resize(static_cast<std::size_t>(*size));
-    bytes.swap(elements);
-  }
+  // Up to the innermost compression the bytes are those of the elements, whatever shuffled them.
+  std::size_t first = 0;
+  while (first < coding.steps.size() && coding.steps[first].kind == Coding::Step::Kind::shuffle) ++first;
+  for (std::size_t i = coding.steps.size(); i-- > 0;)
+    TR_TRY(undo_step(coding.steps[i], i == first, expected, bytes, elements));
   if (std::ssize(bytes) != expected)
     return {Code::corrupt, cat("expected a chunk of ", expected, " bytes, got ", bytes.size())};
+  copy_ordered(bytes.data(), bytes.data(), expected, stored, coding.endian);
+  for (auto each = coding.filters.rbegin(); each != coding.filters.rend(); ++each) bytes = undo(*each, bytes);
   if (coding.order.empty()) {
     elements.swap(bytes);
   } else {
     transpose(coding.order, chunk, element, bytes, elements);
   }
-  copy_ordered(elements.data(), elements.data(), expected, element, coding.endian);
   return {};
 }
 

@@ -143,44 +143,54 @@ std::vector<FoundAttribute> attributes_of(const Json& object, Number type) {
 }
 
 Status refuse_codec(const std::string& name) {
-  return {Code::unsupported,
-          cat("its chunks went through the codec '", name,
-              "' of Zarr, which is not read here: expected bytes, transpose, gzip, zlib, zstd, "
-              "blosc, crc32c or sharding_indexed")};
+  return {
+      Code::unsupported,
+      cat("its chunks went through the codec '", name,
+          "' of Zarr, which is not read here: expected bytes, transpose, gzip, zlib, zstd, blosc, lz4, bz2, "
+          "crc32c, sharding_indexed, shuffle, delta, fixedscaleoffset, quantize, bitround or astype")};
 }
 
-std::optional<Coding::Step> step_of(std::string name) {
-  if (name.starts_with("numcodecs.")) name.erase(0, 10);
-  if (name == "zlib") return Coding::Step::zlib;
-  if (name == "gzip") return Coding::Step::gzip;
-  if (name == "zstd") return Coding::Step::zstd;
-  if (name == "blosc") return Coding::Step::blosc;
-  if (name == "crc32c") return Coding::Step::crc32c;
-  return std::nullopt;
+/// zarr-python's codecs of numcodecs have this before their names.
+std::string without_library(const std::string& name) {
+  constexpr std::string_view library = "numcodecs.";
+  return name.starts_with(library) ? name.substr(library.size()) : name;
 }
 
-std::optional<compression::Packed> packed_of(Coding::Step step) {
-  switch (step) {
-    case Coding::Step::zlib:
-      return compression::Packed::zlib;
-    case Coding::Step::gzip:
-      return compression::Packed::gzip;
-    case Coding::Step::zstd:
-      return compression::Packed::zstd;
-    case Coding::Step::blosc:
-      return compression::Packed::blosc;
-    case Coding::Step::crc32c:
-      break;
+Status add_step(Coding& coding, const std::string& full_name, const Json& configuration) {
+  using compression::Packed;
+  using Kind = Coding::Step::Kind;
+  constexpr std::array<std::pair<std::string_view, Packed>, 6> packings{{{"zlib", Packed::zlib},
+                                                                         {"gzip", Packed::gzip},
+                                                                         {"zstd", Packed::zstd},
+                                                                         {"blosc", Packed::blosc},
+                                                                         {"lz4", Packed::lz4},
+                                                                         {"bz2", Packed::bzip2}}};
+  const std::string name = without_library(full_name);
+  if (const auto each = std::ranges::find(packings, name, [](const auto& of) { return of.first; });
+      each != packings.end()) {
+    TR_TRY(compression::check_reads(each->second));
+    coding.steps.push_back({Kind::packed, each->second, 1});
+  } else if (name == "crc32c") {
+    coding.steps.push_back({Kind::crc32c, {}, 1});
+  } else if (name == "shuffle") {
+    const auto element = configuration.value("elementsize", Bytes{4});
+    if (element < 1 || element > 256)
+      return {Code::corrupt, cat("expected a shuffle of elements of 1 to 256 bytes, got ", element)};
+    coding.steps.push_back({Kind::shuffle, {}, element});
+  } else {
+    return refuse_codec(full_name);
   }
-  return std::nullopt;
+  return {};
 }
 
-Status add_step(Coding& coding, const std::string& name) {
-  const auto step = step_of(name);
-  if (!step) return refuse_codec(name);
-  if (const auto packed = packed_of(*step); packed) TR_TRY(compression::check_reads(*packed));
-  coding.steps.push_back(*step);
-  return {};
+/// Adds a filter of elements that `now` tells. Returns false if the name is none of a filter.
+Result<bool> add_filter(Coding& coding, const std::string& name, const Json& configuration, Elements& now) {
+  const Result<std::optional<Filter>> read = read_filter(without_library(name), configuration, now);
+  TR_TRY(read.status());
+  if (!*read) return false;
+  if ((*read)->kind != Filter::Kind::cast || (*read)->stored != (*read)->decoded)
+    coding.filters.push_back(**read);
+  return true;
 }
 
 /// Returns the dimensions in the order of a transposition, or an error if it is none.
@@ -203,8 +213,10 @@ Status read_order(const Json& order, std::size_t dimensions, Coding& coding) {
   return {};
 }
 
-/// Reads codecs of version 3 that make bytes of a chunk.
-Status read_codecs(const Json& codecs, std::size_t dimensions, Coding& coding, const Json** sharding) {
+/// Reads codecs of version 3 that make bytes of a chunk with elements of this type.
+Status read_codecs(const Json& codecs, std::size_t dimensions, Number type, Coding& coding,
+                   const Json** sharding) {
+  Elements now{type, {}};
   bool has_bytes = false;
   for (const Json& each : codecs) {
     const auto name = each.is_string() ? each.get<std::string>() : each.at("name").get<std::string>();
@@ -220,10 +232,18 @@ Status read_codecs(const Json& codecs, std::size_t dimensions, Coding& coding, c
       *sharding = &each.at("configuration");
       return {};
     } else if (has_bytes) {
-      TR_TRY(add_step(coding, name));
+      TR_TRY(add_step(coding, name, configuration));
     } else {
-      return refuse_codec(name);
+      const Result<bool> added = add_filter(coding, name, configuration, now);
+      TR_TRY(added.status());
+      if (!*added) return refuse_codec(name);
     }
+    // Differences follow the order of the elements, which both would have to agree on.
+    if (!coding.order.empty() && std::ranges::count(coding.filters, Filter::Kind::delta, &Filter::kind) > 0)
+      return {
+          Code::unsupported,
+          "its chunks went through the codecs 'transpose' and 'delta' of Zarr: expected one of them; both "
+          "together are not read here"};
   }
   return has_bytes ? Status()
                    : Status(Code::corrupt, "expected a codec that makes bytes of the elements, got none");
@@ -255,13 +275,17 @@ Status read_sharding(const Json& configuration, ReadArray& array) {
       return {Code::corrupt, cat("expected shards of at most ", most_in_shard, " whole chunks, got others")};
   }
   sharding.index_is_at_end = configuration.value("index_location", "end") != "start";
-  TR_TRY(read_codecs(configuration.at("index_codecs"), array.chunk.size() + 1, sharding.index, nullptr));
-  for (const Coding::Step each : sharding.index.steps) {
-    if (each != Coding::Step::crc32c)
+  TR_TRY(read_codecs(configuration.at("index_codecs"), array.chunk.size() + 1, Number::uint64, sharding.index,
+                     nullptr));
+  for (const Coding::Step& each : sharding.index.steps) {
+    if (each.kind != Coding::Step::Kind::crc32c)
       return {Code::unsupported, "expected an index of shards without compression, got one with it"};
   }
+  if (!sharding.index.filters.empty())
+    return {Code::unsupported, "expected an index of shards without filters, got one with them"};
   if (!sharding.index.order.empty()) return refuse_codec("transpose");
-  TR_TRY(read_codecs(configuration.at("codecs"), array.chunk.size(), array.coding, nullptr));
+  TR_TRY(read_codecs(configuration.at("codecs"), array.chunk.size(), array.variable.type, array.coding,
+                     nullptr));
   array.sharding = std::move(sharding);
   return {};
 }
@@ -302,7 +326,8 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
                                      json.at("fill_value").dump()));
   array.fill = *fill;
   const Json* sharding = nullptr;
-  array.refused = read_codecs(json.at("codecs"), array.shape.size(), array.coding, &sharding);
+  array.refused =
+      read_codecs(json.at("codecs"), array.shape.size(), array.variable.type, array.coding, &sharding);
   if (sharding != nullptr) {
     const Status read = read_sharding(*sharding, array);
     if (read.code() == Code::corrupt) return read;
@@ -311,6 +336,22 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
   if (array.refused.code() == Code::corrupt) return array.refused;
   if (array.refused.is_ok()) array.refused = check_size(array);
   return array;
+}
+
+/// Reads filters and compressor of version 2. Filters of elements come before those of bytes.
+Status read_filters_2(const Json& json, ReadArray& array) {
+  Elements now{array.variable.type, array.coding.endian};
+  const Json filters = json.value("filters", Json()), compressor = json.value("compressor", Json());
+  for (const Json& each : filters.is_array() ? filters : Json::array()) {
+    const auto name = each.value("id", std::string("?"));
+    const Result<bool> added =
+        array.coding.steps.empty() ? add_filter(array.coding, name, each, now) : Result<bool>(false);
+    TR_TRY(added.status());
+    if (!*added) TR_TRY(add_step(array.coding, name, each));
+  }
+  array.coding.endian = now.endian.value_or(std::endian::little);
+  return compressor.is_object() ? add_step(array.coding, compressor.value("id", std::string("?")), compressor)
+                                : Status();
 }
 
 /// The JSON library walks values by recursion, which very deep ones would not end well.
@@ -366,8 +407,19 @@ std::string ReadArray::object(std::span<const Index> number) const {
   return name;
 }
 
+Bytes Coding::widest_element(Bytes element) const {
+  for (const Filter& each : filters) element = std::max(element, cf::size_of(each.stored));
+  return element;
+}
+
+cf::Number number_named(std::string_view name) {
+  const auto* const known = std::ranges::find_if(
+      type_names, [&](const TypeName& each) { return name == each.name || name == each.old; });
+  return known == type_names.end() ? Number::none : known->type;
+}
+
 Bytes ReadArray::chunk_bytes() const {
-  Bytes bytes = cf::size_of(variable.type);
+  Bytes bytes = coding.widest_element(cf::size_of(variable.type));
   for (const Index each : inner_chunk()) {
     if (__builtin_mul_overflow(bytes, each, &bytes)) return most_read_chunk + 1;
   }
@@ -432,10 +484,8 @@ Result<ReadNode> parse_array_2(const std::string& zarray, const std::string& zat
       array.fill = *element;
       array.fill_is_missing = true;
     }
-    const Json filters = json.value("filters", Json()), compressor = json.value("compressor", Json());
-    if (filters.is_array() && !filters.empty()) array.refused = refuse_codec(filters.at(0).value("id", "?"));
-    if (compressor.is_object() && array.refused.is_ok())
-      array.refused = add_step(array.coding, compressor.value("id", "?"));
+    array.refused = read_filters_2(json, array);
+    if (array.refused.code() == Code::corrupt) return array.refused;
     if (array.refused.is_ok()) array.refused = check_size(array);
     return node;
   });

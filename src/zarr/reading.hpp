@@ -9,18 +9,34 @@
 
 #include "cf/found.hpp"
 #include "compression/decompressor.hpp"
+#include "zarr/filters.hpp"
 
 // The metadata and chunks of Zarr stores of any writer, versions 3 and 2. Nothing here touches storage.
 namespace tailrace::zarr {
 
 /// The changes that a writer has made to a chunk, the first one first: it put its dimensions in another
-/// order, made bytes of it, and compressed these or added their sum.
+/// order, filtered the elements, made bytes of them, and compressed these or added their sum.
 struct Coding {
   std::vector<std::size_t> order;  // the dimensions of the bytes, slowest first; empty: those of the chunk
+  std::vector<Filter> filters;
   std::endian endian = std::endian::little;
-  enum class Step { zlib, gzip, zstd, blosc, crc32c };
+  struct Step {
+    enum class Kind { packed, crc32c, shuffle };
+    Kind kind = Kind::packed;
+    compression::Packed packed{};
+    Bytes element = 1;  // of shuffle, which puts the first bytes of all elements before all second ones
+  };
   std::vector<Step> steps;
+
+  /// Returns the bytes of an element behind all filters, or of the widest one between them.
+  [[nodiscard]] Bytes stored_element(Bytes element) const {
+    return filters.empty() ? element : cf::size_of(filters.back().stored);
+  }
+  [[nodiscard]] Bytes widest_element(Bytes element) const;
 };
+
+/// Returns the type with this name in version 3, or in version 2 without its order; none if it is no number.
+[[nodiscard]] cf::Number number_named(std::string_view name);
 
 /// The inner chunks of a shard.
 struct Sharding {
@@ -46,7 +62,7 @@ struct ReadArray {
   [[nodiscard]] const std::vector<Index>& inner_chunk() const { return sharding ? sharding->chunk : chunk; }
   /// Returns the name of the object of a chunk in the array's directory.
   [[nodiscard]] std::string object(std::span<const Index> number) const;
-  /// Returns the bytes of the innermost chunk.
+  /// Returns the bytes of the innermost chunk, whose elements may be wider between filters.
   [[nodiscard]] Bytes chunk_bytes() const;
   /// Returns how many inner chunks a shard has.
   [[nodiscard]] Index chunks_in_shard() const;

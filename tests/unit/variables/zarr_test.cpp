@@ -17,6 +17,7 @@
 #include "storage/faulty.hpp"
 #include "stores/stores.hpp"
 #include "zarr/crc32c.hpp"
+#include "zarr_store.hpp"
 
 namespace tailrace::variables {
 namespace {
@@ -30,26 +31,6 @@ Values counted_values(std::size_t count, double first = 0) {
   for (std::size_t i = 0; i < count; ++i) values.push_back(first + static_cast<double>(i));
   return values;
 }
-
-/// The objects of a store, as a test puts them into a directory.
-class Store {
- public:
-  void put(const std::string& object, const ByteVector& bytes) {
-    const std::string path = cat(this->path(), "/", object);
-    EXPECT_TRUE(target_->make_directories(path.substr(0, path.rfind('/'))).is_ok());
-    write_bytes(*target_, path, bytes);
-  }
-  void put(const std::string& object, const std::string& text) {
-    const auto bytes = std::as_bytes(std::span(text));
-    put(object, ByteVector(bytes.begin(), bytes.end()));
-  }
-  [[nodiscard]] std::string path() const { return scratch_ / "a.zarr"; }
-  [[nodiscard]] const std::shared_ptr<storage::Target>& target() const { return target_; }
-
- private:
-  storage::ScratchDirectory scratch_;
-  std::shared_ptr<storage::Target> target_ = storage::posix_target();
-};
 
 /// Elements of int32 that begin with `first`, in this byte order.
 ByteVector integers(const std::vector<std::int32_t>& values, std::endian order = std::endian::little) {

@@ -209,6 +209,7 @@ class LibraryReader final : public Reader {
   Status open();
   Result<std::optional<StoredChunk>> chunk_at(std::size_t variable,
                                               std::span<const Index> begin) const override;
+  [[nodiscard]] Bytes stored_bytes(std::size_t variable) const override;
 
  private:
   struct Found {
@@ -468,6 +469,14 @@ Status LibraryReader::open() {
   for (Found& each : found_) TR_TRY(add_variable(each));
   is_open_ = true;
   return file_.error();
+}
+
+Bytes LibraryReader::stored_bytes(std::size_t variable) const {
+  const std::lock_guard guard(library_mutex());
+  const Quiet quiet;
+  return static_cast<Bytes>(
+      std::min<hsize_t>(H5Dget_storage_size(found_[of_variables_[variable]].dataset.id()),
+                        static_cast<hsize_t>(std::numeric_limits<Bytes>::max())));
 }
 
 #if H5_VERSION_GE(1, 10, 5)

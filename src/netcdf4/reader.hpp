@@ -65,6 +65,8 @@ class Reader {
   /// chunks' index. Nothing if it was never written.
   virtual Result<std::optional<StoredChunk>> chunk_at(std::size_t variable,
                                                       std::span<const Index> begin) const = 0;
+  /// Local. Returns how many bytes of a variable's elements the file holds, and blocks as chunk_at().
+  [[nodiscard]] virtual Bytes stored_bytes(std::size_t variable) const = 0;
 
  protected:
   cf::FoundContents contents_;

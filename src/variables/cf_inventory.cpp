@@ -23,8 +23,10 @@ constexpr int untold_member = std::numeric_limits<int>::min();
 /// Finds fields and their records, variable by variable.
 class CfReader {
  public:
-  CfReader(const cf::FoundContents& contents, const cf::ReadNumbers& read, bool has_default_fill)
+  CfReader(const cf::FoundContents& contents, const cf::ReadNumbers& read, bool has_default_fill,
+           const StoredBytes& stored)
       : contents_(contents),
+        stored_(stored),
         read_([this, &read](std::size_t variable) { return read_or_end(read, variable); }),
         has_default_fill_(has_default_fill),
         axes_(contents, read_, has_default_fill) {}
@@ -52,6 +54,7 @@ class CfReader {
   Status add_times(const cf::FoundVariable& variable, const CfField& field, Span& span);
   Status add_members(std::size_t variable, Span& span) const;
   void set_levels(std::size_t variable, Numbers numbers, Span& span) const;
+  Status check_stored(std::size_t variable, const CfField& field);
   Status add_records(const std::string& name, const CfField& field, const Span& span);
   Result<int> grid_of(const cf::FoundVariable& variable, const CfField& field);
   Result<const FoundTimes*> times(std::size_t variable, bool ends);
@@ -65,6 +68,7 @@ class CfReader {
   Result<Numbers> read_or_end(const cf::ReadNumbers& read, std::size_t variable);
 
   const cf::FoundContents& contents_;
+  const StoredBytes& stored_;
   const cf::ReadNumbers read_;
   bool has_default_fill_;
   CfAxes axes_;
@@ -310,6 +314,33 @@ Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& 
   return known->second;
 }
 
+/// Metadata of a few bytes may tell of millions of records, and each of them takes memory here: then there
+/// must be a byte of the file for each. A field without times has a record for each of the file's times.
+Status CfReader::check_stored(std::size_t variable, const CfField& field) {
+  constexpr Index always_taken = Index{1} << 20;
+  const int file_times = field.time < 0 ? axes_.time_dimension() : -1;
+  Index records = file_times < 0 ? 1 : length(file_times);
+  for (const int each : {field.time, field.level, field.member}) {
+    const Index count = each < 0 ? 1 : length(at(variable).dimensions[static_cast<std::size_t>(each)]);
+    if (__builtin_mul_overflow(records, count, &records)) records = std::numeric_limits<Index>::max();
+  }
+  if (!stored_ || records <= always_taken - std::ssize(found_.inventory.records)) return {};
+  Bytes there = 0;
+  const int times = file_times < 0 ? -1 : axes_.coordinate(file_times);
+  for (const int each : {static_cast<int>(variable), times}) {
+    if (each < 0 || there >= records) continue;
+    const Result<Bytes> stored = stored_(static_cast<std::size_t>(each), records - there);
+    if (!stored.is_ok()) return ended_ = stored.status().in(cat("variable '", at(variable).name, "'"));
+    if (__builtin_add_overflow(there, *stored, &there)) there = records;
+  }
+  if (there >= records) return {};
+  return {Code::format,
+          cat("variable '", at(variable).name, "': its metadata tell of ", records, " records, and only ",
+              counted(there, "byte"),
+              " of them are there: expected at least one byte for each record; write what is to "
+              "be read to a smaller array")};
+}
+
 Status CfReader::add_records(const std::string& name, const CfField& field, const Span& span) {
   Index count = 0;
   std::vector<Record>& records = found_.inventory.records;
@@ -356,6 +387,7 @@ Status CfReader::add(std::size_t number) {
   Result<cf::Unpacking> unpacking = cf::unpacking_of(variable, has_default_fill_);
   TR_TRY(unpacking.status());
   field.unpacking = std::move(*unpacking);
+  TR_TRY(check_stored(number, field));
   const Result<Span> span = span_of(variable, field);
   TR_TRY(span.status());
   const auto check_length = [&](int position, std::size_t got, std::string_view of) -> Status {
@@ -493,8 +525,8 @@ Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::F
 }
 
 Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,
-                                   bool has_default_fill) {
-  return CfReader(contents, read, has_default_fill).take();
+                                   bool has_default_fill, const StoredBytes& stored) {
+  return CfReader(contents, read, has_default_fill, stored).take();
 }
 
 }  // namespace tailrace::variables

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "cf/found.hpp"
@@ -39,13 +40,17 @@ inline constexpr Index most_coordinates = Index{1} << 22;
 /// The most records of a file.
 using sources::most_records;
 
-/// Local. Finds the records of a file, and blocks only in `read`, which it calls for coordinates.
-/// `has_default_fill`: elements that were never written hold the fill value of the NetCDF library.
-/// A variable of which the conventions leave open when or where it is, or tell it in a way that is not read,
-/// is in Inventory::unread; a file that has nothing else is the error of its first one. Code::corrupt if the
+/// Returns how many bytes of a variable's elements the file holds, or `enough` if it has that many or more.
+using StoredBytes = std::function<Result<Bytes>(std::size_t variable, Bytes enough)>;
+
+/// Local. Finds the records of a file, and blocks only in `read` and `stored`. It calls the former for
+/// coordinates, and the latter for a variable of more records than a few bytes of metadata may ask memory
+/// for. `has_default_fill`: elements that were never written hold the fill value of the NetCDF library. A
+/// variable of which the conventions leave open when or where it is, or tell it in a way that is not read, is
+/// in Inventory::unread; a file that has nothing else is the error of its first one. Code::corrupt if the
 /// bytes of the file contradict themselves.
 Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,
-                                   bool has_default_fill);
+                                   bool has_default_fill, const StoredBytes& stored = {});
 /// Returns the keys of a grid whose slower dimension has the coordinate `y`, and the faster one `x`: those of
 /// GRIB for a grid of latitudes and longitudes, plain or rotated, and none for others.
 Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::FoundVariable& field,

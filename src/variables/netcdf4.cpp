@@ -36,6 +36,7 @@ class Hdf5File {
                      const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
                      Scratch& scratch) const;
   Result<std::vector<double>> numbers(std::size_t variable) const;
+  [[nodiscard]] Bytes stored_bytes(std::size_t variable) const { return reader_->stored_bytes(variable); }
   /// Returns the most bytes that a read of such a record needs in Scratch.
   [[nodiscard]] Bytes scratch_bound(std::size_t variable, std::span<const int> plane,
                                     std::span<const Index> shape) const;
@@ -177,7 +178,8 @@ Result<Netcdf4File> look_into_hdf5(const Opening& opening) {
   TR_TRY(reader.status().in(opening.path));
   Netcdf4File opened{std::make_shared<Hdf5File>(opening.file, opening.size, std::move(*reader)), {}};
   const cf::ReadNumbers numbers = [&](std::size_t variable) { return opened.file->numbers(variable); };
-  Result<CfInventory> found = take_inventory(opened.file->contents(), numbers, true);
+  const StoredBytes stored = [&](std::size_t variable, Bytes) { return opened.file->stored_bytes(variable); };
+  Result<CfInventory> found = take_inventory(opened.file->contents(), numbers, true, stored);
   TR_TRY(found.status().in(opening.path));
   opened.found = std::move(*found);
   opened.found.inventory.format = "NetCDF-4";

@@ -18,6 +18,20 @@ namespace tailrace::variables {
 namespace {
 
 constexpr Bytes most_metadata = Bytes{256} << 20;
+/// Links may make a store look endless; Linux follows 40 of them in a path.
+constexpr int most_groups = 10'000, deepest_group = 32;
+
+/// Returns false for a name that leads out of the store, or to no object of its own.
+bool is_inside(std::string_view name) {
+  if (name.find('\0') != std::string_view::npos) return false;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
 
 /// Opens an object. Null if there is none.
 Result<std::unique_ptr<storage::File>> open_object(storage::Target& target, const std::string& path) {
@@ -66,6 +80,8 @@ class ZarrStore {
                      const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
                      Scratch& scratch, bool is_committed) const;
   Result<std::vector<double>> numbers(std::size_t variable) const;
+  /// Returns the bytes of an array's objects, or `enough` once it has seen so many.
+  [[nodiscard]] Result<Bytes> stored(std::size_t variable, Bytes enough) const;
   /// Says that a dimension of times has at least so many steps: the index of a store counts before its
   /// metadata.
   void reach(int dimension, Index steps);
@@ -73,10 +89,16 @@ class ZarrStore {
  private:
   Status load_3(const std::string& text);
   Status load_2();
-  Status load_members();
+  Status load_members(const std::string& group, int depth);
+  Status load_member(const std::string& name, int depth);
   Status add_2(const std::string& name, const std::string& directory);
   Status add(Result<zarr::ReadNode> node, const std::string& directory);
+  Status check_inside(const std::string& name) const;
+  void name_dimensions();
+  [[nodiscard]] std::string in_group(const std::string& array, const std::string& dimension,
+                                     Index length) const;
   int dimension_of(const std::string& name, Index length, const std::vector<int>& taken);
+  Status count_objects(const std::string& directory, std::size_t depth, Bytes enough, Bytes& seen) const;
   Result<const std::byte*> decode(std::size_t variable, std::span<const Index> begin, Scratch& scratch,
                                   bool is_committed) const;
   Status read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
@@ -89,6 +111,7 @@ class ZarrStore {
   std::vector<zarr::ReadArray> arrays_;   // of the variables
   std::vector<std::string> directories_;  // likewise
   std::vector<sources::Unread> unread_;
+  int groups_ = 0;
 };
 
 /// Dimensions of one name and length are one; nameless ones have their length alone.
@@ -110,16 +133,48 @@ Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& directory)
     return {};
   }
   if (!node->is_array) return {};
-  zarr::ReadArray& array = node->array;
-  cf::FoundVariable variable = array.variable;
-  for (std::size_t d = 0; d < array.shape.size(); ++d) {
-    const std::string name = d < array.dimension_names.size() ? array.dimension_names[d] : "";
-    variable.dimensions.push_back(dimension_of(name, array.shape[d], variable.dimensions));
-  }
-  contents_.variables.push_back(std::move(variable));
-  arrays_.push_back(std::move(array));
+  contents_.variables.push_back(node->array.variable);
+  arrays_.push_back(std::move(node->array));
   directories_.push_back(directory);
   return {};
+}
+
+/// A dimension of an array in a group is the one whose coordinate lies in this group, or else in the nearest
+/// group around it, as xarray's trees have it. Without a coordinate it is the group's own.
+std::string ZarrStore::in_group(const std::string& array, const std::string& dimension, Index length) const {
+  const std::size_t own = array.rfind('/');
+  if (own == std::string::npos || dimension.empty()) return dimension;
+  std::string group = array.substr(0, own + 1);
+  for (std::string around = group;;) {
+    const int found = contents_.find(around + dimension);
+    if (found >= 0) {
+      const zarr::ReadArray& coordinate = arrays_[static_cast<std::size_t>(found)];
+      if (coordinate.shape == std::vector<Index>{length} &&
+          coordinate.dimension_names == std::vector<std::string>{dimension})
+        return around + dimension;
+    }
+    if (around.empty()) return group + dimension;
+    around.pop_back();
+    const std::size_t outer = around.rfind('/');
+    around.resize(outer == std::string::npos ? 0 : outer + 1);
+  }
+}
+
+void ZarrStore::name_dimensions() {
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const zarr::ReadArray& array = arrays_[i];
+    cf::FoundVariable& variable = contents_.variables[i];
+    for (std::size_t d = 0; d < array.shape.size(); ++d) {
+      const std::string own = d < array.dimension_names.size() ? array.dimension_names[d] : "";
+      const std::string name = in_group(variable.name, own, array.shape[d]);
+      variable.dimensions.push_back(dimension_of(name, array.shape[d], variable.dimensions));
+    }
+  }
+}
+
+Status ZarrStore::check_inside(const std::string& name) const {
+  if (is_inside(name)) return {};
+  return {Code::corrupt, cat(path_, ": expected names of arrays inside of the store, got '", name, "'")};
 }
 
 Status ZarrStore::load_3(const std::string& text) {
@@ -130,31 +185,44 @@ Status ZarrStore::load_3(const std::string& text) {
     return add(std::move(root), path_);
   }
   contents_.attributes = root->attributes;
-  if (root->members.empty()) return load_members();
+  if (root->members.empty()) return load_members("", 0);
   for (std::size_t i = 0; i < root->members.size(); ++i) {
     const std::string& name = root->members[i];
-    if (name.starts_with("/") || name.find("..") != std::string::npos)
-      return {Code::corrupt, cat(path_, ": expected names of arrays inside of the store, got '", name, "'")};
+    TR_TRY(check_inside(name));
     TR_TRY(add(zarr::parse_node(root->texts[i], name), cat(path_, "/", name)));
   }
   return {};
 }
 
-/// Without metadata of all arrays in one place each directory is looked into.
-Status ZarrStore::load_members() {
-  const Result<std::vector<std::string>> names = target_->list(path_);
+/// Without metadata of all arrays in one place each directory is looked into. `group` is the name of one with
+/// a slash behind it, or empty for the root.
+Status ZarrStore::load_members(const std::string& group, int depth) {
+  if (++groups_ > most_groups || depth > deepest_group)
+    return {Code::corrupt, cat(path_, ": expected at most ", most_groups, " groups, and ", deepest_group,
+                               " inside of one another, got more in '", group, "'")};
+  const Result<std::vector<std::string>> names = target_->list(cat(path_, "/", group));
   TR_TRY(names.status());
   for (const std::string& name : *names) {
-    if (name.starts_with(".")) continue;
-    const std::string directory = cat(path_, "/", name);
-    const Result<std::optional<std::string>> text = read_text(*target_, directory + "/zarr.json");
-    TR_TRY(text.status());
-    if (*text)
-      TR_TRY(add(zarr::parse_node(**text, name), directory));
-    else
-      TR_TRY(add_2(name, directory));
+    if (!name.starts_with(".")) TR_TRY(load_member(group + name, depth));
   }
   return {};
+}
+
+Status ZarrStore::load_member(const std::string& name, int depth) {
+  const std::string directory = cat(path_, "/", name);
+  const Result<std::optional<std::string>> text = read_text(*target_, directory + "/zarr.json");
+  TR_TRY(text.status());
+  if (*text) {
+    Result<zarr::ReadNode> node = zarr::parse_node(**text, name);
+    const bool is_group = node.is_ok() && !node->is_array;
+    return is_group ? load_members(name + "/", depth + 1) : add(std::move(node), directory);
+  }
+  const std::size_t before = arrays_.size();
+  TR_TRY(add_2(name, directory));
+  if (arrays_.size() > before) return {};
+  const Result<std::unique_ptr<storage::File>> group = open_object(*target_, directory + "/.zgroup");
+  TR_TRY(group.status());
+  return *group == nullptr ? Status() : load_members(name + "/", depth + 1);
 }
 
 Status ZarrStore::add_2(const std::string& name, const std::string& directory) {
@@ -174,16 +242,14 @@ Status ZarrStore::load_2() {
     TR_TRY(root.status().in(path_));
     for (std::size_t i = 0; i < root->members.size(); ++i) {
       const std::string& name = root->members[i];
-      if (name.starts_with("/") || name.find("..") != std::string::npos)
-        return {Code::corrupt,
-                cat(path_, ": expected names of arrays inside of the store, got '", name, "'")};
+      TR_TRY(check_inside(name));
       TR_TRY(
           add(zarr::parse_array_2(root->texts[2 * i], root->texts[2 * i + 1], name), cat(path_, "/", name)));
     }
     return {};
   }
   TR_TRY(add_2("array", path_));
-  return arrays_.empty() ? load_members() : Status();
+  return arrays_.empty() && unread_.empty() ? load_members("", 0) : Status();
 }
 
 Status ZarrStore::load() {
@@ -191,6 +257,7 @@ Status ZarrStore::load() {
   TR_TRY(text.status());
   TR_TRY(*text ? load_3(**text) : load_2());
   contents_.index_names();
+  name_dimensions();
   return {};
 }
 
@@ -297,6 +364,35 @@ Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
   return numbers;
 }
 
+Status ZarrStore::count_objects(const std::string& directory, std::size_t depth, Bytes enough,
+                                Bytes& seen) const {
+  const Result<std::vector<std::string>> names = target_->list(directory);
+  const int error = names.status().error_number();
+  if (error == ENOENT || error == ENOTDIR) return {};
+  TR_TRY(names.status());
+  for (const std::string& name : *names) {
+    if (seen >= enough) return {};
+    if (name.starts_with(".z") || name == "zarr.json") continue;
+    const std::string path = cat(directory, "/", name);
+    Result<std::unique_ptr<storage::File>> file = open_object(*target_, path);
+    if (file.is_ok() && *file != nullptr) {
+      const Result<Bytes> size = (*file)->size();
+      TR_TRY(size.status());
+      seen = std::min(enough, seen + *size);
+    } else if (depth > 0) {
+      TR_TRY(count_objects(path, depth - 1, enough, seen));
+    }
+  }
+  return {};
+}
+
+Result<Bytes> ZarrStore::stored(std::size_t variable, Bytes enough) const {
+  Bytes seen = 0;
+  // Chunks may lie in a directory for each dimension, and in one more.
+  TR_TRY(count_objects(directories_[variable], arrays_[variable].shape.size() + 1, enough, seen));
+  return seen;
+}
+
 struct OpenedStore {
   std::shared_ptr<ZarrStore> store;
   CfInventory found;
@@ -370,10 +466,13 @@ Result<OpenedStore> look_into_store(const Opening& opening) {
     OpenedStore opened{std::make_shared<ZarrStore>(opening.target, opening.path), {}};
     TR_TRY(opened.store->load());
     const cf::ReadNumbers numbers = [&](std::size_t variable) { return opened.store->numbers(variable); };
+    const StoredBytes stored = [&](std::size_t variable, Bytes enough) {
+      return opened.store->stored(variable, enough);
+    };
     // Arrays of integers that we have written tell no fill value, but have that of NetCDF.
     const Result<bool> is_ours = opening.target->exists(opening.path + "/.tailrace.json");
-    Result<CfInventory> found =
-        take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours);
+    Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours,
+                                               opening.index == nullptr ? stored : StoredBytes());
     TR_TRY(found.status().in(opening.path));
     opened.found = std::move(*found);
     opened.found.inventory.format = "Zarr";

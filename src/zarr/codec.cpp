@@ -144,13 +144,17 @@ class ZarrCodec final : public codec::Codec {
   mutable std::optional<Layout> layout_;
 };
 
-/// Zarr's core specification forbids names of nodes with slashes, and those that begin with "__". The store
-/// has objects of its own beside the arrays, and file systems take up to 255 bytes.
+/// Zarr's core specification forbids names of nodes with slashes, and those that begin with "__". zarr-python
+/// takes a backslash for a slash, and then reads no array of the store. The store has objects of its own
+/// beside the arrays, and file systems take up to 255 bytes.
 Status check_name(const std::string& name) {
-  const bool forbidden = name.find('/') != std::string::npos || name.starts_with("__") ||
+  const bool forbidden = name.find_first_of("/\\") != std::string::npos || name.starts_with("__") ||
                          name.starts_with(".") || name.starts_with("zarr.json") || name.size() > 255;
-  return forbidden ? Status(Code::argument, "no array of Zarr can have this name; choose another one")
-                   : Status();
+  return forbidden
+             ? Status(Code::argument,
+                      "no array of Zarr can have this name: it has no / or \\, begins with neither __ nor a "
+                      "dot nor zarr.json, and has at most 255 bytes; choose another one")
+             : Status();
 }
 
 /// The root of a stream keeps some 40 bytes of each chunk of a step, and writes 16 of them at its end.

@@ -44,7 +44,7 @@ const std::vector<Corpus>& corpora() {
       {"hdf5", read_source_input, 3, 100},
 #endif
 #ifdef TAILRACE_HAVE_ZARR
-      {"zarr", read_source_input, 4, 1000},
+      {"zarr", read_source_input, 5, 1000},
 #endif
       {"netcdf", read_source_input, 4, 1000},  {"index", read_source_input, 3, 500},
       {"times", read_times_input, 3, 1000},

@@ -139,7 +139,7 @@ TEST(zarr_layout, other_metadata_are_refused) {
 }
 
 TEST(zarr_layout, names_that_no_array_can_have_are_refused) {
-  for (const char* const name : {"a/b", "..", "__mine", ".hidden", "zarr.json", "zarr.json.new"}) {
+  for (const char* const name : {"a/b", "a\\b", "..", "__mine", ".hidden", "zarr.json", "zarr.json.new"}) {
     codec::StreamDefinition stream;
     stream.format = "zarr";
     stream.base = {2026, 3, 1, 0, 0, 0};

@@ -96,6 +96,7 @@ Status Objects::replace(std::span<const Text> texts) {
     TR_TRY(file.status());
     files.push_back(std::move(*file));
     TR_TRY(files.back()->write(std::as_bytes(std::span(each.text)), 0));
+    files.back()->begin_write_back();
   }
   std::vector<File*> written;
   for (const auto& each : files) written.push_back(each.get());

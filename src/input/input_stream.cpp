@@ -195,6 +195,7 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
   }
   {
     const std::lock_guard lock(mutex_);
+    by_name_.emplace(name, field.get());
     fields_.push_back(std::move(field));
   }
   read_ahead();
@@ -306,9 +307,8 @@ void InputStream::take_back(Field& field) {
 }
 
 InputStream::Field* InputStream::field_called(const std::string& name) {
-  const auto found =
-      std::ranges::find_if(fields_, [&](const auto& each) { return each->request.name == name; });
-  return found == fields_.end() ? nullptr : found->get();
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 /// Returns true if a thread that looked now would find something to read, or to look for. Most steps between
@@ -317,7 +317,10 @@ bool InputStream::has_work_ahead() {
   const auto is_needed = [](Loader* loader) { return loader->ring().soonest().has_value(); };
   const auto lacks_steps = [](Loader* loader) { return loader->ring().lacks_steps(); };
   if (files_.follows && std::ranges::any_of(loaders(true), lacks_steps)) return true;
-  return (files_.prefetch > 0 || files_.follows) && std::ranges::any_of(loaders(false), is_needed);
+  if (files_.prefetch <= 0 && !files_.follows) return false;
+  // The field that was defined last is the one that most likely has nothing yet.
+  const std::vector<Loader*> all = loaders(false);
+  return std::any_of(all.rbegin(), all.rend(), is_needed);
 }
 
 /// Has a thread read what the rings want, if there are threads.

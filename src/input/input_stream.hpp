@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "files/group.hpp"
@@ -124,6 +125,7 @@ class InputStream final {
   std::int64_t told_records_ = 0;  // those of counts_ that are in the counters
   std::int64_t told_bytes_ = 0;
   std::vector<std::unique_ptr<Field>> fields_;
+  std::unordered_map<std::string, Field*> by_name_;
   executor::Key key_ = 0;               // of the thread that reads ahead
   std::mutex mutex_;                    // guards fields_ between that thread and define()
   std::atomic<bool> is_busy_{false};    // that thread has a job

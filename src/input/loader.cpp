@@ -95,8 +95,18 @@ bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch) {
   for (Loader* const loader : loaders)
     if (const std::optional<Index> ahead = loader->ring().soonest()) soonest.emplace_back(*ahead, loader);
   std::ranges::stable_sort(soonest, {}, [](const auto& each) { return each.first; });
-  return std::ranges::any_of(soonest,
-                             [&](const auto& each) { return each.second->work_once(each.first, scratch); });
+  // A look at very many rings for each record would take longer than the record.
+  constexpr int most_at_once = 64;
+  int worked = 0;
+  Index first = 0;
+  for (const auto& [ahead, loader] : soonest) {
+    if (worked == most_at_once || (worked > 0 && ahead > first)) break;
+    if (worked > 0) scratch.make_way();
+    if (!loader->work_once(ahead, scratch)) continue;
+    first = ahead;
+    ++worked;
+  }
+  return worked > 0;
 }
 
 Status work_on_all(const std::function<std::vector<Loader*>()>& loaders, const std::atomic<bool>& is_over,

@@ -88,7 +88,8 @@ class Loader {
   std::pair<std::int64_t, std::int64_t> opened_anew_{-1, -1};  // step of the program, lead of the file
 };
 
-/// Reads one record of the step that is needed first, of any of the rings. Returns false if there is none.
+/// Reads records of the step that is needed first, at most one of each ring and some dozens of all. Returns
+/// false if there is none.
 bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch);
 /// Reads records of the rings until none is left, or `is_over`: `loaders` returns them each time. Without
 /// room to decode it rests and tries again. The scratch has no memory on return, whatever happens.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* A handler of atexit(3) that was registered before the library began ends it: by MPI_Finalize alone, or by
  * tr_finalize first. exit(3) has destroyed what is the library's of static and thread storage by then, if it
- * may. Argument: what is still open at exit; "mpi": all of it, since do_nio has begun MPI; "failure": the same,
- * and the last rank exits with a failure while the others wait for it. */
+ * may. Argument: what is still open at exit; "mpi": all of it, since do_nio has begun MPI; "failure": the
+ * same, and the last rank exits with a failure while the others wait for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -79,9 +79,9 @@ Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   else
     lock_ = std::move(*lock);
   const bool are_given = !files.empty();
-  context_.slots.emplace(
-      context_.name, are_given ? std::move(files) : Slots::paths(context_.name, context_.options.keep),
-      context_.options.keep_every, are_given);
+  context_.slots.emplace(context_.name,
+                         are_given ? std::move(files) : Slots::paths(context_.name, context_.options.keep),
+                         context_.options.keep_every, are_given);
   const Result<std::vector<Found>> found = context_.slots->look(target);
   TR_TRY(found.status());
   tell_copies(*found, told);

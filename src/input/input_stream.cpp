@@ -198,8 +198,8 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
     by_name_.emplace(name, field.get());
     fields_.push_back(std::move(field));
   }
-  // The thread looks at all rings. With very many of them it is woken for some dozens of new ones, and the first
-  // step has it read the rest.
+  // The thread looks at all rings. With very many of them it is woken for some dozens of new ones, and the
+  // first step has it read the rest.
   constexpr Index looks = 64;
   const Index fields = std::ssize(fields_);
   if (fields % std::max<Index>(1, fields / looks) == 0) read_ahead();

@@ -108,8 +108,8 @@ class ZarrStore {
   std::string path_;
   cf::FoundContents contents_;
   std::map<std::pair<std::string, Index>, std::vector<int>> dimensions_;  // by name and length
-  std::vector<zarr::ReadArray> arrays_;   // of the variables
-  std::vector<std::string> directories_;  // likewise
+  std::vector<zarr::ReadArray> arrays_;                                   // of the variables
+  std::vector<std::string> directories_;                                  // likewise
   std::vector<sources::Unread> unread_;
   int groups_ = 0;
 };

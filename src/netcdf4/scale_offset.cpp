@@ -27,7 +27,8 @@ enum : std::size_t {
   has_fill_at,
   fill_at
 };
-constexpr unsigned float_by_decimals = 0, integers = 0, floats = 1;
+constexpr unsigned float_by_decimals = 0;  // the method
+constexpr unsigned floats = 1;             // the class; 0 = integers
 constexpr std::size_t bits_bytes = 4, smallest_at = 5, head_bytes = 21;
 
 std::uint64_t little_endian(std::span<const std::byte> bytes) {
@@ -125,7 +126,7 @@ Result<Scaled> read_head(const Filter& filter, Bytes element, std::span<const st
     return contradiction(cat("expected a head of ", head_bytes, " bytes, got ", bytes.size()));
   Scaled chunk;
   const std::uint64_t bits = little_endian(bytes.first(bits_bytes)),
-                      most = 8 * static_cast<unsigned>(element);
+                      most = 8 * static_cast<std::uint64_t>(element);
   if (bits > most) return contradiction(cat("expected numbers of at most ", most, " bits, got ", bits));
   chunk.bits = static_cast<unsigned>(bits);
   const std::size_t smallest = std::min<std::size_t>(std::to_integer<std::size_t>(bytes[bits_bytes]), 8);

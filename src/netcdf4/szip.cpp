@@ -46,7 +46,7 @@ class Lines {
     stream_.next_in = reinterpret_cast<const unsigned char*>(bytes.data());
     stream_.avail_in = bytes.size();
     const std::size_t sample = stream_.bits_per_sample > 8 ? 2 : 1;
-    line_.resize(stream_.rsi * stream_.block_size * sample);
+    line_.resize(std::size_t{stream_.rsi} * stream_.block_size * sample);
     length_ = line * sample;
     error_ = aec_decode_init(&stream_);
   }

@@ -75,7 +75,7 @@ TEST(ManyFields, FindTheirObjectsInProportionToTheirNumber) {
   };
   const auto layout_of = [](int fields) {
     const ByteVector head = prepare_step(fields);
-    std::string text(reinterpret_cast<const char*>(head.data()) + frame_bytes, head.size());
+    std::string text(reinterpret_cast<const char*>(head.data()) + frame_bytes, head.size() - frame_bytes);
     text.resize(text.rfind('}') + 1);
     return *Layout::of(std::move(text));
   };

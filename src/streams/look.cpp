@@ -155,14 +155,16 @@ Status look_for_manifest(Target& target, const StreamRequest& request) {
 
 /// Refuses what is no file, a pipe for example, under the name that steps go to. For a store it is a file, or
 /// a directory of somebody else's. Files whose names change with the lead are looked at when their first step
-/// comes.
+/// comes, which also tells of storage that fails.
 Status look_for_kind(Target& target, const StreamRequest& request) {
   if (request.pattern.depends_on_lead()) return {};
   const Result<std::string> path = request.pattern.expand(0, request.context());
   TR_TRY(path.status());
   const Status opened = target.open(*path, storage::OpenMode::read).status();
-  const bool may_be_begun = opened.error_number() == ENOENT || opened.error_number() == EACCES;
-  return may_be_begun ? Status() : opened;
+  const int error = opened.error_number();
+  const bool is_no_file =
+      opened.code() == Code::state || error == ESPIPE || error == EISDIR || error == ENOTDIR;
+  return is_no_file ? opened : Status();
 }
 
 Status look_for_lost(Target& target, const Resuming& resuming) {

@@ -19,7 +19,7 @@ if(TAILRACE_FORTRAN)
   endif()
 endif()
 
-# What packs CCSDS in GRIB2 and szip in HDF5.
+# libaec packs CCSDS in GRIB2 and reads szip in HDF5.
 set(TAILRACE_HAVE_AEC OFF)
 if(NOT TAILRACE_AEC STREQUAL "OFF")
   find_path(LIBAEC_INCLUDE_DIR libaec.h)

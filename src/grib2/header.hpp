@@ -90,7 +90,8 @@ class Headers {
   std::vector<Base> bases_;  // the newest last
 };
 
-/// What ecCodes is asked for in place of a field on a HEALPix grid, and section 3 of that.
+/// A field on a HEALPix grid: its section 3, which we make, and the stream and field with which ecCodes makes
+/// the rest of the message, since many of its versions do not know the grid.
 struct HealpixField {
   ByteVector section;  // empty: the field is on another grid
   codec::StreamDefinition stream;

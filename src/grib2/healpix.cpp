@@ -226,7 +226,7 @@ Result<HealpixField> healpix_field(const codec::StreamDefinition& stream,
   const std::optional<codec::Keys> sample = healpix_keys(georeference.sample);
   const bool names_another = !is_healpix(keys) && has_grid(keys);
   if (names_another || (!sample && !is_healpix(keys))) return stand_in;
-  // What the program says counts more than the sample.
+  // Keys of the program follow those of the sample, and the last one counts.
   if (sample) keys.insert(keys.begin(), sample->begin(), sample->end());
   if (by_own_keys) std::erase_if(keys, [](const auto& key) { return !is_grid_key(key.first); });
   Result<ByteVector> section = healpix_section(keys, field.elements());

@@ -61,7 +61,8 @@ class Bits {
   unsigned held_ = 0;
 };
 
-/// What the head and the parameters of a chunk tell. Numbers are kept as their bits.
+/// The packing of a chunk, as its head and the parameters of the filter tell it. Numbers are kept as their
+/// bits.
 struct Scaled {
   unsigned bits = 0;
   std::uint64_t smallest = 0;

@@ -93,7 +93,7 @@ Result<Bytes> undo_szip(const Filter& filter, Bytes element, std::span<const std
   const auto width = static_cast<std::size_t>(element);
   if (size > out.size() || size % width != 0)
     return not_szip(cat("expected elements of at most ", counted(out.size(), "byte"), ", got ", size));
-  // Of longer elements all first bytes come first, then all second ones, and so on.
+  // HDF5 puts the first bytes of all longer elements first, then all second ones, and so on.
   const bool is_interleaved = width > 2;
   Lines lines(filter, is_interleaved, bytes.subspan(size_bytes));
   const std::size_t count = size / width;

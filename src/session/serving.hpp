@@ -77,9 +77,9 @@ class Serving {
   std::unique_ptr<node::MemoryTaker> taker_;
   std::function<std::chrono::nanoseconds()> most_park_ = [] { return Parking::longest; };
   bool warned_ = false;  // of what the server waits for
-  // Of the calls that compute ranks make:
+  // The server watches whether compute ranks still call the library.
   const std::int64_t sign_period_;
-  std::int64_t heard_ = 0;      // when the last of them was noticed
+  std::int64_t heard_ = 0;      // when the last call was noticed
   std::int64_t next_sign_ = 0;  // when server 0 is told the next time
   bool sign_came_ = false;      // in this look
   bool told_silence_ = false;

@@ -51,8 +51,8 @@ struct Unread {
   Status why;         // without the name of the file
 };
 
-/// What the headers of a record say beside Record. A file may have several records of one field, level and
-/// time that differ in it.
+/// The traits of a record that its headers tell beside what Record has. Several records of a file may have
+/// one field, level and time, and differ in their traits.
 struct Traits {
   /// "instant", "accum", "average", "maximum" or "minimum"; "" = another one, which only `keys` tell.
   std::string statistic;

@@ -56,7 +56,7 @@ class Pairs {
   /// Do what Ledger says.
   [[nodiscard]] Result<std::string> path_of(std::int64_t lead) const;
   [[nodiscard]] const std::vector<std::string>& left_open() const { return left_open_; }
-  /// Those of left_open() that existing=continue has found.
+  /// Returns the files of left_open() that existing=continue has found.
   [[nodiscard]] const std::vector<LeftBehind>& left_behind() const { return left_behind_; }
   [[nodiscard]] bool has_our_fields(const IndexContents& contents) const {
     return contents.header.fields == header_.fields;

@@ -14,7 +14,7 @@
 // The filters of numcodecs that change the elements of a chunk before bytes are made of them.
 namespace tailrace::zarr {
 
-/// What undoes one filter of a chunk's elements.
+/// One filter through which a chunk's elements went when they were stored, and which a reader undoes.
 struct Filter {
   enum class Kind {
     delta, /* each element was stored as the difference from the one before it */

@@ -132,7 +132,8 @@ TEST(ZarrCodecs, OfNumcodecsAreUndoneAsNumcodecsDoes) {
   }
 }
 
-// What a file says is believed nowhere: neither the sizes before compressed bytes nor the types of filters.
+// The reader believes nothing that a file says: neither the sizes before compressed bytes nor the types of
+// filters.
 TEST(ZarrCodecs, WithChangedBytesGiveValuesOrAnErrorOfTheFile) {
   for (const Coded& each : coded()) {
     SCOPED_TRACE(each.name);

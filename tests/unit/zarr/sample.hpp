@@ -7,25 +7,31 @@
 
 namespace tailrace::zarr {
 
-/// Returns the codec of a field with two levels and of one with a single level, on 2 x 3 points.
-inline std::unique_ptr<codec::Codec> sample_codec(const std::string& name = "t") {
+/// Returns the codec of a stream without fields.
+inline std::unique_ptr<codec::Codec> empty_codec() {
   codec::StreamDefinition stream;
   stream.format = "zarr";
   stream.base = {2026, 3, 1, 0, 0, 0};
   Result<std::unique_ptr<codec::Codec>> made = formats::make_codec(stream);
   EXPECT_TRUE(made.is_ok()) << made.status().text();
+  return std::move(*made);
+}
+
+/// Returns the codec of a field with two levels and of one with a single level, on 2 x 3 points.
+inline std::unique_ptr<codec::Codec> sample_codec(const std::string& name = "t") {
+  std::unique_ptr<codec::Codec> made = empty_codec();
   codec::FieldDefinition field;
   field.name = name;
   field.shape = {2, 3};
   field.levels = {"isobaricInhPa", {1000, 850}, {}, {}};
   field.keys = {{"compress", "none"}};
-  EXPECT_TRUE((*made)->define(field).is_ok());
+  EXPECT_TRUE(made->define(field).is_ok());
   field.name = "ps";
   field.type = ElementType::f64;
   field.levels = {};
   field.keys = {{"compress", "gzip"}};
-  EXPECT_TRUE((*made)->define(field).is_ok());
-  return std::move(*made);
+  EXPECT_TRUE(made->define(field).is_ok());
+  return made;
 }
 
 /// Returns the bytes of a record of one value.

@@ -67,7 +67,7 @@ Status take_sum(ByteVector& bytes) {
   std::uint32_t stored = 0;
   for (std::size_t i = 0; i < 4; ++i)
     stored |= static_cast<std::uint32_t>(bytes[bytes.size() - 4 + i]) << (8 * i);
-  bytes.resize(bytes.size() - 4);
+  bytes.erase(bytes.end() - 4, bytes.end());
   const std::uint32_t sum = fletcher32(bytes);
   const std::uint32_t swapped = (sum & 0x00ff00ff) << 8 | (sum & 0xff00ff00) >> 8;
   if (stored == sum || stored == swapped) return {};

@@ -229,7 +229,9 @@ Status Checkpoint::end_load() {
 }
 
 Status Checkpoint::loaded(const Copy& copy) {
-  if (context_.slots && copy.header.committed) context_.slots->committed(copy.generation(), copy.path);
+  if (context_.slots && copy.header.committed)
+    context_.slots->committed(copy.generation(), copy.path,
+                              copy.header.mode == Mode::local ? copy.header.parts : 0);
   saves_.note_loaded(copy.generation());
   if (context_.is_first()) {
     log(LogLevel::info, cat("checkpoint ", context_.name, ": generation ", copy.generation(), " of ",

@@ -15,6 +15,7 @@ namespace tailrace::checkpoint {
 
 namespace {
 
+constexpr const char* room_vote = "the link in the place of a checkpoint's file";
 constexpr const char* parts_vote = "the parts of a checkpoint";
 constexpr const char* commit_vote = "the commit of a checkpoint";
 constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
@@ -35,7 +36,7 @@ ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
   out.put_bytes(standing);
   if (decided != nullptr) {
     out.put(decided->id.generation).put(decided->saved_at);
-    out.put_text(decided->path).put(decided->is_given);
+    out.put_text(decided->path).put(decided->is_given).put(decided->is_link);
   }
   return out.take();
 }
@@ -48,6 +49,7 @@ void take_decisions(const comm::Verdict& verdict, SavePlan& plan) {
   plan.saved_at = in.get<std::int64_t>();
   plan.path = in.get_text();
   plan.is_given = in.get<bool>();
+  plan.is_link = in.get<bool>();
 }
 
 /// Only the first rank knows how much memory every rank needs.
@@ -168,12 +170,23 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
   const bool alone = context_.session.ranks() == 1 || !context_.has_threads();
   const bool at_once = capture != nullptr && capture->is_at_once();
   const std::int64_t all = worked_ * context_.session.topology().ranks_of_a_core();
-  const std::int64_t delay = at_once && !alone ? std::min(all, longest_delay) : 0;
+  delay_ = at_once && !alone ? std::min(all, longest_delay) : 0;
+  if (!plan().is_link) return write();
+  // No rank may open the file before the first rank has removed the link, and it may remove it only now that
+  // all ranks save: until then the copy behind it is loaded.
+  stage_ = Stage::making_room;
+  if (context_.is_first())
+    submit([](Saving& each) { return each.make_room(); });
+  else
+    vote(Stage::making_room, {});
+}
+
+void RunningSave::write() {
   // The copy counts once the first rank's part is sealed. The contents of the outputs must be durable before
   // that.
   const bool must_wait = context_.is_first() && !context_.outputs.are_settled(outputs_);
   stage_ = must_wait ? Stage::writing : Stage::sealing;
-  submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, delay);
+  submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
 }
 
 /// Evaluates the vote that begins the save: the first rank's decisions, the outputs of all ranks, and the
@@ -227,13 +240,15 @@ void RunningSave::submit(Status (*body)(Saving&), std::int64_t delay) {
 
 void RunningSave::vote(Stage next, const Status& mine) {
   stage_ = next;
-  vote_ = line_.agreements().post({mine, next == Stage::agreeing ? parts_vote : commit_vote, {}});
+  const char* const about = next == Stage::making_room ? room_vote
+                            : next == Stage::agreeing  ? parts_vote
+                                                       : commit_vote;
+  vote_ = line_.agreements().post({mine, about, {}});
 }
 
 bool RunningSave::advance() {
   // Take the failures now: the program may close the streams that know of them before the data is written.
-  if (stage_ == Stage::writing || stage_ == Stage::waiting_for_outputs)
-    outputs_ = context_.outputs.with_failures(outputs_);
+  if (stage_ <= Stage::waiting_for_outputs) outputs_ = context_.outputs.with_failures(outputs_);
   if (task_ != nullptr) {
     if (!task_->done.load(std::memory_order_acquire)) return false;
     after_task();
@@ -262,12 +277,17 @@ void RunningSave::after_task() {
   }
   if (!status.is_ok())
     status = status.in(cat("checkpoint ", context_.name, ": saving generation ", plan().id.generation));
-  vote(stage_ == Stage::committing ? Stage::confirming : Stage::agreeing, status);
+  vote(stage_ == Stage::making_room  ? Stage::making_room
+       : stage_ == Stage::committing ? Stage::confirming
+                                     : Stage::agreeing,
+       status);
 }
 
 void RunningSave::after_vote(const Status& verdict) {
   if (!verdict.is_ok() || stage_ == Stage::confirming) {
     verdict_ = verdict;
+  } else if (stage_ == Stage::making_room) {
+    write();
   } else if (context_.is_first()) {
     stage_ = Stage::committing;
     submit([](Saving& each) { return each.commit(); });
@@ -331,7 +351,10 @@ Status Saves::save(const Items& named, bool async) {
         plan.id.generation = context_.slots->next_generation();
         plan.path = context_.slots->place_for(plan.id.generation);
         plan.is_given = context_.slots->are_given();
-        TR_TRY(context_.slots->prepare(context_.target(), plan.path));
+        const Result<bool> is_link =
+            context_.slots->check(context_.target(), plan.path, plan.mode, session.ranks());
+        TR_TRY(is_link.status());
+        plan.is_link = *is_link;
         plan.saved_at = std::time(nullptr);
       }
       saving = std::make_unique<Saving>(context_.target(), plan, session.rank(), session.ranks(),
@@ -389,7 +412,8 @@ void Saves::end_running() {
     failure_ = {};
     failure_told_ = true;
     if (context_.slots) {
-      context_.slots->committed(plan.id.generation, plan.path);
+      context_.slots->committed(plan.id.generation, plan.path,
+                                plan.mode == Mode::local ? context_.session.ranks() : 0);
       log(LogLevel::info, cat("checkpoint ", context_.name, ": generation ", plan.id.generation,
                               " is committed in ", plan.path, " after ", seconds(running_->age()), " s"));
     }

@@ -79,7 +79,7 @@ class RunningSave {
   [[nodiscard]] std::int64_t worked() const { return worked_; }
 
  private:
-  enum class Stage { writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
+  enum class Stage { making_room, writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
   /// The last task that the writing thread was given, and its result.
   struct Task {
     std::atomic<bool> done{false};
@@ -90,6 +90,7 @@ class RunningSave {
   [[nodiscard]] std::int64_t now() const { return context_.session.line().now(); }
   void place(const comm::Verdict& begun);
   void clean_up_undo_files();
+  void write();
   void submit(Status (*body)(Saving&), std::int64_t delay = 0);
   void vote(Stage next, const Status& mine);
   void after_task();
@@ -104,6 +105,7 @@ class RunningSave {
   std::shared_ptr<Task> task_;
   std::uint64_t vote_ = 0;
   const std::int64_t began_;
+  std::int64_t delay_ = 0;   // of the first write
   std::int64_t worked_ = 0;  // of this rank's capture and tasks: the cost of a save, waits left out
   std::optional<Status> verdict_;
 };

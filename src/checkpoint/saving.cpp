@@ -22,6 +22,14 @@ void make_void(storage::File& file, Bytes offset, Bytes bytes) {
   log_failure(file.write(ByteVector(static_cast<std::size_t>(bytes)), offset));
 }
 
+/// Removes a part that a save of more ranks has left. Another program's file of that name stays.
+Status remove_part(storage::Target& target, const std::string& path) {
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  TR_TRY(check_part_ours(**file, path).status());
+  return target.remove(path);
+}
+
 /// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
 Status cut(storage::File& file, Bytes end) {
   const Result<Bytes> size = file.size();
@@ -45,7 +53,7 @@ void Saving::know(const SavePlan& plan) {
 }
 
 void Saving::place_behind(Bytes before) {
-  place_ = {plan_.mode == Mode::local ? 0 : Header::size + before, part_bytes()};
+  place_ = {Header::size + (plan_.mode == Mode::local ? 0 : before), part_bytes()};
 }
 
 void Saving::place(const std::vector<Bytes>& part_bytes) {
@@ -54,7 +62,7 @@ void Saving::place(const std::vector<Bytes>& part_bytes) {
   Bytes at = Header::size;
   for (const Bytes bytes : part_bytes) {
     const bool local = plan_.mode == Mode::local;
-    directory_.parts.push_back({local ? 0 : at, bytes});
+    directory_.parts.push_back({local ? Header::size : at, bytes});
     if (!local) at = align(at + bytes, part_alignment);
   }
   directory_place_.offset = at;
@@ -77,29 +85,50 @@ Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
   return done;
 }
 
+Status Saving::make_room() {
+  const Result<bool> is_link = target_.is_link(plan_.path);  // it may be gone
+  TR_TRY(is_link.status());
+  return *is_link ? target_.remove(plan_.path) : Status();
+}
+
+/// The first rank has looked at what has these names before the save began. Others may have put something
+/// there since, and it is not touched.
 Status Saving::open() {
-  const auto open = [&](const std::string& path, storage::OpenMode mode,
-                        std::unique_ptr<storage::File>& file) -> Status {
-    Result<std::unique_ptr<storage::File>> opened = target_.open(path, mode);
-    TR_TRY(opened.status());
-    file = std::move(*opened);
-    return {};
-  };
-  const auto whole = plan_.is_given ? storage::OpenMode::keep : storage::OpenMode::own;
-  const std::string path = part_path(plan_.path, plan_.mode, rank_);
-  Status opened = open(path, plan_.mode == Mode::local ? storage::OpenMode::own : whole, own_);
-  // A part that is a link may be another run's. This rank alone opens it.
-  if (plan_.mode == Mode::local && opened.error_number() == ELOOP)
-    opened = open(path, storage::OpenMode::anew, own_);
-  TR_TRY(opened);
+  const bool is_local = plan_.mode == Mode::local;
+  if (is_local) TR_TRY(open_part());
+  if (!is_local || is_first()) TR_TRY(open_copy(is_local ? copy_ : own_));
   if (!is_first()) return {};
-  if (plan_.mode == Mode::local) TR_TRY(open(plan_.path, whole, copy_));
-  const Result<std::string> beginning = file_beginning(*copy_file());
-  TR_TRY(beginning.status());
+  const Result<bool> has_mark = check_ours(*copy_file(), plan_.path);
+  if (!has_mark.is_ok()) {
+    (is_local ? copy_ : own_).reset();
+    return has_mark.status();
+  }
+  has_begun_ = true;
   // From here on the file holds neither the old copy nor a new one.
-  std::string head(static_cast<std::size_t>(has_mark(*beginning) ? Header::record : mark_offset), '\0');
-  if (!has_mark(*beginning)) head += file_mark;
+  std::string head(static_cast<std::size_t>(*has_mark ? Header::record : mark_offset), '\0');
+  if (!*has_mark) head += file_mark;
   return copy_file()->write(std::as_bytes(std::span(head)), 0);
+}
+
+Status Saving::open_copy(std::unique_ptr<storage::File>& file) {
+  Result<std::unique_ptr<storage::File>> opened =
+      target_.open(plan_.path, plan_.is_given ? storage::OpenMode::keep : storage::OpenMode::own);
+  TR_TRY(opened.status());
+  file = std::move(*opened);
+  return {};
+}
+
+/// A part that is a link may be another run's. This rank alone opens it.
+Status Saving::open_part() {
+  const std::string path = part_path(plan_.path, plan_.mode, rank_);
+  Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::own);
+  if (opened.status().error_number() == ELOOP) opened = target_.open(path, storage::OpenMode::anew);
+  TR_TRY(opened.status());
+  const Result<bool> has_mark = check_part_ours(**opened, path);
+  TR_TRY(has_mark.status());
+  if (!*has_mark) TR_TRY((*opened)->write(std::as_bytes(std::span(file_mark)), mark_offset));
+  own_ = std::move(*opened);
+  return {};
 }
 
 Status Saving::write_header(bool committed) {
@@ -117,7 +146,7 @@ Status Saving::seal() {
   // The outputs must be durable before the copy says so.
   if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
   TR_TRY(part_.write_table(*own_, place_.offset));
-  if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.bytes));
+  if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.offset + place_.bytes));
   if (is_first()) {
     const ByteVector bytes = encode(directory_);
     directory_place_.bytes = static_cast<Bytes>(bytes.size());
@@ -147,7 +176,7 @@ void Saving::remove_parts(int from) {
   const Result<std::vector<int>> parts = local_parts(target_, plan_.path);
   if (!parts.is_ok()) return;
   for (const int part : *parts) {
-    if (part >= from) log_failure(target_.remove(part_path(plan_.path, Mode::local, part)));
+    if (part >= from) log_failure(remove_part(target_, part_path(plan_.path, Mode::local, part)));
   }
 }
 
@@ -156,6 +185,7 @@ void Saving::abandon() {
 }
 
 void Saving::remove() {
+  if (!has_begun_) return;
   log_failure(target_.remove(plan_.path));
   remove_parts(0);
 }

@@ -21,16 +21,17 @@ struct SavePlan {
   Compression compression;
   std::int64_t saved_at = 0;
   bool is_given = false;  // the user has named the copy's file, which may be a link then
+  bool is_link = false;   // of another kind: make_room() has to remove it before any rank opens the file
 };
 
 /// One rank's share of one save. It decides which bytes the rank writes, in which order. It knows nothing of
 /// other ranks but how many bytes the parts of all lower ranks take up; the first rank knows the size of each
 /// part. Its owner makes the ranks vote between the steps:
 ///
-///   place -> [capture] -> write -> seal -> (all ranks voted) -> commit, on the first rank alone
-///         -> (all ranks voted)
+///   place -> [capture] -> [make_room, on the first rank alone -> (all ranks voted)] -> write -> seal
+///         -> (all ranks voted) -> commit, on the first rank alone -> (all ranks voted)
 ///
-/// write, seal and commit touch storage and may run on any one thread.
+/// make_room, write, seal and commit touch storage and may run on any one thread.
 class Saving {
  public:
   Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items);
@@ -64,6 +65,8 @@ class Saving {
   /// error, with its cause, if nothing could be left to `behind`.
   Status capture_behind(std::byte* memory, capture::CopyOnWrite& behind);
 
+  /// Removes the link that has the name of the copy's file.
+  Status make_room();
   Status write();
   /// Makes this rank's part whole and durable. On the first rank it also writes the directory and the header:
   /// from then on the copy counts, if all other parts are whole.
@@ -74,7 +77,8 @@ class Saving {
   /// On the first rank, after a failure. Makes the copy not count. Otherwise a later run might see in memory
   /// bytes that storage has lost, and take them for good.
   void abandon();
-  /// On the first rank, after abandon() and close() of all ranks. Removes the files.
+  /// On the first rank, after abandon() and close() of all ranks. Removes the files, if the save has begun to
+  /// write them.
   void remove();
   Status close();
   void cancel() { cancelled_ = true; }
@@ -83,6 +87,8 @@ class Saving {
   [[nodiscard]] bool is_first() const { return rank_ == 0; }
   [[nodiscard]] storage::File* copy_file() const { return copy_ ? copy_.get() : own_.get(); }
   Status open();
+  Status open_part();
+  Status open_copy(std::unique_ptr<storage::File>& file);
   Status write_header(bool committed);
   void remove_parts(int from);
 
@@ -103,6 +109,7 @@ class Saving {
   std::unique_ptr<storage::File> own_;  // the file of this rank's part
   std::unique_ptr<storage::File>
       copy_;  // of the first rank in the local mode: the copy's file is another one
+  bool has_begun_ = false;  // the first rank has made the copy's file its own
   std::atomic<bool> cancelled_{false};
 };
 

@@ -43,21 +43,25 @@ bool is_ours(std::string_view beginning) {
          has_mark(beginning);
 }
 
-/// Returns Code::state for what no checkpoint has written: a save would overwrite it.
-Status check_ours(storage::Target& target, const std::string& path) {
-  const auto foreign = [&](const char* kind) {
-    return Status(Code::state, cat(path, ": is a ", kind,
-                                   " that no checkpoint has written, and a save would take its name; move it "
-                                   "away, or choose another name for the checkpoint"));
-  };
+Status foreign(const std::string& path, const char* kind) {
+  return {Code::state, cat(path, ": is a ", kind,
+                           " that no checkpoint has written, and a save would take its name; move it "
+                           "away, or choose another name for the checkpoint")};
+}
+
+using Check = Result<bool> (*)(storage::File&, const std::string&);
+
+/// Does what `check` does, for what has the name. Nothing may be there.
+Status check_named(storage::Target& target, const std::string& path, Check check) {
   const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
   if (file.status().error_number() == ENOENT) return {};
-  if (file.status().error_number() == EISDIR) return foreign("directory");
+  if (file.status().error_number() == EISDIR) return foreign(path, "directory");
   TR_TRY(file.status());
-  const Result<std::string> beginning = file_beginning(**file);
-  TR_TRY(beginning.status());
-  return is_ours(*beginning) ? Status() : foreign("file");
+  return check(**file, path).status();
 }
+
+/// What storage does not tell before a save, it does not tell the save either, which opens the file.
+Status only_foreign(const Status& status) { return status.code() == Code::state ? status : Status(); }
 
 Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   Found found;
@@ -84,7 +88,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
   if (header.is_ok()) know(*header);
   found.unfinished = is_unfinished(target, path);
-  found.foreign = check_ours(target, path).code() == Code::state;
+  found.foreign = check_named(target, path, check_ours).code() == Code::state;
   return found;
 }
 
@@ -126,6 +130,26 @@ Result<std::vector<std::string>> find_copies(storage::Target& target, const std:
       paths.push_back(cat(name, ".", text));
   }
   return paths;
+}
+
+Result<bool> check_ours(storage::File& file, const std::string& path) {
+  const Result<std::string> beginning = file_beginning(file);
+  TR_TRY(beginning.status());
+  if (!is_ours(*beginning)) return foreign(path, "file");
+  return has_mark(*beginning);
+}
+
+/// Parts of older versions have no mark, but their footer, if they are whole.
+Result<bool> check_part_ours(storage::File& file, const std::string& path) {
+  Result<bool> ours = check_ours(file, path);
+  if (ours.status().code() != Code::state) return ours;
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  ByteVector end(static_cast<std::size_t>(Footer::size));
+  if (*size < Footer::size) return ours;
+  const Result<Bytes> got = file.read(end, *size - Footer::size);
+  TR_TRY(got.status());
+  return *got == Footer::size && decode_footer(end).is_ok() ? Result<bool>(false) : ours;
 }
 
 Result<std::vector<int>> local_parts(storage::Target& target, const std::string& path) {
@@ -179,7 +203,8 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
          good            ? Has::copy
          : found.missing ? Has::nothing
                          : Has::broken,
-         found.committed ? found.generation : 0});
+         found.committed ? found.generation : 0,
+         good && found.copy->header.mode == Mode::local ? found.copy->header.parts : 0});
   }
   return all;
 }
@@ -213,28 +238,44 @@ bool Slots::has(const std::string& path) const {
 
 void Slots::begun(std::int64_t generation, const std::string& path) {
   highest_ = std::max(highest_, generation);
-  set({path, Has::broken, 0});
+  set({path, Has::broken, 0, 0});
 }
 
 void Slots::broken(const std::string& path) {
   if (const auto slot = std::ranges::find(slots_, path, &Slot::path); slot != slots_.end())
-    slot->has = Has::broken;
+    *slot = {path, Has::broken, slot->generation, 0};
 }
 
 void Slots::set(const Slot& slot) { std::ranges::replace(slots_, slot.path, slot, &Slot::path); }
 
-Status Slots::prepare(storage::Target& target, const std::string& path) {
+Result<bool> Slots::check(storage::Target& target, const std::string& path, Mode mode, int ranks) {
   for (auto each = foreign_.begin(); each != foreign_.end();) {
     if (*each != path && !has(*each)) {
       ++each;
       continue;
     }
-    TR_TRY(check_ours(target, *each));
+    TR_TRY(check_named(target, *each, check_ours));
     each = foreign_.erase(each);
   }
-  const Result<bool> is_link = are_given_ ? Result<bool>(false) : target.is_link(path);
-  TR_TRY(is_link.status());
-  return *is_link ? target.remove(path) : Status();
+  // Others may have put something there since look().
+  TR_TRY(only_foreign(check_named(target, path, check_ours)));
+  if (mode == Mode::local) TR_TRY(check_parts(target, path, ranks));
+  return are_given_ ? Result<bool>(false) : target.is_link(path);
+}
+
+/// A whole copy has shown that its parts are its own: those need not be opened for each save, which would
+/// take one rank long with very many of them.
+Status Slots::check_parts(storage::Target& target, const std::string& path, int ranks) const {
+  const auto slot = std::ranges::find(slots_, path, &Slot::path);
+  const int known = slot != slots_.end() ? slot->own_parts : 0;
+  if (known >= ranks) return {};
+  const Result<std::vector<int>> parts = local_parts(target, path);
+  if (!parts.is_ok()) return {};
+  for (const int part : *parts) {
+    if (part >= known && part < ranks)
+      TR_TRY(only_foreign(check_named(target, part_path(path, Mode::local, part), check_part_ours)));
+  }
+  return {};
 }
 
 Result<std::vector<journal::UndoName>> useless_undo_files(

@@ -40,6 +40,11 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
 bool is_unfinished(storage::Target& target, const std::string& path);
 /// Local. Returns the copies of a checkpoint that may be there: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
+/// Local. Returns true if the open file has the mark of a checkpoint's files, and Code::state if no
+/// checkpoint has written it: a save would overwrite it.
+Result<bool> check_ours(storage::File& file, const std::string& path);
+/// Does the same for a part in a file of its own.
+Result<bool> check_part_ours(storage::File& file, const std::string& path);
 /// Local. Returns the parts that have files of their own beside the copy at `path`.
 Result<std::vector<int>> local_parts(storage::Target& target, const std::string& path);
 /// Local. Returns the undo files of checkpoint `name` that none of its copies needs: those of generations
@@ -72,15 +77,19 @@ class Slots {
   /// Returns the place for that generation. A place that never had a copy comes first, then one whose
   /// copy was never committed, then the oldest broken copy's, then the oldest copy's.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
-  /// Local. Makes room for a save at `path`, before any rank opens it. Code::state if look() has found there,
-  /// or in another place among which saves alternate, what no checkpoint has written, and it is there still.
-  /// A link is removed, since it may lead to a copy that another run needs.
-  Status prepare(storage::Target& target, const std::string& path);
+  /// Local, and changes nothing. Checks the places that a save of `ranks` ranks will take. Code::state if
+  /// what no checkpoint has written is at `path`, in a place of its parts, or still where look() has found it
+  /// in another place among which saves alternate. Returns true if `path` is a link, which the save has to
+  /// replace, since it may lead to a copy that another run needs.
+  Result<bool> check(storage::Target& target, const std::string& path, Mode mode, int ranks);
   [[nodiscard]] bool are_given() const { return are_given_; }
   /// Returns true if saves alternate over this place.
   [[nodiscard]] bool has(const std::string& path) const;
   void begun(std::int64_t generation, const std::string& path);
-  void committed(std::int64_t generation, const std::string& path) { set({path, Has::copy, generation}); }
+  /// `parts`: how many of its parts have files of their own.
+  void committed(std::int64_t generation, const std::string& path, int parts = 0) {
+    set({path, Has::copy, generation, parts});
+  }
   /// Notes that the copy there turned out not to be whole.
   void broken(const std::string& path);
   /// Returns all places where a copy may be.
@@ -93,7 +102,9 @@ class Slots {
     std::string path;
     Has has = Has::nothing;
     std::int64_t generation = 0;
+    int own_parts = 0;  // of a copy: that many first parts have files of their own, known to be its
   };
+  Status check_parts(storage::Target& target, const std::string& path, int ranks) const;
   void set(const Slot& slot);
 
   std::string name_;

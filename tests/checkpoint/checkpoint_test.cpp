@@ -134,7 +134,7 @@ MPI_TEST(checkpoint, damage_of_the_newest_leads_to_the_one_before) {
       // The changed byte is one of the last rank's elements: it is found only when they are read.
       const std::string path = directory + "/run" + options + ".1" + (options.empty() ? "" : ".r00000");
       std::string bytes = contents(path);
-      bytes[(options.empty() ? 4096 : 0) + 100] ^= 4;
+      bytes[4096 + 100] ^= 4;
       write_file(path, bytes);
     }
     MPI_Barrier(state().comm);
@@ -502,6 +502,67 @@ MPI_TEST(checkpoint, what_no_checkpoint_has_written_is_refused_by_name_and_stays
       MPI_Barrier(state().comm);
     }
   }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, what_comes_to_a_place_after_create_is_refused_too_also_in_that_of_a_part) {
+  const std::string directory = fresh_directory("checkpoint-foreign-later");
+  const std::string foreign(9000, 'x');
+  for (const std::string mode : {"parallel", "local"}) {
+    for (const std::string slot : {".0", ".0.r00000"}) {
+      if (mode == "parallel" && slot != ".0") continue;
+      const Session session;
+      const std::string name = directory + "/" + mode + slot + ".run", path = name + slot;
+      tr_checkpoint* cp = create(name, "keep=2 async=off mode=" + mode);
+      Field field(0, {12, 12}, 0);
+      field.fill(1);
+      const auto put = [&](bool there) {
+        MPI_Barrier(state().comm);
+        if (rank() == 0 && there) write_file(path, foreign);
+        if (rank() == 0 && !there) std::filesystem::remove(path);
+        MPI_Barrier(state().comm);
+      };
+      put(true);
+      CHECK_EQ(save(cp, 1, field), TR_ERR_STATE);
+      CHECK(mentions(tr_error(), path + ": is a file that no checkpoint has written"));
+      CHECK(contents(path) == foreign);
+      put(false);
+      CHECK_EQ(save(cp, 1, field), TR_OK);
+      CHECK_EQ(save(cp, 2, field), TR_OK);
+      put(true);  // in the place of a copy's file: the next save would take it
+      CHECK_EQ(save(cp, 3, field), TR_ERR_STATE);
+      CHECK(contents(path) == foreign);
+      CHECK_EQ(load(cp, field), 2);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, a_save_that_the_ranks_do_not_begin_changes_no_file) {
+  const std::string directory = std::filesystem::absolute(fresh_directory("checkpoint-refused"));
+  const Session session;
+  Field field(0, {12, 12}, 0);
+  field.fill(1);
+  tr_checkpoint* cp = create(directory + "/before", "async=off");
+  CHECK_EQ(save(cp, 1, field), TR_OK);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  const std::string name = directory + "/run";
+  if (rank() == 0) std::filesystem::create_symlink(directory + "/before.0", name + ".0");
+  MPI_Barrier(state().comm);
+  cp = create(name, "async=off");
+  const std::string kept = contents(directory + "/before.0");
+  CHECK_EQ(save(cp, 2, field), TR_OK);
+  const std::string other = contents(name + ".1");
+  CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+  name_lost_field(cp, field);
+  CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);
+  CHECK(std::filesystem::is_symlink(name + ".0"));
+  CHECK(contents(directory + "/before.0") == kept && contents(name + ".1") == other);
+  CHECK_EQ(save(cp, 3, field), TR_OK);
+  CHECK_EQ(load(cp, field), 3);
+  CHECK(!std::filesystem::is_symlink(name + ".0") && contents(directory + "/before.0") == kept);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
   remove_directory(directory);
 }
 

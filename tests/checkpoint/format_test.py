@@ -125,7 +125,7 @@ class Copy:
             fail("the directory's end")
         at = 4096
         for begin, size in self.places:
-            if begin != (at if self.mode == 0 else 0):
+            if begin != at:
                 fail(f"a part begins at {begin} in place of {at}")
             if self.mode == 0:
                 at = (at + size + 4095) // 4096 * 4096
@@ -134,7 +134,7 @@ class Copy:
 
     def read_part(self, number):
         data, (begin, size) = self.file(number), self.places[number]
-        if self.mode == 1 and len(data) != size:
+        if self.mode == 1 and len(data) != begin + size:
             fail(f"the file of part {number} does not end with its footer")
         foot = checked(data[begin + size - 96:begin + size], b"TRCKEND1", f"the footer of part {number}")
         if foot.take("24s") != self.id or foot.take("ii") != (number, self.parts):

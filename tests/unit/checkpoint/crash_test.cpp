@@ -319,6 +319,45 @@ TEST(checkpoint_slots, a_copy_with_a_damaged_header_is_known_and_what_no_checkpo
   EXPECT_EQ(load(*disk, 2), 2);
 }
 
+TEST(checkpoint_slots, the_files_of_others_stay_that_come_to_the_places_of_parts) {
+  const auto disk = storage::crash_target();
+  const auto contents = [&](const std::string& path) {
+    return *file_beginning(**disk->open(path, storage::OpenMode::read));
+  };
+  const auto write = [&](const std::string& path) {
+    const std::string text(600, 'x');
+    const auto file = *disk->open(path, storage::OpenMode::create);
+    EXPECT_TRUE(file->write(std::as_bytes(std::span(text)), 0).is_ok());
+  };
+  write("run.0.r00001");
+  write("run.1.r00007");
+  Job job(for_all(disk), Mode::local);
+  const Status refused = job.save(1, false);
+  EXPECT_EQ(refused.code(), Code::state);
+  EXPECT_NE(refused.text().find("run.0.r00001"), std::string::npos) << refused.text();
+  EXPECT_FALSE(*disk->exists("run.0"));
+  ASSERT_TRUE(disk->remove("run.0.r00001").is_ok());
+  for (const std::int64_t generation : {1, 2, 3}) ASSERT_TRUE(job.save(generation, false).is_ok());
+  EXPECT_EQ(contents("run.1.r00007").front(), 'x') << "no part of a larger save";
+  // The copy's parts are known, and the first rank does not look at them again: the part's own rank does.
+  write("run.1.r00001");
+  EXPECT_EQ(job.save(4, false).code(), Code::state);
+  EXPECT_EQ(contents("run.1.r00001").front(), 'x');
+  EXPECT_EQ(load(*disk, 2), 3);
+}
+
+TEST(checkpoint_slots, a_part_without_a_mark_is_known_by_its_footer) {
+  const auto disk = storage::crash_target();
+  Job job(for_all(disk), Mode::local);
+  ASSERT_TRUE(job.save(1, false).is_ok());
+  const auto file = *disk->open("run.0.r00001", storage::OpenMode::existing);
+  const std::string data(600, 'x');
+  ASSERT_TRUE(file->write(std::as_bytes(std::span(data)), 0).is_ok());
+  Job next(for_all(disk), Mode::local);
+  for (const std::int64_t generation : {2, 3, 4}) ASSERT_TRUE(next.save(generation, false).is_ok());
+  EXPECT_EQ(load(*disk, 3), 4);
+}
+
 TEST(checkpoint_slots, the_oldest_copy_is_replaced_first_also_among_broken_ones) {
   Slots slots("run", Slots::paths("run", 3), 0);
   EXPECT_EQ(slots.place_for(1), "run.0");

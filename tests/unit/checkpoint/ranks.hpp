@@ -103,7 +103,7 @@ class Job {
   /// written.
   Status save(std::int64_t generation, bool captured) {
     SavePlan plan{slots_.place_for(generation), mode_, {run_, generation}, compression_, 1'700'000'000};
-    TR_TRY(slots_.prepare(*targets_.front(), plan.path));
+    TR_TRY(slots_.check(*targets_.front(), plan.path, mode_, static_cast<int>(targets_.size())).status());
     slots_.begun(generation, plan.path);
     std::vector<std::unique_ptr<Saving>> ranks;
     std::vector<ByteVector> images(targets_.size());
@@ -126,7 +126,7 @@ class Job {
     if (!status.is_ok())
       ranks.front()->abandon();
     else
-      slots_.committed(generation, plan.path);
+      slots_.committed(generation, plan.path, mode_ == Mode::local ? count : 0);
     for (auto& rank : ranks) (void)rank->close().is_ok();
     return status;
   }

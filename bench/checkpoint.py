@@ -8,7 +8,8 @@ what memory and storage give to anybody, taken in turn with ours in the same run
   rewrite   what asynchronous saves cost a program that rewrites nothing, 5 % in one piece or all of the array meanwhile, captured
             by a copy and copy-on-write, on one rank with a core for what works behind it, in warm copies
   journal   what it costs to write over a file that a save has recorded, with overwritten=journal, on one rank
-  first     the first save of a process against its later ones, with a second of computing before each
+  first     the first save of a process against its later ones, with a second of computing before each: time blocked, and time until
+            it is committed beside the first file of pwrite and fsync, which the kernel makes slow; on storage and in /dev/shm
   load      on the same ranks, half of them and twice as many, against pread of the same files into warm memory;
             the files are in the page cache for both
   memory    what captures take of the node's budget, at the defaults
@@ -20,6 +21,7 @@ highest; the exit code is 1 if a bound was missed.
 import statistics
 import struct
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -91,23 +93,39 @@ class CheckpointBench(Bench):
     # ---- first -----------------------------------------------------------------------------------------------
 
     def first(self):
-        """Each process has one first save: as many launches as there are repetitions of other figures."""
-        figures = []
         for capture in ("copy", "copy_on_write"):
-            first, later = [], []
-            for _ in range(REPETITIONS):
-                run = self.launcher.run(self.ranks, "checkpoint_cost", [
-                    "--bytes", self.bytes, "--repeat", 1 + LATER, "--name", self.work / "first", "--options",
-                    f"capture={capture}", "--saves", "first"], {}, timeout=600)
-                self.remove("first")
-                first.append(run["async"][0])
-                later.append(statistics.median(run["async"][1:]))
-            size, name = run["bytes"], f"first.{capture}"
-            figures.append(Figure(f"{name}.first_over_later", self.ratios(first, later), "ratio", FIRST_OVER_LATER,
-                                  note="blocked in the call"))
-            figures += [Figure(f"{name}.{what}", [s * 1e3 / (size / GIB) for s in series], "ms/GiB")
-                        for what, series in (("first", first), ("later", later))]
-        self.show(f"The first save of a process, {self.ranks} rank(s)", figures)
+            self.first_in(self.work, capture, f"first.{capture}", "on storage")
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+            self.first_in(Path(memory), "copy", "first.copy.shm", "in /dev/shm")
+
+    def first_in(self, folder, capture, name, where):
+        """Each process has one first save: as many launches as there are repetitions of other figures. The kernel makes pages, and
+        blocks on storage, for the first two files of ours and of the peer. Which of the two comes first takes turns."""
+        blocked, durable, raw = [], [], []
+        for launch in range(REPETITIONS):
+            run = self.launcher.run(self.ranks, "checkpoint_cost", [
+                "--bytes", self.bytes, "--repeat", 1 + LATER, "--name", folder / "first", "--options", f"capture={capture}",
+                "--saves", "raw_first" if launch % 2 else "first"], {}, timeout=600)
+            for path in folder.glob("first.*"):
+                path.unlink()
+            blocked.append((run["async"][0], statistics.median(run["async"][1:])))
+            for series, of in ((durable, run["durable"]), (raw, run["raw"])):
+                series.append((of[0], of[1], statistics.median(of[2:])))
+
+        def ratio(series):
+            return [each[0] / each[-1] for each in series]
+
+        def figures_of(what, series, stages, note):
+            return [Figure(f"{name}.{what}{stage}", [each[at] * 1e3 / (run["bytes"] / GIB) for each in series], "ms/GiB", note=note)
+                    for at, stage in enumerate(stages)]
+
+        self.show(f"The first save of a process, capture={capture}, {where}, {self.ranks} rank(s)", [
+            Figure(f"{name}.first_over_later", ratio(blocked), "ratio", FIRST_OVER_LATER, note="blocked in the call"),
+            Figure(f"{name}.durable.first_over_later", ratio(durable), "ratio", note="until it is committed"),
+            Figure(f"{name}.raw.first_over_later", ratio(raw), "ratio", note="the peer's first file: the kernel's own price"),
+            *figures_of("", blocked, ("first", "later"), "blocked"),
+            *figures_of("durable.", durable, ("first", "second", "later"), "until it is committed"),
+            *figures_of("raw.", raw, ("first", "second", "later"), "the peer: pwrite, fsync")])
 
     # ---- memory ----------------------------------------------------------------------------------------------
 

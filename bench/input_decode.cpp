@@ -17,7 +17,7 @@
 
 #include "arguments.hpp"
 #include "clocks.hpp"
-#include "sources/source.hpp"
+#include "formats/sources/source.hpp"
 
 namespace {
 

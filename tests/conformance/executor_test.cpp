@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "executor/executor.hpp"
+#include "ground/executor/executor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include <set>
 #include <thread>
 
-#include "executor/threads.hpp"
-#include "sim/disk.hpp"
+#include "ground/executor/threads.hpp"
+#include "ground/sim/disk.hpp"
 
 namespace tailrace::executor {
 namespace {

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <thread>
 
-#include "comm/line.hpp"
-#include "comm/switchboard.hpp"
-#include "pipeline/outlet.hpp"
-#include "sim/network.hpp"
+#include "ground/comm/line.hpp"
+#include "ground/comm/switchboard.hpp"
+#include "engine/pipeline/outlet.hpp"
+#include "ground/sim/network.hpp"
 
 namespace tailrace::node {
 namespace {

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <random>
 
-#include "codec/sample_codec.hpp"
-#include "placement/fixed.hpp"
-#include "placement/packed.hpp"
-#include "placement/scan.hpp"
+#include "formats/codec/sample_codec.hpp"
+#include "engine/placement/fixed.hpp"
+#include "engine/placement/packed.hpp"
+#include "engine/placement/scan.hpp"
 
 namespace tailrace::placement {
 namespace {

@@ -7,10 +7,10 @@
 #include <random>
 #include <thread>
 
-#include "base/text.hpp"
-#include "storage/crash.hpp"
-#include "storage/faulty.hpp"
-#include "storage/scratch.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
+#include "ground/storage/scratch.hpp"
 
 namespace tailrace::storage {
 namespace {

@@ -7,8 +7,8 @@
 #include <random>
 #include <tuple>
 
-#include "base/text.hpp"
-#include "comm/line_numbers.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/line_numbers.hpp"
 
 namespace tailrace::comm {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/transport.hpp"
+#include "ground/comm/transport.hpp"
 
 namespace tailrace::comm {
 

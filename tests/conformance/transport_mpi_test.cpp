@@ -3,7 +3,7 @@
 // The suite of transports over MPI, alone and shared.
 #include <cstdlib>
 
-#include "comm/mpi_transport.hpp"
+#include "ground/comm/mpi_transport.hpp"
 #include "support/mpi_test.hpp"
 #include "transport_cases.hpp"
 

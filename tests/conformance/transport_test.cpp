@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // The simulated network, and a shared transport around it. transport_mpi_test.cpp has MPI.
-#include "comm/transport.hpp"
+#include "ground/comm/transport.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "storage/writer.hpp"
+#include "ground/storage/writer.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cerrno>
 
-#include "storage/crash.hpp"
-#include "storage/faulty.hpp"
-#include "storage/scratch.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
+#include "ground/storage/scratch.hpp"
 
 namespace tailrace::storage {
 namespace {

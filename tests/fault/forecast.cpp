@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "fault/forecast.hpp"
 
-#include "storage/posix.hpp"
+#include "ground/storage/posix.hpp"
 
 namespace tailrace::fault {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mpi/scene.hpp"
-#include "streams/index.hpp"
+#include "formats/index/index.hpp"
 
 namespace tailrace::fault {
 

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <optional>
 
-#include "comm/mpi_transport.hpp"
-#include "comm/switchboard.hpp"
+#include "ground/comm/mpi_transport.hpp"
+#include "ground/comm/switchboard.hpp"
 #include "files/world.hpp"
-#include "node/node_memory.hpp"
+#include "ground/node/node_memory.hpp"
 
 using namespace tailrace;
 using namespace tailrace::files_test;

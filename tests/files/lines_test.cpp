@@ -6,10 +6,10 @@
 #include <random>
 #include <set>
 
-#include "base/text.hpp"
-#include "comm/communicators.hpp"
-#include "comm/mpi_transport.hpp"
-#include "comm/switchboard.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/communicators.hpp"
+#include "ground/comm/mpi_transport.hpp"
+#include "ground/comm/switchboard.hpp"
 #include "support/mpi_test.hpp"
 
 using namespace tailrace;

@@ -10,10 +10,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "files/file.hpp"
-#include "files/groups.hpp"
-#include "session/bootstrap.hpp"
-#include "storage/faulty.hpp"
+#include "faces/files/file.hpp"
+#include "faces/files/groups.hpp"
+#include "engine/session/bootstrap.hpp"
+#include "ground/storage/faulty.hpp"
 #include "support/mpi_test.hpp"
 
 namespace tailrace::files_test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // Collective files are not recorded: their tests run over the library.
-#include "capi/fortran_files.hpp"
+#include "api/c/fortran_files.hpp"
 
 int tr_open_f(const char* path, const char* status, const char* action, const char* letters, int sequential,
               int swapped, int marker, int at_end, tr_file** file) {

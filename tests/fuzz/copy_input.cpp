@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "checkpoint/copy.hpp"
+#include "faces/checkpoint/copy.hpp"
 
 namespace tailrace::fuzz {
 

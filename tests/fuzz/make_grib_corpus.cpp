@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "grib2/handle.hpp"
-#include "sources/inventory_file.hpp"
-#include "storage/target.hpp"
+#include "formats/grib2/handle.hpp"
+#include "formats/sources/inventory_file.hpp"
+#include "ground/storage/target.hpp"
 
 namespace {
 

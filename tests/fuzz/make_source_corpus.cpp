@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "../unit/storage/scratch.hpp"
-#include "../unit/variables/nc_file.hpp"
-#include "../unit/variables/own_file.hpp"
-#include "stores/stores.hpp"
+#include "../unit/ground/storage/scratch.hpp"
+#include "../unit/formats/variables/nc_file.hpp"
+#include "../unit/formats/variables/own_file.hpp"
+#include "formats/stores/stores.hpp"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.hpp"
+#include "ground/base/bytes.hpp"
 
 namespace tailrace::fuzz {
 

@@ -5,14 +5,14 @@
 #include <cstring>
 #include <string>
 
-#include "base/checksum.hpp"
-#include "base/text.hpp"
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
 #include "inputs.hpp"
-#include "layout/shape.hpp"
-#include "sources/front_end.hpp"
-#include "sources/inventory_file.hpp"
-#include "sources/source.hpp"
-#include "streams/index.hpp"
+#include "ground/layout/shape.hpp"
+#include "formats/sources/front_end.hpp"
+#include "formats/sources/inventory_file.hpp"
+#include "formats/sources/source.hpp"
+#include "formats/index/index.hpp"
 
 namespace tailrace::fuzz {
 

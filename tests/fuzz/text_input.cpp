@@ -4,14 +4,14 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/text.hpp"
-#include "cf/times.hpp"
-#include "formats/registry.hpp"
+#include "ground/base/text.hpp"
+#include "formats/cf/times.hpp"
+#include "formats/registry/registry.hpp"
 #include "inputs.hpp"
-#include "listings/listings.hpp"
-#include "streams/manifest.hpp"
+#include "formats/listings/listings.hpp"
+#include "faces/streams/files/manifest.hpp"
 #ifdef TAILRACE_HAVE_GRIB
-#include "grib2/handle.hpp"
+#include "formats/grib2/handle.hpp"
 #endif
 
 namespace tailrace::fuzz {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "../support/process_memory.hpp"
-#include "../unit/grib2/grib_fixture.hpp"
+#include "../unit/formats/grib2/grib_fixture.hpp"
 
 namespace tailrace::codec::test {
 namespace {

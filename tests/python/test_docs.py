@@ -85,7 +85,7 @@ def test_the_example_draws_cells_and_leads_of_half_a_minute(tmp_path):
 
 
 def test_names_and_units_are_those_of_the_library():
-    text = (SOURCE / "src/cf/names.cpp").read_text()
+    text = (SOURCE / "src/formats/cf/names.cpp").read_text()
     quantities = re.findall(r'Quantity\{"([^"]*)", "([^"]*)", "([^"]*)"\}', text)
     assert {name: (standard, units) for name, standard, units in quantities} == QUANTITIES
     listed = re.findall(r"^\| `(.*)` \| `(.*)` \| `(.*)` \|$", (SOURCE / "docs/formats/weather-names.md").read_text(), re.M)

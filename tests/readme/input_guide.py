@@ -28,7 +28,7 @@ def rows_of(text, array):
 
 def check_keys(page, source):
     """An option that the parser knows and the page does not is one that nobody finds."""
-    text = (source / "src/input/request.cpp").read_text()
+    text = (source / "src/faces/input/request.cpp").read_text()
     for title, known in (("Options of the stream", rows_of(text, "open_keys{{")),
                          ("Options of a field", keys_of(text, "both_keys{") | rows_of(text, "choice_keys{{") | {"name"})):
         listed = {code(row[0]) for row in table(page, title)}

@@ -108,7 +108,7 @@ def try_options(trial, rows, place):
 
 def check_all_options_stand_there(page, source):
     """An option that the parser knows and the page does not is one that nobody finds."""
-    text = (source / "src/streams/parse.cpp").read_text()
+    text = (source / "src/faces/streams/definition/parse.cpp").read_text()
     formats = [each.read_text() for each in source.glob("src/*/codec.hpp")]
     for array, place, title in (("kStreamKeys", "stream", "Options of a stream"), ("kFieldKeys", "field", "Fields")):
         known = set(re.findall(r'(?m)^ *\{"(\w+)",', text.split(array + "{{", 1)[1].split("}};", 1)[0]))

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "files/world.hpp"
-#include "shared/shared_file.hpp"
+#include "faces/shared/shared_file.hpp"
 
 using namespace tailrace;
 using namespace tailrace::files_test;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/text.hpp"
-#include "comm/line.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/line.hpp"
 #include "fibre_world.hpp"
 
 namespace tailrace::sim {

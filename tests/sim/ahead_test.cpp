@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {

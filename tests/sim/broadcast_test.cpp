@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "comm/line.hpp"
+#include "ground/comm/line.hpp"
 #include "fibre_world.hpp"
 
 namespace tailrace::sim {

@@ -10,13 +10,13 @@
 #include <map>
 #include <optional>
 
-#include "base/text.hpp"
-#include "checkpoint/checkpoint.hpp"
+#include "ground/base/text.hpp"
+#include "faces/checkpoint/checkpoint.hpp"
 #include "no_outputs.hpp"
 #include "scenario.hpp"
 #include "session_world.hpp"
-#include "storage/crash.hpp"
-#include "storage/faulty.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::sim {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/line.hpp"
+#include "ground/comm/line.hpp"
 #include "fibre_world.hpp"
 
 namespace tailrace::sim {

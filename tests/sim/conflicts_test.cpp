@@ -2,17 +2,17 @@
 //
 // The setting check_conflicts: bytes or elements that one rank wrote while another used them are told, and
 // nothing else is.
-#include "shared/conflicts.hpp"
+#include "faces/shared/safety/conflicts.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
-#include "shared/global_array.hpp"
-#include "shared/shared_file.hpp"
+#include "faces/shared/elements/global_array.hpp"
+#include "faces/shared/shared_file.hpp"
 
 namespace tailrace::sim {
 namespace {

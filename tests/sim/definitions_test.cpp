@@ -3,17 +3,17 @@
 // Definitions travel in the lanes of the ranks that make them. Whatever lane comes to a stream first, each
 // server opens the stream once, with all that the ranks told of it. No server keeps anything of a stream that
 // no rank begins.
-#include "pipeline/definitions.hpp"
+#include "engine/pipeline/definitions.hpp"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <random>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "fibre_world.hpp"
-#include "pipeline/stream_client.hpp"
-#include "sim/disk.hpp"
+#include "engine/pipeline/stream_client.hpp"
+#include "ground/sim/disk.hpp"
 
 namespace tailrace::sim {
 namespace {

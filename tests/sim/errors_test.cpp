@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <set>
 
-#include "base/text.hpp"
-#include "executor/threads.hpp"
-#include "formats/registry.hpp"
+#include "ground/base/text.hpp"
+#include "ground/executor/threads.hpp"
+#include "formats/registry/registry.hpp"
 #include "scenario.hpp"
-#include "storage/memory.hpp"
+#include "ground/storage/memory.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {

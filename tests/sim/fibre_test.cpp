@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Fibres: programs on stacks of their own.
-#include "sim/fibre.hpp"
+#include "ground/sim/fibre.hpp"
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <ctime>
 #include <utility>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::sim {
 

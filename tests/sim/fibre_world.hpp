@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/switchboard.hpp"
-#include "sim/fibre.hpp"
-#include "sim/network.hpp"
+#include "ground/comm/switchboard.hpp"
+#include "ground/sim/fibre.hpp"
+#include "ground/sim/network.hpp"
 
 namespace tailrace::sim {
 

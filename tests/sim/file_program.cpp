@@ -7,10 +7,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/text.hpp"
-#include "files/cookie.hpp"
-#include "files/mode.hpp"
-#include "layout/layout.hpp"
+#include "ground/base/text.hpp"
+#include "faces/files/cookie.hpp"
+#include "faces/files/mode.hpp"
+#include "ground/layout/layout.hpp"
 
 namespace tailrace::sim {
 

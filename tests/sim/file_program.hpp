@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "files/file.hpp"
+#include "faces/files/file.hpp"
 #include "session_world.hpp"
 
 namespace tailrace::sim {

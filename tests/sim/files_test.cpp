@@ -8,14 +8,14 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/text.hpp"
-#include "exchange/channel.hpp"
-#include "exchange/transfer.hpp"
+#include "ground/base/text.hpp"
+#include "engine/exchange/channel.hpp"
+#include "engine/exchange/transfer.hpp"
 #include "file_program.hpp"
 #include "scenario.hpp"
-#include "storage/crash.hpp"
-#include "storage/faulty.hpp"
-#include "unformatted/record_file.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
+#include "faces/unformatted/record_file.hpp"
 
 namespace tailrace::sim {
 namespace {

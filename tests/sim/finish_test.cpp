@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
-#include "streams/manifest.hpp"
+#include "faces/streams/files/manifest.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 #include "session_world.hpp"
 

@@ -3,12 +3,12 @@
 // GRIB files with several records of one name, level and time: which one an input stream takes.
 #include <gtest/gtest.h>
 
-#include "../unit/sources/messages.hpp"
-#include "base/text.hpp"
-#include "input/choice.hpp"
-#include "input/files.hpp"
-#include "input/leads.hpp"
-#include "input/request.hpp"
+#include "../unit/formats/sources/messages.hpp"
+#include "ground/base/text.hpp"
+#include "faces/input/choice.hpp"
+#include "faces/input/files.hpp"
+#include "faces/input/leads.hpp"
+#include "faces/input/request.hpp"
 
 namespace tailrace::input {
 namespace {

@@ -12,14 +12,14 @@
 #include <new>
 #include <thread>
 
-#include "../unit/storage/scratch.hpp"
-#include "comm/transport.hpp"
-#include "formats/registry.hpp"
-#include "input/leads.hpp"
-#include "input/loader.hpp"
-#include "input/ring.hpp"
-#include "storage/forwarding.hpp"
-#include "streams/index.hpp"
+#include "../unit/ground/storage/scratch.hpp"
+#include "ground/comm/transport.hpp"
+#include "formats/registry/registry.hpp"
+#include "faces/input/leads.hpp"
+#include "faces/input/loader.hpp"
+#include "faces/input/ring.hpp"
+#include "ground/storage/forwarding.hpp"
+#include "formats/index/index.hpp"
 
 namespace tailrace::input {
 namespace {

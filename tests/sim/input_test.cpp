@@ -2,7 +2,7 @@
 //
 // Input streams on the library's own session, in simulated time: ranks of several nodes read made-up files,
 // whose records take random times, and reads fail at will.
-#include "input/input_stream.hpp"
+#include "faces/input/input_stream.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include <functional>
 #include <map>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
-#include "layout/rows.hpp"
-#include "layout/shape.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+#include "ground/layout/rows.hpp"
+#include "ground/layout/shape.hpp"
 #include "scenario.hpp"
 #include "shared_program.hpp"
 

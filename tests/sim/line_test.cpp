@@ -2,15 +2,15 @@
 //
 // Lines on a switchboard: each hears the messages sent on it, whole and in order, however many lines are
 // open, whoever opens them first, and whatever the network does.
-#include "comm/line.hpp"
+#include "ground/comm/line.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "base/text.hpp"
-#include "comm/switchboard.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/switchboard.hpp"
 #include "fibre_world.hpp"
 
 namespace tailrace::sim {

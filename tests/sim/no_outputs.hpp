@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/context.hpp"
+#include "faces/checkpoint/context.hpp"
 
 namespace tailrace::sim {
 

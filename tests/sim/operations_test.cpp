@@ -10,11 +10,11 @@
 #include <map>
 #include <optional>
 
-#include "base/text.hpp"
-#include "checkpoint/checkpoint.hpp"
-#include "restart/outputs.hpp"
+#include "ground/base/text.hpp"
+#include "faces/checkpoint/checkpoint.hpp"
+#include "faces/restart/outputs.hpp"
 #include "scenario.hpp"
-#include "storage/crash.hpp"
+#include "ground/storage/crash.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -10,10 +10,10 @@
 #include <limits>
 #include <numeric>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
-#include "shared/global_array.hpp"
-#include "shared/shared_file.hpp"
+#include "faces/shared/elements/global_array.hpp"
+#include "faces/shared/shared_file.hpp"
 
 namespace tailrace::sim {
 namespace {

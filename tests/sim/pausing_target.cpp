@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "pausing_target.hpp"
 
-#include "storage/forwarding.hpp"
+#include "ground/storage/forwarding.hpp"
 
 #include <utility>
 

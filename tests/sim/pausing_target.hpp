@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "fibre_world.hpp"
-#include "storage/target.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::sim {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "collective_program.hpp"
 
 namespace tailrace::sim {

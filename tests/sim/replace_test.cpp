@@ -4,7 +4,7 @@
 // files get the bytes that they would have got, and no rank hears of it.
 #include <gtest/gtest.h>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 // Runs whose storage fails from some call on, each continued by another world.

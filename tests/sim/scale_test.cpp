@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {

@@ -9,10 +9,10 @@
 #include <map>
 #include <numeric>
 
-#include "base/text.hpp"
-#include "files/node_servers.hpp"
+#include "ground/base/text.hpp"
+#include "faces/files/node_servers.hpp"
 #include "scenario.hpp"
-#include "shared/page_server.hpp"
+#include "faces/shared/pages/page_server.hpp"
 #include "shared_program.hpp"
 
 namespace tailrace::sim {

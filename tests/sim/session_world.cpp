@@ -5,10 +5,10 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "base/log.hpp"
-#include "base/text.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
 #include "pausing_target.hpp"
-#include "streams/ledger.hpp"
+#include "faces/streams/files/ledger.hpp"
 
 namespace tailrace::sim {
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "fibre_world.hpp"
-#include "files/group.hpp"
-#include "files/service.hpp"
-#include "session/session.hpp"
-#include "sim/disk.hpp"
-#include "storage/faulty.hpp"
-#include "storage/target.hpp"
+#include "faces/files/group.hpp"
+#include "faces/files/service.hpp"
+#include "engine/session/session.hpp"
+#include "ground/sim/disk.hpp"
+#include "ground/storage/faulty.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::sim {
 

@@ -9,11 +9,11 @@
 #include <functional>
 #include <numeric>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
-#include "shared/global_array.hpp"
-#include "shared/shared_file.hpp"
-#include "storage/memory.hpp"
+#include "faces/shared/elements/global_array.hpp"
+#include "faces/shared/shared_file.hpp"
+#include "ground/storage/memory.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "session_world.hpp"
-#include "shared/global_array.hpp"
-#include "shared/shared_file.hpp"
+#include "faces/shared/elements/global_array.hpp"
+#include "faces/shared/shared_file.hpp"
 
 namespace tailrace::sim {
 

@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
-#include "shared/page_server.hpp"
-#include "shared/shared_file.hpp"
-#include "storage/crash.hpp"
-#include "storage/faulty.hpp"
+#include "faces/shared/pages/page_server.hpp"
+#include "faces/shared/shared_file.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
 
 namespace tailrace::sim {
 namespace {

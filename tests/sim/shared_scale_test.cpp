@@ -13,7 +13,7 @@
 #include <iostream>
 #include <map>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 #include "shared_program.hpp"
 

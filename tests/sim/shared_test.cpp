@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 #include "shared_program.hpp"
-#include "storage/faulty.hpp"
+#include "ground/storage/faulty.hpp"
 
 namespace tailrace::sim {
 namespace {

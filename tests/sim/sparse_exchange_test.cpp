@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/sparse_exchange.hpp"
+#include "ground/comm/sparse_exchange.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "base/text.hpp"
-#include "comm/line.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/line.hpp"
 #include "fibre_world.hpp"
 
 namespace tailrace::sim {

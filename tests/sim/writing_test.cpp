@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // The last stage of a stream on a server, by itself: which bytes go where, in which writes.
-#include "stages/writing.hpp"
+#include "engine/stages/writing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,13 +10,13 @@
 #include <thread>
 
 #include "fibre_world.hpp"
-#include "formats/registry.hpp"
-#include "sim/disk.hpp"
-#include "stages/encoding.hpp"
-#include "stages/gathering.hpp"
-#include "storage/faulty.hpp"
-#include "storage/memory.hpp"
-#include "storage/scratch.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/sim/disk.hpp"
+#include "engine/stages/encoding.hpp"
+#include "engine/stages/gathering.hpp"
+#include "ground/storage/faulty.hpp"
+#include "ground/storage/memory.hpp"
+#include "ground/storage/scratch.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "formats/registry.hpp"
+#include "formats/registry/registry.hpp"
 
 /// An encoder as a program may register it. Its records have different sizes, and its files a head.
 namespace tailrace::test {

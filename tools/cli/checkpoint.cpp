@@ -10,8 +10,8 @@
 #include <cstring>
 #include <exception>
 
-#include "base/calendar.hpp"
-#include "base/text.hpp"
+#include "ground/base/calendar.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
 
 namespace tailrace::cli {

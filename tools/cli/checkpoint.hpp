@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/copy.hpp"
-#include "checkpoint/slots.hpp"
-#include "storage/target.hpp"
+#include "faces/checkpoint/copy.hpp"
+#include "faces/checkpoint/slots.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::cli {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
 
 #if TAILRACE_HAVE_JSON

@@ -3,10 +3,10 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/options.hpp"
-#include "base/text.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
-#include "storage/temporary.hpp"
+#include "ground/storage/temporary.hpp"
 
 namespace tailrace::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
 
 #if TAILRACE_HAVE_NETCDF

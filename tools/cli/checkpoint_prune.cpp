@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <set>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
-#include "checkpoint/slots.hpp"
-#include "restart/recorded.hpp"
-#include "storage/paths.hpp"
+#include "faces/checkpoint/slots.hpp"
+#include "faces/restart/recorded.hpp"
+#include "ground/storage/paths.hpp"
 
 namespace tailrace::cli {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
-#include "restart/recorded.hpp"
+#include "faces/restart/recorded.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

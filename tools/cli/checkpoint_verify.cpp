@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <iterator>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
-#include "journal/undo_file.hpp"
+#include "ground/journal/undo_file.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/status.hpp"
+#include "ground/base/status.hpp"
 
 namespace tailrace::cli {
 

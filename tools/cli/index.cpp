@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "streams/index.hpp"
+#include "formats/index/index.hpp"
 
 #include <cstdio>
 #include <memory>
 #include <string>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
 #include "inventory.hpp"
-#include "stores/stores.hpp"
+#include "formats/stores/stores.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

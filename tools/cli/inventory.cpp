@@ -11,12 +11,12 @@
 #include <thread>
 #include <tuple>
 
-#include "base/settings.hpp"
-#include "base/shape_text.hpp"
-#include "base/text.hpp"
+#include "ground/base/settings.hpp"
+#include "ground/base/shape_text.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "compat/environment.hpp"
-#include "sources/kept.hpp"
+#include "ground/compat/environment.hpp"
+#include "formats/sources/kept.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

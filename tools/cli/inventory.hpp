@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/target.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::cli {
 

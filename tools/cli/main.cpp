@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
 
 namespace {

@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <memory>
 
-#include "base/options.hpp"
-#include "base/settings.hpp"
-#include "base/text.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/settings.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "compat/environment.hpp"
-#include "session/select.hpp"
+#include "ground/compat/environment.hpp"
+#include "engine/session/select.hpp"
 
 namespace tailrace::cli {
 

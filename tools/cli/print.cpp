@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <cstdio>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "streams/index.hpp"
+#include "formats/index/index.hpp"
 
 namespace tailrace::cli {
 

@@ -6,15 +6,15 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/calendar.hpp"
-#include "base/text.hpp"
+#include "ground/base/calendar.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "journal/flushed.hpp"
-#include "listings/listings.hpp"
-#include "stores/stores.hpp"
-#include "streams/ending.hpp"
-#include "streams/index.hpp"
-#include "streams/resume.hpp"
+#include "ground/journal/flushed.hpp"
+#include "formats/listings/listings.hpp"
+#include "formats/stores/stores.hpp"
+#include "formats/index/ending.hpp"
+#include "formats/index/index.hpp"
+#include "faces/streams/resume/resume.hpp"
 
 namespace tailrace::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "../run/launch.hpp"
-#include "base/options.hpp"
+#include "ground/base/options.hpp"
 #include "commands.hpp"
 
 namespace tailrace::cli {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/text.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "storage/target.hpp"
-#include "stores/stores.hpp"
-#include "streams/index.hpp"
-#include "streams/manifest.hpp"
+#include "ground/storage/target.hpp"
+#include "formats/stores/stores.hpp"
+#include "formats/index/index.hpp"
+#include "faces/streams/files/manifest.hpp"
 
 namespace tailrace::cli {
 namespace {

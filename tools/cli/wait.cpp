@@ -8,14 +8,14 @@
 #include <string>
 #include <thread>
 
-#include "base/calendar.hpp"
-#include "base/options.hpp"
-#include "base/text.hpp"
+#include "ground/base/calendar.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "stores/stores.hpp"
-#include "streams/head.hpp"
-#include "streams/index.hpp"
-#include "streams/pattern.hpp"
+#include "formats/stores/stores.hpp"
+#include "formats/index/head.hpp"
+#include "formats/index/index.hpp"
+#include "faces/streams/definition/pattern.hpp"
 
 namespace tailrace::cli {
 namespace {

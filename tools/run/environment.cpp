@@ -6,7 +6,7 @@
 #include <cstring>
 #include <span>
 
-#include "base/checksum.hpp"
+#include "ground/base/checksum.hpp"
 #include "launch.hpp"
 #include "program_file.hpp"
 

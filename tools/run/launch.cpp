@@ -20,7 +20,7 @@
 #include <cstring>
 
 #include "keeper.hpp"
-#include "node/available_memory.hpp"
+#include "ground/node/available_memory.hpp"
 #include "self_test.hpp"
 
 namespace tailrace::run {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Names and units of the CF conventions, as src/cf/names.cpp has them for the files that Tailrace writes."""
+"""Names and units of the CF conventions, as src/formats/cf/names.cpp has them for the files that Tailrace writes."""
 from __future__ import annotations
 
 import re

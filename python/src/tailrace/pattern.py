@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""File names with places for times, as src/streams/pattern.hpp has them: "fc_{base:%Y%m%d%H}+{lead:03h}.grib2"."""
+"""File names with places for times, as src/faces/streams/definition/pattern.hpp has them: "fc_{base:%Y%m%d%H}+{lead:03h}.grib2"."""
 from __future__ import annotations
 
 import difflib

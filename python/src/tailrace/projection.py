@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Conformal maps of the earth: where a point lies on Lambert's cone, or on a plane at a pole, in metres.
 
-The equations are those of J. P. Snyder, Map projections: a working manual (USGS, 1987), as in src/cf/projection.cpp."""
+The equations are those of J. P. Snyder, Map projections: a working manual (USGS, 1987), as in src/formats/cf/projection.cpp."""
 from __future__ import annotations
 
 import math

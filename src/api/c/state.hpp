@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ground/base/text.hpp"
+#include "faces/checkpoint/checkpoint.hpp"
+#include "faces/files/file.hpp"
+#include "faces/files/groups.hpp"
+#include "faces/input/input_stream.hpp"
+#include "faces/input/server.hpp"
+#include "ground/journal/lasting_file.hpp"
+#include "faces/outofcore/out_of_core.hpp"
+#include "faces/restart/outputs.hpp"
+#include "engine/session/bootstrap.hpp"
+#include "engine/session/session.hpp"
+#include "faces/shared/elements/global_array.hpp"
+#include "faces/shared/pages/page_server.hpp"
+#include "faces/shared/shared_file.hpp"
+#include "faces/streams/stream.hpp"
+#include "tailrace.h"
+#include "faces/unformatted/record_file.hpp"
+
+/// The handles of the C face.
+struct tr_layout {
+  tailrace::streams::PlacedLayout placed;
+};
+struct tr_stream {
+  std::unique_ptr<tailrace::streams::Stream> stream;
+  std::unique_ptr<tailrace::input::InputStream> input = nullptr;  // in place of `stream`, if it is read
+};
+struct tr_file {
+  std::unique_ptr<tailrace::files::File> file;
+  int standard = -1;       // the number of a standard stream
+  std::string name = {};   // as it was given, with the %d of local files
+  int ranks = 1;           // number of ranks that opened it
+  bool temporary = false;  // closing removes it
+  // An unformatted Fortran file keeps its records here; other files have none.
+  std::unique_ptr<tailrace::unformatted::RecordFile> records = nullptr;
+};
+struct tr_window {
+  std::unique_ptr<tailrace::outofcore::OutOfCore> array;
+};
+struct tr_shared {
+  std::unique_ptr<tailrace::shared::SharedFile> file;
+};
+struct tr_global {
+  std::unique_ptr<tailrace::shared::GlobalArray> array;
+};
+struct tr_checkpoint {
+  std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint;
+  std::vector<std::pair<std::string, tr_array>> variables = {};  // of the older form, with their names
+};
+
+namespace tailrace::capi {
+
+/// An array that tr_distribute has registered.
+struct Distributed {
+  int type = 0;
+  tr_layout layout;
+  std::unique_ptr<char[]> own;  // gives an address to a rank that owns nothing
+  std::int64_t number = 0;      // the same on every rank
+  Bytes bytes = 0;              // of this rank's memory
+};
+
+/// A formatted Fortran file that may be written. The I/O rank's Fortran has it open.
+struct TextFile {
+  std::string path;
+  int (*stand)(void* handle, int cuts, std::int64_t* size) = nullptr;
+  void* handle = nullptr;
+  // On the I/O rank, once a save had to make the file durable.
+  std::shared_ptr<journal::LastingFile> file = nullptr;
+};
+
+/// Everything that the library holds in this process: one session at a time.
+struct State {
+  std::unique_ptr<session::Bootstrap> bootstrap;  // the session's; made before it and gone after it
+  std::unique_ptr<session::Session> session;
+  std::unique_ptr<input::InputServer> input_server;  // these two on a server, as long as it serves
+  std::unique_ptr<shared::PageServer> page_server;
+  // Each list has the open handles in the order of creation. The lists of all ranks are equal, except those
+  // of files: groups of ranks open files by themselves.
+  std::vector<tr_stream*> streams;
+  std::vector<tr_stream*> inputs;  // those that are read
+  std::vector<TextFile> text_files;
+  std::vector<tr_window*> windows;
+  std::vector<tr_shared*> shared_files;
+  std::vector<tr_global*> global_arrays;
+  std::vector<tr_file*> files;
+  std::vector<tr_checkpoint*> checkpoints;
+  std::unique_ptr<files::Service> file_service;
+  std::unique_ptr<restart::Outputs> outputs;
+  std::unique_ptr<files::Groups> groups;
+  std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
+  std::int64_t arrays_registered = 0;
+  std::int64_t layouts_made = 0;
+  Bytes layout_bytes = 0;  // bytes of this rank in an array of 8-byte elements for each layout made so far
+  bool served = false;     // a server rank that has returned from its work
+  int world_rank = -1;     // as MPI told it last; -1 before it was asked
+  int last_rank = -1;      // among those that have the errors of tr_init and tr_finalize, and among servers
+                           // that have served; -1 before tr_init
+};
+State& state();
+
+/// Keeps the text for tr_error() and returns the code.
+int fail(const Status& status);
+inline int result(const Status& status) { return status.is_ok() ? TR_OK : fail(status); }
+/// Called by each rank whose collective call has failed, with or without a session. One rank prints `why`
+/// (tr_print_once_f), and then the whole job ends. Does not return.
+[[noreturn]] void end_job_together(const std::string& why);
+/// Returns the session if this rank computes in one. Otherwise keeps TR_ERR_STATE under the name of `call`.
+session::Session* session_for(const char* call);
+
+/// Returns `handle` if it is one of the `open` ones. Otherwise keeps TR_ERR_STATE. `kind` is the word for it.
+template <typename Handle>
+Handle* find_open(const std::vector<Handle*>& open, const Handle* handle, const char* call,
+                  const char* kind) {
+  if (session_for(call) == nullptr) return nullptr;
+  const auto found = std::ranges::find(open, handle);
+  if (found != open.end()) return *found;
+  fail(Status(Code::state, cat(call, ": not an open ", kind)));
+  return nullptr;
+}
+/// Takes a handle off the `open` ones. It is gone with what is returned.
+template <typename Handle>
+std::unique_ptr<Handle> take_off(std::vector<Handle*>& open, Handle* handle) {
+  std::erase(open, handle);
+  return std::unique_ptr<Handle>(handle);
+}
+/// Closes the open handles in the order of creation. `close` takes each off them. Returns the first failure.
+template <typename Handle, typename Close>
+Status close_all(std::vector<Handle*>& open, const Close& close) {
+  Status first;
+  while (!open.empty()) {
+    const Status status = close(open.front());
+    if (first.is_ok()) first = status;
+  }
+  return first;
+}
+
+/// Local. Returns the program's open outputs.
+restart::Open what_is_open();
+/// On the I/O rank. Returns where the file stands, with all of its bytes handed to the system, or nothing if
+/// it was not written to. Returns Code::state if it is refused because the file could not be brought back
+/// there.
+Result<std::optional<journal::Position>> position_of(TextFile& text, journal::Overwritten overwritten);
+/// Local. Says that the program is about to close the file, of which this rank may have written some.
+void note_closing(const files::File& file);
+/// Local. Says the same of a formatted file of the first rank.
+void note_closing_text(const std::string& path);
+/// Local. Says that a file has another name now.
+void note_renamed(const std::string& from, const std::string& to);
+
+/// Collective. Makes what collective files need as long as the session lasts, and the standard streams.
+Status begin_files();
+/// Collective. Closes the open files, in the order of creation. Returns the first failure.
+Status end_files();
+/// Collective over the compute ranks. Gives the next layout and the next registered array the same numbers on
+/// all ranks, numbers that none of them has used.
+Status begin_numbers();
+/// Local. Makes the only open checkpoint expect one array of each layout in its first save: the program has
+/// not named its arrays yet. Does nothing if several checkpoints are open.
+void expect_arrays();
+/// Local. Counts a layout that the program made (`times` is 1) or freed (-1).
+void count_layout(const layout::Layout& layout, int times);
+/// Local. Forgets do_nio and the descriptors of its files, which end with the other shared files.
+void end_donio();
+/// Local. Returns true if do_nio has begun the session: MPI_Finalize then ends it.
+bool donio_owns_session();
+/// Collective. Closes the open checkpoints. Runs after the streams end, because checkpoints may wait for
+/// their steps.
+Status end_checkpoints();
+/// Local. Returns `handle` if it is an open stream that is read, or nullptr. Keeps no error.
+tr_stream* find_input(tr_stream* handle);
+/// Collective. Closes the open streams that are read. Runs before files end.
+Status end_inputs();
+/// Collective. Closes the open out-of-core arrays. Runs before files end.
+Status end_windows();
+/// Collective. Closes the open shared files, with a warning for each. Runs before files end.
+Status end_shared_files();
+/// Collective. Frees the global arrays that are left, with a warning for each. Runs before files end.
+Status end_global_arrays();
+
+}  // namespace tailrace::capi

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Characters and lines (ISO C99 7.19.7) and blocks (7.19.8).
+#include <algorithm>
+#include <cerrno>
+
+#include "ground/base/text.hpp"
+#include "api/c/arrays.hpp"
+#include "api/c/files.hpp"
+#include "api/c/state.hpp"
+
+using namespace tailrace;
+using namespace tailrace::capi;
+using files::File;
+using files::Outcome;
+
+namespace {
+
+const char* const null_text = "`text` is a null pointer";
+const char* const null_data = "`data` is a null pointer";
+const char* const within_distributed =
+    "`data` lies within a distributed array, of which this rank has a part only: pass the array itself";
+
+/// Returns the number of elements. A call that failed as a whole has moved none.
+std::size_t count_of(const Outcome& outcome) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(outcome.value, 0));
+}
+
+int get_character(tr_file* handle, const char* call) {
+  return ask_for_int(handle, call, EOF, [](std::FILE* stream) {
+    const int character = std::fgetc(stream);
+    return outcome_of(character, character == EOF && std::ferror(stream) != 0);
+  });
+}
+
+int put_character(tr_file* handle, const char* call, int character) {
+  return ask_for_int(handle, call, EOF,
+                     [character](std::FILE* stream) { return outcome_of(std::fputc(character, stream)); });
+}
+
+int put_text(tr_file* handle, const char* call, const char* text, bool ends_line) {
+  return ask_for_int(handle, call, EOF, [=](std::FILE* stream) {
+    if (text == nullptr) return refused(EOF, EINVAL, null_text);
+    const int code = std::fputs(text, stream);
+    return outcome_of(code != EOF && ends_line && std::fputc('\n', stream) == EOF ? EOF : code);
+  });
+}
+
+/// Writes without a result. The bytes are copied if they are written later, since the caller may change them
+/// at once.
+void tell_bytes(File& file, const void* data, std::size_t size) {
+  if (!file.holds_stream()) return;
+  if (file.mode().async) {
+    const int before = errno;
+    file.stream().tell_bytes({static_cast<const std::byte*>(data), size});
+    errno = before;
+    return;
+  }
+  tell(file, [&](std::FILE* stream) { return outcome_of(0, std::fwrite(data, 1, size, stream) != size); });
+}
+
+void tell_refused(File& file, int error) {
+  tell(file, [error](std::FILE*) { return Outcome{EOF, error, {}}; });
+}
+
+void tell_text(tr_file* handle, const char* call, const char* text, bool ends_line) {
+  File* const file = file_of(handle, call);
+  if (file == nullptr || !file->holds_stream()) return;
+  if (text == nullptr) return tell_refused(*file, EINVAL);
+  tell_bytes(*file, text, std::strlen(text));
+  if (ends_line) tell_bytes(*file, "\n", 1);
+}
+
+void tell_character(tr_file* handle, const char* call, int character) {
+  File* const file = file_of(handle, call);
+  const auto byte = static_cast<unsigned char>(character);
+  if (file != nullptr) tell_bytes(*file, &byte, 1);
+}
+
+/// Does fgets and finds how much it has read: fgets does not tell that where the line holds zeros.
+Outcome get_line(char* text, int size, bool shared, std::FILE* stream) {
+  if (text == nullptr) return refused(0, EFAULT, null_text);
+  if (size <= 0) return Outcome();
+  int length = 0;
+  int character = 0;
+  while (length < size - 1 && character != '\n' && (character = std::getc(stream)) != EOF)
+    text[length++] = static_cast<char>(character);
+  if (character == EOF && errno != 0 && std::ferror(stream) != 0) return outcome_of(0, true);
+  if (character == EOF && length == 0) return Outcome();
+  text[length] = '\0';
+  Outcome outcome{1, 0, {}};
+  const auto bytes = std::as_bytes(std::span(text, static_cast<std::size_t>(length) + 1));
+  if (shared) outcome.data.assign(bytes.begin(), bytes.end());
+  return outcome;
+}
+
+Outcome get_elements(void* data, std::size_t size, std::size_t count, bool shared, std::FILE* stream) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(size, count, &bytes))
+    return refused(0, EINVAL, "`size` times `count` is no size that memory has");
+  if (bytes == 0) return Outcome();
+  if (data == nullptr) return refused(0, EFAULT, null_data);
+  const std::size_t got = std::fread(data, 1, bytes, stream);  // the last element may be a part
+  Outcome outcome =
+      outcome_of(static_cast<std::int64_t>(got / size), got < bytes && std::ferror(stream) != 0);
+  const auto* begin = static_cast<const std::byte*>(data);
+  if (shared) outcome.data.assign(begin, begin + got);
+  return outcome;
+}
+
+/// Puts what the I/O rank has read into the caller's memory as well.
+bool take_data(const File& file, const Outcome& outcome, void* data, std::size_t room, const char* call,
+               const char* null) {
+  if (file.holds_stream() || outcome.data.empty()) return true;
+  if (outcome.data.size() > room) {
+    fail_with_errno(Status(Code::argument,
+                           cat(call, "(", file.path(), "): the I/O rank has read ", outcome.data.size(),
+                               " bytes, this rank gives room for ", room, ": ranks pass different arguments"),
+                           EINVAL));
+    return false;
+  }
+  if (data == nullptr) {
+    fail_with_errno(Status(Code::argument, std::string(call) + ": " + null, EFAULT));
+    return false;
+  }
+  std::memcpy(data, outcome.data.data(), outcome.data.size());
+  return true;
+}
+
+}  // namespace
+
+int tr_fgetc(tr_file* file) { return get_character(file, "tr_fgetc"); }
+
+int tr_getc(tr_file* file) { return get_character(file, "tr_getc"); }
+
+int tr_getchar(void) { return get_character(tr_stdin, "tr_getchar"); }
+
+char* tr_fgets(char* text, int size, tr_file* handle) {
+  File* const file = file_of(handle, "tr_fgets");
+  if (file == nullptr) return nullptr;
+  const Outcome outcome = ask(
+      *file, "tr_fgets", [&](std::FILE* stream) { return get_line(text, size, is_shared(*file), stream); });
+  const auto room = static_cast<std::size_t>(std::max(size, 0));
+  const bool taken = take_data(*file, outcome, text, room, "tr_fgets", null_text);
+  return taken && outcome.value > 0 ? text : nullptr;
+}
+
+int tr_ungetc(int character, tr_file* file) {
+  return ask_for_int(file, "tr_ungetc", EOF,
+                     [character](std::FILE* stream) { return outcome_of(std::ungetc(character, stream)); });
+}
+
+int tr_fputc(int character, tr_file* file) { return put_character(file, "tr_fputc", character); }
+
+int tr_putc(int character, tr_file* file) { return put_character(file, "tr_putc", character); }
+
+int tr_putchar(int character) { return put_character(tr_stdout, "tr_putchar", character); }
+
+int tr_fputs(const char* text, tr_file* file) { return put_text(file, "tr_fputs", text, false); }
+
+int tr_puts(const char* text) { return put_text(tr_stdout, "tr_puts", text, true); }
+
+size_t tr_fread(void* data, size_t size, size_t count, tr_file* handle) {
+  if (const auto items = move_distributed("tr_fread", data, size, count, handle, arrays::Direction::read))
+    return *items;
+  File* const file = file_of(handle, "tr_fread");
+  if (file == nullptr) return 0;
+  const Outcome outcome = ask(*file, "tr_fread", [&](std::FILE* stream) {
+    if (is_within_distributed(data)) return refused(0, EINVAL, within_distributed);
+    return get_elements(data, size, count, is_shared(*file), stream);
+  });
+  return take_data(*file, outcome, data, size * count, "tr_fread", null_data) ? count_of(outcome) : 0;
+}
+
+size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* handle) {
+  if (const auto items = move_distributed("tr_fwrite", data, size, count, handle, arrays::Direction::write))
+    return *items;
+  File* const file = file_of(handle, "tr_fwrite");
+  if (file == nullptr) return 0;
+  return count_of(ask(*file, "tr_fwrite", [&](std::FILE* stream) {
+    if (size == 0 || count == 0) return Outcome();
+    if (data == nullptr) return refused(0, EFAULT, null_data);
+    if (is_within_distributed(data)) return refused(0, EINVAL, within_distributed);
+    const std::size_t written = std::fwrite(data, size, count, stream);
+    return outcome_of(static_cast<std::int64_t>(written), written < count);
+  }));
+}
+
+void tr_fputc_nr(int character, tr_file* file) { tell_character(file, "tr_fputc_nr", character); }
+
+void tr_putc_nr(int character, tr_file* file) { tell_character(file, "tr_putc_nr", character); }
+
+void tr_putchar_nr(int character) { tell_character(tr_stdout, "tr_putchar_nr", character); }
+
+void tr_fputs_nr(const char* text, tr_file* file) { tell_text(file, "tr_fputs_nr", text, false); }
+
+void tr_puts_nr(const char* text) { tell_text(tr_stdout, "tr_puts_nr", text, true); }
+
+void tr_fwrite_nr(const void* data, size_t size, size_t count, tr_file* handle) {
+  File* const file = file_of(handle, "tr_fwrite_nr");
+  if (file == nullptr || !file->holds_stream() || size == 0 || count == 0) return;
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(size, count, &bytes)) return tell_refused(*file, EINVAL);
+  if (data == nullptr) return tell_refused(*file, EFAULT);
+  if (is_within_distributed(data)) return tell_refused(*file, EINVAL);
+  tell_bytes(*file, data, bytes);
+}

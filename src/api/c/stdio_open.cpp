@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Opening, flushing and closing (ISO C99 7.19.5), and calls on files that are not open (7.19.4).
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "ground/base/text.hpp"
+#include "api/c/arguments.hpp"
+#include "api/c/files.hpp"
+#include "api/c/state.hpp"
+#include "faces/files/local_name.hpp"
+
+using namespace tailrace;
+using namespace tailrace::capi;
+using files::File;
+using files::Group;
+using files::Mode;
+using files::Outcome;
+using files::Place;
+
+namespace {
+
+/// A successful call leaves errno as it was (the code below sets it to 0 in between).
+class KeptErrno {
+ public:
+  KeptErrno() = default;
+  ~KeptErrno() { errno = number_; }
+  KeptErrno(const KeptErrno&) = delete;
+  KeptErrno& operator=(const KeptErrno&) = delete;
+  /// Sets the errno that the caller is to find instead. Keeps the text for tr_error().
+  void fail_with(const Status& status) {
+    fail_with_errno(status);
+    number_ = errno;
+  }
+
+ private:
+  int number_ = errno;
+};
+
+Result<Mode> read_arguments(const char* path, const char* letters) {
+  if (path == nullptr) return Status(Code::argument, "`path` is a null pointer");
+  if (letters == nullptr) return Status(Code::argument, "`mode` is a null pointer");
+  return files::parse_mode(letters);
+}
+
+/// "No such file" alone does not tell which rank has looked, nor in which directory.
+Status tell_where(const Status& status, const std::string& path) {
+  if (status.error_number() != ENOENT || path.starts_with("/")) return status;
+  return {status.code(),
+          cat(status.text(),
+              "; a relative name is looked up in the working directory of the I/O rank, the only "
+              "one that opens the file"),
+          ENOENT};
+}
+
+/// Collective over the group of `place`, except for files of the local mode, which `ranks` ranks have opened.
+/// Nobody opens, and so truncates, anything before all ranks have said that they mean the same file.
+Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::string& call, const char* path,
+                                        const Result<Mode>& mode) {
+  const bool local = place.group == nullptr || (mode.is_ok() && mode->local);
+  const Status mine = mode.status().in(call);
+  TR_TRY(local ? mine : place.group->agree({mine, call, {}}).status);
+  Result<std::string> name = local ? files::local_name(path, place.rank, ranks) : std::string(path);
+  TR_TRY(name.status().in(call));
+  if (local) place.group = nullptr;
+  restart::RecordedFiles& recorded = state().outputs->files();
+  const journal::Position* const found = mode->writes() ? recorded.find(*name) : nullptr;
+  const std::optional<journal::Position> from = found != nullptr ? std::optional(*found) : std::nullopt;
+  const bool holds = local || place.group->is_io_rank();
+  Result<std::unique_ptr<File>> file = File::open(std::move(place), *name, *mode, from);
+  if (file.is_ok()) {
+    if (from) recorded.take(*name);
+    if (!from && holds && mode->access == Mode::Access::write) recorded.emptied(*name);
+    return file;
+  }
+  return (local ? file.status() : tell_where(file.status(), path)).in(call);
+}
+
+tr_file* open_handle(const std::shared_ptr<Group>& group, const std::string& call, const char* path,
+                     const Result<Mode>& mode) {
+  KeptErrno number;
+  Result<std::unique_ptr<File>> file =
+      open_file({state().file_service.get(), group, group->rank()}, group->size(), call, path, mode);
+  if (file.is_ok()) {
+    tr_file* const handle = keep(std::move(*file));
+    handle->name = path;  // the pattern of a local file
+    handle->ranks = group->size();
+    return handle;
+  }
+  number.fail_with(file.status());
+  return nullptr;
+}
+
+Result<Mode> mode_to_reopen(const tr_file& handle, const char* path, const char* letters) {
+  Result<Mode> mode = read_arguments(handle.name.c_str(), letters);
+  TR_TRY(mode.status());
+  if (path == nullptr && handle.standard >= 0) {
+    return Status(Code::argument,
+                  cat(handle.file->path(), " has no name under which it could be opened again; give one"));
+  }
+  const bool was_local = handle.file->place().group == nullptr;
+  if (mode->local && !was_local) {
+    return Status(Code::argument, "a file of all ranks cannot become one of the local mode; open another");
+  }
+  if (was_local && mode->parallel) {
+    return Status(Code::argument, "a file of the local mode cannot become one of all ranks; open another");
+  }
+  mode->local = was_local;
+  return mode;
+}
+
+int flush_one(File& file, bool durable) {
+  KeptErrno number;
+  const Status status = file.flush(durable);
+  if (status.is_ok()) return 0;
+  number.fail_with(status);
+  return EOF;
+}
+
+int flush_all(const char* call, bool durable) {
+  if (session_for(call) == nullptr) {
+    errno = EBADF;
+    return EOF;
+  }
+  int code = 0;
+  for (tr_file* const handle : state().files) {
+    if (handle->file->mode().writes() && flush_one(*handle->file, durable) != 0) code = EOF;
+  }
+  return code;
+}
+
+int flush(tr_file* handle, const char* call, bool durable) {
+  if (handle == nullptr) return flush_all(call, durable);
+  File* const file = file_of(handle, call);
+  return file == nullptr ? EOF : flush_one(*file, durable);
+}
+
+Outcome outcome_of_status(const Status& status) {
+  return status.is_ok() ? Outcome() : refused(-1, number_of(status), status.text());
+}
+
+Outcome outcome_of_libc(int code, const char* operation, const std::string& path) {
+  return code == 0 ? Outcome() : outcome_of_status(io_error(operation, path, errno));
+}
+
+Outcome remove_there(storage::Target& target, const char* path) {
+  if (path == nullptr) return refused(-1, EINVAL, "`path` is a null pointer");
+  struct stat about {};
+  // A target knows files only. C's remove takes empty directories too.
+  if (::lstat(path, &about) == 0 && S_ISDIR(about.st_mode))
+    return outcome_of_libc(std::remove(path), "remove", path);
+  return outcome_of_status(target.remove(path));
+}
+
+Outcome rename_there(storage::Target& target, const char* from, const char* to) {
+  if (from == nullptr || to == nullptr) return refused(-1, EINVAL, "a name is a null pointer");
+  const Status status = target.rename(from, to);
+  // A target moves files only within a directory. C's rename moves them wherever the system does.
+  if (status.code() != Code::argument) return outcome_of_status(status);
+  return outcome_of_libc(std::rename(from, to), "rename", cat(from, " to ", to));
+}
+
+/// Makes a file that was not there before, empty, and returns its name.
+Outcome make_temporary() {
+  char name[] = P_tmpdir "/trXXXXXX";
+  static_assert(sizeof name <= L_tmpnam);
+  const int descriptor = ::mkstemp(name);
+  if (descriptor < 0) return outcome_of_libc(-1, "create a temporary file in", P_tmpdir);
+  ::close(descriptor);
+  const auto bytes = std::as_bytes(std::span(name));
+  return {0, 0, {bytes.begin(), bytes.end()}};
+}
+
+const char* text_in(const Outcome& outcome) { return reinterpret_cast<const char*>(outcome.data.data()); }
+
+}  // namespace
+
+tr_file* tr_standard_stream(int number) {
+  if (state().session == nullptr || number < 0 || number > 2) return nullptr;
+  const std::shared_ptr<Group> group = group_of(session_comm(), "tr_standard_stream");
+  return group == nullptr ? nullptr : standard_file(group, number);
+}
+
+tr_file* tr_standard_stream_comm(MPI_Comm comm, int number) {
+  const std::shared_ptr<Group> group = group_of(comm, "tr_standard_stream_comm");
+  if (group == nullptr) return nullptr;
+  if (number >= 0 && number <= 2) return open_standard(group, number);
+  fail_with_errno(
+      Status(Code::argument, cat("tr_standard_stream_comm: there is no standard stream ", number)));
+  return nullptr;
+}
+
+tr_file* tr_fopen(const char* path, const char* mode) { return tr_fopen_comm(session_comm(), path, mode); }
+
+tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode) {
+  const std::shared_ptr<Group> group = group_of(comm, "tr_fopen");
+  if (group == nullptr) return nullptr;
+  const std::string call = cat("tr_fopen(", quoted(path), ", ", quoted(mode), ")");
+  return open_handle(group, call, path, read_arguments(path, mode));
+}
+
+tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
+  const File* const before = file_of(handle, "tr_freopen");
+  if (before == nullptr) return nullptr;
+  if (path != nullptr) handle->name = path;
+  KeptErrno number;
+  const std::string call = cat("tr_freopen(", quoted(path), ", ", quoted(mode), ", ", before->path(), ")");
+  const Result<Mode> read = mode_to_reopen(*handle, path, mode);
+  // ISO C99 7.19.5.4: failure to close is ignored, and the file is closed whatever follows.
+  if (!handle->temporary) note_closing(*handle->file);
+  static_cast<void>(handle->file->close());
+  Result<std::unique_ptr<File>> file =
+      open_file(before->place(), handle->ranks, call, handle->name.c_str(), read);
+  if (file.is_ok()) {
+    handle->file = std::move(*file);
+    handle->temporary = handle->temporary && path == nullptr;
+    return handle;
+  }
+  take_off(state().files, handle);
+  number.fail_with(file.status());
+  return nullptr;
+}
+
+int tr_fclose(tr_file* handle) {
+  File* const file = file_of(handle, "tr_fclose");
+  if (file == nullptr) return EOF;
+  KeptErrno number;
+  if (!handle->temporary) note_closing(*file);
+  const Status status = file->close();
+  take_off(state().files, handle);
+  if (status.is_ok()) return 0;
+  number.fail_with(status);
+  return EOF;
+}
+
+int tr_fflush(tr_file* handle) { return flush(handle, "tr_fflush", false); }
+
+int tr_fflush_durable(tr_file* handle) { return flush(handle, "tr_fflush_durable", true); }
+
+void tr_fflush_nr(tr_file* handle) {
+  File* const file = file_of(handle, "tr_fflush_nr");
+  if (file != nullptr) tell(*file, [](std::FILE* stream) { return outcome_of(0, std::fflush(stream) != 0); });
+}
+
+int tr_setvbuf(tr_file* handle, char* buffer, int mode, size_t size) {
+  return ask_for_int(handle, "tr_setvbuf", EOF, [&](std::FILE* stream) {
+    const int code = std::setvbuf(stream, buffer, mode, size);
+    return outcome_of(code, code != 0);
+  });
+}
+
+void tr_setbuf(tr_file* handle, char* buffer) {
+  File* const file = file_of(handle, "tr_setbuf");
+  if (file == nullptr) return;
+  tell(*file, [buffer](std::FILE* stream) {
+    std::setbuf(stream, buffer);
+    return Outcome();
+  });
+}
+
+int tr_remove(const char* path) { return tr_remove_comm(session_comm(), path); }
+
+int tr_remove_comm(MPI_Comm comm, const char* path) {
+  const std::shared_ptr<Group> group = group_of(comm, "tr_remove");
+  if (group == nullptr) return -1;
+  const auto operation = [&] { return remove_there(group->service().target(), path); };
+  return static_cast<int>(ask(*group, cat("tr_remove(", quoted(path), ")"), operation).value);
+}
+
+int tr_remove_local(const char* pattern) {
+  const std::shared_ptr<Group> group = group_of(session_comm(), "tr_remove_local");
+  if (group == nullptr) return -1;
+  const std::string call = cat("tr_remove_local(", quoted(pattern), ")");
+  // Calls on local files wait for nobody. Without this vote the I/O rank would remove files that others still
+  // write.
+  if (const Status ready = group->agree({{}, call, {}}).status; !ready.is_ok()) {
+    fail_with_errno(ready);
+    return -1;
+  }
+  const auto operation = [&]() -> Outcome {
+    if (pattern == nullptr) return refused(-1, EINVAL, "`pattern` is a null pointer");
+    return outcome_of_status(files::remove_local(group->service().target(), pattern));
+  };
+  return static_cast<int>(ask(*group, call, operation).value);
+}
+
+int tr_rename(const char* from, const char* to) { return tr_rename_comm(session_comm(), from, to); }
+
+int tr_rename_comm(MPI_Comm comm, const char* from, const char* to) {
+  const std::shared_ptr<Group> group = group_of(comm, "tr_rename");
+  if (group == nullptr) return -1;
+  const auto operation = [&] { return rename_there(group->service().target(), from, to); };
+  const std::string call = cat("tr_rename(", quoted(from), ", ", quoted(to), ")");
+  const int code = static_cast<int>(ask(*group, call, operation).value);
+  // A file that was closed is made durable under the name that it has when the checkpoint is saved.
+  if (code == 0) note_renamed(from, to);
+  return code;
+}
+
+tr_file* tr_tmpfile(void) { return tr_tmpfile_comm(session_comm()); }
+
+tr_file* tr_tmpfile_comm(MPI_Comm comm) {
+  const std::shared_ptr<Group> group = group_of(comm, "tr_tmpfile");
+  if (group == nullptr) return nullptr;
+  const Outcome made = ask(*group, "tr_tmpfile", make_temporary);
+  if (made.error != 0) return nullptr;
+  tr_file* const handle = open_handle(group, "tr_tmpfile", text_in(made), files::parse_mode("w+b"));
+  const KeptErrno number;
+  if (group->is_io_rank()) ::unlink(text_in(made));  // while it is open it lasts
+  if (handle != nullptr) handle->temporary = true;
+  return handle;
+}
+
+char* tr_tmpnam(char* name) { return tr_tmpnam_comm(session_comm(), name); }
+
+char* tr_tmpnam_comm(MPI_Comm comm, char* name) {
+  static char own[L_tmpnam];
+  const std::shared_ptr<Group> group = group_of(comm, "tr_tmpnam");
+  if (group == nullptr) return nullptr;
+  const Outcome made = ask(*group, "tr_tmpnam", [] {
+    Outcome outcome = make_temporary();
+    if (outcome.error == 0) ::unlink(text_in(outcome));
+    return outcome;
+  });
+  if (made.error != 0) return nullptr;
+  std::memcpy(name == nullptr ? own : name, made.data.data(), made.data.size());
+  return name == nullptr ? own : name;
+}

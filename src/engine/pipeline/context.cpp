@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/pipeline/context.hpp"
+
+namespace tailrace::pipeline {
+
+/// One job at a time uses a file. Another file's job may be closing this one, because too many are open:
+/// take() waits for that.
+OpenFiles::Entry& OpenFiles::take(const std::string& path) {
+  std::unique_lock lock(mutex_);
+  given_back_.wait(lock, [&] {
+    const auto found = files_.find(path);
+    return found == files_.end() || !found->second.used;
+  });
+  Entry& entry = *files_.try_emplace(path).first;
+  entry.second.used = true;
+  return entry;
+}
+
+void OpenFiles::give_back(Entry& entry, bool keep) {
+  const std::unique_ptr<storage::Writer> closed = keep ? nullptr : std::move(entry.second.writer);
+  const std::lock_guard lock(mutex_);
+  entry.second.used = false;
+  if (!keep) {
+    std::erase(order_, entry.first);
+    files_.erase(std::string(entry.first));
+  }
+  given_back_.notify_all();
+}
+
+Status OpenFiles::with(const std::string& path, const std::function<Status(Open&)>& body) {
+  Entry& entry = take(path);
+  const Status status = guarded([&]() -> Status {
+    if (entry.second.writer == nullptr) TR_TRY(open(entry));
+    return body(entry.second);
+  });
+  give_back(entry, entry.second.writer != nullptr);
+  return status;
+}
+
+Status OpenFiles::open(Entry& entry) {
+  make_room();
+  Result<std::unique_ptr<storage::File>> file = target_->open(entry.first, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  const std::lock_guard lock(mutex_);
+  order_.push_back(entry.first);
+  entry.second.writer = storage::file_writer(std::move(*file));
+  return {};
+}
+
+/// Files roll over. The oldest has mostly been synced, so that closing it can lose nothing. A system tells a
+/// failed write-back to the descriptors that were open meanwhile, and some tell it at close only (NFS;
+/// close(2)): the next descriptor of the file would not hear of it.
+void OpenFiles::make_room() {
+  Entry* oldest = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (order_.size() < most_open) return;
+    for (const std::string& path : order_) {
+      Entry& entry = *files_.find(path);
+      if (entry.second.used) continue;
+      if (!entry.second.unsynced) {
+        oldest = &entry;
+        break;
+      }
+      if (oldest == nullptr && order_.size() >= most_unsynced) oldest = &entry;
+    }
+    if (oldest == nullptr) return;
+    oldest->second.used = true;
+  }
+  Open& open = oldest->second;
+  Status status = open.unsynced ? open.writer->sync() : Status();
+  const Status closed = open.writer->close();
+  if (status.is_ok()) status = closed;
+  if (!status.is_ok()) {
+    const std::lock_guard lock(mutex_);
+    lost_.emplace(oldest->first, status);
+  }
+  give_back(*oldest, false);
+}
+
+Status OpenFiles::write(const std::string& path, std::int64_t epoch,
+                        std::span<const storage::Extent> extents) {
+  return with(path, [&](Open& open) {
+    open.unsynced = true;
+    return open.writer->round(epoch, extents);
+  });
+}
+
+Status OpenFiles::sync(const std::string& path) {
+  Status status = with(path, [&](Open& open) -> Status {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto lost = lost_.find(path); lost != lost_.end()) return lost->second;
+    }
+    TR_TRY(open.writer->sync());
+    open.unsynced = false;
+    return {};
+  });
+  // A descriptor whose fsync failed stays failed. Later writes go through a new one.
+  if (!status.is_ok()) forget(path);
+  return status;
+}
+
+void OpenFiles::forget(const std::string& path) {
+  give_back(take(path), false);
+  const std::lock_guard lock(mutex_);
+  lost_.erase(path);
+}
+
+void LaneCursor::finish(std::uint64_t number) {
+  need(number) = Need::no;
+  release();
+}
+
+void LaneCursor::use_up(std::uint64_t number) {
+  if (reader_->kept() == nullptr) return finish(number);
+  need(number) = Need::for_another_server;
+}
+
+void LaneCursor::finish_steps(std::uint32_t stream, std::int64_t step, bool all) {
+  if (reader_->kept() == nullptr) return;
+  if (const auto torn = torn_.find(stream); torn != torn_.end() && torn->second <= step) {
+    torn_.erase(torn);
+    reader_->tear(!torn_.empty());
+  }
+  for (std::uint64_t number = released_; number < scanned_; ++number) {
+    const node::Descriptor& descriptor = reader_->at(number);
+    if (descriptor.stream != stream || descriptor.step > step) continue;
+    if (need(number) == Need::for_another_server && (all || descriptor.kind != node::Descriptor::Kind::close))
+      need(number) = Need::no;
+  }
+  release();
+}
+
+void LaneCursor::mark_failed(std::uint32_t stream, std::int64_t step) {
+  if (reader_->kept() == nullptr) return;
+  for (std::uint64_t number = released_; number < scanned_; ++number) {
+    const node::Descriptor& each = reader_->at(number);
+    if (each.kind == node::Descriptor::Kind::begin && each.stream == stream && each.step == step)
+      reader_->mark_failed(number);
+  }
+}
+
+bool LaneCursor::make_room() {
+  using Kind = node::Descriptor::Kind;
+  if (!reader_->is_full() || needs_.empty() || needs_.front() != Need::for_another_server) return false;
+  const node::Descriptor oldest = reader_->at(released_);
+  if (oldest.kind == Kind::close) return false;
+  const auto is_of_step = [&](std::uint64_t number) {
+    const node::Descriptor& each = reader_->at(number);
+    return each.stream == oldest.stream && each.step == oldest.step && each.kind != Kind::define;
+  };
+  for (std::uint64_t number = released_; number < scanned_; ++number)
+    if (is_of_step(number) && reader_->at(number).kind == Kind::end) return false;
+  torn_[oldest.stream] = oldest.step;
+  reader_->tear(true);
+  for (std::uint64_t number = released_; number < scanned_; ++number) {
+    if (need(number) == Need::for_another_server && is_of_step(number)) need(number) = Need::no;
+  }
+  release();
+  return true;
+}
+
+void LaneCursor::release() {
+  const std::uint64_t before = released_;
+  while (!needs_.empty() && needs_.front() == Need::no) {
+    needs_.pop_front();
+    ++released_;
+  }
+  if (released_ != before) reader_->release(released_);
+}
+
+}  // namespace tailrace::pipeline

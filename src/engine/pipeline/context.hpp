@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "ground/comm/line.hpp"
+#include "engine/exchange/record_plan.hpp"
+#include "ground/executor/executor.hpp"
+#include "ground/node/lane.hpp"
+#include "engine/pipeline/ledger.hpp"
+#include "engine/pipeline/messages.hpp"
+#include "engine/pipeline/statistics.hpp"
+#include "ground/storage/writer.hpp"
+
+namespace tailrace::pipeline {
+
+/// Files open for writing in this process. Only jobs of a path's own key call its methods, which wait for
+/// storage. If too many files are open, a method closes the oldest one, and so may wait for that one's
+/// storage too.
+class OpenFiles {
+ public:
+  /// The number of files that stay open. More stay only if the oldest hold bytes that no sync has covered.
+  static constexpr std::size_t most_open = 16;
+  static constexpr std::size_t most_unsynced = 128;
+
+  explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
+  /// Writes one round (storage::Writer::round). The next sync() of the path answers for its bytes, even if
+  /// the file was closed in between.
+  Status write(const std::string& path, std::int64_t epoch, std::span<const storage::Extent> extents);
+  /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
+  Status sync(const std::string& path);
+  /// Makes the next write() open the file anew.
+  void forget(const std::string& path);
+  [[nodiscard]] storage::Target& target() const { return *target_; }
+
+ private:
+  struct Open {
+    std::unique_ptr<storage::Writer> writer;
+    bool unsynced = false;
+    bool used = false;  // in use by a job, which alone touches the other members meanwhile
+  };
+  using Entry = std::pair<const std::string, Open>;
+  Status with(const std::string& path, const std::function<Status(Open&)>& body);
+  Entry& take(const std::string& path);
+  void give_back(Entry& entry, bool keep);
+  Status open(Entry& entry);
+  void make_room();
+
+  std::shared_ptr<storage::Target> target_;
+  std::mutex mutex_;
+  std::condition_variable given_back_;
+  std::map<std::string, Open> files_;
+  std::deque<std::string> order_;       // oldest first
+  std::map<std::string, Status> lost_;  // failures of files that were closed before their sync
+};
+
+/// One lane as a server reads it: how far it has looked, and which descriptors it still needs.
+class LaneCursor {
+ public:
+  explicit LaneCursor(std::unique_ptr<node::LaneReader> reader)
+      : reader_(std::move(reader)), scanned_(reader_->position().first), released_(scanned_) {}
+  [[nodiscard]] node::LaneReader& reader() const { return *reader_; }
+  /// Returns the first descriptor not looked at yet, or nullptr if there is none.
+  [[nodiscard]] const node::Descriptor* front() const {
+    return scanned_ < reader_->head() ? &reader_->at(scanned_) : nullptr;
+  }
+  [[nodiscard]] std::uint64_t number() const { return scanned_; }
+  /// Passes the descriptor in front, and returns its number.
+  std::uint64_t pass() {
+    needs_.push_back(Need::yes);
+    return scanned_++;
+  }
+  /// Says that descriptor `number` was used up. Once all before it are, the lane's memory is free again.
+  void finish(std::uint64_t number);
+  /// Says that descriptor `number` of a step was used up. Where another server may take the lane over, it
+  /// stays until the step has its verdict.
+  void use_up(std::uint64_t number);
+  /// Finishes what was used up of a stream's steps up to `step`; with `all`, also the stream's end.
+  void finish_steps(std::uint32_t stream, std::int64_t step, bool all);
+  /// Notes in the lane that the ranks will know that a step has failed. No other server may write it then.
+  void mark_failed(std::uint32_t stream, std::int64_t step);
+  /// Releases what was used up of the oldest step if its rank waits for room in the middle of it. No other
+  /// server can take the lane over then until the step has its verdict. Returns true if it released
+  /// something.
+  bool make_room();
+
+ private:
+  enum class Need : char { no, for_another_server, yes };
+  Need& need(std::uint64_t number) { return needs_[static_cast<std::size_t>(number - released_)]; }
+  void release();
+
+  std::unique_ptr<node::LaneReader> reader_;
+  std::uint64_t scanned_ = 0;
+  std::uint64_t released_ = 0;
+  std::deque<Need> needs_;                        // released_ .. scanned_-1
+  std::map<std::uint32_t, std::int64_t> torn_{};  // by stream: the step of which a part is gone
+};
+
+/// Everything that the parts of one server share.
+struct Context {
+  comm::Line& line;  // the line of all ranks of the session
+  const exchange::Roster& roster;
+  int me = 0;  // server number
+  executor::Executor& executor;
+  OpenFiles& files;
+  std::map<int, LaneCursor> lanes;  // by compute rank: the lanes that this server sees
+  Bytes workspace = 0;              // bytes for assembly, encoders and messages
+  int streams = 0;                  // open streams, which share the workspace
+  Statistics& statistics;
+  std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
+  // By homed compute rank and stream: with their last end of step.
+  std::map<int, std::map<std::string, Counters>> said{};
+  bool news = false;  // a step became durable since the last report
+  // Per compute rank: its share of the staging memory; empty if ranks lend their arrays.
+  std::vector<Bytes> quotas{};
+  /// Returns the setting that gives a rank the `needed` bytes if its share is `share` now.
+  std::function<std::string(Bytes needed, Bytes share)> staging_for{};
+  std::vector<Message> taken{};  // the kinds of messages that this server takes
+
+  [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
+  [[nodiscard]] int home_of(int c) const { return roster.home[static_cast<std::size_t>(c)]; }
+  [[nodiscard]] bool is_home(int c) const { return home_of(c) == me; }
+  /// Returns the number of servers with compute ranks of their own.
+  [[nodiscard]] int homes() const {
+    return static_cast<int>(std::set<int>(roster.home.begin(), roster.home.end()).size());
+  }
+  [[nodiscard]] int rank_of_compute(int c) const {
+    return roster.compute_transport[static_cast<std::size_t>(c)];
+  }
+  [[nodiscard]] int rank_of_server(int server) const {
+    return roster.server_transport[static_cast<std::size_t>(server)];
+  }
+  void on(Message kind, comm::Line::Receiver receiver) {
+    taken.push_back(kind);
+    line.on(static_cast<std::uint32_t>(kind), std::move(receiver));
+  }
+  void send_to_server(int server, const Packer& message) { send_to_server(server, message.bytes()); }
+  void send_to_server(int server, ByteVector message) {
+    line.send(rank_of_server(server), std::move(message));
+  }
+  void send_to_servers(const Packer& message) {
+    for (int server = 0; server < roster.servers(); ++server) send_to_server(server, message);
+  }
+};
+
+}  // namespace tailrace::pipeline

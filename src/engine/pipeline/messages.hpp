@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ground/base/status.hpp"
+#include "ground/base/text.hpp"
+#include "formats/codec/codec.hpp"
+
+namespace tailrace::pipeline {
+
+/// First word of every control message; 1 to 8 belong to comm.
+enum class Message : std::uint32_t {
+  open = 10,         // home of compute rank 0 -> servers: a stream and all its definitions
+  sequence = 11,     // root -> servers: put order
+  ended = 12,        // server -> root: its compute ranks have ended a step
+  encoded = 13,      // owner -> root: a chunk's size
+  place = 14,        // root -> owner: the places of a chunk's records
+  written = 15,      // owner -> root
+  sync = 16,         // root -> owners: fsync a file; the first of them writes the rest of the step before
+  synced = 17,       // owner -> root
+  decided = 18,      // root -> servers: a verdict to pass on
+  verdict = 25,      // server -> its compute ranks
+  closed = 19,       // server -> root: its compute ranks closed the stream
+  credit = 20,       // server -> compute rank without a server on its node: descriptors it is done with
+  farewell = 21,     // server with compute ranks -> server 0: they have left, and the number of their streams
+  finish = 22,       // server 0 -> servers: all ranks have left, and the number of streams
+  statistics = 23,   // every rank -> server 0: counters of the report
+  so_far = 26,       // server -> server 0: the counters of its ranks while the run goes on
+  layout_part = 24,  // home -> servers: indices that one of its compute ranks has of an indexed layout
+  forgotten = 29,    // home -> servers: the stream is closed and was never begun; its parts are not needed
+  wanted = 27,       // server -> home of compute rank 0: a lane has come to a stream that is not open here
+  opened = 28,       // server -> root: the stream is open here
+  alive = 30,        // compute rank -> its server, server -> server 0: a compute rank has called the library
+};
+
+/// Data messages have no kind. A compute rank's data messages are descriptors with their bytes, for its
+/// server. A server's data messages are pieces of records, for the records' owner.
+
+enum class VerdictKind : std::uint32_t {
+  accepted = 1,  // every rank ended the step; no disagreement and no failure up to then
+  durable = 2,   // on storage and committed, or failed
+  finished = 3,  // the stream is closed
+};
+
+/// First word of an entry in a lane that tells what a stream is (node::Descriptor::Kind::define).
+enum class Definition : std::uint32_t {
+  stream = 1,       // compute rank 0: the stream
+  layout = 2,       // compute rank 0: the next of its layouts
+  field = 3,        // compute rank 0: the next of its fields
+  part = 4,         // each compute rank: the indices that it owns of a layout
+  forget = 5,       // each compute rank: the stream is closed and was never begun; whether there were parts
+  coordinates = 6,  // compute rank 0: the next coordinates that fields have
+};
+
+/// One entry of the put order, as the root announces it.
+struct SequenceEntry {
+  enum class Kind : std::uint32_t { begin = 1, record = 2, end_chunk = 3, end_step = 4, fence = 5 };
+  Kind kind = Kind::begin;
+  std::int32_t field = 0;
+  std::int32_t level = 0;
+  std::int32_t owner = 0;
+  std::uint64_t chunk = 0;
+  std::int64_t step = 0;  // fence: its number
+  std::int64_t lead = 0;
+  std::int64_t interval_start = 0;
+  std::int64_t calls = 0;  // record: what the reference has told of its puts in an interval
+};
+
+/// The stream's choices for full storage and late steps.
+struct Policy {
+  std::int64_t wait_for_space_seconds = 0;  // 0: fail at once
+  std::int64_t deadline_seconds = 0;        // 0: none
+};
+
+/// A stream with all its definitions. Every server has it before the first step.
+struct Opening {
+  std::uint32_t stream = 0;
+  int reference = 0;  // the compute rank whose puts are the put order
+  codec::StreamDefinition definition;
+  Policy policy;
+  std::int64_t previous_lead = 0;  // of the step before the first one put
+  std::string ledger;              // what the ledger needs to keep the files; streams packs it
+  /// The coordinates of all fields, each once. The root alone gets their values, since it writes the heads.
+  std::vector<std::shared_ptr<const codec::Coordinates>> coordinates;
+  /// Without georeferences, which the prepared headers have, but for coordinates.
+  std::vector<codec::FieldDefinition> fields;
+  std::vector<ByteVector> prepared;  // per field: codec::Codec::prepared
+  std::vector<int> layout_of;        // per field: index into layouts
+  std::vector<ByteVector> layouts;   // packed; of those in parts the shape alone
+  std::vector<char> in_parts;        // 1: every compute rank tells its own indices (Definition::part)
+  // Not packed. Set by a server that takes the stream over:
+  bool is_taken_over = false;   // another server has opened it
+  std::int64_t first_step = 0;  // the first step without a verdict; the one before it was at previous_lead
+
+  /// Returns the name by which reports and messages know the stream: its file pattern, the first line of the
+  /// packed ledger.
+  [[nodiscard]] std::string name() const { return ledger.substr(0, ledger.find('\n')); }
+  /// Names a step of the stream in messages.
+  [[nodiscard]] std::string step_text(std::int64_t lead) const {
+    return cat("stream ", name(), ", step at lead ", lead, " s");
+  }
+  void pack(Packer& out, bool with_values) const;
+  static Result<Opening> unpack(Unpacker& in);
+  /// All but the coordinates, the fields, the layouts and the reference.
+  void pack_head(Packer& out) const;
+  static Result<Opening> unpack_head(Unpacker& in);
+  static void pack_field(Packer& out, const codec::FieldDefinition& field,
+                         std::span<const std::byte> prepared, int layout, int coordinates);
+  Status add_field(Unpacker& in);
+  Status add_coordinates(Unpacker& in);
+  static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
+  void add_layout(Unpacker& in);
+  /// A codec that knows the fields.
+  [[nodiscard]] Result<std::unique_ptr<codec::Codec>> codec() const;
+};
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/exchange/roster.hpp"
+#include "ground/layout/layout.hpp"
+#include "ground/node/lane.hpp"
+#include "engine/pipeline/messages.hpp"
+
+namespace tailrace::pipeline {
+
+/// A descriptor on its way into a lane.
+struct Told {
+  node::Descriptor descriptor;
+  ByteVector bytes;
+  /// Their values, of which no other copy is made, follow the bytes.
+  std::shared_ptr<const codec::Coordinates> coordinates{};
+};
+
+/// The definitions of one stream that a compute rank tells the servers: of the stream, its layouts and its
+/// fields. All functions are local.
+class OwnDefinitions {
+ public:
+  /// One field as the servers must know it. Fields on the same layout have the same `layout_id`.
+  struct Field {
+    const codec::FieldDefinition* definition = nullptr;
+    ByteVector prepared;                     // codec::Codec::prepared; needed on compute rank 0 alone
+    const layout::Layout* layout = nullptr;  // lasts as long as the stream
+    std::int64_t layout_id = 0;
+    bool in_parts = false;               // each rank knows its own indices alone
+    std::span<const Index> own_indices;  // where the layout is in parts
+  };
+
+  OwnDefinitions(const exchange::Roster& roster, int me) : roster_(roster), me_(me) {}
+
+  /// Gives the stream its number, which all entries name.
+  void set_stream(std::uint32_t stream) { stream_ = stream; }
+  [[nodiscard]] std::uint32_t stream() const { return stream_; }
+  /// Returns the entries that tell of the stream; none but on compute rank 0. `head` lacks the stream's
+  /// number and what its fields add.
+  [[nodiscard]] std::vector<Told> begin(Opening head) const;
+  /// Returns the entries that tell of the stream's next field, which all ranks have agreed on.
+  [[nodiscard]] std::vector<Told> add(const Field& field);
+  /// Returns the entry that tells that the stream ends and was never begun.
+  [[nodiscard]] Told forget() const;
+  [[nodiscard]] int fields() const { return fields_; }
+  /// The compute rank whose puts are the put order: the first that has a share in every field.
+  [[nodiscard]] int reference() const { return reference_; }
+
+ private:
+  [[nodiscard]] Told entry(Packer& packed) const;
+  void add_layout(const Field& field, std::vector<Told>& told);
+  [[nodiscard]] int number_of(const std::shared_ptr<const codec::Coordinates>& coordinates,
+                              std::vector<Told>& told);
+  void choose_reference();
+
+  const exchange::Roster& roster_;
+  const int me_;
+  std::uint32_t stream_ = 0;
+  using LayoutOfId = std::pair<std::int64_t, const layout::Layout*>;
+  std::vector<LayoutOfId> layouts_;
+  std::vector<codec::Coordinates> coordinates_;  // that were told, without their values
+  bool has_parts_ = false;
+  int fields_ = 0;
+  int reference_ = 0;
+};
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <set>
+#include <utility>
+
+#include "formats/codec/codec.hpp"
+#include "ground/node/lane_memory.hpp"
+#include "engine/pipeline/messages.hpp"
+
+namespace tailrace::pipeline {
+
+/// Makes the put order of a stream from its reference rank's lane. Deals the records out to owners: runs of
+/// about the same predicted cost (chunks), to the servers in turn.
+class Sequencer {
+ public:
+  Sequencer(const Opening& opening, const codec::Codec& codec, int servers);
+  /// Appends what the next descriptor or fence adds to the put order. A chunk of more than one record takes
+  /// at most `most` bytes. Returns an error of the step if it puts a record again that has one place in it.
+  /// The put order has such a record all the same, since every rank puts it.
+  Status add(const node::Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh);
+
+ private:
+  void begin_step(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void add_record(const node::Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh);
+  void close_chunk(std::vector<SequenceEntry>& fresh);
+  Status check_is_new(const node::Descriptor& descriptor);
+
+  const Opening& opening_;
+  const codec::Codec& codec_;
+  int servers_ = 0;
+  bool takes_once_ = false;  // the format has one place for each record of a step
+  double chunk_cost_ = 0;    // the most of one chunk
+  double open_cost_ = 0;
+  Bytes open_bound_ = 0;
+  bool chunk_open_ = false;
+  std::uint64_t chunk_ = 0;  // number of the open chunk, or of the next
+  int owner_ = 0;            // of the same chunk
+  std::int64_t step_ = -1;
+  std::int64_t lead_ = 0;
+  std::int64_t previous_lead_ = 0;
+  std::set<std::pair<int, int>> put_;  // fields and levels of the step, where each may come once
+};
+
+}  // namespace tailrace::pipeline

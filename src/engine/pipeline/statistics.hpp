@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ground/base/bytes.hpp"
+
+namespace tailrace::pipeline {
+
+/// Counters of one stream on one rank. Times in nanoseconds.
+struct Counters {
+  std::int64_t steps = 0;
+  std::int64_t records = 0;
+  std::int64_t captured_bytes = 0;  // compute: bytes that puts copied or lent
+  std::int64_t interval_bytes = 0;  // compute: memory of what is accumulated over intervals
+  std::int64_t blocked = 0;         // compute: all time inside our calls
+  std::int64_t capture = 0;         // compute: part of `blocked` spent packing or accumulating
+  std::int64_t staging_full = 0;    // compute: part spent waiting for free staging
+  std::int64_t staging_full_count = 0;
+  std::int64_t verdict_wait = 0;  // compute: part spent waiting for the verdict of the step before (skew)
+  std::int64_t encode = 0;        // servers, summed over worker threads
+  std::int64_t assemble = 0;
+  std::int64_t write = 0;
+  std::int64_t sync = 0;
+  std::int64_t encoded_bytes = 0;
+  std::int64_t sent_bytes = 0;      // servers: pieces sent between nodes
+  std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written, or kept for records
+  std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk
+  // Compute ranks count these for each stream that is read:
+  std::int64_t gets_in_memory = 0;  // gets that found everything in memory
+  std::int64_t gets_late = 0;       // gets that had to wait, or to read
+  std::int64_t get_wait = 0;        // part of `blocked` spent in them until everything was there
+  std::int64_t records_read = 0;    // records that this rank has decoded, for all ranks of its node
+  std::int64_t read_bytes = 0;      // bytes of files that it has read for them
+  std::int64_t is_input = 0;        // 1: the stream is read
+};
+
+/// A span of time on one thread, for the trace.
+struct Span {
+  std::string name;
+  std::int64_t thread = 0;  // 0: the rank's own, 1...: workers
+  std::int64_t begin = 0;   // nanoseconds of the node's clock
+  std::int64_t end = 0;
+};
+
+/// Everything that one rank has to tell for the report and the trace. The rank's own thread uses it; workers
+/// hand their figures over with their results.
+struct Statistics {
+  std::map<std::string, Counters> streams;  // by file pattern
+  std::map<std::string, std::vector<double>>
+      durable;  // seconds from a rank's end of step to durable, as its home saw it
+  std::vector<Span> spans;
+  bool tracing = false;
+
+  void add_span(std::string name, std::int64_t thread, std::int64_t begin, std::int64_t end) {
+    if (tracing) spans.push_back({std::move(name), thread, begin, end});
+  }
+  void pack(Packer& out) const;
+  static Statistics unpack(Unpacker& in);
+};
+
+}  // namespace tailrace::pipeline

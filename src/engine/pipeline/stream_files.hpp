@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+
+#include "engine/pipeline/context.hpp"
+
+namespace tailrace::pipeline {
+
+/// The files of a stream as its root knows them. Begins, cuts, finishes and announces them through the
+/// ledger, whose calls are jobs of each file's own key: a file that waits for space or for its hook does not
+/// hold up the others.
+class StreamFiles {
+ public:
+  using Done = std::function<void(const Status&)>;
+  struct File {
+    bool begun = false;
+    bool beginning = false;
+    bool left_open = false;    // the run that this one continues has left it: to be finished, begun or not
+    Begun start;               // what the ledger said of it when it was begun
+    bool cutting = false;      // nothing is placed meanwhile
+    Bytes end = 0;             // behind the last step that was not dropped
+    Bytes committed = 0;       // behind the last step in the index
+    int steps = 0;             // number of steps without a verdict yet
+    bool lacks_steps = false;  // one of its steps has failed
+    Status broken;             // why nothing may be written into it any more
+  };
+
+  /// `on_broken` hears why no step can succeed any more, also not those that have begun.
+  StreamFiles(Context& context, const Opening& opening, Result<std::unique_ptr<Ledger>> ledger,
+              Done on_broken);
+  /// Returns why no step can succeed: there may be no ledger.
+  [[nodiscard]] const Status& broken() const { return broken_; }
+  /// Returns the file of the next step. Files before it are complete once their steps have verdicts.
+  Result<std::string> enter(std::int64_t lead);
+  File& at(const std::string& path) { return files_[path]; }
+  /// Returns true if the file exists and may be written. Begins it if it does not exist, for the step with
+  /// this lead, of which `expected` bytes are known. `done` hears whether it could be begun.
+  bool is_ready(const std::string& path, std::int64_t lead, Bytes expected, Done done);
+  /// Commits the step if `synced` is a success. Otherwise, or if that fails, cuts the file behind the last
+  /// step that was committed.
+  void commit(const StepEntry& entry, const Status& synced, Done done);
+  /// Cuts the file at `size`. A file that cannot be cut is broken.
+  void cut(const std::string& path, Bytes size, std::function<void()> done);
+  /// Returns true if a file is being finished, or is to be.
+  [[nodiscard]] bool finishes() const;
+  /// Tries the files that are not whole once more, if that was not done yet for this step. Returns false if
+  /// there is nothing to try.
+  bool try_again(std::int64_t step);
+  /// Returns why a file is not whole, if one is not.
+  [[nodiscard]] Status not_whole() const;
+  /// Finishes the next file to which no step can come any more: `closing` if none comes to any. A file that
+  /// lacks steps is announced once the program `knows_failures` and has gone on all the same. A program that
+  /// ends on hearing of them writes the file again, whole, when it is restarted.
+  bool advance(bool closing, bool knows_failures);
+  /// Returns true if all files are finished, or were tried for the last time. Asked while the stream closes.
+  [[nodiscard]] bool are_over() const;
+  /// Returns why a file is not finished or not announced, if one is not.
+  [[nodiscard]] Status unfinished() const;
+
+ private:
+  /// A file that failed when it was finished. It is tried again: before each step that follows if the file is
+  /// not whole, otherwise with the next file and when the stream is closed. One without an error waits until
+  /// it may be announced.
+  struct Unfinished {
+    Status why;
+    bool is_whole = false;  // true: it only was not announced
+    bool try_now = false;
+    bool lacks_steps = false;
+
+    [[nodiscard]] bool only_waits() const { return is_whole && why.is_ok(); }
+  };
+
+  [[nodiscard]] bool is_complete(const std::string& path, const File& file, bool closing) const {
+    return file.steps == 0 && (closing || path != current_path_);
+  }
+  bool try_all(bool whole_ones);
+  /// `file` was taken out of the files, or is one that is tried again.
+  void start_finish(const std::string& path, bool begun, bool lacks_steps);
+  void on_finished(const std::string& path, bool begun, Unfinished now, bool announced);
+  void run(const std::string& path, std::function<Status(Ledger&)> job, Done done);
+
+  Context& context_;
+  const Opening& opening_;
+  Status broken_;
+  std::unique_ptr<Ledger> ledger_;
+  Done on_broken_;
+  std::map<std::string, File> files_;
+  std::string current_path_;
+  bool finishing_ = false;  // a file is being finished, on the ledger
+  bool knows_failures_ = false;
+  std::map<std::string, Unfinished> unfinished_;
+  std::int64_t tried_for_ = -1;  // the last step before which files were tried again
+  bool tried_last_ = false;
+};
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/pipeline/stream_root.hpp"
+
+namespace tailrace::pipeline {
+
+using node::Descriptor;
+using Kind = SequenceEntry::Kind;
+
+StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
+                       Result<std::unique_ptr<Ledger>> ledger)
+    : context_(context),
+      opening_(opening),
+      sequencer_(opening, codec, context.roster.servers()),
+      placement_(placement::make_placement(codec)),
+      commits_(context, opening, codec, *placement_, std::move(ledger)) {}
+
+void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
+  const auto known = static_cast<std::ptrdiff_t>(fresh.size());
+  const Status status = sequencer_.add(descriptor, context_.workspace_per_stream() / 2, fresh);
+  for (auto entry = fresh.begin() + known; entry != fresh.end(); ++entry) {
+    switch (entry->kind) {
+      case Kind::begin:
+        commits_.on_begin(*entry, descriptor.kind == Descriptor::Kind::begin_failed);
+        break;
+      case Kind::record:
+        commits_.note(entry->step, status);
+        if (!chunks_.try_emplace(entry->chunk, Chunk{entry->step, entry->owner}).second) break;
+        placement_->announce(entry->chunk);
+        commits_.on_chunk(entry->step);
+        break;
+      case Kind::end_step:
+        commits_.on_end(entry->step);
+        break;
+      case Kind::end_chunk:
+      case Kind::fence:
+        break;
+    }
+  }
+}
+
+void StreamRoot::on_encoded(Unpacker& in) {
+  const auto number = in.get<std::uint64_t>();
+  Chunk& chunk = chunks_.at(number);
+  const bool poisoned = in.get<bool>();
+  const Status status = Status::unpack(in);
+  for (auto count = in.get<std::int64_t>(); count > 0; --count) {
+    const auto field = in.get<std::int32_t>();
+    const auto level = in.get<std::int32_t>();
+    const auto length = in.get<Bytes>();
+    chunk.records.push_back({field, level, 0, length, in.get_list<Bytes>()});
+    chunk.size += length;
+  }
+  commits_.on_encoded(chunk.step, chunk.size, poisoned, status);
+  placement_->on_encoded(number, chunk.step);
+}
+
+bool StreamRoot::advance() {
+  const bool moved = place();
+  return commits_.advance() || moved;
+}
+
+bool StreamRoot::place() {
+  bool moved = false;
+  // A step may still fail as a whole. The step behind it gets a place only when that is certain.
+  while (const auto number = placement_->next(commits_.turn())) {
+    Chunk& chunk = chunks_.at(*number);
+    const Commits::Fate fate = commits_.fate(chunk.size == 0);
+    if (fate == Commits::Fate::waits) break;
+    std::vector<Bytes> offsets;
+    if (fate == Commits::Fate::dropped) {
+      placement_->drop(*number);
+    } else {
+      placement_->place(*number, chunk.records);
+      for (const RecordEntry& record : chunk.records) offsets.push_back(record.offset);
+      commits_.add(chunk.owner, chunk.records);
+    }
+    const StreamFiles::File& file = commits_.file();
+    Packer out;
+    out.put(Message::place).put(opening_.stream).put(*number);
+    out.put(fate == Commits::Fate::written).put_list<Bytes>(offsets);
+    out.put_text(file.start.path).put(file.committed);
+    context_.send_to_server(chunk.owner, out);
+    chunks_.erase(*number);
+    moved = true;
+  }
+  return moved;
+}
+
+}  // namespace tailrace::pipeline

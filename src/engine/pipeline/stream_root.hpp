@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "engine/pipeline/commits.hpp"
+#include "engine/pipeline/sequencer.hpp"
+
+namespace tailrace::pipeline {
+
+/// The part of a stream that only one server does, the home of its reference rank. It turns that rank's puts
+/// into the put order, deals records out to owners, gives offsets, decides about each step and commits it. A
+/// state machine like StreamServer.
+class StreamRoot {
+ public:
+  StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
+             Result<std::unique_ptr<Ledger>> ledger);
+
+  /// Takes the next descriptor or fence of the reference rank. Appends what it adds to the put order.
+  void on_reference(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void on_ended(int source, Unpacker& in) { commits_.on_ended(source, in); }
+  void on_encoded(Unpacker& in);
+  void on_written(Unpacker& in) { commits_.on_written(in); }
+  void on_synced(Unpacker& in) { commits_.on_synced(in); }
+  void on_closed() { commits_.on_closed(); }
+  bool advance();
+  /// For the watchdog if ranks serve themselves, which cannot tell of their own lateness. Names the ranks
+  /// that have not ended a step which the reference has.
+  [[nodiscard]] std::string waiting_for() const { return commits_.waiting_for(); }
+
+ private:
+  struct Chunk {
+    std::int64_t step = 0;
+    int owner = 0;
+    Bytes size = 0;
+    std::vector<RecordEntry> records{};  // once it is encoded
+  };
+  bool place();
+
+  Context& context_;
+  const Opening& opening_;
+  Sequencer sequencer_;
+  std::unique_ptr<placement::Placement> placement_;
+  Commits commits_;
+  std::map<std::uint64_t, Chunk> chunks_;  // not placed yet
+};
+
+}  // namespace tailrace::pipeline

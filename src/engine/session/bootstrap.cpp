@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/session/bootstrap.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/communicators.hpp"
+#include "ground/comm/mpi_process.hpp"
+#include "ground/comm/switchboard.hpp"
+#include "ground/compat/environment.hpp"
+#include "engine/session/affinity.hpp"
+
+namespace tailrace::session {
+
+namespace {
+
+/// Counts the CPUs on which any rank of the node may run: the batch system may have left this job a part of
+/// them, and the launcher each rank a part of those. At least 1.
+int cpus_of_node(MPI_Comm node) {
+  cpu_set_t cpus = own_cpus();
+  int unknown = CPU_COUNT(&cpus) == 0 ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &unknown, 1, MPI_INT, MPI_MAX, node);
+  MPI_Allreduce(MPI_IN_PLACE, &cpus, sizeof cpus, MPI_BYTE, MPI_BOR, node);
+  if (unknown == 0) return CPU_COUNT(&cpus);
+  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// Tells once what in the environment probably is not as it was meant.
+void tell_doubts(const std::vector<std::string>& environment) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    for (const std::string& line : compat::near_misses(environment)) log(LogLevel::warn, line);
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const std::string other = ranks == 1 ? compat::other_launcher(environment) : "";
+    if (!other.empty()) log(LogLevel::warn, other);
+  });
+}
+
+/// Returns the file name of the executable.
+std::string program_name() {
+  const std::filesystem::path link = "/proc/self/exe";
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink(link, unknown);
+  return unknown ? link.filename() : program.filename();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Bootstrap>> Bootstrap::create(MPI_Comm world, const char* options) {
+  std::unique_ptr<Bootstrap> bootstrap(new Bootstrap(world));
+  TR_TRY(bootstrap->start(options));
+  return bootstrap;
+}
+
+Bootstrap::Bootstrap(MPI_Comm world) : world_(world) { MPI_Comm_rank(world, &facts_.rank); }
+
+Bootstrap::~Bootstrap() {
+  if (!comm::mpi_is_running()) return;
+  if (transport_) transport_->free();
+  if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
+}
+
+Status Bootstrap::start(const char* options) {
+  const Status read = read_settings(options);
+  // This comes before any rank waits for another: from here on these signals end neither compute ranks nor
+  // servers.
+  facts_.stops = std::make_unique<Stops>(facts_.settings);
+  await_everybody();
+  TR_TRY(same_everywhere(read));
+  TR_TRY(same_everywhere(take_common_settings()));
+  facts_.ranks = gather_facts();
+  Result<std::vector<char>> servers = select_servers(facts_.settings.servers, facts_.ranks);
+  TR_TRY(same_everywhere(servers.status()));
+  facts_.serves = std::move(*servers);
+  const bool serves = facts_.serves[static_cast<std::size_t>(facts_.rank)] != 0;
+  MPI_Comm_split(world_, serves ? MPI_UNDEFINED : 0, facts_.rank, &compute_);
+  Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world_);
+  TR_TRY(same_everywhere(transport.status()));
+  transport_ = std::move(*transport);
+  return {};
+}
+
+Status Bootstrap::read_settings(const char* options) {
+  const std::vector<std::string> environment = compat::plain_environment();
+  Result<Settings> settings =
+      Settings::read(options == nullptr ? "" : options, compat::translated(environment));
+  TR_TRY(compat::as_given(settings.status(), environment));
+  facts_.settings = std::move(*settings);
+  set_log_level(facts_.settings.log);
+  if (facts_.rank == 0) tell_doubts(environment);
+  return {};
+}
+
+/// Collective. Blocks until every rank has called tr_init.
+void Bootstrap::await_everybody() const {
+  comm::Switchboard board;
+  board.watch().who = cat("rank ", facts_.rank);
+  board.watch().warn_seconds = facts_.settings.watchdog_seconds;
+  board.watch().give_up_seconds = facts_.settings.timeout_seconds;
+  comm::await_everybody(
+      board, world_,
+      "the other ranks in tr_init, which every rank of its communicator calls: those that print no "
+      "such line have not called it, or not again after tr_finalize");
+}
+
+/// Collective. Returns what every rank has packed, by rank.
+std::vector<ByteVector> Bootstrap::gather(const ByteVector& mine) const {
+  int size = 0;
+  MPI_Comm_size(world_, &size);
+  const auto length = static_cast<int>(mine.size());
+  std::vector<int> lengths(static_cast<std::size_t>(size));
+  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, world_);
+  std::vector<int> offsets;
+  int total = 0;
+  for (const int each : lengths) {
+    offsets.push_back(total);
+    total += each;
+  }
+  ByteVector all(static_cast<std::size_t>(total));
+  MPI_Allgatherv(mine.data(), length, MPI_BYTE, all.data(), lengths.data(), offsets.data(), MPI_BYTE, world_);
+  std::vector<ByteVector> parts;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const auto begin = all.begin() + offsets[i];
+    parts.emplace_back(begin, begin + lengths[i]);
+  }
+  return parts;
+}
+
+/// Collective. Returns the first failing rank's status on all ranks. It is for the time before there is a
+/// line.
+Status Bootstrap::same_everywhere(const Status& mine) const {
+  Packer packer;
+  mine.pack(packer);
+  for (const ByteVector& each : gather(packer.bytes())) {
+    Unpacker in(each);
+    Status status = Status::unpack(in);
+    if (!status.is_ok()) return status;
+  }
+  return {};
+}
+
+/// Collective. Each rank has an environment of its own, and not every launcher passes it on to other nodes.
+/// Rank 0's counts for settings that must be the same on all ranks.
+Status Bootstrap::take_common_settings() {
+  Status taken;
+  for (const SettingValue& each : facts_.settings.common()) {
+    const std::vector<ByteVector> told = gather(Packer().put_text(each.value).put_text(each.origin).bytes());
+    Unpacker first(told.front());
+    const std::string value = first.get_text();
+    const std::string origin = first.get_text();
+    for (std::size_t rank = 1; rank < told.size() && facts_.rank == 0; ++rank) {
+      const std::string other = Unpacker(told[rank]).get_text();
+      if (other == value) continue;
+      log(LogLevel::warn, cat(environment_name(each.name), " is ", value, " on rank 0 and ", other,
+                              " on rank ", rank, ": rank 0's counts on all ranks"));
+      break;
+    }
+    const Status status = facts_.settings.take({each.name, value, origin});
+    if (taken.is_ok()) taken = status;
+  }
+  return taken;
+}
+
+/// Collective. Returns what each rank says of itself.
+std::vector<RankFacts> Bootstrap::gather_facts() const {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, facts_.rank, MPI_INFO_NULL, &node);
+  int leader = facts_.rank;
+  MPI_Bcast(&leader, 1, MPI_INT, 0, node);
+  const cpu_set_t cpus = own_cpus();
+  Packer mine;
+  mine.put(leader).put_text(host_name()).put_text(program_name());
+  mine.put(static_cast<int>(CPU_COUNT(&cpus))).put(cpus_of_node(node));
+  MPI_Comm_free(&node);
+  std::vector<RankFacts> facts;
+  for (const ByteVector& each : gather(mine.bytes())) {
+    Unpacker in(each);
+    RankFacts& rank = facts.emplace_back();
+    rank.node = in.get<int>();
+    rank.host = in.get_text();
+    rank.program = in.get_text();
+    rank.cpus = in.get<int>();
+    rank.node_cpus = in.get<int>();
+  }
+  return facts;
+}
+
+}  // namespace tailrace::session

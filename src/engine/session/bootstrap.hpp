@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ground/comm/mpi_transport.hpp"
+#include "engine/session/facts.hpp"
+
+namespace tailrace::session {
+
+/// Gets from MPI everything that a session needs: the facts, a transport, and the communicator for the
+/// compute ranks.
+class Bootstrap {
+ public:
+  /// Collective over `world`, the communicator that tr_init was given. Blocks until every rank has called it.
+  /// Returns the same Status on every rank.
+  static Result<std::unique_ptr<Bootstrap>> create(MPI_Comm world, const char* options);
+  /// Collective. Frees what create() has made. No message may be on its way.
+  ~Bootstrap();
+  Bootstrap(const Bootstrap&) = delete;
+  Bootstrap& operator=(const Bootstrap&) = delete;
+
+  /// Returns the session's facts. Call it once.
+  [[nodiscard]] Facts take_facts() { return std::move(facts_); }
+  [[nodiscard]] comm::Transport& transport() { return *transport_; }
+  /// Collective, once the session is gone. Blocks until all ranks have called it: no message is on its way
+  /// afterwards.
+  void meet_at_the_end() { transport_->meet_at_the_end(); }
+  /// Returns MPI_COMM_NULL on servers.
+  [[nodiscard]] MPI_Comm compute() const { return compute_; }
+
+ private:
+  explicit Bootstrap(MPI_Comm world);
+  Status start(const char* options);
+  Status read_settings(const char* options);
+  void await_everybody() const;
+  [[nodiscard]] Status same_everywhere(const Status& mine) const;
+  [[nodiscard]] std::vector<ByteVector> gather(const ByteVector& mine) const;
+  Status take_common_settings();
+  [[nodiscard]] std::vector<RankFacts> gather_facts() const;
+
+  MPI_Comm world_;
+  MPI_Comm compute_ = MPI_COMM_NULL;
+  Facts facts_;
+  std::unique_ptr<comm::MpiTransport> transport_;
+};
+
+}  // namespace tailrace::session

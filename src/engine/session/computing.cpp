@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/session/computing.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "ground/base/text.hpp"
+#include "engine/session/session.hpp"
+
+namespace tailrace::session {
+
+namespace {
+
+constexpr std::int64_t idle_nanoseconds = 1'000'000;
+
+}  // namespace
+
+Computing::Computing(Session& session)
+    : session_(session),
+      line_(session.board(), comm::line_number::computes,
+            std::make_shared<comm::Members>(session.topology().roster().compute_transport)),
+      client_(session.line(), line_, session.topology().roster()) {
+  line_.name_ranks([](int rank) { return cat("compute rank ", rank); });
+  session.board().order().on_step(
+      [this](const comm::Entry& step) { return client_.has_ended(step.stream, step.number); });
+  session.board().order().connect(line_);
+  line_.on(print_message, [this](int, Unpacker& in) { print(in.get_text()); });
+  line_.on(printed_message, [this](int, Unpacker&) { printed_ = true; });
+}
+
+void Computing::open_outlet() {
+  const Topology& topology = session_.topology();
+  const exchange::Roster& roster = topology.roster();
+  if (roster.self_served) {
+    lent_ = std::make_shared<pipeline::LentLane>();
+    outlet_ = std::make_unique<pipeline::LendingOutlet>(lent_);
+    return;
+  }
+  const Bytes capacity = session_.memory().quotas().lane[static_cast<std::size_t>(topology.me())];
+  if (session_.memory().bells() != nullptr) {
+    std::byte* const place = session_.memory().lane_of(session_.node_line().rank());
+    auto* header = new (place) node::LaneHeader();
+    header->capacity = capacity;
+    header->readers = topology.servers_on(topology.node());
+    header->owner = topology.me();
+    header->kept = session_.memory().quotas().kept_of(topology.me());
+    node::LaneProducer producer(
+        header, place + sizeof(node::LaneHeader), session_.memory().bells(),
+        topology.is_crowded() ? node::Announcing::patient : node::Announcing::at_once);
+    producer.grow_with([&memory = session_.memory()](Bytes bytes) { return memory.grow_lane(bytes); });
+    outlet_ = std::make_unique<pipeline::RingOutlet>(std::move(producer));
+    return;
+  }
+  const int home = roster.home[static_cast<std::size_t>(topology.me())];
+  auto lane = std::make_unique<node::PrivateLane>(capacity);
+  auto sender = std::make_unique<node::LaneSender>(*lane, session_.line(),
+                                                   roster.server_transport[static_cast<std::size_t>(home)]);
+  const node::LaneProducer producer(lane->header(), lane->data(), nullptr);
+  outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
+  client_.grant_to(*outlet_);
+}
+
+std::int64_t Computing::publish(const std::function<bool()>& attempt) {
+  session_.board().transport().let_others_run();
+  if (attempt()) return 0;
+  const std::int64_t begin = session_.line().now();
+  comm::Doorbell* const bell = outlet_->space();
+  session_.wait(
+      [&] {
+        if (bell == nullptr) return attempt();
+        const std::uint32_t ticket = bell->ticket();
+        if (attempt()) {
+          bell->cancel();
+          return true;
+        }
+        session_.board().transport().park(*bell, ticket, std::chrono::milliseconds(1));
+        return false;
+      },
+      "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
+  return session_.line().now() - begin;
+}
+
+comm::Verdict Computing::agree(comm::Vote vote) {
+  // No fence may follow: fences to which no other rank comes would fill the lane.
+  if (line_.ended()) return line_.ended_verdict();
+  const std::string call = vote.call;
+  const node::Descriptor fence = client_.fence();
+  publish([&] { return outlet_->tell(fence, {}); });
+  comm::Verdict verdict = verdict_of(client_.vote(std::move(vote)), call);
+  if (verdict.status.is_ok() || verdict.ended) return verdict;
+  const comm::Verdict steps = verdict_of(client_.vote_steps(), call);
+  if (steps.ended) return steps;
+  tell(client_.compare_steps(steps));
+  return verdict;
+}
+
+void Computing::tell(const std::vector<pipeline::Told>& all) {
+  for (const pipeline::Told& told : all) {
+    publish([&] { return outlet_->tell(told.descriptor, told.bytes); });
+  }
+}
+
+bool Computing::wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
+                              const std::function<bool()>& done, const std::string& what) {
+  const comm::OrderedWait wait{{line_.number(), comm::Entry::Kind::step, stream.id(),
+                                static_cast<std::uint64_t>(std::max<std::int64_t>(step, 0))},
+                               call,
+                               line_.agreements().neighbours()};
+  bool is_done = false;
+  session_.board().wait([&] { return (is_done = done()) || broken().has_value(); }, what, wait);
+  return is_done;
+}
+
+void Computing::begin_signs(std::int64_t nanoseconds) {
+  sign_period_ = nanoseconds;
+  next_sign_ = session_.line().now() + sign_period_;
+}
+
+void Computing::send_sign(std::int64_t now) {
+  next_sign_ = now + sign_period_;
+  const exchange::Roster& roster = session_.topology().roster();
+  const int home = roster.home[static_cast<std::size_t>(line_.rank())];
+  session_.line().send(roster.server_transport[static_cast<std::size_t>(home)],
+                       Packer().put(pipeline::Message::alive).take());
+}
+
+void Computing::settle(const Status& why) {
+  comm::Line line(session_.board(), comm::line_number::settlement, line_.members());
+  line.name_ranks([](int rank) { return cat("compute rank ", rank); });
+  const comm::Verdict verdict = line.agree(client_.settling_vote());
+  tell({{client_.last_fence(verdict), {}}});
+  tell(client_.settle(verdict, why));
+}
+
+Result<bool> Computing::should_stop() {
+  const comm::Verdict verdict = agree({{}, "tr_should_stop", session_.stops().vote(line_.rank())});
+  TR_TRY(verdict.status);
+  return session_.stops().conclude(verdict.contributions, line_.rank());
+}
+
+comm::Verdict Computing::verdict_of(std::uint64_t agreement, const std::string& call) {
+  return line_.verdict_of(agreement, call, [&] { return client_.take(agreement); });
+}
+
+Status Computing::meet_in_finalize() {
+  Status first;
+  for (;;) {
+    const comm::Verdict verdict = agree({{}, "tr_finalize", {}});
+    if (first.is_ok()) first = verdict.status;
+    if (verdict.ended) settle(verdict.status);
+    if (verdict.ended || verdict.status.is_ok()) return first;
+  }
+}
+
+void Computing::leave() {
+  session_.wait([&] { return outlet_->is_drained(); }, "the servers to take what was put");
+  client_.tell_statistics(session_.statistics());
+  const node::Descriptor farewell = pipeline::Client::farewell();
+  publish([&] { return outlet_->tell(farewell, {}); });
+  session_.wait([&] { return session_.all_is_sent() && !outlet_->advance(); }, "the end of the session");
+}
+
+std::chrono::milliseconds Computing::turn_of(int rank) {
+  constexpr std::chrono::milliseconds for_the_first{5000};
+  constexpr std::chrono::milliseconds for_each{250};
+  constexpr int most = 20;
+  return rank <= 0 ? std::chrono::milliseconds(0) : for_the_first + for_each * std::min(rank, most);
+}
+
+/// Prints the first text and no other, and tells the ranks that wait for that.
+void Computing::print(std::string_view text) {
+  constexpr std::int64_t same_cause = 10'000'000'000;
+  const bool is_told = has_printed_at_ && line_.now() - *has_printed_at_ < same_cause;
+  if (!std::exchange(printed_, true) && !is_told) {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+    std::fflush(stderr);
+  }
+  if (std::exchange(announced_, true)) return;
+  for (int rank = 0; rank < line_.size(); ++rank) {
+    if (rank != line_.rank()) line_.send(rank, Packer().put(printed_message).take());
+  }
+}
+
+void Computing::print_once(const std::string& text) {
+  comm::Switchboard& board = session_.board();
+  const auto move_on_for = [&](std::chrono::nanoseconds time, const bool& done) {
+    const std::int64_t end = line_.now() + time.count();
+    while (!done && line_.now() < end) {
+      if (!board.pump()) board.transport().idle(idle_nanoseconds, "the text of an error");
+    }
+  };
+  if (line_.rank() != 0) {
+    line_.send(0, Packer().put(print_message).put_text(text).take());
+    move_on_for(turn_of(line_.rank()), printed_);
+  }
+  if (line_.rank() == 0 || !printed_) print(text);
+  move_on_for(until_launchers_read, false);
+}
+
+const std::optional<Status>& Computing::broken() const { return session_.board().order().broken(); }
+
+}  // namespace tailrace::session

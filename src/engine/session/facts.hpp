@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "ground/base/settings.hpp"
+#include "ground/executor/executor.hpp"
+#include "engine/session/select.hpp"
+#include "engine/session/stops.hpp"
+#include "ground/storage/target.hpp"
+
+namespace tailrace::session {
+
+/// The facts that a rank knows before its session begins. Bootstrap finds them out by MPI.
+struct Facts {
+  int rank = 0;  // of the caller, in the transport
+  Settings settings;
+  std::vector<RankFacts> ranks;
+  std::vector<char> serves;                  // by rank: 1 if it is a server
+  std::shared_ptr<storage::Target> storage;  // nullptr: the storage that the settings name
+  std::unique_ptr<Stops> stops;              // takes signals from before the ranks first wait for each other
+  /// Makes the executor for the jobs of a server, with `computing` workers that compute. It calls `wake`
+  /// behind each job. If the function is empty, threads run the jobs.
+  std::function<std::unique_ptr<executor::Executor>(int computing, std::function<void()> wake)> make_executor;
+  /// True if the session's only server may be replaced (Session::replace_server). The lanes then keep what
+  /// another server needs.
+  bool keeps_steps = false;
+};
+
+}  // namespace tailrace::session

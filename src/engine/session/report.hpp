@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+
+#include "ground/base/settings.hpp"
+#include "engine/exchange/roster.hpp"
+#include "engine/pipeline/statistics.hpp"
+
+namespace tailrace::session {
+
+/// Returns success if the files that TAILRACE_REPORT and TAILRACE_TRACE name can be written. Leaves nothing
+/// behind.
+Status check_report(const Settings& settings);
+
+/// Writes the files of TAILRACE_REPORT and TAILRACE_TRACE from what every rank told, by transport rank. Files
+/// are replaced atomically. Returns success if neither is asked for, and Code::unsupported if this build has
+/// no JSON library.
+Status write_report(const Settings& settings, const exchange::Roster& roster,
+                    const std::map<int, pipeline::Statistics>& all);
+
+}  // namespace tailrace::session

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "ground/executor/executor.hpp"
+#include "ground/node/handed_memory.hpp"
+#include "ground/node/remote_lane.hpp"
+#include "engine/session/facts.hpp"
+#include "engine/session/parking.hpp"
+#include "engine/stages/server.hpp"
+
+namespace tailrace::session {
+
+class Session;
+
+/// Returns how often a compute rank tells its server, and each server the first, that there are calls of the
+/// library, or 0 if nobody asks for that (watchdog=off timeout=off).
+std::int64_t sign_period(const Settings& settings);
+
+using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
+    const pipeline::Opening&, const codec::Codec&, const std::shared_ptr<storage::Target>&)>;
+
+/// The server that this rank runs: a server rank in a loop of its own, a rank of a session without servers
+/// inside its calls. All functions are local.
+class Serving {
+ public:
+  /// `session` must outlive this.
+  Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,
+          decltype(Facts::make_executor) make_executor);
+
+  /// Makes the server. With `takes_over` it goes on where another was destroyed.
+  Status start(bool takes_over);
+  /// On the session's only server, if Facts::keeps_steps. Destroys the server where it stands, and makes
+  /// another that knows the lanes and the files alone. Files lose nothing, and get the same bytes.
+  Status replace();
+  /// On servers: works until all compute ranks have left.
+  void run();
+  /// Makes one step. Returns true if something moved.
+  bool advance() {
+    const bool moved = taker_ && taker_->advance();
+    return (server_ && server_->advance()) || moved;
+  }
+  /// On servers: takes memory that compute ranks of its node hand to it.
+  [[nodiscard]] node::MemoryTaker& taker() { return *taker_; }
+  /// On servers: `limit` says how long the server may park at most, as often as it is about to.
+  void park_at_most(std::function<std::chrono::nanoseconds()> limit) { most_park_ = std::move(limit); }
+  /// On servers: ends a park, and has run() look at once. Any thread.
+  void wake() { bell().ring(); }
+  [[nodiscard]] bool is_over() const { return server_->is_over(); }
+  [[nodiscard]] std::string waiting_for() const { return server_ ? server_->waiting_for() : std::string(); }
+  /// Returns the number of threads that encode.
+  [[nodiscard]] int encoding_threads() const { return executor_->count(); }
+
+ private:
+  Status find_lanes(stages::Server::Setup& setup);
+  Status make_executor();
+  void warn_of_waiting(std::int64_t since);
+  void note_sign(std::int64_t now);
+  void look_for_silence(std::int64_t now);
+  [[nodiscard]] comm::Doorbell& bell() { return bells_->reader[reader_]; }
+
+  Session& session_;
+  const std::shared_ptr<storage::Target> target_;
+  const LedgerFactory make_ledger_;
+  const decltype(Facts::make_executor) make_threads_;
+  node::NodeBells own_bells_;  // used if no memory is shared
+  node::NodeBells* bells_ = nullptr;
+  int reader_ = 0;  // this server's number on its node
+  std::map<int, std::unique_ptr<node::PrivateLane>> received_;
+  std::unique_ptr<pipeline::OpenFiles> files_;
+  std::unique_ptr<executor::Executor> executor_;
+  std::unique_ptr<stages::Server> server_;
+  std::unique_ptr<node::MemoryTaker> taker_;
+  std::function<std::chrono::nanoseconds()> most_park_ = [] { return Parking::longest; };
+  bool warned_ = false;  // of what the server waits for
+  // The server watches whether compute ranks still call the library.
+  const std::int64_t sign_period_;
+  std::int64_t heard_ = 0;      // when the last call was noticed
+  std::int64_t next_sign_ = 0;  // when server 0 is told the next time
+  bool sign_came_ = false;      // in this look
+  bool told_silence_ = false;
+};
+
+}  // namespace tailrace::session

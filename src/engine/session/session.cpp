@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/session/session.hpp"
+
+#include <ctime>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "ground/base/log.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
+#include "engine/session/affinity.hpp"
+#include "engine/session/report.hpp"
+#include "formats/stores/stores.hpp"
+
+namespace tailrace::session {
+
+namespace {
+
+/// Takes the rank of the world for which the plan is off a text like "rank=2 nth=3", and returns it (-1:
+/// all). The rest is the storage's plan.
+Result<int> take_fault_rank(std::string& plan) {
+  std::string rest;
+  int rank = -1;
+  for (const std::string& word : split(plan, ' ')) {
+    if (!word.starts_with("rank=")) {
+      rest += cat(rest.empty() ? "" : " ", word);
+      continue;
+    }
+    const Result<std::int64_t> number = parse_integer(word.substr(5), 0, std::numeric_limits<int>::max());
+    if (!number.is_ok()) {
+      return Status(Code::settings,
+                    cat("fault=\"", plan, "\": ", word, " names no rank; ranks are counted from 0"));
+    }
+    rank = static_cast<int>(*number);
+  }
+  plan = rest;
+  return rank;
+}
+
+}  // namespace
+
+Storage::~Storage() {
+  if (!faulty_) return;
+  log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(),
+                          " such storage calls; ", faulty_->fired() ? "it struck" : "it struck none"));
+}
+
+Status Storage::open(const Settings& settings, std::shared_ptr<storage::Target> given, int world_rank) {
+  target_ = std::move(given);
+  world_rank_ = world_rank;
+  if (target_ == nullptr) {
+    Result<std::shared_ptr<storage::Target>> target =
+        storage::make_target(settings.target == TargetKind::uring ? "uring" : "posix");
+    TR_TRY(target.status());
+    target_ = *target;
+  }
+  if (!settings.throttle.empty()) {
+    Result<storage::Throttle> throttle = storage::parse_throttle(settings.throttle);
+    TR_TRY(throttle.status());
+    target_ = storage::throttled_target(target_, *throttle);
+  }
+  if (!settings.fault.empty()) {
+    std::string text = settings.fault;
+    const Result<int> rank = take_fault_rank(text);
+    TR_TRY(rank.status());
+    const Result<storage::FaultPlan> plan = storage::parse_fault(text);
+    TR_TRY(plan.status());
+    if (*rank < 0 || *rank == world_rank) target_ = faulty_ = storage::faulty_target(target_, *plan);
+  }
+  of_streams_ = stores::with_stores(target_);
+  return {};
+}
+
+Result<std::unique_ptr<Session>> Session::create(comm::Transport& transport, Facts facts,
+                                                 LedgerFactory make_ledger) {
+  std::unique_ptr<Session> session(new Session());
+  TR_TRY(session->start(transport, std::move(facts), std::move(make_ledger)));
+  return session;
+}
+
+Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger) {
+  settings_ = std::move(facts.settings);
+  stops_ = std::move(facts.stops);
+  topology_.emplace(facts.rank, std::move(facts.ranks), facts.serves);
+  if (is_server())
+    stops_->ignore_signals();
+  else if (rank() == 0)
+    stops_->tell_left_alone();
+  open_lines(transport);
+  TR_TRY(open_storage(std::move(facts.storage)));
+  TR_TRY(memory_->declare(settings_, facts.keeps_steps));
+  if (topology_->world_rank() == 0) print_plan();
+  TR_TRY(memory_->share());
+  if (computing_) computing_->open_outlet();
+  // No server may look at a lane before the rank that writes into it has made its header.
+  if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, init_call, {}}).status);
+  TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));
+  print_node_plan();
+  if (is_server() || topology_->roster().self_served) return {};
+  // Each server has made what takes these signs by now.
+  if (const std::int64_t period = sign_period(settings_); period > 0) {
+    computing_->begin_signs(period);
+    is_watched_ = true;
+  }
+  return {};
+}
+
+Status Session::watch_calls() {
+  if (!settings_.check_world || is_server() || topology_->roster().self_served) return {};
+  Result<std::unique_ptr<comm::CallWatch>> made = comm::CallWatch::create(
+      settings_.watchdog_seconds.value_or(60) * 1'000'000'000, [rank = rank()](const std::string& what) {
+        log(LogLevel::warn, cat("compute rank ", rank, " ", what));
+      });
+  TR_TRY(made.status());
+  call_watch_ = std::move(*made);
+  return {};
+}
+
+/// In steps of a few milliseconds, by a clock that costs a fraction of the transport's, and agrees with it.
+std::int64_t Session::coarse_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// Collective. The servers tell of their encoders with the same votes.
+Status Session::open_storage(std::shared_ptr<storage::Target> given) {
+  const bool has_servers = !topology_->roster().self_served;
+  const Status mine = storage_.open(settings_, std::move(given), topology_->world_rank());
+  const comm::Verdict verdict =
+      line_->agree({mine, init_call, is_server() ? encoders::OfServers::told() : ByteVector()});
+  TR_TRY(verdict.status);
+  if (has_servers) encoders_.take(verdict.contributions, topology_->roster().server_transport);
+  return {};
+}
+
+Status Session::same_everywhere(const Status& mine) { return line_->agree({mine, init_call, {}}).status; }
+
+void Session::open_lines(comm::Transport& transport) {
+  namespace number = comm::line_number;
+  board_.connect(transport);
+  board_.watch().who = cat(is_server() ? "server " : "compute rank ", rank());
+  board_.watch().warn_seconds = settings_.watchdog_seconds;
+  board_.watch().give_up_seconds = settings_.timeout_seconds;
+  board_.watch().has_own_core = !topology_->is_crowded();
+  board_.watch().before_each_look = [this] {
+    if (!computing_) return;
+    computing_->announce();
+    computing_->note_call(board_.transport().now());
+    if (call_watch_) call_watch_->note_call();
+  };
+  board_.watch().missing = [this] { return serving_ ? serving_->waiting_for() : std::string(); };
+  std::vector<int> all(static_cast<std::size_t>(topology_->world_size()));
+  std::iota(all.begin(), all.end(), 0);
+  line_ = std::make_unique<comm::Line>(board_, number::session, std::make_shared<comm::Members>(all));
+  const std::vector<int> node = topology_->ranks_of_node();
+  node_line_ = std::make_unique<comm::Line>(board_, number::session | number::node_bit,
+                                            std::make_shared<comm::Members>(node));
+  node_line_->name_ranks([node](int rank) { return cat("rank ", node[static_cast<std::size_t>(rank)]); });
+  board_.add_work([this] {
+    const bool moved = computing_ && computing_->advance();
+    return (serving_ && serving_->advance()) || moved;
+  });
+  memory_ = std::make_unique<Memory>(*topology_, *line_, *node_line_);
+  if (!is_server() && !topology_->roster().self_served) giver_ = std::make_unique<node::MemoryGiver>(*line_);
+  if (!is_server()) computing_ = std::make_unique<Computing>(*this);
+}
+
+Status Session::make_threads(decltype(Facts::make_executor) make_executor, LedgerFactory make_ledger) {
+  statistics_.tracing = !settings_.trace.empty();
+  if (!is_server()) {
+    Result<std::unique_ptr<executor::Threads>> threads = executor::Threads::create({0, settings_.io_threads});
+    TR_TRY(threads.status());
+    threads_ = std::move(*threads);
+    if (giver_ != nullptr && memory_->bells() != nullptr) giver_->ring_by(&memory_->bells()->reader[0]);
+  }
+  if (!is_server() && !topology_->roster().self_served) return watch_calls();
+  TR_TRY(memory_->take_staging_without_ranks());
+  // The first server writes them when everything is done. That is too late to hear that it cannot.
+  if (rank() == 0) TR_TRY(check_report(settings_));
+  serving_ = std::make_unique<Serving>(*this, storage_.of_streams(), std::move(make_ledger),
+                                       std::move(make_executor));
+  return serving_->start(false);
+}
+
+void Session::print_plan() const {
+  if (!logs(LogLevel::info)) return;
+  const exchange::Roster& roster = topology_->roster();
+  const int threads =
+      roster.self_served ? 0 : topology_->encoder_threads(settings_, roster.server_transport[0]);
+  log(LogLevel::info, plan_text(roster, threads));
+  log(LogLevel::info, memory_text(roster, memory_->quotas(), memory_->declared(), settings_));
+  for (const SettingValue& value : settings_.values) {
+    if (value.origin != "default")
+      log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));
+  }
+}
+
+/// Collective over the ranks of a node. Its first rank prints where they run.
+void Session::print_node_plan() {
+  RankCpus mine{topology_->world_rank(), is_server(), 1, own_cpus()};
+  if (is_server()) mine.encoding = serving_->encoding_threads();
+  if (is_server()) mine.threads = 2 + mine.encoding;  // threads that wait for storage need little of a CPU
+  const comm::Verdict verdict = node_line_->agree({{}, init_call, Packer().put(mine).take()});
+  if (node_line_->rank() != 0 || !logs(LogLevel::info)) return;
+  std::vector<RankCpus> places;
+  for (const ByteVector& each : verdict.contributions) places.push_back(Unpacker(each).get<RankCpus>());
+  log(LogLevel::info, affinity_text(topology_->host(), places));
+}
+
+void Session::progress() {
+  if (computing_) computing_->announce();
+  board_.pump();
+}
+
+}  // namespace tailrace::session

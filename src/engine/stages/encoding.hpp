@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ground/base/byte_pool.hpp"
+#include "ground/layout/stretch.hpp"
+
+#include "engine/stages/open_stream.hpp"
+
+namespace tailrace::stages {
+
+/// One rank's share of a record: in the rank's lane, or in a message of the server that reads the lane.
+struct Piece {
+  int rank = 0;
+  std::uint64_t number = 0;  // descriptor, for pieces in a lane
+  bool in_lane = false;
+  std::span<const std::byte> bytes{};           // for pieces that arrived as a message
+  std::shared_ptr<const ByteVector> message{};  // where the bytes lie
+
+  [[nodiscard]] std::span<const std::byte> content(const Context& context, ByteVector& scratch) const {
+    return in_lane ? context.lanes.at(rank).reader().bytes(number, scratch) : bytes;
+  }
+};
+/// Says that pieces were used up: their room in the lanes is free again.
+void use_up(Context& context, std::span<const Piece> pieces);
+
+/// One record with all its pieces: what encoding takes.
+struct Gathered {
+  std::uint64_t number = 0;
+  SequenceEntry entry;
+  std::int64_t operation = 0;  // number within its step
+  bool poisoned = false;
+  std::vector<Piece> pieces;
+};
+
+/// A record as it is written: its bytes, or values that are put together while they are written. A part of a
+/// record that was put together a moment ago is still in the caches when the system copies it.
+struct EncodedRecord {
+  ByteVector bytes{};
+  /// Any thread. Puts the bytes from `first` to `end`, of whole elements, together at `out`.
+  std::function<void(Bytes first, Bytes end, std::byte* out)> put_together{};
+  Bytes size = 0;     // of the record, if it is put together
+  Bytes element = 1;  // of its values
+  /// Any thread, once, before put_together(). From here on nobody moves the values. Returns them if they were
+  /// moved into memory of their own before, and waits for a move that has begun.
+  std::function<std::optional<ByteVector>()> claim{};
+
+  [[nodiscard]] Bytes length() const { return put_together ? size : static_cast<Bytes>(bytes.size()); }
+  /// Any thread. Decides whether the record is bytes or is put together from now on.
+  void settle() {
+    if (!claim) return;
+    auto moved = std::exchange(claim, nullptr)();
+    if (!moved) return;
+    bytes = std::move(*moved);
+    put_together = nullptr;
+  }
+};
+
+/// Two may want the values of a record that stays: the thread that writes them, and one that moves them into
+/// memory of their own because a rank waits for room. The first one has them.
+class Claim {
+ public:
+  /// Returns false if they are written, or moved already.
+  [[nodiscard]] bool begin_move();
+  void end_move();
+  /// Returns true if they were moved. Waits for a move that has begun; none begins later.
+  bool take();
+  /// Returns true if nobody has taken or moved them yet.
+  [[nodiscard]] bool is_free() const;
+
+ private:
+  enum class State { free, moving, moved, taken };
+  mutable std::mutex mutex_;
+  std::condition_variable end_of_move_;
+  State state_ = State::free;
+};
+
+/// One chunk whose size the root was told: what encoding hands on.
+struct Encoded {
+  std::int64_t step = 0;
+  std::vector<EncodedRecord> records;  // in put order
+
+  [[nodiscard]] Bytes size() const {
+    Bytes size = 0;
+    for (const EncodedRecord& record : records) size += record.length();
+    return size;
+  }
+};
+
+/// The third stage. It takes records with all their pieces (Gathered), assembles and encodes them on workers,
+/// and tells the root the size of each chunk once all its records are encoded. It keeps the chunks until the
+/// root has placed them, and then hands them on (Encoded). Their bytes count against the workspace until they
+/// are written.
+///
+/// Records that are their values are not encoded. Their pieces stay where they are until they are written, or
+/// until a rank waits for the room that they take. Then workers move them into the workspace.
+class Encoding {
+ public:
+  explicit Encoding(OpenStream& stream);
+
+  /// Notes that the put order has another record of a chunk that this server owns.
+  void announce(const SequenceEntry& record);
+  /// Notes that the put order has no more records of a chunk, whoever owns it.
+  void close_chunk(std::uint64_t chunk);
+  /// Returns true if the record may be taken now: there is workspace for it, or no older chunk whose writing
+  /// would free some, and a worker.
+  [[nodiscard]] bool has_room(const SequenceEntry& record) const;
+  void take(Gathered gathered);
+  /// Hands on a chunk that was reported. Its bytes still count.
+  [[nodiscard]] Encoded hand_on(std::uint64_t chunk);
+  /// Says that a chunk was written or dropped, and gives back the memory of its records.
+  void forget(std::uint64_t chunk, Encoded encoded);
+  /// Has workers put records together whose pieces stay in the lanes of ranks that wait for room. Returns
+  /// true if there was one.
+  bool make_room();
+  /// Returns true if no worker moves a record.
+  [[nodiscard]] bool is_idle() const { return moving_ == 0; }
+  /// Frees memory that waits for records if it is more than the stream's share of the workspace, which
+  /// shrinks when a stream is added.
+  void shrink_pool();
+  /// Returns the size of the memory that waits for records.
+  [[nodiscard]] Bytes kept() const { return pool_.size(); }
+
+ private:
+  /// A record from the worker on.
+  struct Work {
+    Gathered record;
+    ByteVector bytes;
+    std::vector<Bytes> parts{};  // codec::Encoder::parts
+    bool stays = false;          // the pieces stay where they are
+    bool moves = false;          // a worker has been told to put them together
+    bool moved = false;          // it has; the worker writes this, before its job ends
+    Claim claim;                 // of `bytes` as long as the pieces stay
+    Bytes size = 0;
+    Bytes held = 0;  // bytes that count against the workspace
+    int worker = 0;
+    std::int64_t began = 0, assemble = 0, encode = 0;  // time and durations
+  };
+  struct Chunk {
+    std::int64_t step = 0;
+    std::vector<std::shared_ptr<Work>> works;
+    int open = 0;  // records not encoded yet
+    bool closed = false;
+    bool poisoned = false;
+    bool handed_on = false;
+    Status status;
+  };
+
+  using Pieces = std::span<const std::span<const std::byte>>;
+  Status assemble_and_encode(int worker, Work& work);
+  Status encode(Work& work, std::span<std::byte> values);
+  std::span<std::byte> assemble(const Work& work, Pieces pieces);
+  void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
+  [[nodiscard]] bool may_stay(const Gathered& record) const;
+  [[nodiscard]] layout::Stretch stretch_of(const Work& work) const;
+  void put_together(const Work& work, layout::Stretch stretch) const;
+  void move(const std::shared_ptr<Work>& work);
+  Status move_on_worker(Work& work);
+  void on_moved(Work& work, Bytes more);
+  void let_go(Work& work);
+  void count(const Work& work);
+  void on_encoded(Work& work, const Status& status);
+  [[nodiscard]] Bytes most_in_pool() const;
+  void report_if_whole(std::uint64_t number, Chunk& chunk);
+
+  /// What one worker uses again for each record.
+  struct Worker {
+    std::unique_ptr<codec::Encoder> encoder;
+    ByteVector assembled;
+    std::vector<ByteVector> packed;  // pieces of arrays that are lent
+  };
+
+  OpenStream& stream_;
+  std::vector<Worker> workers_;
+  std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
+  BytePool pool_;                          // of plain records
+  Bytes held_ = 0;                         // by records, without the pool
+  int encoding_ = 0;                       // number of records on workers
+  int staying_ = 0;                        // number of records that stay
+  int moving_ = 0;                         // number of records that workers move
+  Bytes moving_bytes_ = 0;                 // of those
+};
+
+}  // namespace tailrace::stages

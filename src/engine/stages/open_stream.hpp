@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/codec/codec.hpp"
+#include "engine/exchange/record_plan.hpp"
+#include "engine/pipeline/context.hpp"
+
+namespace tailrace::stages {
+
+using pipeline::Context;
+using pipeline::Counters;
+using pipeline::LaneCursor;
+using pipeline::Message;
+using pipeline::Opening;
+using pipeline::SequenceEntry;
+using pipeline::VerdictKind;
+
+/// A stream that is open on this server, as all its stages know it.
+struct OpenStream {
+  Context& context;
+  Opening opening;
+  std::string name;
+  std::unique_ptr<codec::Codec> codec{};
+  std::vector<exchange::RecordPlan> plans{};  // by layout
+
+  OpenStream(Context& context, Opening opening)
+      : context(context), opening(std::move(opening)), name(this->opening.name()) {}
+  OpenStream(const OpenStream&) = delete;
+  OpenStream& operator=(const OpenStream&) = delete;
+  /// Makes the codec and the plans.
+  Status prepare();
+  [[nodiscard]] const exchange::RecordPlan& plan(int field) const {
+    return plans[static_cast<std::size_t>(opening.layout_of[static_cast<std::size_t>(field)])];
+  }
+  [[nodiscard]] const codec::FieldDefinition& field(int field) const {
+    return opening.fields[static_cast<std::size_t>(field)];
+  }
+  [[nodiscard]] bool owns(const SequenceEntry& record) const { return record.owner == context.me; }
+  Counters& counters() { return context.statistics.streams[name]; }
+  void send_to_root(const Packer& message) {
+    context.send_to_server(context.home_of(opening.reference), message);
+  }
+  /// Tells the root what became of a step here.
+  void say(Message message, std::int64_t step, const Status& status) {
+    Packer out;
+    out.put(message).put(opening.stream).put(step);
+    status.pack(out);
+    send_to_root(out);
+  }
+};
+
+}  // namespace tailrace::stages

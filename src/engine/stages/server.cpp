@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/stages/server.hpp"
+
+#include <limits>
+
+#include "ground/base/text.hpp"
+
+namespace tailrace::stages {
+
+using node::Descriptor;
+
+Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
+               pipeline::OpenFiles& files, pipeline::Statistics& statistics, Setup setup)
+    : roster_(roster),
+      setup_(std::move(setup)),
+      context_{line, roster_,          setup_.me, executor,   files,
+               {},   setup_.workspace, 0,         statistics, std::move(setup_.make_ledger)},
+      definitions_(
+          context_, [this](Opening opening) { open(std::move(opening)); },
+          [this](const Status& why) { give_up(why); }),
+      homed_(static_cast<int>(roster_.homed(context_.me).size())),
+      homes_(context_.homes()) {
+  context_.quotas = std::move(setup_.quotas);
+  context_.staging_for = std::move(setup_.staging_for);
+  for (auto& [c, reader] : setup_.lanes) {
+    const LaneCursor& lane = context_.lanes.emplace(c, LaneCursor(std::move(reader))).first->second;
+    if (const std::int64_t passed = lane.reader().position().fences; passed > 0) fences_[c] = passed;
+  }
+  if (roster_.servers() > 1) context_.line.keep_memory(context_.workspace / 8);
+  take_messages();
+  if (!setup_.takes_over) return;
+  const Status taken = guarded([this] { return take_over(); });
+  if (!taken.is_ok()) setup_.give_up(taken.in(cat("server ", context_.me, " cannot take the lanes over")));
+}
+
+/// Messages that come later are for nobody.
+Server::~Server() {
+  context_.line.keep_memory(0);
+  for (const Message kind : context_.taken)
+    context_.line.on(static_cast<std::uint32_t>(kind), [](int, Unpacker&) {});
+}
+
+/// Reads the definitions of all streams that are not over, as if the ranks told them now.
+Status Server::take_over() {
+  for (const auto& [c, lane] : context_.lanes) {
+    node::KeptDefinitions* const kept = lane.reader().kept();
+    if (kept == nullptr || lane.reader().lacks_something()) {
+      return {Code::unsupported, cat("the staging memory of compute rank ", c,
+                                     " has no room for a whole step, or for all definitions; set "
+                                     "TAILRACE_STAGING higher")};
+    }
+    if (c == 0) newest_stream_ = kept->newest_stream();
+    for (const node::KeptDefinition& each : kept->all()) {
+      kept_through_[c] = each.number;
+      if (c == 0) decided_[each.stream] = kept->progress(each.stream)->decided;
+      definitions_.on_entry(c, {.kind = Descriptor::Kind::define, .stream = each.stream, .level = each.level},
+                            each.bytes);
+    }
+  }
+  return {};
+}
+
+/// Returns true for what is left in one lane of a step that has its verdict, or of a stream that is over.
+bool Server::is_over(const Descriptor& descriptor) const {
+  if (descriptor.stream > newest_stream_) return false;
+  const auto decided = decided_.find(descriptor.stream);
+  if (decided == decided_.end()) return true;
+  return descriptor.kind != Descriptor::Kind::close && descriptor.step < decided->second;
+}
+
+void Server::take_messages() {
+  const auto on_stream = [this](Message kind, void (*take)(Stream&, int source, Unpacker&)) {
+    context_.on(kind, [this, take](int source, Unpacker& in) {
+      const auto found = streams_.find(in.get<std::uint32_t>());
+      if (found != streams_.end()) take(found->second, source, in);
+    });
+  };
+  on_stream(Message::ended, [](Stream& to, int source, Unpacker& in) { to.root->on_ended(source, in); });
+  on_stream(Message::encoded, [](Stream& to, int, Unpacker& in) { to.root->on_encoded(in); });
+  on_stream(Message::written, [](Stream& to, int, Unpacker& in) { to.root->on_written(in); });
+  on_stream(Message::synced, [](Stream& to, int, Unpacker& in) { to.root->on_synced(in); });
+  on_stream(Message::closed, [](Stream& to, int, Unpacker&) { to.root->on_closed(); });
+  on_stream(Message::place, [](Stream& to, int, Unpacker& in) { to.server->on_place(in); });
+  on_stream(Message::sync, [](Stream& to, int, Unpacker& in) { to.server->on_sync(in); });
+  const auto on = [this](Message kind, void (Server::*take)(Unpacker&)) {
+    context_.on(kind, [this, take](int, Unpacker& in) { (this->*take)(in); });
+  };
+  on(Message::opened, &Server::on_opened);
+  on(Message::sequence, &Server::on_sequence);
+  on(Message::decided, &Server::on_decided);
+  on(Message::so_far, &Server::on_so_far);
+  context_.on(Message::statistics,
+              [this](int source, Unpacker& in) { gathered_[source] = pipeline::Statistics::unpack(in); });
+  context_.on(Message::farewell, [this](int, Unpacker& in) {
+    ++homes_left_;
+    streams_in_all_ = in.get<std::int64_t>();
+  });
+  context_.on(Message::finish, [this](int, Unpacker& in) {
+    finishing_ = true;
+    streams_in_all_ = in.get<std::int64_t>();
+  });
+}
+
+/// A stream that one server does not know has no verdict, and its ranks would wait for ever.
+void Server::give_up(const Status& why) {
+  setup_.give_up(
+      why.in(cat("server ", context_.me, " cannot open a stream that the compute ranks have begun")));
+}
+
+void Server::open(Opening opening) {
+  const std::uint32_t id = opening.stream;
+  const int reference = opening.reference;
+  if (const auto decided = decided_.find(id); decided != decided_.end() && decided->second >= 0) {
+    opening.is_taken_over = true;
+    opening.first_step = decided->second;
+    if (opening.first_step > 0) opening.previous_lead = lead_before_[id];
+  }
+  ++context_.streams;
+  for (auto& [number, other] : streams_) {
+    if (other.server) other.server->on_stream_added();
+  }
+  Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
+  // The same definitions passed on a compute rank. The failure is of memory here, or of the message on its
+  // way.
+  if (!server.is_ok()) return give_up(server.status());
+  Stream& stream = streams_[id];
+  stream.server = std::move(*server);
+  if (context_.is_home(reference)) {
+    stream.root = std::make_unique<pipeline::StreamRoot>(
+        context_, stream.server->opening(), stream.server->codec(),
+        context_.make_ledger(stream.server->opening(), stream.server->codec()));
+    on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
+  }
+  context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));
+}
+
+/// The root announces nothing before every server has the stream: nobody hears of a stream that it lacks.
+void Server::on_opened(Unpacker& in) {
+  const auto id = in.get<std::uint32_t>();
+  if (++opened_[id] < roster_.servers()) return;
+  opened_.erase(id);
+  Stream& stream = streams_.at(id);
+  stream.started = true;
+  stream.server->on_sequence(stream.fresh);
+  send_sequence(id, stream);
+}
+
+void Server::on_sequence(Unpacker& in) {
+  Stream& stream = streams_.at(in.get<std::uint32_t>());
+  stream.started = true;
+  stream.server->on_sequence(in.get_list<SequenceEntry>());
+}
+
+void Server::on_decided(Unpacker& in) {
+  Stream& stream = streams_.at(in.get<std::uint32_t>());
+  const auto verdict = in.get<VerdictKind>();
+  const auto step = in.get<std::int64_t>();
+  stream.server->on_verdict(verdict, step, Status::unpack(in));
+}
+
+bool Server::advance() {
+  bool moved = context_.executor.poll();
+  moved = scan_lanes() || moved;
+  for (auto& [id, stream] : streams_) {
+    if (stream.started && !stream.fresh.empty()) send_sequence(id, stream);
+  }
+  moved = poll_data() || moved;
+  for (auto stream = streams_.begin(); stream != streams_.end();) {
+    moved = stream->second.server->advance() || moved;
+    if (stream->second.root) moved = stream->second.root->advance() || moved;
+    if (!stream->second.server->is_closed()) {
+      ++stream;
+      continue;
+    }
+    constexpr auto all = std::numeric_limits<std::int64_t>::max();
+    for (auto& [c, lane] : context_.lanes) lane.finish_steps(stream->first, all, true);
+    stream = streams_.erase(stream);
+    --context_.streams;
+    ++streams_done_;
+    moved = true;
+  }
+  for (auto& [c, receiver] : setup_.receivers) {
+    if (const auto credit = receiver->fresh_credit()) {
+      context_.line.send(receiver->rank(), Packer().put(Message::credit).put(*credit).take());
+      moved = true;
+    }
+  }
+  moved = report_so_far() || moved;
+  return leave() || moved;
+}
+
+bool Server::scan_lanes() {
+  bool moved = false;
+  for (auto& [c, lane] : context_.lanes) {
+    while (scan_lane(c, lane)) moved = true;
+    moved = lane.make_room() || moved;
+  }
+  return moved;
+}
+
+bool Server::scan_lane(int c, LaneCursor& lane) {
+  using Kind = Descriptor::Kind;
+  const Descriptor* descriptor = lane.front();
+  if (descriptor == nullptr) return false;
+  const Kind kind = descriptor->kind;
+  if (kind == Kind::farewell && context_.is_home(c)) ++left_;
+  if (kind == Kind::fence) on_fence(c, descriptor->step);
+  if (kind == Kind::define) take_definition(c, lane);
+  if (kind == Kind::farewell || kind == Kind::fence || kind == Kind::define || is_over(*descriptor)) {
+    lane.finish(lane.pass());
+    return true;
+  }
+  const auto found = streams_.find(descriptor->stream);
+  if (found == streams_.end()) {
+    if (decided_.count(descriptor->stream) != 0)
+      lead_before_[descriptor->stream] = kind == Kind::close ? descriptor->lead : descriptor->stamp;
+    definitions_.want(*descriptor);
+  }
+  if (found == streams_.end() || !found->second.started) return false;
+  Stream& stream = found->second;
+  if (stream.root && c == stream.server->opening().reference && lane.number() >= stream.reference_at) {
+    on_reference(stream, *descriptor);
+    stream.reference_at = lane.number() + 1;
+  }
+  return stream.server->on_descriptor(c, *descriptor);
+}
+
+void Server::take_definition(int c, const LaneCursor& lane) {
+  const auto kept = kept_through_.find(c);
+  const bool is_known = kept != kept_through_.end() && lane.number() <= kept->second;
+  if (is_known || !context_.is_home(c)) return;
+  ByteVector scratch;
+  definitions_.on_entry(c, *lane.front(), lane.reader().bytes(lane.number(), scratch));
+}
+
+void Server::on_reference(Stream& stream, const Descriptor& descriptor) {
+  std::vector<SequenceEntry> fresh;
+  stream.root->on_reference(descriptor, fresh);
+  if (stream.started) stream.server->on_sequence(fresh);
+  stream.fresh.insert(stream.fresh.end(), fresh.begin(), fresh.end());
+}
+
+/// A fence is for all streams, also for those that open later. No stream holds it up for the others.
+void Server::on_fence(int c, std::int64_t number) {
+  fences_[c] = number;
+  const Descriptor fence{.kind = Descriptor::Kind::fence, .step = number};
+  for (auto& [id, stream] : streams_) {
+    if (stream.server->has_closed(c)) continue;
+    if (stream.root && c == stream.server->opening().reference) on_reference(stream, fence);
+    stream.server->on_fence(c, number);
+  }
+}
+
+void Server::send_sequence(std::uint32_t id, Stream& stream) {
+  Packer out;
+  out.put(Message::sequence).put(id).put_list(std::span<const SequenceEntry>(stream.fresh));
+  for (int server = 0; server < roster_.servers(); ++server) {
+    if (server != context_.me) context_.send_to_server(server, out);
+  }
+  stream.fresh.clear();
+}
+
+bool Server::poll_data() {
+  bool moved = false;
+  for (const auto& [c, receiver] : setup_.receivers) {
+    while (const auto bytes = context_.line.receive_data(receiver->rank())) {
+      receiver->take(Unpacker(*bytes));
+      moved = true;
+    }
+  }
+  for (const auto& [id, stream] : streams_) {
+    for (const int server : stream.server->waits_for()) {
+      while (stream.server->waits_for().count(server) != 0 && take_pieces(server)) moved = true;
+    }
+  }
+  return moved;
+}
+
+/// Takes pieces that have come from a server, which may be for another stream.
+bool Server::take_pieces(int server) {
+  std::optional<ByteVector> bytes = context_.line.receive_data(context_.rank_of_server(server));
+  if (!bytes) return false;
+  const std::shared_ptr<ByteVector> message(new ByteVector(*std::move(bytes)),
+                                            [&line = context_.line](ByteVector* over) {
+                                              line.give_back(std::move(*over));
+                                              delete over;
+                                            });
+  Unpacker in(*message);
+  const auto id = in.get<std::uint32_t>();
+  const int sender = in.get<int>();
+  // Pieces of a record that has failed may come when the stream is over.
+  if (const auto stream = streams_.find(id); stream != streams_.end())
+    stream->second.server->on_pieces(sender, in, message);
+  return true;
+}
+
+/// Tells server 0 the counters after a commit, at most once a second.
+bool Server::report_so_far() {
+  constexpr std::int64_t second = 1'000'000'000;
+  if (!setup_.reporting || told_ || !context_.news || context_.line.now() - reported_at_ < second)
+    return false;
+  context_.news = false;
+  reported_at_ = context_.line.now();
+  Packer out;
+  pipeline::Statistics own;
+  own.streams = context_.statistics.streams;
+  own.durable = context_.statistics.durable;
+  out.put(Message::so_far).put(context_.line.rank());
+  own.pack(out);
+  for (const auto& [c, streams] : context_.said) {
+    // With 0 servers a rank's counters are its server's already.
+    if (roster_.self_served) break;
+    pipeline::Statistics rank;
+    rank.streams = streams;
+    out.put(context_.rank_of_compute(c));
+    rank.pack(out);
+  }
+  context_.send_to_server(0, out);
+  return true;
+}
+
+void Server::on_so_far(Unpacker& in) {
+  while (in.ok() && !in.rest().empty()) {
+    const int rank = in.get<int>();
+    so_far_[rank] = pipeline::Statistics::unpack(in);
+  }
+  // The final counters must not be overwritten by counters that were on their way then.
+  if (setup_.on_statistics && !over_) setup_.on_statistics(so_far_);
+}
+
+bool Server::leave() {
+  bool moved = false;
+  if (!said_farewell_ && homed_ > 0 && left_ == homed_ && streams_.empty()) {
+    said_farewell_ = moved = true;
+    context_.send_to_server(0, Packer().put(Message::farewell).put(streams_done_));
+  }
+  if (context_.me == 0 && homes_left_ == homes_) {
+    homes_left_ = 0;
+    context_.send_to_servers(Packer().put(Message::finish).put(streams_in_all_));
+    moved = true;
+  }
+  // A server without compute ranks of its own may hear of the end before it heard of the last stream.
+  if (finishing_ && !told_ && streams_done_ == streams_in_all_) {
+    told_ = moved = true;
+    Packer out;
+    out.put(Message::statistics);
+    context_.statistics.pack(out);
+    context_.send_to_server(0, out);
+  }
+  const std::size_t everybody = static_cast<std::size_t>(
+      roster_.self_served ? roster_.servers() : roster_.servers() + roster_.computes());
+  if (!over_ && told_ && (context_.me != 0 || gathered_.size() == everybody)) {
+    over_ = moved = true;
+    if (context_.me == 0 && setup_.on_statistics) setup_.on_statistics(gathered_);
+  }
+  return moved;
+}
+
+std::string Server::waiting_for() const {
+  std::string text;
+  for (const auto& [id, stream] : streams_) {
+    text += stream.server->waiting_for();
+    if (stream.root && context_.roster.self_served) text += stream.root->waiting_for();
+  }
+  return text;
+}
+
+}  // namespace tailrace::stages

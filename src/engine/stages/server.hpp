@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "ground/node/remote_lane.hpp"
+#include "engine/pipeline/definitions.hpp"
+#include "engine/pipeline/stream_root.hpp"
+#include "engine/stages/stream_server.hpp"
+
+namespace tailrace::stages {
+
+/// One server of a session. It reads its lanes and drives every stream. It is a state machine that never
+/// waits. The same class runs on a server rank, inside a compute rank's own calls (0 servers), and in the
+/// simulated world.
+class Server {
+ public:
+  struct Setup {
+    int me = 0;
+    std::map<int, std::unique_ptr<node::LaneReader>> lanes;        // by compute rank
+    std::map<int, std::unique_ptr<node::LaneReceiver>> receivers;  // by compute rank: lanes from other nodes
+    Bytes workspace = 0;
+    std::function<Result<std::unique_ptr<pipeline::Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
+    /// True if counters travel to server 0 during the run.
+    bool reporting = false;
+    /// On server 0 only. Called with the counters of all ranks so far (after commits, at most once a second),
+    /// and when all have left.
+    std::function<void(const std::map<int, pipeline::Statistics>&)> on_statistics;
+    /// Each compute rank's share of the staging memory, and the setting that gives it the `needed` bytes.
+    /// There are none if ranks lend their arrays.
+    std::vector<Bytes> quotas;
+    std::function<std::string(Bytes needed, Bytes share)> staging_for;
+    /// True if another server has read the lanes before. This one goes on with its streams. It is the
+    /// session's only server, and all lanes keep their definitions.
+    bool takes_over = false;
+    /// Ends the job if other ranks would wait for one that gave up.
+    std::function<void(const Status&)> give_up;
+  };
+  Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
+         pipeline::OpenFiles& files, pipeline::Statistics& statistics, Setup setup);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// Makes one pass over everything that may have become possible. Returns true if something moved.
+  bool advance();
+  /// Returns true if all compute ranks have left and every server knows.
+  [[nodiscard]] bool is_over() const { return over_; }
+  /// For the watchdog. Names the compute ranks that have not ended a step which others have.
+  [[nodiscard]] std::string waiting_for() const;
+
+ private:
+  struct Stream {
+    std::unique_ptr<StreamServer> server;
+    std::unique_ptr<pipeline::StreamRoot> root;
+    /// It is open on every server. Nobody sends anything about it before.
+    bool started = false;
+    /// Descriptors of the reference's lane before this one are in the put order, though the lane itself may
+    /// still wait before one of them.
+    std::uint64_t reference_at = 0;
+    std::vector<SequenceEntry> fresh;  // not sent yet
+  };
+
+  void take_messages();
+  void give_up(const Status& why);
+  void open(Opening opening);
+  void on_opened(Unpacker& in);
+  void on_sequence(Unpacker& in);
+  void on_decided(Unpacker& in);
+  bool scan_lanes();
+  bool scan_lane(int c, LaneCursor& lane);
+  void take_definition(int c, const LaneCursor& lane);
+  Status take_over();
+  [[nodiscard]] bool is_over(const node::Descriptor& descriptor) const;
+  void on_reference(Stream& stream, const node::Descriptor& descriptor);
+  void on_fence(int c, std::int64_t number);
+  bool take_pieces(int server);
+  bool poll_data();
+  void send_sequence(std::uint32_t id, Stream& stream);
+  bool leave();
+  bool report_so_far();
+  void on_so_far(Unpacker& in);
+
+  exchange::Roster roster_;
+  Setup setup_;  // without what the context has
+  Context context_;
+  std::map<std::uint32_t, Stream> streams_;
+  pipeline::Definitions definitions_;
+  // A server that takes the place of another finds these in the lanes:
+  std::map<std::uint32_t, std::int64_t> decided_;  // by stream that was not over: the steps that had verdicts
+  std::map<std::uint32_t, std::int64_t> lead_before_;  // of the first step without one
+  std::map<int, std::uint64_t> kept_through_;          // by lane: the last definition that was kept
+  std::uint32_t newest_stream_ = 0;
+  // By stream whose root this is, before it starts: servers that have it.
+  std::map<std::uint32_t, int> opened_;
+  std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
+  int homed_ = 0;
+  int left_ = 0;  // homed ranks that said farewell
+  bool said_farewell_ = false;
+  int homes_ = 0;       // servers with compute ranks of their own
+  int homes_left_ = 0;  // on server 0: how many of them have left
+  std::int64_t streams_done_ = 0;
+  std::int64_t streams_in_all_ = 0;
+  bool finishing_ = false;                        // server 0 has said that all ranks have left
+  bool told_ = false;                             // statistics sent
+  std::map<int, pipeline::Statistics> gathered_;  // by transport rank
+  std::int64_t reported_at_ = 0;
+  std::map<int, pipeline::Statistics> so_far_;  // by transport rank, on server 0
+  bool over_ = false;
+};
+
+}  // namespace tailrace::stages

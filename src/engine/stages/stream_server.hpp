@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "engine/stages/gathering.hpp"
+#include "engine/stages/put_order.hpp"
+#include "engine/stages/writing.hpp"
+
+namespace tailrace::stages {
+
+/// One stream on one server: its stages, and which of them each message is for. Records go through PutOrder,
+/// Gathering and Encoding; the root places them; Writing takes them from there. It is a state machine: every
+/// method returns at once, and `advance` moves on what has become possible.
+class StreamServer {
+ public:
+  /// `fences` are the agreements to which each compute rank whose lane is read here has come so far.
+  static Result<std::unique_ptr<StreamServer>> create(Context& context, Opening opening,
+                                                      const std::map<int, std::int64_t>& fences);
+
+  [[nodiscard]] const Opening& opening() const { return stream_.opening; }
+  [[nodiscard]] const codec::Codec& codec() const { return *stream_.codec; }
+  /// Takes the next descriptor of compute rank `c`. Returns false if the put order is not known that far yet.
+  bool on_descriptor(int c, const node::Descriptor& descriptor) {
+    return order_.on_descriptor(c, descriptor);
+  }
+  void on_fence(int c, std::int64_t number) { order_.on_fence(c, number); }
+  [[nodiscard]] bool has_closed(int c) const { return order_.has_closed(c); }
+  void on_sequence(std::span<const SequenceEntry> entries);
+  void on_pieces(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message) {
+    gathering_.take_sent(sender, in, message);
+  }
+  [[nodiscard]] std::set<int> waits_for() const { return gathering_.waits_for(); }
+  void on_place(Unpacker& in);
+  void on_sync(Unpacker& in);
+  void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
+  bool advance();
+  /// Says that the server has another stream, with which this one shares the workspace.
+  void on_stream_added() { encoding_.shrink_pool(); }
+  [[nodiscard]] bool is_closed() const { return order_.is_closed() && encoding_.is_idle(); }
+  [[nodiscard]] std::string waiting_for() const { return order_.waiting_for(); }
+
+ private:
+  StreamServer(Context& context, Opening opening) : stream_(context, std::move(opening)) {}
+
+  OpenStream stream_;
+  Encoding encoding_{stream_};
+  Gathering gathering_{stream_, encoding_};
+  PutOrder order_{stream_, gathering_};
+  Writing writing_{stream_};
+};
+
+}  // namespace tailrace::stages

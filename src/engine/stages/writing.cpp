@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/stages/writing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "ground/base/thread.hpp"
+
+namespace tailrace::stages {
+
+using storage::Extent;
+
+/// The times and waits of one job.
+struct Writing::Spent {
+  std::int64_t begin = 0;
+  std::int64_t written = 0;  // when the last write had ended
+  std::int64_t end = 0;
+  std::int64_t waits = 0;
+  std::int64_t assembling = 0;
+  int worker = 0;
+};
+
+/// Tries again while there is no space, until the stream's patience has been spent.
+Status Writing::write_patiently(const std::string& path, std::int64_t step, std::span<const Extent> extents,
+                                Spent& spent) {
+  Context& context = stream_.context;
+  const std::int64_t patience = stream_.opening.policy.wait_for_space_seconds * 1'000'000'000;
+  Status status = context.files.write(path, step, extents);
+  while (status.code() == Code::space && context.line.now() - spent.begin < patience) {
+    ++spent.waits;
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    status = context.files.write(path, step, extents);
+  }
+  return status;
+}
+
+Status Writing::write_records(Placed& placed, Spent& spent) {
+  std::vector<EncodedRecord>& records = placed.chunk.records;
+  for (EncodedRecord& record : records) record.settle();
+  const auto is_put_together = [&](std::size_t i) { return static_cast<bool>(records[i].put_together); };
+  for (Records next{0, 0}; next.first < records.size(); next.first = next.second) {
+    const bool together = is_put_together(next.first);
+    while (next.second < records.size() && is_put_together(next.second) == together) ++next.second;
+    TR_TRY(together ? write_values(placed, next, spent) : write_bytes(placed, next, spent));
+  }
+  return {};
+}
+
+/// Records that follow one another in the file are one extent.
+Status Writing::write_bytes(const Placed& placed, Records records, Spent& spent) {
+  std::vector<std::span<const std::byte>> parts;
+  for (std::size_t i = records.first; i < records.second; ++i)
+    parts.emplace_back(placed.chunk.records[i].bytes);
+  std::vector<Extent> extents;
+  Bytes end = 0;
+  for (std::size_t i = 0, first = 0; i < parts.size(); ++i) {
+    const Bytes offset = placed.offsets[records.first + i];
+    if (extents.empty() || offset != end) {
+      first = i;
+      extents.push_back({offset, {}});
+    }
+    extents.back().parts = std::span(parts).subspan(first, i + 1 - first);
+    end = offset + static_cast<Bytes>(parts[i].size());
+  }
+  return write_patiently(placed.path, placed.chunk.step, extents, spent);
+}
+
+/// Puts records together in a buffer that stays in the caches, and writes it whenever it is full. On one core
+/// this reaches 0.91 of the rate of pwrite from memory that is filled already. Records that are put together
+/// whole, and written then, reach 0.71.
+Status Writing::write_values(const Placed& placed, Records records, Spent& spent) {
+  constexpr Bytes most = Bytes{256} << 10;
+  ByteVector& buffer = of_this_thread<ByteVector, Writing>();
+  buffer.resize(static_cast<std::size_t>(most));
+  Bytes at = 0, filled = 0;  // what is in the buffer goes to `at`
+  const auto write_out = [&]() -> Status {
+    const auto part = std::span<const std::byte>(buffer).first(static_cast<std::size_t>(filled));
+    const Extent extent{at, {&part, 1}};
+    at += std::exchange(filled, 0);
+    return part.empty() ? Status() : write_patiently(placed.path, placed.chunk.step, {&extent, 1}, spent);
+  };
+  for (std::size_t i = records.first; i < records.second; ++i) {
+    const EncodedRecord& record = placed.chunk.records[i];
+    if (placed.offsets[i] != at + filled) {
+      TR_TRY(write_out());
+      at = placed.offsets[i];
+    }
+    for (Bytes done = 0; done < record.size;) {
+      const Bytes part = std::min(record.size - done, (most - filled) / record.element * record.element);
+      const std::int64_t begin = stream_.context.line.now();
+      record.put_together(done, done + part, buffer.data() + filled);
+      spent.assembling += stream_.context.line.now() - begin;
+      done += part;
+      filled += part;
+      if (most - filled < record.element) TR_TRY(write_out());
+    }
+  }
+  return write_out();
+}
+
+void Writing::write(Placed placed, Written done) {
+  // A write behind the end of a file that something else has cut would fill the gap with zeros, and hide the
+  // loss for good. Each server looks before its first write of a step.
+  const bool looks = written_.try_emplace(placed.path, -1).first->second < placed.chunk.step;
+  undecided_[placed.path].steps.insert(placed.chunk.step);
+  auto spent = std::make_shared<Spent>();
+  auto shared = std::make_shared<Placed>(std::move(placed));
+  stream_.context.executor.wait(
+      executor::key_of(shared->path),
+      [this, shared, spent, looks](int worker) -> Status {
+        spent->worker = worker;
+        spent->begin = stream_.context.line.now();
+        Status status =
+            looks ? storage::check_holds(stream_.context.files.target(), shared->path, shared->committed)
+                  : Status();
+        if (status.is_ok()) status = write_records(*shared, *spent);
+        spent->end = stream_.context.line.now();
+        return status;
+      },
+      [this, shared, spent, done = std::move(done)](const Status& status) {
+        if (status.is_ok()) {
+          std::int64_t& last = written_[shared->path];
+          last = std::max(last, shared->chunk.step);
+        }
+        Counters& total = stream_.counters();
+        total.write += spent->end - spent->begin - spent->assembling;
+        total.assemble += spent->assembling;
+        total.space_waits += spent->waits;
+        total.encoded_bytes += shared->chunk.size();
+        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
+        done(status, std::move(shared->chunk));
+      });
+}
+
+/// Repeats bytes in pieces of at most 1 MiB of memory.
+Status Writing::write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch,
+                            Spent& spent) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  const auto size = static_cast<Bytes>(patch.bytes.size());
+  if (size == 0 || patch.times <= 0) return {};
+  const std::int64_t at_once = std::clamp(most / size, std::int64_t{1}, patch.times);
+  ByteVector repeated;
+  if (at_once > 1) {
+    repeated.reserve(static_cast<std::size_t>(at_once * size));
+    for (std::int64_t i = 0; i < at_once; ++i)
+      repeated.insert(repeated.end(), patch.bytes.begin(), patch.bytes.end());
+  }
+  const std::span<const std::byte> piece = at_once > 1 ? repeated : patch.bytes;
+  for (std::int64_t written = 0; written < patch.times; written += at_once) {
+    const std::int64_t count = std::min(at_once, patch.times - written);
+    const auto part = piece.first(static_cast<std::size_t>(count * size));
+    const Extent extent{patch.offset + written * size, {&part, 1}};
+    TR_TRY(write_patiently(path, step, {&extent, 1}, spent));
+  }
+  return {};
+}
+
+void Writing::sync(const std::string& path, std::int64_t step, std::vector<codec::Patch> patches, Done done) {
+  auto spent = std::make_shared<Spent>();
+  stream_.context.executor.wait(
+      executor::key_of(path),
+      [this, path, step, spent, patches = std::move(patches)](int worker) -> Status {
+        spent->worker = worker;
+        spent->begin = stream_.context.line.now();
+        Status status;
+        for (const codec::Patch& patch : patches) {
+          if (status.is_ok()) status = write_patch(path, step, patch, *spent);
+        }
+        spent->written = stream_.context.line.now();
+        if (status.is_ok()) status = stream_.context.files.sync(path);
+        spent->end = stream_.context.line.now();
+        return status;
+      },
+      [this, spent, done = std::move(done)](const Status& status) {
+        Counters& total = stream_.counters();
+        total.write += spent->written - spent->begin;
+        total.sync += spent->end - spent->written;
+        total.space_waits += spent->waits;
+        stream_.context.statistics.add_span("fsync", 1 + spent->worker, spent->begin, spent->end);
+        done(status);
+      });
+}
+
+void Writing::on_verdict(std::int64_t step, const Status& status) {
+  for (auto file = undecided_.begin(); file != undecided_.end();) {
+    auto& [path, undecided] = *file;
+    if (undecided.steps.erase(step) > 0 && !status.is_ok()) undecided.has_failed = true;
+    if (!undecided.steps.empty()) {
+      ++file;
+      continue;
+    }
+    if (undecided.has_failed) forget(path);
+    file = undecided_.erase(file);
+  }
+}
+
+void Writing::forget(const std::string& path) {
+  stream_.context.executor.wait(
+      executor::key_of(path),
+      [&files = stream_.context.files, path](int) -> Status {
+        files.forget(path);
+        return {};
+      },
+      [](const Status&) {});
+}
+
+void Writing::forget_files() {
+  for (const auto& [path, last] : std::exchange(written_, {})) forget(path);
+}
+
+}  // namespace tailrace::stages

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/checkpoint/saves.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <thread>
+#include <utility>
+
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+#include "ground/node/available_memory.hpp"
+
+namespace tailrace::checkpoint {
+
+namespace {
+
+constexpr const char* room_vote = "the link in the place of a checkpoint's file";
+constexpr const char* parts_vote = "the parts of a checkpoint";
+constexpr const char* commit_vote = "the commit of a checkpoint";
+constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
+
+double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+/// One rank's contribution to the vote on a save, for the first rank alone.
+struct ForFirst {
+  node::MemoryNeed memory;
+  Bytes part_bytes = 0;
+};
+
+/// Packs this rank's contribution for all ranks: its outputs, and the first rank's decisions. It is empty
+/// unless there is one of them.
+ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
+  if (standing.empty() && decided == nullptr) return {};
+  Packer out;
+  out.put_bytes(standing);
+  if (decided != nullptr) {
+    out.put(decided->id.generation).put(decided->saved_at);
+    out.put_text(decided->path).put(decided->is_given).put(decided->is_link);
+  }
+  return out.take();
+}
+
+/// Takes over the first rank's decisions.
+void take_decisions(const comm::Verdict& verdict, SavePlan& plan) {
+  Unpacker in(verdict.contributions.front());
+  in.get_bytes();  // its outputs
+  plan.id.generation = in.get<std::int64_t>();
+  plan.saved_at = in.get<std::int64_t>();
+  plan.path = in.get_text();
+  plan.is_given = in.get<bool>();
+  plan.is_link = in.get<bool>();
+}
+
+/// Only the first rank knows how much memory every rank needs.
+Status check_memory(const comm::Verdict& verdict) {
+  std::vector<node::MemoryNeed> needs;
+  for (const ByteVector& each : verdict.for_first) needs.push_back(Unpacker(each).get<ForFirst>().memory);
+  return node::check_nodes(needs, "an asynchronous save captures", "async=off saves without a capture");
+}
+
+std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
+  std::vector<ByteVector> standings;
+  for (const ByteVector& each : verdict.contributions) {
+    const auto standing = Unpacker(each).get_bytes();
+    standings.emplace_back(standing.begin(), standing.end());
+  }
+  return standings;
+}
+
+/// Returns what the ranks have told the first rank, on that rank.
+std::vector<ByteVector> standings_for_first(const comm::Verdict& verdict) {
+  std::vector<ByteVector> standings;
+  for (const ByteVector& each : verdict.for_first) {
+    Unpacker in(each);
+    (void)in.get<ForFirst>();
+    const auto standing = in.get_bytes();
+    standings.emplace_back(standing.begin(), standing.end());
+  }
+  return standings;
+}
+
+/// Writes and seals a part in one task.
+Status write_and_seal(Saving& saving) {
+  TR_TRY(saving.write());
+  return saving.seal();
+}
+
+}  // namespace
+
+void SaveCapture::open() {
+  if (context_.options.capture != Options::Capture::copy_on_write) return;
+  Result<std::unique_ptr<capture::CopyOnWrite>> made = capture::CopyOnWrite::create();
+  if (!context_.has_threads())
+    made = Status(Code::unsupported, "no thread may write (TAILRACE_IO_THREADS=0)");
+  if (made.is_ok())
+    copy_on_write_ = std::move(*made);
+  else
+    tell_fallback(made.status());
+}
+
+void SaveCapture::tell_fallback(const Status& why) {
+  if (std::exchange(fallback_told_, true)) return;
+  log(context_.is_first() ? LogLevel::warn : LogLevel::info,
+      cat("checkpoint ", context_.name, ": captured by copying, not copy_on_write: ", why.text()));
+}
+
+/// The estimate has room for small items, and for what a mirror leaves free before the first large one.
+void SaveCapture::expect(Bytes bytes) {
+  if (bytes > 0 && !knows_items_) prepare(bytes + 2 * capture::CopyOnWrite::unit);
+}
+
+void SaveCapture::expect(const std::vector<NamedItem>& items) {
+  const Status expected = guarded([&]() -> Status {
+    Result<std::vector<SaveItem>> list = to_save(items, context_.session.rank());
+    TR_TRY(list.status());
+    Saving saving(context_.target(), {}, context_.session.rank(), context_.session.ranks(), std::move(*list));
+    knows_items_ = true;
+    prepare(bytes_of(saving));
+    return {};
+  });
+  // If the program saves these items, the save returns the error.
+  if (!expected.is_ok()) log(LogLevel::debug, cat("checkpoint ", context_.name, ": ", expected.text()));
+}
+
+/// Until its first save, the program keeps half of the memory that the ranks of its node share. Without
+/// threads, each save makes the memory that it needs.
+void SaveCapture::prepare(Bytes bytes) {
+  if (!context_.options.async || !context_.has_threads()) return;
+  const Status prepared = guarded([&]() -> Status {
+    const session::Topology& topology = context_.session.topology();
+    const int ranks = topology.ranks_on(topology.node());
+    memory_.prepare(bytes, [ranks] { return node::available_memory() / (2 * ranks); });
+    return {};
+  });
+  if (!prepared.is_ok()) log(LogLevel::debug, cat("checkpoint ", context_.name, ": ", prepared.text()));
+}
+
+Bytes SaveCapture::bytes_of(Saving& saving) const {
+  return copy_on_write_ != nullptr ? saving.mirror_bytes() : saving.data_bytes();
+}
+
+void SaveCapture::take(Saving& saving) {
+  memory_.touch();
+  if (copy_on_write_ == nullptr) {
+    saving.capture(memory_.data());
+    return;
+  }
+  const Status behind = saving.capture_behind(memory_.data(), *copy_on_write_);
+  if (!behind.is_ok()) tell_fallback(behind);
+}
+
+RunningSave::RunningSave(Context& context, comm::Line& line, executor::Key key,
+                         std::unique_ptr<Saving> saving)
+    : context_(context), line_(line), key_(key), saving_(std::move(saving)), began_(now()) {}
+
+void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
+  const Status placed = guarded([&]() -> Status {
+    place(begun);
+    if (capture != nullptr) capture->take(*saving_);
+    return {};
+  });
+  if (!placed.is_ok()) {
+    vote(Stage::agreeing, placed);
+    return;
+  }
+  worked_ = age();
+  // The other ranks of the node capture at the same time, or one after another if they share its cores.
+  // Writing must not take a core from them meanwhile.
+  const bool alone = context_.session.ranks() == 1 || !context_.has_threads();
+  const bool at_once = capture != nullptr && capture->is_at_once();
+  const std::int64_t all = worked_ * context_.session.topology().ranks_of_a_core();
+  delay_ = at_once && !alone ? std::min(all, longest_delay) : 0;
+  if (!plan().is_link) return write();
+  // No rank may open the file before the first rank has removed the link, and it may remove it only now that
+  // all ranks save: until then the copy behind it is loaded.
+  stage_ = Stage::making_room;
+  if (context_.is_first())
+    submit([](Saving& each) { return each.make_room(); });
+  else
+    vote(Stage::making_room, {});
+}
+
+void RunningSave::write() {
+  // The copy counts once the first rank's part is sealed. The contents of the outputs must be durable before
+  // that.
+  const bool must_wait = context_.is_first() && !context_.outputs.are_settled(outputs_);
+  stage_ = must_wait ? Stage::writing : Stage::sealing;
+  submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
+}
+
+/// Evaluates the vote that begins the save: the first rank's decisions, the outputs of all ranks, and the
+/// place of this rank's part. The first rank also places the parts of all ranks.
+void RunningSave::place(const comm::Verdict& begun) {
+  SavePlan plan = saving_->plan();
+  take_decisions(begun, plan);
+  saving_->know(plan);
+  if (context_.slots) {
+    context_.slots->begun(plan.id.generation, plan.path);
+    clean_up_undo_files();
+  }
+  outputs_ = context_.outputs.with_failures(
+      context_.outputs.positions(standings_of(begun), standings_for_first(begun)));
+  if (context_.options.overwritten == journal::Overwritten::journal)
+    context_.outputs.keep_since(context_.name, plan.id.generation, outputs_);
+  saving_->place_behind(begun.before);
+  if (context_.is_first()) {
+    std::vector<Bytes> part_bytes;
+    for (const ByteVector& each : begun.for_first)
+      part_bytes.push_back(Unpacker(each).get<ForFirst>().part_bytes);
+    saving_->place(part_bytes);
+  }
+  saving_->set_outputs(outputs_);
+}
+
+/// Once this copy is committed, the save removes the undo files that no copy needs any more.
+void RunningSave::clean_up_undo_files() {
+  saving_->set_clean_up([&context = context_]() -> Status {
+    const auto oldest = [&](const Copy& copy) { return context.outputs.oldest_undo(copy); };
+    const Result<std::vector<std::string>> paths = context.slots->candidates(context.target());
+    TR_TRY(paths.status());
+    const Result<std::vector<journal::UndoName>> useless =
+        useless_undo_files(context.target(), context.name, *paths, oldest);
+    TR_TRY(useless.status());
+    for (const journal::UndoName& each : *useless) TR_TRY(context.target().remove(each.path));
+    return {};
+  });
+}
+
+void RunningSave::submit(Status (*body)(Saving&), std::int64_t delay) {
+  task_ = std::make_shared<Task>();
+  context_.session.threads().submit(key_, [task = task_, saving = saving_.get(), body, delay] {
+    if (delay > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(delay));
+    const auto begin = std::chrono::steady_clock::now();
+    task->status = guarded([&] { return body(*saving); });
+    task->nanoseconds = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+    task->done.store(true, std::memory_order_release);
+  });
+}
+
+void RunningSave::vote(Stage next, const Status& mine) {
+  stage_ = next;
+  const char* const about = next == Stage::making_room ? room_vote
+                            : next == Stage::agreeing  ? parts_vote
+                                                       : commit_vote;
+  vote_ = line_.agreements().post({mine, about, {}});
+}
+
+bool RunningSave::advance() {
+  // Take the failures now: the program may close the streams that know of them before the data is written.
+  if (stage_ <= Stage::waiting_for_outputs) outputs_ = context_.outputs.with_failures(outputs_);
+  if (task_ != nullptr) {
+    if (!task_->done.load(std::memory_order_acquire)) return false;
+    after_task();
+    return true;
+  }
+  if (stage_ == Stage::waiting_for_outputs) {
+    if (!context_.outputs.are_settled(outputs_)) return false;
+    stage_ = Stage::sealing;
+    saving_->set_outputs(outputs_);
+    submit([](Saving& each) { return each.seal(); });
+    return true;
+  }
+  const std::optional<comm::Verdict> verdict = line_.agreements().take(vote_);
+  if (!verdict) return false;
+  after_vote(verdict->status);
+  return true;
+}
+
+void RunningSave::after_task() {
+  Status status = task_->status;
+  worked_ += task_->nanoseconds;
+  task_.reset();
+  if (stage_ == Stage::writing && status.is_ok()) {
+    stage_ = Stage::waiting_for_outputs;
+    return;
+  }
+  if (!status.is_ok())
+    status = status.in(cat("checkpoint ", context_.name, ": saving generation ", plan().id.generation));
+  vote(stage_ == Stage::making_room  ? Stage::making_room
+       : stage_ == Stage::committing ? Stage::confirming
+                                     : Stage::agreeing,
+       status);
+}
+
+void RunningSave::after_vote(const Status& verdict) {
+  if (!verdict.is_ok() || stage_ == Stage::confirming) {
+    verdict_ = verdict;
+  } else if (stage_ == Stage::making_room) {
+    write();
+  } else if (context_.is_first()) {
+    stage_ = Stage::committing;
+    submit([](Saving& each) { return each.commit(); });
+  } else {
+    vote(Stage::confirming, {});
+  }
+}
+
+void RunningSave::close() {
+  const bool failed = !verdict_->is_ok();
+  if (failed) saving_->abandon();
+  const Status closed = saving_->close();
+  if (failed && context_.slots && !context_.slots->has(plan().path)) saving_->remove();
+  if (!closed.is_ok()) log(LogLevel::info, closed.text());  // everything that counts was synchronised before
+}
+
+Saves::Saves(Context& context, comm::LineNumber number)
+    : context_(context),
+      line_(context.session.board(), number, context.session.computes().members()),
+      key_(context.session.threads().new_own_key()),
+      work_(line_.board().add_work([this] { return advance(); })),
+      capture_(context) {}
+
+Saves::~Saves() {
+  context_.session.threads().drain(key_);
+  line_.board().remove_work(work_);
+}
+
+namespace {
+
+/// Takes the program's items, and those that the library adds to them.
+Status take_items(const Items& named, const Outputs& outputs, Items& items) {
+  return guarded([&]() -> Status {
+    items = named;
+    if (!named.list().empty()) items.add_own(outputs.own_items());
+    return {};
+  });
+}
+
+}  // namespace
+
+Status Saves::save(const Items& named, bool async) {
+  Items items;
+  const Status made = take_items(named, context_.outputs, items);
+  const std::string call = cat("tr_checkpoint_end(", context_.name, ", save", items.text(), ")");
+  session::Session& session = context_.session;
+  SavePlan plan{{}, context_.options.mode, {context_.run, 1}, context_.options.compression};
+  comm::Vote vote{{}, call, {}};
+  std::unique_ptr<Saving> saving;
+  // Every rank brings its outputs to rest, even if its items have an error.
+  Result<Outputs::Standing> standing =
+      guarded([&] { return context_.outputs.stand(context_.options.overwritten); });
+  vote.status = items.error().is_ok() ? standing.status() : items.error();
+  if (!made.is_ok()) vote.status = made;
+  if (context_.slots && vote.status.is_ok()) vote.status = context_.slots->check_next_generation();
+  if (vote.status.is_ok()) {
+    vote.status = guarded([&]() -> Status {
+      Result<std::vector<SaveItem>> list = to_save(items.list(), session.rank());
+      TR_TRY(list.status());
+      if (context_.slots) {
+        plan.id.generation = context_.slots->next_generation();
+        plan.path = context_.slots->place_for(plan.id.generation);
+        plan.is_given = context_.slots->are_given();
+        const Result<bool> is_link =
+            context_.slots->check(context_.target(), plan.path, plan.mode, session.ranks());
+        TR_TRY(is_link.status());
+        plan.is_link = *is_link;
+        plan.saved_at = std::time(nullptr);
+      }
+      saving = std::make_unique<Saving>(context_.target(), plan, session.rank(), session.ranks(),
+                                        std::move(*list));
+      saving->set_make_durable(std::move(standing->make_durable));
+      ForFirst told{{}, saving->part_bytes()};
+      if (async) {
+        TR_TRY(capture_.reserve(*saving));
+        told.memory = capture_.need();
+      }
+      vote.contribution = for_all(standing->told, context_.slots ? &plan : nullptr);
+      vote.for_first = Packer().put(told).put_bytes(standing->told_first).take();
+      vote.addend = saving->placed_bytes();
+      return {};
+    });
+  }
+  if (context_.is_first()) {
+    vote.check = [this](const comm::Verdict& begun) -> Status {
+      TR_TRY(check_memory(begun));
+      return context_.outputs.check(standings_of(begun), standings_for_first(begun),
+                                    context_.options.overwritten);
+    };
+  }
+  const comm::Verdict begun = session.agree(std::move(vote));
+  const bool passed = begun.status.is_ok();
+  if (!async || !passed) capture_.give_back(!passed);
+  if (!passed) {
+    // The save has touched no copy, but the items are not saved.
+    note_failure(begun.status, true);
+    return begun.status;
+  }
+  left_out_ = false;
+  running_.emplace(context_, line_, key_, std::move(saving));
+  running_->start(begun, async ? &capture_ : nullptr);
+  if (async) return {};
+  wait("tr_checkpoint_end");
+  return take_failure();
+}
+
+bool Saves::advance() {
+  if (!running_) return false;
+  const bool moved = running_->advance();
+  if (running_->verdict()) end_running();
+  return moved;
+}
+
+void Saves::end_running() {
+  running_->close();
+  const Status status = *running_->verdict();
+  const SavePlan& plan = running_->plan();
+  if (status.is_ok()) {
+    context_.session.stops().note_save_seconds(seconds(running_->worked()));
+    progress_ = Progress::committed;
+    generation_ = plan.id.generation;
+    failure_ = {};
+    failure_told_ = true;
+    if (context_.slots) {
+      context_.slots->committed(plan.id.generation, plan.path,
+                                plan.mode == Mode::local ? context_.session.ranks() : 0);
+      log(LogLevel::info, cat("checkpoint ", context_.name, ": generation ", plan.id.generation,
+                              " is committed in ", plan.path, " after ", seconds(running_->age()), " s"));
+    }
+  } else if (is_given_up(status)) {
+    // The verdict decides, and not whether this rank has cancelled. If the save failed otherwise, some ranks
+    // may have known the failure before they cancelled, and all ranks must return the same.
+    progress_ = Progress::dropped;
+  } else {
+    note_failure(status, false);
+  }
+  running_.reset();
+}
+
+/// A failure that the program has not heard of counts more than a save that was left out.
+void Saves::note_failure(const Status& failure, bool told) {
+  left_out_ = false;
+  progress_ = Progress::failed;
+  failure_ = failure;
+  failure_told_ = told;
+}
+
+void Saves::wait(const char* call) {
+  if (!running_) return;
+  context_.session.wait([&] { return !running_; },
+                        cat("the save before to end, in ", call, "(", context_.name, ")"));
+}
+
+Status Saves::take_failure() { return std::exchange(failure_told_, true) ? Status() : failure_; }
+
+void Saves::note_loaded(std::int64_t generation) {
+  generation_ = generation;
+  left_out_ = false;
+  progress_ = Progress::committed;
+}
+
+Progress Saves::progress() const {
+  if (left_out_) return Progress::dropped;
+  if (!running_) return progress_;
+  return running_->is_written() ? Progress::written : Progress::captured;
+}
+
+}  // namespace tailrace::checkpoint

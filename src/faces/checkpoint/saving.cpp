@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/checkpoint/saving.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "ground/base/checksum.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+#include "faces/checkpoint/slots.hpp"
+
+namespace tailrace::checkpoint {
+
+namespace {
+
+/// A failed clean-up does not fail a save: no copy needs the files any more, or storage has failed already.
+void log_failure(const Status& status) {
+  if (!status.is_ok()) log(LogLevel::info, status.text());
+}
+
+void make_void(storage::File& file, Bytes offset, Bytes bytes) {
+  log_failure(file.write(ByteVector(static_cast<std::size_t>(bytes)), offset));
+}
+
+/// Removes a part that a save of more ranks has left. Another program's file of that name stays.
+Status remove_part(storage::Target& target, const std::string& path) {
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  TR_TRY(check_part_ours(**file, path).status());
+  return target.remove(path);
+}
+
+/// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
+Status cut(storage::File& file, Bytes end) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  return *size > end ? file.truncate(end) : Status();
+}
+
+}  // namespace
+
+Saving::Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items)
+    : target_(target),
+      plan_(std::move(plan)),
+      rank_(rank),
+      ranks_(ranks),
+      items_(std::move(items)),
+      part_(plan_.id, rank, ranks, items_, plan_.compression) {}
+
+void Saving::know(const SavePlan& plan) {
+  plan_ = plan;
+  part_.name(plan.id);
+}
+
+void Saving::place_behind(Bytes before) {
+  place_ = {Header::size + (plan_.mode == Mode::local ? 0 : before), part_bytes()};
+}
+
+void Saving::place(const std::vector<Bytes>& part_bytes) {
+  directory_.id = plan_.id;
+  for (const SaveItem& item : items_) directory_.items.push_back(item.info);
+  Bytes at = Header::size;
+  for (const Bytes bytes : part_bytes) {
+    const bool local = plan_.mode == Mode::local;
+    directory_.parts.push_back({local ? Header::size : at, bytes});
+    if (!local) at = align(at + bytes, part_alignment);
+  }
+  directory_place_.offset = at;
+  place_ = directory_.parts[static_cast<std::size_t>(rank_)];
+}
+
+void Saving::capture(std::byte* image) {
+  part_.capture(items_, image);
+  image_ = image;
+}
+
+Bytes Saving::mirror_bytes() {
+  if (!mirror_) mirror_.emplace(items_);
+  return mirror_->bytes();
+}
+
+Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
+  Status done = mirror_->take(items_, memory, behind);
+  if (done.is_ok()) behind_ = &behind;
+  return done;
+}
+
+Status Saving::make_room() {
+  const Result<bool> is_link = target_.is_link(plan_.path);  // it may be gone
+  TR_TRY(is_link.status());
+  return *is_link ? target_.remove(plan_.path) : Status();
+}
+
+/// The first rank has looked at what has these names before the save began. Others may have put something
+/// there since, and it is not touched.
+Status Saving::open() {
+  const bool is_local = plan_.mode == Mode::local;
+  if (is_local) TR_TRY(open_part());
+  if (!is_local || is_first()) TR_TRY(open_copy(is_local ? copy_ : own_));
+  if (!is_first()) return {};
+  const Result<bool> has_mark = check_ours(*copy_file(), plan_.path);
+  if (!has_mark.is_ok()) {
+    (is_local ? copy_ : own_).reset();
+    return has_mark.status();
+  }
+  has_begun_ = true;
+  // From here on the file holds neither the old copy nor a new one.
+  std::string head(static_cast<std::size_t>(*has_mark ? Header::record : mark_offset), '\0');
+  if (!*has_mark) head += file_mark;
+  return copy_file()->write(std::as_bytes(std::span(head)), 0);
+}
+
+Status Saving::open_copy(std::unique_ptr<storage::File>& file) {
+  Result<std::unique_ptr<storage::File>> opened =
+      target_.open(plan_.path, plan_.is_given ? storage::OpenMode::keep : storage::OpenMode::own);
+  TR_TRY(opened.status());
+  file = std::move(*opened);
+  return {};
+}
+
+/// A part that is a link may be another run's. This rank alone opens it.
+Status Saving::open_part() {
+  const std::string path = part_path(plan_.path, plan_.mode, rank_);
+  Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::own);
+  if (opened.status().error_number() == ELOOP) opened = target_.open(path, storage::OpenMode::anew);
+  TR_TRY(opened.status());
+  const Result<bool> has_mark = check_part_ours(**opened, path);
+  TR_TRY(has_mark.status());
+  if (!*has_mark) TR_TRY((*opened)->write(std::as_bytes(std::span(file_mark)), mark_offset));
+  own_ = std::move(*opened);
+  return {};
+}
+
+Status Saving::write_header(bool committed) {
+  return copy_file()->write(
+      encode(Header{plan_.id, plan_.mode, committed, ranks_, plan_.saved_at, directory_place_}), 0);
+}
+
+Status Saving::write() {
+  if (behind_ != nullptr) TR_TRY(behind_->wait());
+  TR_TRY(open());
+  return part_.write_data(*own_, place_.offset, items_, image_, cancelled_);
+}
+
+Status Saving::seal() {
+  // The outputs must be durable before the copy says so.
+  if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
+  TR_TRY(part_.write_table(*own_, place_.offset));
+  if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.offset + place_.bytes));
+  if (is_first()) {
+    const ByteVector bytes = encode(directory_);
+    directory_place_.bytes = static_cast<Bytes>(bytes.size());
+    directory_place_.checksum = checksum(bytes);
+    TR_TRY(copy_file()->write(bytes, directory_place_.offset));
+    TR_TRY(cut(*copy_file(), directory_place_.offset + directory_place_.bytes));
+    TR_TRY(write_header(false));
+    if (copy_) TR_TRY(copy_->sync());
+  }
+  Status synced = own_->sync();
+  // After a failed fsync, the kernel still takes the pages for written: a later run would find a whole part
+  // in memory.
+  if (!synced.is_ok()) make_void(*own_, place_.offset + place_.bytes - Footer::size, Footer::size);
+  return synced;
+}
+
+Status Saving::commit() {
+  TR_TRY(target_.sync_directory_of(plan_.path));
+  TR_TRY(write_header(true));
+  TR_TRY(copy_file()->sync());
+  remove_parts(plan_.mode == Mode::local ? ranks_ : 0);
+  if (clean_up_) log_failure(guarded(clean_up_));
+  return {};
+}
+
+void Saving::remove_parts(int from) {
+  const Result<std::vector<int>> parts = local_parts(target_, plan_.path);
+  if (!parts.is_ok()) return;
+  for (const int part : *parts) {
+    if (part >= from) log_failure(remove_part(target_, part_path(plan_.path, Mode::local, part)));
+  }
+}
+
+void Saving::abandon() {
+  if (is_first() && copy_file() != nullptr) make_void(*copy_file(), 0, Header::record);
+}
+
+void Saving::remove() {
+  if (!has_begun_) return;
+  log_failure(target_.remove(plan_.path));
+  remove_parts(0);
+}
+
+Status Saving::close() {
+  Status first;
+  for (auto* file : {&own_, &copy_}) {
+    if (*file == nullptr) continue;
+    const Status closed = (*file)->close();
+    if (first.is_ok()) first = closed;
+    file->reset();
+  }
+  return first;
+}
+
+}  // namespace tailrace::checkpoint

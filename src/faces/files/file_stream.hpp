@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "engine/exchange/transfer.hpp"
+#include "faces/files/cookie.hpp"
+#include "faces/files/group.hpp"
+
+namespace tailrace::files {
+
+/// The tasks of one file on this rank, one after another: behind the program if the file is asynchronous,
+/// otherwise inside the calls. A failure that no call returned is kept for the next one that can return it.
+class Tasks {
+ public:
+  /// `file` must outlive the tasks.
+  explicit Tasks(const Opened& file) : file_(file), key_(file.place.service->threads().new_key()) {}
+
+  /// Returns the key of the file's jobs.
+  [[nodiscard]] executor::Key key() const { return key_; }
+  /// Local; does not wait. Has `task` run behind the program, before any other.
+  void begin_with(std::function<void()> task) { first_ = std::move(task); }
+  /// Local; does not wait. Queues that first task. Call it before jobs of the key are queued elsewhere.
+  void begin();
+  /// Local. Queues `task` if the file is asynchronous, otherwise does it at once.
+  void run(std::function<void()> task);
+  /// Local. Blocks until all tasks are done. `call` is for the watchdog.
+  void wait(const std::string& call);
+
+  // Any thread may call the following functions.
+  /// Keeps the failure, if it is one and the first.
+  void note(const Outcome& outcome);
+  void note(const Status& status);
+  /// Keeps what a task found that moved `got` of the `wanted` bytes of an array. An array that ended early
+  /// has failed, since no count can tell the caller any more.
+  void note_moved(const Status& status, Bytes got, Bytes wanted);
+  /// Returns the failure, if nobody was told of it and the file is asynchronous. Bytes written behind it
+  /// would lie in the wrong place.
+  Status unheard_failure();
+  /// Returns the failure, and keeps it no longer.
+  Status take_failure();
+
+ private:
+  /// Does `task`, and notes that memory has run out in it.
+  void attempt(const std::function<void()>& task);
+
+  const Opened& file_;
+  const executor::Key key_;
+  std::function<void()> first_;
+  std::mutex mutex_;
+  Status failure_;
+};
+
+/// A file as this rank has it open: C's stream on the rank that holds it, the file alone on the other
+/// aggregators of a parallel file, nothing elsewhere. With the tasks that work on it. No function
+/// is collective.
+class FileStream {
+ public:
+  /// `file` must outlive the stream.
+  explicit FileStream(const Opened& file) : file_(file), tasks_(file) {}
+  ~FileStream();
+
+  /// Takes over what this rank has opened. A stream stands at `position`.
+  void take(CStream opened, Bytes position);
+  [[nodiscard]] const CStream& c_stream() const { return c_stream_; }
+  [[nodiscard]] Tasks& tasks() { return tasks_; }
+
+  /// Never waits. Does `operation` without a result: a failure is kept for the next flush() or close() of the
+  /// file.
+  void tell(Operation operation);
+  /// As tell(), for bytes that are appended one after another: many small calls become few tasks.
+  void tell_bytes(std::span<const std::byte> bytes);
+  /// Hands the bytes told so far to a task, which moves the stream.
+  void send_pending();
+  /// Blocks until everything is done that was told, and all other tasks of this rank.
+  void wait_for_tasks(const std::string& call);
+
+  /// On the rank that holds the stream: ferror and clearerr, also for what failed beside C's stream.
+  [[nodiscard]] bool has_failed() const { return std::ferror(c_stream_.stream) != 0 || failed_beside_; }
+  void clear_failure();
+  void note_failure_beside() { failed_beside_ = true; }
+
+  // The following functions are for array calls, on the rank that holds the stream.
+  /// Returns where a call in `direction` begins; a stream that appends writes somewhere else than it reads.
+  /// Blocks until the tasks are done unless the position is known. The stream's buffer is then written, or
+  /// forgotten: others read and write the file beside it.
+  Result<Bytes> find_position(const std::string& call, Direction direction);
+  /// Says that something else than an array call moves the stream.
+  void forget_position() { position_.reset(); }
+  /// Says that the stream is going to stand at `position` behind a call in `direction`.
+  void will_stand_at(Bytes position, Direction direction);
+  /// Moves the stream there. With `is_end` the bytes to be read ended there early, and C's stream shows it.
+  void move_to(Bytes position, Direction direction, bool is_end);
+  /// Sets what C's stream shows after a read from `begin` on that ended early: it stands at the end of the
+  /// file, or has failed. If the file ends before `begin`, C's fread leaves the stream at `begin`.
+  void stop_short(const Status& status, Bytes begin);
+  /// Returns where the file ends once the tasks of all aggregators are done. The stream must have nothing
+  /// left to write.
+  [[nodiscard]] Result<Bytes> end_to_read() const;
+  /// On every aggregator: returns the way to, or from, the file, for tasks. If it is not `parallel` it is C's
+  /// stream, which takes the bytes in their order wherever they belong.
+  [[nodiscard]] exchange::WriteBytes writer(bool parallel);
+  [[nodiscard]] exchange::ReadBytes reader(bool parallel);
+
+  /// Hands the written bytes to the system, and with `durable` to storage. Blocks until then.
+  Status flush(bool durable);
+  /// Closes the stream, or the file; a standard stream is only flushed, since the program goes on with it.
+  Status close();
+
+ private:
+  Result<Bytes> position_of_stream(Direction direction);
+
+  const Opened& file_;
+  Tasks tasks_;
+  CStream c_stream_;
+  std::optional<Bytes> position_;             // known while nothing but array calls moved the stream
+  Direction position_for_ = Direction::read;  // for a stream that appends: the direction for which the
+                                              // position is good
+  std::atomic<bool> cutting_{false};          // the file is still as long as before it was opened
+  std::atomic<bool> failed_beside_{false};    // a failure of array calls, unknown to C's stream
+  ByteVector pending_;                        // told as bytes, not handed to a task yet
+};
+
+}  // namespace tailrace::files

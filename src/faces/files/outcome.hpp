@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cerrno>
+#include <cstdio>
+#include <functional>
+#include <new>
+#include <string>
+
+#include "ground/base/bytes.hpp"
+
+namespace tailrace::files {
+
+/// The outcome of a call of C's stdio: the same on every rank.
+struct Outcome {
+  std::int64_t value = 0;
+  int error = 0;          // errno if the call failed, else 0
+  ByteVector data;        // the bytes read, even if the call failed afterwards
+  std::string text = {};  // of the error, if errno alone says too little
+};
+
+/// The error number of a Status that says that an array ended with its file: no errno. Fortran tells that
+/// from other errors.
+constexpr int ended_with_file = -1;
+
+/// A function that works on C's stream. errno is 0 when the function begins.
+using Operation = std::function<Outcome(std::FILE*)>;
+
+/// Returns what `body` returns, which begins with errno 0, or ENOMEM in place of std::bad_alloc, so that no
+/// rank waits for an outcome in vain.
+template <typename Body>
+Outcome attempted(const Body& body) {
+  errno = 0;
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return {-1, ENOMEM, {}};
+  }
+}
+
+}  // namespace tailrace::files

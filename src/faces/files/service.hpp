@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/exchange/request_desk.hpp"
+#include "ground/journal/journal.hpp"
+#include "engine/session/session.hpp"
+
+namespace tailrace::files {
+
+/// The things that all collective files of one process share.
+class Service {
+ public:
+  explicit Service(session::Session& session)
+      : session_(session), desk_(session.board(), session.settings().io_threads > 0) {}
+  /// Blocks until all queued jobs are done.
+  ~Service() { threads().drain(); }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  [[nodiscard]] session::Session& session() { return session_; }
+  [[nodiscard]] const Settings& settings() const { return session_.settings(); }
+  [[nodiscard]] node::Budget& budget() { return session_.memory().budget(); }
+  [[nodiscard]] storage::Target& target() { return session_.target(); }
+  [[nodiscard]] executor::Threads& threads() { return session_.threads(); }
+  /// Bytes that are written over go to these journals first.
+  [[nodiscard]] journal::Journals& journals() { return journals_; }
+
+  /// Moves on what shared files and global arrays ask of other nodes.
+  [[nodiscard]] exchange::RequestDesk& desk() { return desk_; }
+
+  /// Memory that is used again and again: fresh memory costs several times a copy. Any thread may call it.
+  ByteVector take_buffer(Bytes bytes) {
+    ByteVector buffer;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!buffers_.empty()) {
+        buffer = std::move(buffers_.back());
+        buffers_.pop_back();
+      }
+    }
+    buffer.resize(static_cast<std::size_t>(bytes));
+    return buffer;
+  }
+  void give_back(ByteVector buffer) {
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(std::move(buffer));
+  }
+
+ private:
+  session::Session& session_;
+  journal::Journals journals_;
+  std::mutex mutex_;
+  std::vector<ByteVector> buffers_;
+  exchange::RequestDesk desk_;  // its thread uses what is above
+};
+
+}  // namespace tailrace::files

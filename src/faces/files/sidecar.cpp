@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/files/sidecar.hpp"
+
+#include <iterator>
+#include <limits>
+#include <sstream>
+
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
+#include "ground/journal/undo_file.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+constexpr std::string_view first_line = "tailrace local file 1";
+
+/// This key sorts behind all arrays at an offset where the rank owns nothing.
+constexpr std::uint64_t key_of_bytes = std::numeric_limits<std::uint64_t>::max();
+
+Sidecar::Key key_of(Bytes offset, const Sidecar::Entry& entry) {
+  return {offset, entry.bytes > 0 ? key_of_bytes : entry.digest};
+}
+
+/// Returns the name of a sidecar until it is whole.
+std::string unfinished(const std::string& name) { return name + ".new"; }
+
+Result<std::string> whole_text(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  std::string text(static_cast<std::size_t>(*size), '\0');
+  TR_TRY((*file)->read(std::as_writable_bytes(std::span(text)), 0).status());
+  return text;
+}
+
+Status write_whole(storage::Target& target, const std::string& name, const std::string& text) {
+  Result<std::unique_ptr<storage::File>> file = target.open(name, storage::OpenMode::anew);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
+  return (*file)->close();
+}
+
+Status replace_text(storage::Target& target, const std::string& name, const std::string& text) {
+  const std::string temporary = unfinished(name);
+  Status replaced = write_whole(target, temporary, text);
+  if (replaced.is_ok()) replaced = target.rename(temporary, name);
+  // A file that a full disk has cut short is of no use and takes up room.
+  if (!replaced.is_ok()) (void)target.remove(temporary).is_ok();
+  return replaced;
+}
+
+}  // namespace
+
+void Sidecar::note(Bytes offset, const Entry& entry) { entries[key_of(offset, entry)] = entry; }
+
+void Sidecar::forget(Bytes offset) { entries.erase({offset, key_of_bytes}); }
+
+const Sidecar::Entry* Sidecar::find(Bytes offset, const Entry& wanted) const {
+  if (const auto found = entries.find(key_of(offset, wanted)); found != entries.end()) return &found->second;
+  const auto behind = entries.upper_bound({offset, key_of_bytes});
+  if (behind == entries.begin()) return nullptr;
+  const auto last = std::prev(behind);
+  return last->first.first == offset ? &last->second : nullptr;
+}
+
+std::string sidecar_path(const std::string& path) { return path + ".layout"; }
+
+Result<std::string> sidecar_text(storage::Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(sidecar_path(path));
+  TR_TRY(exists.status());
+  return *exists ? whole_text(target, sidecar_path(path)) : std::string();
+}
+
+Status bring_back_sidecar(storage::Target& target, const journal::Position& from) {
+  const Result<std::optional<std::string>> text = journal::recorded_sidecar(target, from);
+  TR_TRY(text.status());
+  if (!*text) return {};
+  return (*text)->empty() ? remove_sidecar(target, from.path)
+                          : replace_text(target, sidecar_path(from.path), **text);
+}
+
+Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes) {
+  Sidecar::Entry entry;
+  entry.bytes = bytes;
+  entry.array = cat(name_of(array.type), " ", array.layout->kind(), " ", array.extents_text(), ", rank ",
+                    rank, " of ", array.layout->ranks());
+  Packer packed;
+  array.layout->pack(packed);
+  packed.put_text(entry.array);
+  entry.digest = checksum(packed.bytes());
+  return entry;
+}
+
+Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted) {
+  if (!sidecar.exists) return {};
+  const Sidecar::Entry* const written = sidecar.find(offset, wanted);
+  if (written == nullptr)
+    return {Code::layout, cat("no array was written at byte ", offset, "; this one is ", wanted.array)};
+  if (written->digest == wanted.digest && written->bytes == wanted.bytes) return {};
+  return {Code::layout,
+          cat("the array at byte ", offset, " was written as ", written->array, " and is read as ",
+              wanted.array, written->array == wanted.array ? " (of another distribution)" : "",
+              ": local files are read with the layout that wrote them")};
+}
+
+Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
+                     const std::optional<journal::Position>& from) {
+  Sidecar sidecar;
+  sidecar.exists = mode.access == Mode::Access::write;
+  if (sidecar.exists && !from) return sidecar;
+  const Result<std::string> text = whole_text(target, sidecar_path(path));
+  if (!text.is_ok()) return sidecar;
+  std::istringstream lines(*text);
+  std::string line;
+  if (!std::getline(lines, line) || line != first_line) return sidecar;
+  sidecar.exists = true;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    Bytes offset = 0;
+    Sidecar::Entry entry;
+    words >> offset >> entry.bytes >> std::hex >> entry.digest >> std::ws;
+    std::getline(words, entry.array);
+    const bool is_behind = from && offset + entry.bytes > from->size;
+    if (!words.fail() && !is_behind) sidecar.note(offset, entry);
+  }
+  return sidecar;
+}
+
+Status remove_sidecar(storage::Target& target, const std::string& path) {
+  const std::string name = sidecar_path(path);
+  Status first;
+  for (const std::string& each : {name, unfinished(name)}) {
+    const Result<bool> exists = target.exists(each);
+    const Status removed = exists.is_ok() && *exists ? target.remove(each) : exists.status();
+    if (first.is_ok()) first = removed;
+  }
+  return first;
+}
+
+Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar) {
+  const std::string name = sidecar_path(path);
+  if (sidecar.entries.empty()) return {};
+  std::ostringstream lines;
+  lines << first_line << '\n';
+  for (const auto& [key, entry] : sidecar.entries)
+    lines << std::dec << key.first << ' ' << entry.bytes << ' ' << std::hex << entry.digest << ' '
+          << entry.array << '\n';
+  const std::string text = lines.str();
+  // A sidecar that is written again and again with the same layout costs no second file each time.
+  const Result<std::string> old = whole_text(target, name);
+  if (old.is_ok() && *old == text) return {};
+  return replace_text(target, name, text);
+}
+
+}  // namespace tailrace::files

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/arrays/array.hpp"
+#include "faces/files/mode.hpp"
+#include "ground/journal/position.hpp"
+#include "ground/storage/target.hpp"
+
+namespace tailrace::files {
+
+/// A record of the distributed arrays that a rank wrote into its local file. It lies beside that file in
+/// FILE.layout (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never
+/// gets wrong numbers.
+struct Sidecar {
+  struct Entry {
+    Bytes bytes = 0;
+    std::string array;  // type, layout, section, rank and ranks, as a text
+    std::uint64_t digest = 0;
+  };
+  /// Ordered by offset in the file. An offset has the bytes of one array. But if a rank owns nothing of an
+  /// array, more of them lie at one offset, and their digests tell them apart.
+  using Key = std::pair<Bytes, std::uint64_t>;
+  bool exists = false;  // we did not write a file without one, and know nothing of it
+  std::map<Key, Entry> entries;
+
+  /// Notes the array written at `offset`, in place of the one that was there.
+  void note(Bytes offset, const Entry& entry);
+  /// Says that the bytes at `offset` belong to no array any more.
+  void forget(Bytes offset);
+  /// Returns the entry at `offset` that is like `wanted`, otherwise another one there, or nullptr.
+  [[nodiscard]] const Entry* find(Bytes offset, const Entry& wanted) const;
+};
+
+std::string sidecar_path(const std::string& path);
+/// Returns the text of the sidecar of `path`, empty if there is none.
+Result<std::string> sidecar_text(storage::Target& target, const std::string& path);
+/// Brings back the sidecar of a file that goes on, if it was replaced since a checkpoint recorded it.
+Status bring_back_sidecar(storage::Target& target, const journal::Position& from);
+/// Returns the entry of an array that `rank` writes or reads.
+Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes);
+/// Returns Code::layout telling what was written at `offset` if the array to be read now is another one.
+Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted);
+/// Returns the sidecar of `path`, or nothing for a file that is begun anew, or if it cannot be read. `from`
+/// is what a checkpoint has recorded of a file that goes on there.
+Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
+                     const std::optional<journal::Position>& from = {});
+/// Removes the sidecar of a file that holds no arrays any more, and what a killed process has left of one.
+Status remove_sidecar(storage::Target& target, const std::string& path);
+/// Writes the sidecar of `path` as a whole, or leaves the old one. Without entries there is no sidecar.
+Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);
+
+}  // namespace tailrace::files

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/input/definition.hpp"
+
+#include <algorithm>
+
+#include "ground/base/text.hpp"
+#include "ground/layout/rows.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+template <typename T>
+void put_optional(Packer& out, const std::optional<T>& value) {
+  out.put(value.has_value()).put(value.value_or(T()));
+}
+template <typename T>
+std::optional<T> get_optional(Unpacker& in) {
+  const bool is_there = in.get<bool>();
+  const T value = in.get<T>();
+  return is_there ? std::optional(value) : std::nullopt;
+}
+
+/// Returns " (fc_009.grib2)", or "" if the files' names do not tell steps apart.
+std::string name_text(const FilesDefinition& files, std::int64_t lead, std::int64_t before) {
+  const Result<streams::Pattern> pattern = streams::Pattern::parse(files.pattern);
+  if (!pattern.is_ok()) return "";
+  const Result<std::string> name = pattern->expand(lead, files.context());
+  const Result<std::string> other = pattern->expand(before, files.context());
+  return name.is_ok() && other.is_ok() && *name != *other ? cat(" (", *name, ")") : "";
+}
+
+Status check_gap(const FilesDefinition& files, std::span<const std::int64_t> there, std::int64_t lead) {
+  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(there, lead);
+  if (!missing) return {};
+  const auto behind = std::ranges::upper_bound(there, lead);
+  const std::int64_t before = *std::prev(behind);
+  return {Code::argument,
+          cat("the step at lead ", *missing, " s", name_text(files, *missing, before),
+              " is missing: expected one each ", *missing - before, " s, got none between leads ", before,
+              " s and ", *behind, " s, from which lead ", lead,
+              " s would be interpolated; get it, or give between=bridge to interpolate over it")};
+}
+
+}  // namespace
+
+std::string leads_text(std::span<const std::int64_t> leads) {
+  if (leads.empty()) return "no steps";
+  if (leads.size() == 1) return cat("1 step, at lead ", leads.front(), " s");
+  return cat(leads.size(), " steps, from lead ", leads.front(), " s to ", leads.back(), " s");
+}
+
+Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::int64_t> there,
+                                                          std::int64_t lead) const {
+  const auto next = std::ranges::lower_bound(there, lead);
+  if (next != there.end() && *next == lead) return std::vector{lead};
+  if (follows && next == there.end()) return std::vector<std::int64_t>();
+  const bool is_between = next != there.begin() && next != there.end();
+  if (is_linear && is_between) {
+    // While no step behind the last one has come, steps may come less often from there on.
+    const bool is_open = follows && std::next(next) == there.end();
+    if (!bridges && !is_open) TR_TRY(check_gap(*this, there, lead));
+    return std::vector{*std::prev(next), *next};
+  }
+  std::string near = cat("the files have ", leads_text(there));
+  if (is_between)
+    near += cat("; the nearest are at ", *std::prev(next), " s and ", *next,
+                " s, and between=linear interpolates");
+  return Status(Code::argument, cat("there is no step at lead ", lead, " s: ", near));
+}
+
+std::optional<std::int64_t> FilesDefinition::missing_step(std::span<const std::int64_t> there,
+                                                          std::int64_t lead) {
+  const auto behind = std::ranges::upper_bound(there, lead);
+  if (behind == there.begin() || behind == there.end()) return std::nullopt;
+  const auto before = std::prev(behind);
+  std::int64_t distance_before = 0, distance_behind = 0;
+  if (before != there.begin()) distance_before = *before - *std::prev(before);
+  if (std::next(behind) != there.end()) distance_behind = *std::next(behind) - *behind;
+  // Months differ by a tenth; a step that is missing doubles the distance.
+  const std::int64_t usual = std::max(distance_before, distance_behind);
+  const bool is_far = usual > 0 && 4 * (*behind - *before) >= 7 * usual;
+  // Steps may come less often behind the gap: the first one that is missing lies as far as those before it.
+  if (!is_far) return std::nullopt;
+  return *before + (distance_before > 0 ? distance_before : distance_behind);
+}
+
+std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there,
+                                                  std::vector<std::int64_t> now, std::int64_t lead,
+                                                  bool backward) const {
+  std::vector<std::int64_t> wanted = std::move(now);
+  // The step before a later one that may still come is needed with it.
+  if (wanted.empty() && is_linear && !there.empty()) wanted.push_back(there.back());
+  if (backward && !wanted.empty()) {
+    const auto before = std::ranges::lower_bound(there, wanted.front());
+    for (auto each = before; each != there.begin() && std::ssize(wanted) < slots();)
+      wanted.push_back(*--each);
+    return wanted;
+  }
+  for (auto each = std::ranges::upper_bound(there, wanted.empty() ? lead : wanted.back());
+       each != there.end() && std::ssize(wanted) < slots(); ++each)
+    wanted.push_back(*each);
+  return wanted;
+}
+
+FilesDefinition FilesDefinition::from_root() const {
+  FilesDefinition files = *this;
+  if (!pattern.starts_with('/')) {
+    files.pattern.clear();
+    for (const char letter : directory) files.pattern.append(letter == '{' || letter == '}' ? 2 : 1, letter);
+    files.pattern += pattern;
+  }
+  if (!cache.empty() && !cache.starts_with('/')) files.cache = directory + cache;
+  return files;
+}
+
+void FilesDefinition::pack(Packer& out) const {
+  out.put_text(pattern).put(base).put(calendar);
+  put_optional(out, member);
+  out.put(follows).put(is_linear).put(bridges).put(prefetch).put_text(cache);
+  out.put_list(std::span<const std::int64_t>(leads)).put_text(directory);
+}
+
+FilesDefinition FilesDefinition::unpack(Unpacker& in) {
+  FilesDefinition files;
+  files.pattern = in.get_text();
+  files.base = in.get<DateTime>();
+  files.calendar = in.get<Calendar>();
+  files.member = get_optional<int>(in);
+  files.follows = in.get<bool>();
+  files.is_linear = in.get<bool>();
+  files.bridges = in.get<bool>();
+  files.prefetch = in.get<Index>();
+  files.cache = in.get_text();
+  files.leads = in.get_list<std::int64_t>();
+  files.directory = in.get_text();
+  return files;
+}
+
+void Choice::pack(Packer& out) const {
+  out.put_text(statistic);
+  put_optional(out, interval);
+  put_optional(out, since);
+  put_optional(out, percentile);
+  out.put(std::ssize(keys));
+  for (const auto& [key, value] : keys) out.put_text(key).put_text(value);
+}
+
+Choice Choice::unpack(Unpacker& in) {
+  Choice choice;
+  choice.statistic = in.get_text();
+  choice.interval = get_optional<operations::IntervalLength>(in);
+  choice.since = get_optional<codec::Statistic>(in);
+  choice.percentile = get_optional<double>(in);
+  for (auto keys = in.get<std::int64_t>(); keys > 0 && in.ok(); --keys) {
+    std::string key = in.get_text();
+    choice.keys.emplace_back(std::move(key), in.get_text());
+  }
+  return choice;
+}
+
+Index FieldDefinition::elements() const { return layout::box_count(cut); }
+
+void FieldDefinition::pack(Packer& out) const {
+  out.put_text(name).put_text(levels.type).put_list(std::span<const double>(levels.values));
+  out.put_list(std::span<const double>(levels.bottoms)).put(takes_any_level);
+  out.put_list(std::span<const Index>(shape)).put(type);
+  out.put_list(std::span<const Index>(cut.lower)).put_list(std::span<const Index>(cut.upper));
+  put_optional(out, missing);
+  out.put_bytes(georeference.sample).put(std::ssize(georeference.keys));
+  for (const auto& [key, value] : georeference.keys) out.put_text(key).put_text(value);
+  choice.pack(out);
+}
+
+FieldDefinition FieldDefinition::unpack(Unpacker& in) {
+  FieldDefinition field;
+  field.name = in.get_text();
+  field.levels.type = in.get_text();
+  field.levels.values = in.get_list<double>();
+  field.levels.bottoms = in.get_list<double>();
+  field.takes_any_level = in.get<bool>();
+  field.shape = in.get_list<Index>();
+  field.type = in.get<ElementType>();
+  field.cut.lower = in.get_list<Index>();
+  field.cut.upper = in.get_list<Index>();
+  field.missing = get_optional<double>(in);
+  const auto sample = in.get_bytes();
+  field.georeference.sample.assign(sample.begin(), sample.end());
+  for (auto keys = in.get<std::int64_t>(); keys > 0 && in.ok(); --keys) {
+    std::string key = in.get_text();
+    field.georeference.keys.emplace_back(std::move(key), in.get_text());
+  }
+  field.choice = Choice::unpack(in);
+  return field;
+}
+
+}  // namespace tailrace::input

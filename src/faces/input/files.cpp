@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/input/files.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <ranges>
+#include <set>
+
+#include "ground/base/text.hpp"
+#include "faces/input/choice.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+/// Steps that are read ahead lie in several files. More than these stay open for nothing.
+constexpr std::size_t most_open = 8;
+
+/// A writer that commits while a file is opened does so once in a while.
+constexpr int most_tries = 10;
+
+/// Texts of errors name so many of the things that there are.
+constexpr std::size_t most_named = 12;
+
+/// Levels in a file may be rounded to float32, while the program gives decimal numbers.
+bool is_rounded_level(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
+
+/// A level and its type, in the unit that all types of one surface have in common.
+struct Surface {
+  std::string_view type;
+  double level;
+};
+
+/// Pressures have two types: ecCodes names them by whether they are whole hPa. It has a name for the surface
+/// of the sea, too.
+Surface in_common_unit(std::string_view type, double level) {
+  if (type == "isobaricInPa") return {"isobaricInhPa", level / 100};
+  if (type == "oceanSurface") return {"depthBelowSea", 0};
+  return {type, level};
+}
+
+/// Returns the records that have the values of this level.
+std::vector<const sources::Record*> at_level(const std::vector<const sources::Record*>& records,
+                                             const FieldDefinition& field, double level) {
+  const Surface wanted = in_common_unit(field.levels.type, level);
+  const auto level_of = [](const sources::Record* each) {
+    return in_common_unit(each->level_type, each->level).level;
+  };
+  std::vector<const sources::Record*> of_type;
+  for (const sources::Record* record : records)
+    if (record->level_type.empty() || in_common_unit(record->level_type, 0).type == wanted.type)
+      of_type.push_back(record);
+  // A file that tells no type has the values of levels all the same, unless there is one level alone.
+  if (of_type.size() == 1 && of_type.front()->level_type.empty() && field.levels.values.size() == 1)
+    return of_type;
+  const auto is_it = [&](const sources::Record* each) { return is_same_level(level_of(each), wanted.level); };
+  const bool is_rounded = std::ranges::none_of(of_type, is_it);
+  std::erase_if(of_type, [&](const sources::Record* each) {
+    return is_rounded ? !is_rounded_level(level_of(each), wanted.level) : !is_it(each);
+  });
+  const auto same = [&](const sources::Record* each) {
+    return each->level_type == records.front()->level_type && each->level == records.front()->level;
+  };
+  // The program has named no level: one that is alone is meant.
+  if (of_type.empty() && field.takes_any_level && std::ranges::all_of(records, same)) return records;
+  return of_type;
+}
+
+std::optional<double> bottom_of(const codec::Levels& levels, double level) {
+  const auto number = std::ranges::find(levels.values, level) - levels.values.begin();
+  if (number >= std::ssize(levels.bottoms)) return std::nullopt;
+  return levels.bottoms[static_cast<std::size_t>(number)];
+}
+
+bool tells_time(const sources::Record& record) { return record.valid != sources::any_time; }
+
+/// Leaves the records that fit, unless none does.
+template <typename Fits>
+void keep_some(Candidates& records, const Fits& fits) {
+  if (records.size() == 1) return;
+  Candidates left;
+  for (const sources::Record* const each : records)
+    if (fits(*each)) left.push_back(each);
+  if (!left.empty()) records = std::move(left);
+}
+
+template <typename Range>
+std::string list_text(const Range& names) {
+  std::string text;
+  std::size_t count = 0;
+  for (const auto& name : names) {
+    if (++count > most_named) return cat(text, ", ...");
+    text += cat(text.empty() ? "" : ", ", name);
+  }
+  return text;
+}
+
+}  // namespace
+
+Status check_calendar(const std::string& path, const sources::Inventory& inventory,
+                      const FilesDefinition& files) {
+  if (inventory.calendar == files.calendar || std::ranges::none_of(inventory.records, tells_time)) return {};
+  return {Code::settings,
+          cat(path, " counts its times in the calendar ", name_of(inventory.calendar), ", and the stream in ",
+              name_of(files.calendar), ": give calendar=", name_of(inventory.calendar))};
+}
+
+OpenFile::OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
+                   std::shared_ptr<const Commits> commits)
+    : path_(std::move(path)), source_(std::move(source)), commits_(std::move(commits)) {
+  for (const sources::Record& record : source_->inventory().records)
+    fields_[record.field][record.valid].push_back(&record);
+}
+
+Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, const FieldDefinition& field,
+                                              std::int64_t lead, double level) const {
+  const auto times = fields_.find(field.name);
+  if (times == fields_.end()) return no_field(field.name);
+  TR_TRY(check_calendar(path_, source_->inventory(), files));
+  auto records = times->second.find(files.valid(lead));
+  if (records == times->second.end()) records = times->second.find(sources::any_time);
+  if (records == times->second.end())
+    return with_unread(field.name, no_time(files, field.name, times->second, lead));
+  std::vector<const sources::Record*> ours;
+  for (const sources::Record* record : records->second)
+    if (!files.member || record->member < 0 || record->member == *files.member) ours.push_back(record);
+  const std::vector<const sources::Record*> fitting = at_level(ours, field, level);
+  if (fitting.empty()) return with_unread(field.name, no_level(field, records->second, level));
+  return the_one(fitting, files, field, lead, level);
+}
+
+/// Returns the record of the stream's member and run, and of the definition's choice, among those of one
+/// level.
+Result<const sources::Record*> OpenFile::the_one(Candidates records, const FilesDefinition& files,
+                                                 const FieldDefinition& field, std::int64_t lead,
+                                                 double level) const {
+  const std::string what = cat(path_, " has '", records.front()->field, "' at lead ", lead, " s");
+  keep_some(records, [&](const sources::Record& each) { return each.reference == files.valid(0); });
+  if (files.member)
+    keep_some(records, [&](const sources::Record& each) { return each.member == *files.member; });
+  TR_TRY(keep_chosen(*source_, field.choice, bottom_of(field.levels, level), what, records));
+  std::set<int> members;
+  std::set<std::int64_t> runs;
+  for (const sources::Record* record : records) {
+    members.insert(record->member);
+    runs.insert(record->reference);
+  }
+  if (!files.member && members.size() > 1)
+    return Status(Code::argument, cat(what, " of the members ", list_text(members),
+                                      ": say which one, as member=", *members.rbegin()));
+  if (runs.size() > 1) {
+    std::vector<std::string> times;
+    for (const std::int64_t run : runs) times.push_back(format_time(from_seconds(run, files.calendar)));
+    return Status(Code::argument,
+                  cat(what, " of the runs of ", list_text(times), ", and none begins at the base time ",
+                      format_time(files.base), ": give base= as one of them"));
+  }
+  const auto has_first_grid = [&](const sources::Record* each) {
+    return each->grid == records.front()->grid;
+  };
+  if (!std::ranges::all_of(records, has_first_grid)) {
+    // The layout chooses among grids.
+    keep_some(records, [&](const sources::Record& each) {
+      const sources::Grid& grid = source_->inventory().grids[static_cast<std::size_t>(each.grid)];
+      return sources::check_grid(grid, field.shape, field.georeference).is_ok();
+    });
+  }
+  return the_last_of_equals(*source_, what, records);
+}
+
+/// Adds what the file has beside its records, if that may be of the field.
+Status OpenFile::with_unread(const std::string& name, const Status& status) const {
+  const std::vector<sources::Unread>& unread = source_->inventory().unread;
+  auto found = std::ranges::find(unread, name, &sources::Unread::field);
+  if (found == unread.end()) found = std::ranges::find(unread, "", &sources::Unread::field);
+  if (found == unread.end()) return status;
+  return {status.code(), cat(status.text(), ". Not all of ", found->field.empty() ? "the file" : "it",
+                             " is read: ", found->why.text())};
+}
+
+Status OpenFile::no_field(const std::string& name) const {
+  const std::vector<sources::Unread>& unread = source_->inventory().unread;
+  const auto found = std::ranges::find(unread, name, &sources::Unread::field);
+  if (found != unread.end()) return found->why.in(cat(path_, ": '", name, "' is not read"));
+  if (fields_.empty()) return {Code::argument, cat(path_, " has no field '", name, "': it has no records")};
+  const auto names = std::views::keys(fields_);
+  const std::string near = nearest(name, names);
+  return with_unread(
+      name, {Code::argument, cat(path_, " has no field '", name, "'; ",
+                                 near.empty() ? "" : cat("the nearest is '", near, "', and "), "it has ",
+                                 list_text(names), ". If the file's name is another one, give it as name=")});
+}
+
+Status OpenFile::no_time(const FilesDefinition& files, const std::string& name, const Times& times,
+                         std::int64_t lead) const {
+  std::vector<std::int64_t> leads;
+  for (const auto& [valid, records] : times)
+    if (valid != sources::any_time) leads.push_back(valid - files.valid(0));
+  std::string text = cat(path_, " has no '", name, "' at lead ", lead, " s, valid ",
+                         format_time(from_seconds(files.valid(lead), files.calendar)), ": it has ");
+  text += leads.size() <= most_named ? cat("it at ", list_text(leads), " s") : leads_text(leads);
+  return {Code::argument, text + " after the base time " + format_time(files.base)};
+}
+
+Status OpenFile::no_level(const FieldDefinition& field, const std::vector<const sources::Record*>& records,
+                          double level) const {
+  std::vector<std::string> there;
+  for (const sources::Record* record : records) {
+    std::string text = cat(record->level_type, record->level_type.empty() ? "level " : ":", record->level);
+    if (std::ranges::count(there, text) == 0) there.push_back(std::move(text));
+  }
+  return {Code::argument, cat(path_, " has no '", field.name, "' at level ", level, " of type ",
+                              field.levels.type, "; it has ", list_text(there))};
+}
+
+Files::Files(const FilesDefinition& definition, Opener open, storage::Target* target)
+    : definition_(definition),
+      open_(std::move(open)),
+      target_(definition.follows ? target : nullptr),
+      pattern_(streams::Pattern::parse(definition.pattern)) {}
+
+Result<std::string> Files::path_of(std::int64_t lead) const {
+  TR_TRY(pattern_.status());
+  return pattern_->expand(lead, definition_.context());
+}
+
+std::shared_ptr<Files::Entry> Files::entry_of(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(entries_, [&](const auto& each) { return each.first == path; });
+  if (found != entries_.end())
+    entries_.splice(entries_.begin(), entries_, found);
+  else
+    entries_.emplace_front(path, std::make_shared<Entry>());
+  std::shared_ptr<Entry> entry = entries_.front().second;
+  if (entries_.size() > most_open) entries_.pop_back();
+  return entry;
+}
+
+/// Reads the index beside the file if it has changed.
+Result<std::shared_ptr<const Commits>> Files::look_at_index(Entry& entry, const std::string& path) const {
+  if (target_ == nullptr) return std::shared_ptr<const Commits>();
+  const std::lock_guard lock(entry.looking);
+  if (entry.commits != nullptr) {
+    const Result<bool> is_current = entry.commits->is_current(*target_);
+    TR_TRY(is_current.status());
+    if (*is_current) return entry.commits;
+  }
+  Result<Commits> commits = Commits::read(*target_, path);
+  TR_TRY(commits.status());
+  entry.commits = std::make_shared<const Commits>(std::move(*commits));
+  return entry.commits;
+}
+
+/// Returns true if both tell the same of the step at `lead`, whatever was committed behind it.
+bool Files::are_same(const std::shared_ptr<const Commits>& a, const std::shared_ptr<const Commits>& b,
+                     std::int64_t lead) const {
+  if (a == b) return true;
+  const std::int64_t valid = definition_.valid(lead);
+  return a != nullptr && b != nullptr && a->has_index() == b->has_index() &&
+         a->version(valid) == b->version(valid);
+}
+
+Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
+  const Result<std::string> path = path_of(lead);
+  TR_TRY(path.status());
+  const std::shared_ptr<Entry> entry = entry_of(*path);
+  const std::lock_guard lock(entry->opening);
+  for (int tries = 1;; ++tries) {
+    const Result<std::shared_ptr<const Commits>> before = look_at_index(*entry, *path);
+    TR_TRY(before.status());
+    if (entry->file != nullptr && are_same(entry->file->commits(), *before, lead)) return entry->file;
+    const Result<std::shared_ptr<const sources::Source>> source = open_(*path);
+    // The source has read the index, too: both must have seen the same step.
+    const Result<std::shared_ptr<const Commits>> behind = look_at_index(*entry, *path);
+    TR_TRY(behind.status());
+    if (!are_same(*before, *behind, lead) && tries < most_tries) continue;
+    TR_TRY(source.status());
+    entry->file = std::make_shared<const OpenFile>(*path, *source, *before);
+    return entry->file;
+  }
+}
+
+Result<std::shared_ptr<const Commits>> Files::commits(std::int64_t lead) {
+  const Result<std::string> path = path_of(lead);
+  TR_TRY(path.status());
+  const std::shared_ptr<Entry> entry = entry_of(*path);
+  return look_at_index(*entry, *path);
+}
+
+std::vector<std::int64_t> Files::taken_back(std::int64_t lead, const Commits& commits,
+                                            std::span<const std::int64_t> known) const {
+  std::vector<std::int64_t> gone;
+  const Result<std::string> path = path_of(lead);
+  if (!path.is_ok() || !commits.has_index()) return gone;
+  for (const std::int64_t each : known) {
+    const Result<std::string> its = path_of(each);
+    if (its.is_ok() && *its == *path && !commits.version(definition_.valid(each))) gone.push_back(each);
+  }
+  return gone;
+}
+
+void Files::forget(std::int64_t lead) {
+  const Result<std::string> path = path_of(lead);
+  if (!path.is_ok()) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const auto& each) { return each.first == *path; });
+}
+
+}  // namespace tailrace::input

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "ground/base/missing.hpp"
+#include "ground/base/types.hpp"
+
+namespace tailrace::input {
+
+/// Makes the float32 nearest to `missing`, which stands in float64 values that come from float32, `missing`
+/// itself: the program looks for that.
+inline void widen_missing(std::span<double> values, double missing) {
+  const double narrow = missing_in(ElementType::f32, missing);
+  if (narrow == missing || std::isnan(missing)) return;
+  for (double& each : values) each = each == narrow ? missing : each;
+}
+
+/// Writes `bytes` of values of type T between those of two steps, `weight` of the second, or copies the first
+/// if there is no second. NaN, and with a second also `missing` itself, becomes `missing` where it is given.
+/// Values that a file holds as float32 have been through widen_missing().
+template <typename T>
+void interpolate(const std::byte* first, const std::byte* second, double weight, Bytes bytes,
+                 const std::optional<double>& missing, std::byte* out) {
+  const auto* a = reinterpret_cast<const T*>(first);
+  const auto* b = reinterpret_cast<const T*>(second);
+  auto* to = reinterpret_cast<T*>(out);
+  const T w = static_cast<T>(weight);
+  const T rest = static_cast<T>(1 - weight);
+  const auto count = bytes / static_cast<Bytes>(sizeof(T));
+  // Loops without a branch, which the compiler makes vector operations of.
+  if (second == nullptr)
+    std::copy_n(a, count, to);
+  else
+    for (Bytes i = 0; i < count; ++i) to[i] = rest * a[i] + w * b[i];
+  if (!missing) return;
+  constexpr ElementType type = sizeof(T) == 4 ? ElementType::f32 : ElementType::f64;
+  const T value = static_cast<T>(missing_in(type, *missing));
+  for (Bytes i = 0; i < count; ++i)
+    if (std::isnan(to[i])) to[i] = value;
+  // Raw files do not tell which value means none.
+  if (second == nullptr) return;
+  for (Bytes i = 0; i < count; ++i)
+    if (a[i] == value || b[i] == value) to[i] = value;
+}
+
+}  // namespace tailrace::input

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/input/leads.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <map>
+
+#include "ground/base/text.hpp"
+#include "formats/index/index.hpp"
+#include "faces/streams/files/look.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+constexpr std::int64_t settles_after = 2'000'000'000;  // nanoseconds
+
+using Names = std::map<std::int64_t, std::string>;  // by the least lead of the file
+
+Result<Names> find_names(storage::Target& target, const OpenRequest& request,
+                         const streams::PatternContext& context) {
+  Result<Names> files = streams::find_files(target, request.pattern, context);
+  if (!files.is_ok() || !request.pattern.depends_on_lead()) return files;
+  Names& found = *files;
+  // Earlier runs may have left any number of files. The last one before the base time is needed to
+  // interpolate.
+  if (const auto from_base = found.lower_bound(0); from_base != found.begin())
+    found.erase(found.begin(), std::prev(from_base));
+  return files;
+}
+
+/// Returns true if the name of the file with this lead is that of later leads, too.
+bool is_coarse(const OpenRequest& request, const streams::PatternContext& context, std::int64_t lead) {
+  const Result<std::string> here = request.pattern.expand(lead, context);
+  const Result<std::string> behind = request.pattern.expand(lead + 1, context);
+  return here.is_ok() && behind.is_ok() && *here == *behind;
+}
+
+Status no_files(const OpenRequest& request, const streams::PatternContext& context) {
+  const streams::Pattern::Split split = request.pattern.split(context);
+  return {Code::io,
+          cat("no file has a name of the pattern \"", split.fixed, split.rest,
+              "\": check the name, base= and member=; follow=on waits for files that come later"),
+          ENOENT};
+}
+
+}  // namespace
+
+std::vector<std::int64_t> leads_in(const sources::Inventory& inventory, const FilesDefinition& files,
+                                   const streams::Pattern& pattern, const std::string& path,
+                                   std::int64_t lead) {
+  std::vector<std::int64_t> leads;
+  bool fits_any = false;
+  const std::int64_t base = files.valid(0);
+  for (const sources::Record& record : inventory.records) {
+    if (files.member && record.member >= 0 && record.member != *files.member) continue;
+    if (record.valid == sources::any_time)
+      fits_any = true;
+    else if (leads.empty() || leads.back() != record.valid - base)
+      leads.push_back(record.valid - base);
+  }
+  std::ranges::sort(leads);
+  leads.erase(std::ranges::unique(leads).begin(), leads.end());
+  if (leads.empty() && fits_any) return {lead};
+  if (pattern.depends_on_lead())
+    std::erase_if(leads, [&](std::int64_t each) {
+      const Result<std::string> name = pattern.expand(each, files.context());
+      return !name.is_ok() || *name != path;
+    });
+  return leads;
+}
+
+Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& request,
+                                   const std::string& cache, const Opener& open) {
+  FilesDefinition files;
+  files.pattern = request.pattern.text();
+  files.calendar = request.calendar;
+  files.base = request.base.value_or(DateTime());
+  files.member = request.member;
+  files.follows = request.follows;
+  files.is_linear = request.is_linear;
+  files.bridges = request.bridges;
+  files.prefetch = request.prefetch;
+  files.cache = cache;
+  if (request.follows) {
+    Follower follower(files);
+    Result<std::vector<std::int64_t>> there = follower.look(target, open, 0);
+    TR_TRY(there.status());
+    files.leads = std::move(*there);
+    return files;
+  }
+  const Result<Names> names = find_names(target, request, files.context());
+  TR_TRY(names.status());
+  if (names->empty()) return no_files(request, files.context());
+  if (!request.base) {
+    const auto first = open(names->begin()->second);
+    TR_TRY(first.status());
+    const sources::Inventory& inventory = (*first)->inventory();
+    if (inventory.records.empty())
+      return Status(Code::settings,
+                    cat("base= is missing, and ", names->begin()->second, " has no record that tells it"));
+    const auto told = std::ranges::find_if(
+        inventory.records, [](const auto& each) { return each.reference != sources::any_time; });
+    // Without any time the file has one step, at lead 0 of whatever base.
+    if (told != inventory.records.end()) {
+      files.calendar = inventory.calendar;
+      files.base = from_seconds(told->reference, files.calendar);
+    }
+  }
+  for (const auto& [lead, path] : *names) {
+    if (request.pattern.depends_on_lead() && !is_coarse(request, files.context(), lead)) {
+      files.leads.push_back(lead);
+      continue;
+    }
+    const auto source = open(path);
+    const Status fits =
+        source.is_ok() ? check_calendar(path, (*source)->inventory(), files) : source.status();
+    // The file before the base time may be of an earlier run: a step that is missed names what there is.
+    if (lead < 0 && !fits.is_ok()) continue;
+    TR_TRY(fits);
+    std::ranges::copy(leads_in((*source)->inventory(), files, request.pattern, path, lead),
+                      std::back_inserter(files.leads));
+  }
+  std::ranges::sort(files.leads);
+  files.leads.erase(std::ranges::unique(files.leads).begin(), files.leads.end());
+  return files;
+}
+
+Follower::Follower(const FilesDefinition& files) : files_(files) {
+  Result<streams::Pattern> pattern = streams::Pattern::parse(files.pattern);
+  if (pattern.is_ok()) request_.pattern = std::move(*pattern);
+}
+
+Result<std::vector<std::int64_t>> Follower::look(storage::Target& target, const Opener& open,
+                                                 std::int64_t now) {
+  failure_ = Status();
+  looked_at_.clear();
+  Result<std::vector<std::int64_t>> there = look_once(target, open, now);
+  if (!there.is_ok()) failure_ = there.status();
+  return there;
+}
+
+Result<std::vector<std::int64_t>> Follower::look_once(storage::Target& target, const Opener& open,
+                                                      std::int64_t now) {
+  const Result<Names> names = find_names(target, request_, files_.context());
+  TR_TRY(names.status());
+  std::vector<std::int64_t> all;
+  for (const auto& [lead, path] : *names) {
+    Seen& seen = seen_[path];
+    const Result<bool> ready = is_ready(target, path, seen, now);
+    if (!ready.is_ok()) failure_ = ready.status();
+    if (ready.is_ok() && *ready && !seen.is_read) {
+      const Status read = read_leads(open, path, lead, seen);
+      // It will not get better: an error of the open, unless the file may be of an earlier run.
+      if (read.code() == Code::settings && lead >= 0) return read;
+      if (!read.is_ok()) failure_ = read;
+    }
+    if (seen.is_read && seen.index) looked_at_.insert(path);
+    all.insert(all.end(), seen.leads.begin(), seen.leads.end());
+    // Steps come in their order: a later one would say that this file has no more.
+    if (!seen.is_read && lead >= 0) break;
+  }
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
+
+std::vector<std::int64_t> Follower::taken_back(std::span<const std::int64_t> known) const {
+  std::vector<std::int64_t> gone;
+  for (const std::int64_t lead : known) {
+    const Result<std::string> path = request_.pattern.expand(lead, files_.context());
+    if (!path.is_ok() || !looked_at_.contains(*path)) continue;
+    const std::vector<std::int64_t>& there = seen_.at(*path).leads;
+    if (!std::ranges::binary_search(there, lead)) gone.push_back(lead);
+  }
+  return gone;
+}
+
+Status Follower::read_leads(const Opener& open, const std::string& path, std::int64_t lead,
+                            Seen& seen) const {
+  const auto source = open(path);
+  TR_TRY(source.status());
+  const sources::Inventory& inventory = (*source)->inventory();
+  TR_TRY(check_calendar(path, inventory, files_));
+  seen.is_read = true;
+  seen.leads = leads_in(inventory, files_, request_.pattern, path, lead);
+  if (seen.leads.empty() && !inventory.records.empty())
+    return {Code::argument, cat(path, " has no record of the time that its name tells: check base=")};
+  return {};
+}
+
+/// Returns true if the file may be read.
+Result<bool> Follower::is_ready(storage::Target& target, const std::string& path, Seen& seen,
+                                std::int64_t now) {
+  const Result<std::string> index = streams::find_index(target, path);
+  TR_TRY(index.status());
+  const Result<std::optional<Bytes>> of_index = storage::size_if_there(target, *index);
+  TR_TRY(of_index.status());
+  const Result<std::optional<storage::Identity>> stamp = stamp_of(target, *index);
+  TR_TRY(stamp.status());
+  // An index grows with each commit, and is cut when steps are taken back.
+  const Result<std::optional<Bytes>> size = *of_index ? of_index : storage::size_if_there(target, path);
+  // Targets that take stores for files have no file for a store of another program: Code::state.
+  const bool is_directory = size.status().error_number() == EISDIR || size.status().code() == Code::state;
+  if (!is_directory) TR_TRY(size.status());
+  const Bytes bytes = is_directory ? 0 : size->value_or(0);
+  if (bytes != seen.size || *stamp != seen.index) seen = {bytes, now, *stamp, false, std::move(seen.leads)};
+  if (*of_index) return true;
+  const Result<bool> marked = target.exists(path + ".ready");
+  TR_TRY(marked.status());
+  return *marked || (!is_directory && now - seen.since >= settles_after);
+}
+
+}  // namespace tailrace::input

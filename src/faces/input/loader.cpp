@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/input/loader.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ground/base/text.hpp"
+#include "ground/base/thread.hpp"
+#include "faces/input/interpolation.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+/// A writer seldom commits while a record is read, and much seldomer so often.
+constexpr int most_reads = 20;
+
+/// A rank that has no room looks for some each millisecond.
+constexpr std::chrono::milliseconds way_for_others{3};
+
+/// A thread that has no room rests so long: nothing tells it that some was given back.
+constexpr std::chrono::milliseconds first_wait{2};
+constexpr std::chrono::milliseconds longest_wait{50};
+
+/// A program that was killed is not started anew, and has written a step once more, in less time.
+constexpr std::chrono::seconds least_restart{3};
+
+Status taken_back(const std::string& path, std::int64_t lead) {
+  return {Code::state,
+          cat(path, ": its writer has taken the step at lead ", lead,
+              " s back, as one does that goes on from an earlier checkpoint: try the step again, which waits "
+              "until it comes once more")};
+}
+
+template <typename T>
+std::span<T> values_of(std::span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+template <typename T>
+void replace_missing(std::span<T> values, double missing) {
+  for (T& each : values)
+    if (std::isnan(each)) each = static_cast<T>(missing);
+}
+
+/// Returns the part of a record on this grid: the field may have dimensions of 1 that the file does not have,
+/// or lack some that it has.
+layout::Box cut_on(const sources::Grid& grid, const FieldDefinition& field) {
+  layout::Box cut;
+  std::size_t d = 0;
+  for (const Index extent : grid.shape) {
+    while (extent != 1 && field.shape[d] == 1) ++d;
+    cut.lower.push_back(extent == 1 ? 0 : field.cut.lower[d]);
+    cut.upper.push_back(extent == 1 ? 1 : field.cut.upper[d]);
+    if (extent != 1) ++d;
+  }
+  return cut;
+}
+
+}  // namespace
+
+Status DrawnScratch::reserve(Bytes bytes, const std::string& what) {
+  refused_ = Status();
+  if (bytes <= draw_.bytes()) return {};
+  release();
+  refused_ =
+      draw_.take(bytes).in(cat(what, ": decoding a record takes up to ", size_text(bytes),
+                               " beside the steps in memory: set prefetch= lower or TAILRACE_MEMORY higher"));
+  if (!refused_.is_ok()) return refused_;
+  ++budget_.decoders();
+  refusals_ = budget_.refusals();
+  return {};
+}
+
+void DrawnScratch::release() {
+  memory_ = sources::Scratch();
+  if (draw_.bytes() == 0) return;
+  draw_.give_back();
+  --budget_.decoders();
+}
+
+void DrawnScratch::make_way() {
+  if (draw_.bytes() == 0 || budget_.refusals() == refusals_) return;
+  release();
+  std::this_thread::sleep_for(way_for_others);
+}
+
+bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch) {
+  scratch.forget_refusal();
+  std::vector<std::pair<Index, Loader*>> soonest;
+  for (Loader* const loader : loaders)
+    if (const std::optional<Index> ahead = loader->ring().soonest()) soonest.emplace_back(*ahead, loader);
+  std::ranges::stable_sort(soonest, {}, [](const auto& each) { return each.first; });
+  // A look at very many rings for each record would take longer than the record.
+  constexpr int most_at_once = 64;
+  int worked = 0;
+  Index first = 0;
+  for (const auto& [ahead, loader] : soonest) {
+    if (worked == most_at_once || (worked > 0 && ahead > first)) break;
+    if (worked > 0) scratch.make_way();
+    if (!loader->work_once(ahead, scratch)) continue;
+    first = ahead;
+    ++worked;
+  }
+  return worked > 0;
+}
+
+Status work_on_all(const std::function<std::vector<Loader*>()>& loaders, const std::atomic<bool>& is_over,
+                   DrawnScratch& scratch) {
+  std::chrono::milliseconds rest = first_wait;
+  const Status worked = guarded([&] {
+    while (!is_over) {
+      if (work_on_soonest(loaders(), scratch)) {
+        rest = first_wait;
+        scratch.make_way();
+        continue;
+      }
+      if (scratch.refused().is_ok()) break;
+      std::this_thread::sleep_for(rest);
+      rest = std::min(2 * rest, longest_wait);
+    }
+    return Status();
+  });
+  scratch.release();
+  return worked;
+}
+
+bool Loader::work_once(Index ahead, DrawnScratch& scratch) {
+  const std::optional<Ring::Claim> claim = ring_.claim(ahead);
+  return claim && work(*claim, scratch);
+}
+
+bool Loader::work_on(Index slot, Index level, DrawnScratch& scratch) {
+  const std::optional<Ring::Claim> claim = ring_.claim(slot, level);
+  return claim && work(*claim, scratch);
+}
+
+/// Ends the task whatever happens: other ranks wait for it. Without room to decode another worker may do it.
+bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
+  const DefaultArithmetic guard;
+  std::uint64_t version = 0;
+  scratch.forget_refusal();
+  const Status loaded = guarded([&] { return load(claim, scratch, version); });
+  if (!scratch.refused().is_ok()) {
+    ring_.put_back(claim);
+    return false;
+  }
+  ring_.finish(claim, loaded, version);
+  return true;
+}
+
+/// The bytes that were read are those of a committed step if the index told one version of it before and
+/// behind, whatever was committed to other steps. If it did not, the record is read once more.
+Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
+  const std::int64_t valid = ring_.files().valid(claim.lead);
+  for (int tries = 1;; ++tries) {
+    const Result<std::shared_ptr<const Commits>> before = files_->commits(claim.lead);
+    TR_TRY(before.status());
+    const auto began = std::chrono::steady_clock::now();
+    Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
+    TR_TRY(file.status());
+    const Status loaded = load_from(*file, claim, scratch);
+    if (*before == nullptr || !scratch.refused().is_ok()) return loaded;
+    const Result<std::shared_ptr<const Commits>> behind = files_->commits(claim.lead);
+    TR_TRY(behind.status());
+    const bool is_unchanged = (*behind)->are_those_of(**before);
+    if (is_unchanged && !(*behind)->has_index()) return loaded;
+    const std::optional<std::uint64_t> committed = (*behind)->version(valid);
+    if ((*behind)->has_index() && !committed) return taken_back((*file)->path(), claim.lead);
+    const bool is_same = committed && (*before)->version(valid) == committed &&
+                         (*file)->commits()->version(valid) == committed;
+    // Another try of a step may have the version of the first.
+    const bool was_quick = std::chrono::steady_clock::now() - began < least_restart;
+    if (is_same && (is_unchanged || (was_quick && loaded.is_ok()))) {
+      version = *committed;
+      return loaded;
+    }
+    if (tries == most_reads)
+      return {Code::state,
+              cat((*file)->path(), ": its index has changed each of the ", most_reads, " times that '",
+                  ring_.field().name, "' was read at lead ", claim.lead, " s: try the step again")};
+    if (!loaded.is_ok()) files_->forget(claim.lead);
+  }
+}
+
+/// `file` becomes the file as it was opened anew.
+Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Claim& claim,
+                         DrawnScratch& scratch) {
+  const FieldDefinition& field = ring_.field();
+  const double level = field.levels.values[static_cast<std::size_t>(claim.level)];
+  Result<const sources::Record*> record = file->find(ring_.files(), field, claim.lead, level);
+  if (!record.is_ok() && ring_.files().follows) {
+    // The file may have grown since it was opened.
+    forget_once(claim.lead);
+    const Result<std::shared_ptr<const OpenFile>> anew = files_->at(claim.lead);
+    TR_TRY(anew.status());
+    file = *anew;
+    record = file->find(ring_.files(), field, claim.lead, level);
+  }
+  TR_TRY(record.status());
+  const sources::Source& source = file->source();
+  const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
+  TR_TRY(check_grid(*file, grid));
+  TR_TRY(scratch.reserve(source.scratch_bound((*record)->place, grid), file->path()));
+  const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
+                                            claim.values.data(), scratch.memory());
+  // Its program may have written it anew: the next try opens it once more.
+  if (!missing.is_ok()) files_->forget(claim.lead);
+  TR_TRY(missing.status());
+  ++counts_.records;
+  counts_.bytes += std::ssize(scratch.memory().bytes);
+  if (field.missing && field.type == ElementType::f64 && source.holds_float32((*record)->place))
+    widen_missing(values_of<double>(claim.values), *field.missing);
+  return *missing > 0 ? fill_missing(*file, claim, *missing) : Status();
+}
+
+/// A step is known once its file has it: to open the file that has grown once is enough, until the program
+/// tries the step again. Another thread that comes meanwhile finds the old file gone.
+void Loader::forget_once(std::int64_t lead) {
+  const std::pair<std::int64_t, std::int64_t> now{ring_.step(), lead};
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(opened_anew_, now) != now) files_->forget(lead);
+}
+
+/// The records of a stream mostly have one grid: each new one is compared once.
+Status Loader::check_grid(const OpenFile& file, const sources::Grid& grid) {
+  const FieldDefinition& field = ring_.field();
+  if (grid.shape == field.shape) {
+    const std::lock_guard lock(mutex_);
+    if (!checked_.empty() && checked_ == grid.keys) return {};
+  }
+  TR_TRY(sources::check_grid(grid, field.shape, field.georeference)
+             .in(cat("field '", field.name, "' in ", file.path())));
+  const std::lock_guard lock(mutex_);
+  checked_ = grid.keys;
+  return {};
+}
+
+Status Loader::fill_missing(const OpenFile& file, const Ring::Claim& claim, Index missing) const {
+  const FieldDefinition& field = ring_.field();
+  if (!field.missing) {
+    const double level = field.levels.values[static_cast<std::size_t>(claim.level)];
+    return {Code::data, cat("'", field.name, "' at level ", level, " in ", file.path(), " has no value at ",
+                            counted(missing, "point"),
+                            " that the ranks need: give missing=VALUE, which is stored there")};
+  }
+  // Steps that are interpolated need to know where there is no value.
+  if (ring_.files().is_linear) return {};
+  if (field.type == ElementType::f32)
+    replace_missing(values_of<float>(claim.values), missing_in(field.type, *field.missing));
+  else
+    replace_missing(values_of<double>(claim.values), *field.missing);
+  return {};
+}
+
+}  // namespace tailrace::input

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/codec/definition.hpp"
+#include "faces/input/definition.hpp"
+#include "ground/layout/memory.hpp"
+#include "faces/streams/definition/pattern.hpp"
+
+// Turns the options strings of input streams into types. Every function is local, reads no file and gives the
+// same result on every rank that passes the same text. Errors are Code::settings unless said otherwise.
+namespace tailrace::input {
+
+/// The options of tr_stream_open.
+struct OpenRequest {
+  streams::Pattern pattern;
+  std::optional<DateTime> base;  // none: the files tell
+  Calendar calendar = Calendar::proleptic_gregorian;
+  std::optional<int> member;
+  Index prefetch = 2;      // steps that are read ahead
+  bool is_linear = false;  // leads between two steps of the files are interpolated
+  bool bridges = false;    // also if a step between the two is missing
+  bool follows = false;    // a step that is not there yet is waited for
+  std::optional<std::int64_t> timeout_seconds;
+};
+
+Result<OpenRequest> parse_open(std::string_view pattern, std::string_view options);
+
+/// The options of tr_stream_define of an input stream.
+struct FieldRequest {
+  std::string name;     // the program's
+  std::string in_file;  // the file's
+  ElementType type = ElementType::f32;
+  std::vector<Index> shape;
+  codec::Levels levels;
+  bool takes_any_level = false;   // levels= is not given
+  std::optional<double> missing;  // stored where the file has no value
+  Choice choice;                  // of records
+  layout::Allocation allocation;  // without the halo, which belongs to the layout
+};
+
+/// Keys that only output has are accepted and have no effect, so that one text serves both; keys of a format
+/// choose records. Code::argument if the type is not float32 or float64.
+Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
+                                 std::string_view options);
+
+}  // namespace tailrace::input

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/input/server.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "ground/base/thread.hpp"
+#include "ground/comm/switchboard.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+// A thread that finds nothing to do rests: memory of others has no bell for it.
+constexpr std::chrono::microseconds first_rest{500};
+constexpr std::chrono::microseconds longest_rest{10'000};
+
+}  // namespace
+
+/// A server's work on one ring, until the ranks take that back.
+class InputServer::Work final : public node::MemoryTaker::Work {
+ public:
+  Work(InputServer& server, std::shared_ptr<Ring> ring) : server_(server), ring_(std::move(ring)) {}
+  ~Work() override { forget(); }
+
+  std::optional<ByteVector> end(bool /*does_hear*/) override {
+    {
+      const std::lock_guard lock(server_.mutex_);
+      ring_->is_ending = true;
+      if (ring_->working > 0) return {};
+    }
+    forget();
+    return Packer().put(ring_->counts.records.load()).put(ring_->counts.bytes.load()).take();
+  }
+
+ private:
+  void forget() {
+    const std::lock_guard lock(server_.mutex_);
+    std::erase(server_.rings_, ring_);
+  }
+
+  InputServer& server_;
+  std::shared_ptr<Ring> ring_;
+};
+
+InputServer::InputServer(session::Session& session) : session_(session) {
+  session.serving().taker().on(node::Handed::input, [this](int, std::unique_ptr<node::NodeMemory> memory,
+                                                           Unpacker) { return take(std::move(memory)); });
+}
+
+InputServer::~InputServer() { stop(); }
+
+Result<std::unique_ptr<node::MemoryTaker::Work>> InputServer::take(std::unique_ptr<node::NodeMemory> memory) {
+  auto ring = std::make_shared<Ring>();
+  ring->memory = std::move(memory);
+  const input::Ring definition(ring->memory->part(0), session_.board().transport());
+  ring->files = files_of(definition.files());
+  ring->loader = std::make_unique<Loader>(ring->memory->part(0), session_.board().transport(), ring->files,
+                                          ring->counts);
+  TR_TRY(start(1));
+  bool are_several = false;
+  {
+    const std::lock_guard lock(mutex_);
+    rings_.push_back(ring);
+    are_several = has_several_streams();
+  }
+  if (are_several) (void)start(2);  // one does until there is memory for another
+  changed_.notify_all();
+  return std::unique_ptr<node::MemoryTaker::Work>(std::make_unique<Work>(*this, std::move(ring)));
+}
+
+/// Fields of one stream have their files in common. The program may have left the directory in which the
+/// server stays.
+std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& given) {
+  const FilesDefinition definition = given.from_root();
+  Packer packed;
+  definition.pack(packed);
+  const std::string key(reinterpret_cast<const char*>(packed.bytes().data()), packed.bytes().size());
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<Files>& known = files_[key];
+  std::shared_ptr<Files> files = known.lock();
+  if (files == nullptr) {
+    const std::shared_ptr<storage::Target> target(std::shared_ptr<void>(), &session_.streams_target());
+    files = std::make_shared<Files>(
+        definition,
+        [target, cache = definition.cache](const std::string& path) {
+          return sources::open(target, path, cache);
+        },
+        target.get());
+    known = files;
+  }
+  std::erase_if(files_, [](const auto& each) { return each.second.expired(); });
+  return files;
+}
+
+/// Starts as many threads as the server has for encoding, `least` at least: or it says why there is none.
+Status InputServer::start(int least) {
+  const int wanted = std::max(session_.serving().encoding_threads(), least);
+  while (std::ssize(threads_) < wanted) {
+    Result<std::thread> thread = start_thread([this] { run(); });
+    if (!thread.is_ok()) return threads_.empty() ? thread.status() : Status();
+    const std::lock_guard lock(mutex_);
+    threads_.push_back(std::move(*thread));
+  }
+  return {};
+}
+
+void InputServer::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void InputServer::run() {
+  DrawnScratch scratch(session_.memory().budget());
+  std::chrono::microseconds rest = first_rest;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return is_stopping_ || !rings_.empty(); });
+      if (is_stopping_) return;
+    }
+    bool has_worked = false;
+    // Without memory it rests and tries again.
+    static_cast<void>(guarded([&] {
+      has_worked = work_once(scratch);
+      return Status();
+    }));
+    rest = has_worked ? first_rest : std::min(2 * rest, longest_rest);
+    if (has_worked) scratch.make_way();
+    if (!has_worked) scratch.release();
+    if (!has_worked) std::this_thread::sleep_for(rest);
+  }
+}
+
+/// Reads one record of the step that is needed first, of any ring.
+bool InputServer::work_once(DrawnScratch& scratch) {
+  std::unique_lock lock(mutex_);
+  // Another thread may have claimed the record meanwhile, or there is no room for this ring's records: the
+  // next ring is looked for then.
+  std::vector<const Ring*> tried;
+  for (;;) {
+    Index ahead = 0;
+    std::shared_ptr<Ring> ring = soonest(ahead, tried);
+    if (ring == nullptr) return false;
+    tried.push_back(ring.get());
+    ++ring->working;
+    lock.unlock();
+    bool has_worked = false;
+    static_cast<void>(guarded([&] {
+      has_worked = ring->loader->work_once(ahead, scratch);
+      return Status();
+    }));
+    lock.lock();
+    --ring->working;
+    // Under the lock: the owners hear that the memory is no longer mapped.
+    ring = nullptr;
+    if (has_worked) return true;
+  }
+}
+
+/// Under the lock. Returns the ring whose next step is needed first, in `ahead` steps, and that was not tried
+/// yet; or nullptr.
+std::shared_ptr<InputServer::Ring> InputServer::soonest(Index& ahead,
+                                                        const std::vector<const Ring*>& tried) const {
+  std::shared_ptr<Ring> found;
+  for (const auto& ring : rings_) {
+    const bool is_passed =
+        ring->is_ending || is_for_others(*ring) || std::ranges::count(tried, ring.get()) > 0;
+    const std::optional<Index> needed = is_passed ? std::nullopt : ring->loader->ring().soonest();
+    if (!needed || (found != nullptr && *needed >= ahead)) continue;
+    found = ring;
+    ahead = *needed;
+  }
+  return found;
+}
+
+/// Under the lock.
+bool InputServer::has_several_streams() const {
+  return std::ranges::any_of(rings_, [&](const auto& each) { return each->files != rings_.front()->files; });
+}
+
+/// Under the lock. Returns true if all threads but one work on the ring's files. Where there are others,
+/// their storage may answer, and this one may hang: one thread is left to them.
+bool InputServer::is_for_others(const Ring& ring) const {
+  std::ptrdiff_t working = 0;
+  for (const auto& each : rings_) working += each->files == ring.files ? each->working : 0;
+  return working + 1 >= std::ssize(threads_) && threads_.size() > 1 && has_several_streams();
+}
+
+}  // namespace tailrace::input

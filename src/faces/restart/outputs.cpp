@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/restart/outputs.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+#include "faces/restart/intervals.hpp"
+#include "ground/storage/paths.hpp"
+
+namespace tailrace::restart {
+
+namespace {
+
+using checkpoint::NamedItem;
+using streams::Position;
+
+/// Returns the item of an array that a checkpoint has kept.
+NamedItem item_of(std::string name, operations::KeptArray& kept) {
+  NamedItem item;
+  item.name = std::move(name);
+  item.array.data = kept.memory->bytes.data();
+  item.array.type = kept.type;
+  item.array.layout = kept.blocks.get();
+  item.keep = kept.memory;
+  return item;
+}
+
+/// Returns the open stream of a position, or nullptr if it was closed: all of it is then durable or told as
+/// failed.
+const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open, const Position& position) {
+  for (const streams::Stream* stream : open) {
+    if (stream->name() == position.pattern && stream->position().run == position.run) return stream;
+  }
+  return nullptr;
+}
+
+/// Returns true for an output that a checkpoint may record. A pipe is none, since nobody might read it. A
+/// rank that does not hold the stream cannot see that it is a pipe, and has nothing to write.
+bool may_be_recorded(const OpenFile& each) {
+  const files::File& file = *each.file;
+  if (file.is_adopted() || !file.mode().writes()) return false;
+  return each.records != nullptr || !file.holds_stream() || file.has_position();
+}
+
+bool is_recorded(const OpenFile& each) {
+  return !each.temporary && each.file->holds_stream() && each.file->has_position();
+}
+
+/// Returns the item of one array that a stream has accumulated.
+NamedItem item_of(std::string name, ElementType type, const void* data, const streams::Stream::State& state) {
+  NamedItem item;
+  item.name = std::move(name);
+  item.array.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // a save only reads it
+  item.array.type = type;
+  item.array.layout = &state.layout->layout;
+  item.array.layout_number = state.layout->id;
+  item.array.in_parts = state.layout->in_parts;
+  item.array.levels = state.accumulator->what().levels;
+  item.keep = state.accumulator->memory();
+  return item;
+}
+
+/// Packs, on the rank whose puts count, how far the streams are within intervals.
+void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open,
+                   const session::Session& session) {
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (open[i]->reference() != session.rank()) continue;
+    const std::optional<streams::OpenInterval> interval = open[i]->position().interval;
+    if (!interval) continue;
+    told.put(static_cast<std::int32_t>(i));
+    interval->pack(told);
+  }
+}
+
+/// One rank's words for rank 0 alone.
+struct ForFirst {
+  ByteVector intervals;             // as tell_of_intervals() has returned
+  std::vector<std::string> shared;  // files that are open as shared ones, of which this rank tells
+
+  [[nodiscard]] ByteVector pack() const {
+    if (intervals.empty() && shared.empty()) return {};  // as on most ranks
+    Packer out;
+    out.put_bytes(intervals);
+    for (const std::string& path : shared) out.put_text(path);
+    return out.take();
+  }
+  static ForFirst unpack(const ByteVector& told) {
+    ForFirst all;
+    if (told.empty()) return all;
+    Unpacker in(told);
+    const auto within = in.get_bytes();
+    all.intervals.assign(within.begin(), within.end());
+    while (in.ok() && !in.rest().empty()) all.shared.push_back(in.get_text());
+    return all;
+  }
+};
+
+/// The files that a rank has written to, held until they are durable.
+struct Written {
+  std::vector<std::shared_ptr<storage::File>> files;
+  std::set<std::string> names;     // names in the directories that have to be durable: one for each directory
+  std::set<std::string> sidecars;  // of local files
+  journal::ClosedFiles::Due closed;
+
+  void add(const OpenText& text) {
+    std::shared_ptr<storage::File> file = text.hold();
+    if (file == nullptr) return;
+    files.push_back(std::move(file));
+    add_directory_of(text.path);
+  }
+  void add_directory_of(const std::string& path) {
+    names.insert(storage::parent_of(storage::tidy_path(path)) + "/file");
+  }
+  void add(const files::File& file) {
+    if (std::shared_ptr<storage::File> held = file.hold(); held != nullptr) files.push_back(std::move(held));
+    if (!file.holds_stream()) return;
+    if (file.place().group == nullptr) sidecars.insert(files::sidecar_path(file.path()));
+    add_directory_of(file.path());
+  }
+  Status sync(storage::Target& target);
+};
+
+Status Written::sync(storage::Target& target) {
+  for (const std::shared_ptr<storage::File>& file : files) TR_TRY(file->sync());
+  for (const std::string& sidecar : sidecars) TR_TRY(journal::sync_if_there(target, sidecar));
+  for (const std::string& name : names) TR_TRY(target.sync_directory_of(name));
+  files.clear();  // nobody needs them open any more
+  return closed.sync(target);
+}
+
+}  // namespace
+
+Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Overwritten overwritten) {
+  Result<journal::Position> position =
+      each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
+  TR_TRY(position.status());
+  if (overwritten == journal::Overwritten::journal) return position;  // no loss to warn of
+  each.file->note_recorded(position->size);
+  files_.note(*position);
+  return position;
+}
+
+/// Brings every file to rest, whatever has failed before. A rank that left a file out would not agree with
+/// the other ranks on what the file still has to write.
+Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
+  Status first;
+  const auto count = [&first](const Status& status) {
+    if (first.is_ok()) first = status;
+  };
+  std::vector<journal::Position> open;
+  auto written = std::make_shared<Written>();
+  const Open now = open_();
+  for (const OpenFile& each : now.files) {
+    if (!may_be_recorded(each)) continue;
+    count(each.records ? each.records->rest() : each.file->rest());
+    if (!each.temporary) written->add(*each.file);
+    if (!first.is_ok() || !is_recorded(each)) continue;
+    Result<journal::Position> position = position_of(each, overwritten);
+    count(position.status());
+    if (position.is_ok()) open.push_back(std::move(*position));
+  }
+  for (const OpenText& text : now.texts) {
+    if (service_.session().rank() != 0) break;
+    const Result<std::optional<journal::Position>> position =
+        guarded([&] { return text.position(overwritten); });
+    count(position.status());
+    if (!position.is_ok() || !*position) continue;
+    if (overwritten == journal::Overwritten::refuse) files_.note(**position);
+    open.push_back(**position);
+    written->add(text);
+  }
+  for (const streams::Stream* stream : now.streams) {
+    if (stream->in_step() && stream->accumulates())
+      count({Code::state,
+             cat("stream ", stream->name(),
+                 " is inside of a step, of which it has accumulated a part: tr_stream_end comes before "
+                 "the save")});
+  }
+  written->closed = closed_.due();
+  TR_TRY(first);
+  Packer told;
+  const std::vector<std::int64_t> taken = files_.taken();
+  Packer intervals;
+  put_intervals(intervals, now.streams, service_.session());
+  // Most ranks have nothing to tell.
+  if (!open.empty() || !taken.empty() || !intervals.bytes().empty()) {
+    journal::put_positions(told, open);
+    told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
+  }
+  ForFirst first_told{tell_of_intervals(now.streams), {}};
+  if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
+  Standing standing{told.take(), first_told.pack(), {}};
+  if (!written->files.empty() || !written->closed.is_empty())
+    standing.make_durable = [written, target = &service_.target()] { return written->sync(*target); };
+  return standing;
+}
+
+void Outputs::note_closing(const files::File& file) {
+  if (file.is_adopted() || !file.mode().writes() || file.hold() == nullptr) return;
+  if (!journal::is_regular(file.path())) return;
+  note_closed(file.path());
+  if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
+}
+
+/// A journal belongs to one rank: it does not see the bytes that another rank writes to the same file, nor
+/// those of a shared file.
+Status Outputs::check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
+                      journal::Overwritten overwritten) const {
+  if (overwritten == journal::Overwritten::refuse) return {};
+  std::map<std::string, std::size_t> shared;
+  for (std::size_t rank = 0; rank < told_first.size(); ++rank) {
+    for (const std::string& path : ForFirst::unpack(told_first[rank]).shared) shared.emplace(path, rank);
+  }
+  std::map<std::string, std::size_t> ranks;
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    if (told[rank].empty()) continue;
+    Unpacker in(told[rank]);
+    const Result<std::vector<journal::Position>> open = journal::get_positions(in);
+    TR_TRY(open.status());
+    for (const journal::Position& each : *open) {
+      if (const auto found = shared.find(storage::tidy_path(each.path)); found != shared.end())
+        return {Code::state,
+                cat(each.path, " is open as a shared file, too (tr_shared_open, on rank ", found->second,
+                    "): overwritten=journal cannot keep what is written over there; close it before the "
+                    "save")};
+      const auto [other, is_new] = ranks.emplace(storage::tidy_path(each.path), rank);
+      if (is_new || other->second == rank) continue;
+      return {Code::state, cat(each.path, " is open on ranks ", other->second, " and ", rank,
+                               ", on each for itself: overwritten=journal keeps what is written over only of "
+                               "files that are open once; open it on a communicator of these ranks")};
+    }
+  }
+  return {};
+}
+
+std::vector<NamedItem> Outputs::own_items() const {
+  std::vector<NamedItem> items;
+  for (const streams::Stream* stream : open_().streams) {
+    for (const streams::Stream::State& state : stream->states()) {
+      const operations::Accumulator& accumulator = *state.accumulator;
+      items.push_back(item_of(operations::name_of_values(stream->name(), state.field),
+                              accumulator.state_type(), accumulator.values(), state));
+      if (!accumulator.what().missing) continue;
+      items.push_back(item_of(operations::name_of_counts(stream->name(), state.field), ElementType::i32,
+                              accumulator.memory()->counts.data(), state));
+    }
+  }
+  // Arrays that no stream has taken yet are kept once more.
+  for (auto& [name, kept] : *kept_) items.push_back(item_of(name, kept));
+  return items;
+}
+
+/// The names tell which stream and field an array belongs to. Its layout is known once the field is defined.
+Result<std::vector<NamedItem>> Outputs::make_own_items(const checkpoint::Copy& copy) {
+  loaded_ = std::make_shared<operations::Kept>();
+  session::Session& session = service_.session();
+  std::vector<NamedItem> items;
+  for (const checkpoint::ItemInfo& item : copy.directory.items) {
+    if (!checkpoint::is_own_name(item.name)) continue;
+    Index elements = 1;
+    for (const Index extent : item.shape) elements *= extent;
+    Result<operations::KeptArray> kept = operations::make_kept(item.type, elements, session.rank(),
+                                                               session.ranks(), session.memory().budget());
+    TR_TRY(kept.status().in(item.name));
+    items.push_back(item_of(item.name, loaded_->emplace(item.name, std::move(*kept)).first->second));
+  }
+  return items;
+}
+
+ByteVector Outputs::positions(const std::vector<ByteVector>& told,
+                              const std::vector<ByteVector>& told_first) {
+  Recorded recorded;
+  const std::vector<const streams::Stream*> streams = open_().streams;
+  for (const streams::Stream* stream : streams) recorded.streams.push_back(stream->position());
+  for (const auto& [pattern, position] : streams_) recorded.streams.push_back(position);
+  for (const ByteVector& each : told) {
+    if (each.empty()) continue;
+    Unpacker in(each);
+    const Result<std::vector<journal::Position>> open = journal::get_positions(in);
+    if (open.is_ok()) recorded.files.insert(recorded.files.end(), open->begin(), open->end());
+    files_.take(in.get_list<std::int64_t>());
+    const auto intervals = in.get_bytes();
+    for (Unpacker rest(intervals); rest.ok() && !rest.rest().empty();) {
+      const auto stream = static_cast<std::size_t>(rest.get<std::int32_t>());
+      streams::OpenInterval interval = streams::OpenInterval::unpack(rest);
+      if (rest.ok() && stream < recorded.streams.size())
+        recorded.streams[stream].interval = std::move(interval);
+    }
+  }
+  std::vector<ByteVector> within;
+  for (const ByteVector& each : told_first) within.push_back(ForFirst::unpack(each).intervals);
+  note_failures(streams, within, recorded.streams);
+  const std::vector<journal::Position> left = files_.left();
+  recorded.files.insert(recorded.files.end(), left.begin(), left.end());
+  return recorded.pack();
+}
+
+bool Outputs::are_settled(const ByteVector& positions) const {
+  const Result<Recorded> recorded = Recorded::unpack(positions);
+  if (!recorded.is_ok()) return true;
+  const std::vector<const streams::Stream*> open = open_().streams;
+  for (const Position& position : recorded->streams) {
+    const streams::Stream* const stream = stream_of(open, position);
+    if (stream != nullptr && !stream->is_settled_through(position)) return false;
+  }
+  return true;
+}
+
+ByteVector Outputs::with_failures(const ByteVector& positions) const {
+  Result<Recorded> recorded = Recorded::unpack(positions);
+  if (!recorded.is_ok()) return positions;
+  const std::vector<const streams::Stream*> open = open_().streams;
+  for (Position& position : recorded->streams) {
+    if (const streams::Stream* const stream = stream_of(open, position); stream != nullptr)
+      position = stream->with_failures(position);
+  }
+  return recorded->pack();
+}
+
+Status Outputs::can_keep(const ByteVector& positions) const {
+  const Result<Recorded> recorded = Recorded::unpack(positions);
+  return recorded.is_ok() ? check_not_shared(*recorded) : Status();  // the caller looks at what is damaged
+}
+
+/// A shared file keeps what is written over if it was recorded before it was opened.
+Status Outputs::check_not_shared(const Recorded& recorded) const {
+  for (const journal::Position& position : recorded.files) {
+    if (service_.journals().is_shared(position.path))
+      return {Code::state, cat(position.path,
+                               " is open as a shared file (tr_shared_open), and was recorded to be kept when "
+                               "it is written over: open the checkpoint first, then the file")};
+  }
+  return {};
+}
+
+void Outputs::keep_since(const std::string& checkpoint, std::int64_t generation,
+                         const ByteVector& positions) {
+  const Result<Recorded> recorded = Recorded::unpack(positions);
+  if (!recorded.is_ok()) return;  // the caller makes or checks it
+  service_.journals().of(service_.target(), checkpoint).begin(generation, recorded->files);
+}
+
+std::optional<Position> Outputs::stream(const std::string& pattern) const {
+  const auto found = streams_.find(pattern);
+  return found != streams_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+Status Outputs::resume(const checkpoint::Copy& copy) {
+  Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  TR_TRY(recorded.status());
+  streams_.clear();
+  TR_TRY(check_not_open(*recorded));
+  files_.load(std::move(recorded->files), copy.generation(), copy.undo);
+  for (const Position& position : recorded->streams) {
+    if (service_.session().rank() == 0) {
+      for (const streams::FailedStep& failed : position.failed)
+        log(LogLevel::warn,
+            cat("stream ", position.pattern, " lacks the step at lead ", failed.lead, " s: ", failed.text));
+    }
+    streams_.emplace(position.pattern, position);
+  }
+  // A load that failed leaves nothing of it in later saves.
+  if (loaded_) kept_ = std::move(loaded_);
+  return {};
+}
+
+Status Outputs::check_not_open(const Recorded& recorded) const {
+  const Open now = open_();
+  const auto refused = [](const char* kind, const std::string& name, const char* done) {
+    return Status(Code::state, cat(kind, " ", name, " was ", done,
+                                   " before the checkpoint was loaded: it cannot go on where the checkpoint "
+                                   "has it; load first"));
+  };
+  TR_TRY(check_not_shared(recorded));
+  for (const journal::Position& position : recorded.files) {
+    const auto is_it = [&](const std::string& path) { return journal::is_same_path(path, position.path); };
+    const auto writes_it = [&](const OpenFile& each) {
+      return each.file->mode().writes() && is_it(each.file->path());
+    };
+    if (std::ranges::any_of(now.files, writes_it) || std::ranges::any_of(now.texts, is_it, &OpenText::path))
+      return refused("file", position.path, "opened");
+  }
+  for (const Position& position : recorded.streams) {
+    if (std::ranges::find(now.streams, position.pattern, &streams::Stream::name) != now.streams.end())
+      return refused("stream", position.pattern, "created");
+  }
+  return {};
+}
+
+}  // namespace tailrace::restart

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/shared/definition.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::shared {
+
+Result<Access> read_mode(const std::string& mode) {
+  Access access;
+  const char kind = mode.empty() ? ' ' : mode.front();
+  bool plus = false;
+  bool known = kind == 'r' || kind == 'w' || kind == 'a';
+  for (const char letter : mode.substr(mode.empty() ? 0 : 1)) {
+    if (letter == '+' && !plus)
+      plus = true;
+    else if (letter == 'x' && kind == 'w' && !access.exclusive)
+      access.exclusive = true;
+    else if (letter != 'b')
+      known = false;
+  }
+  if (!known) {
+    return Status(Code::argument,
+                  cat("the mode is \"r\", \"r+\", \"w\", \"w+\", \"a\" or \"a+\", with x behind "
+                      "w for a file that must not exist, not \"",
+                      mode, "\""));
+  }
+  access.reads = kind == 'r' || plus;
+  access.writes = kind != 'r' || plus;
+  access.creates = kind != 'r';
+  access.empties = kind == 'w';
+  access.appends = kind == 'a';
+  return access;
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 3> option_names{"page", "memory", "safety"};
+constexpr std::array<std::string_view, 3> safety_names{"none", "rename",
+                                                       "journal"};  // in the order of Safety
+
+Status read_safety(const std::string& name, Definition& definition) {
+  const auto* const found = std::ranges::find(safety_names, name);
+  if (found == safety_names.end()) {
+    return {Code::settings,
+            cat("safety may be none, rename or journal, not '", name, "'", did_you_mean(name, safety_names))};
+  }
+  definition.safety = static_cast<Safety>(found - safety_names.begin());
+  if (definition.safety != Safety::rename || definition.access.empties || !definition.access.writes)
+    return {};
+  return {Code::settings,
+          "safety=rename is for files that are begun anew (modes \"w\" and \"w+\"); what is changed in place "
+          "needs safety=journal"};
+}
+
+}  // namespace
+
+Result<Bytes> read_page(const std::string& value) {
+  const Result<Bytes> page = parse_bytes(value);
+  TR_TRY(page.status().in("page"));
+  const bool is_power = *page > 0 && std::has_single_bit(static_cast<std::uint64_t>(*page));
+  if (is_power && *page >= Definition::least_page && *page <= Definition::most_page) return *page;
+  return Status(Code::settings, cat("page is a power of 2 from ", size_text(Definition::least_page), " to ",
+                                    size_text(Definition::most_page), ", not ", *page));
+}
+
+Status read_options(const std::string& text, Definition& definition) {
+  const Result<Options> options = Options::parse(text);
+  TR_TRY(options.status());
+  for (const Option& option : options->entries()) {
+    if (std::ranges::find(option_names, option.key) == option_names.end()) {
+      return {Code::settings,
+              cat("unknown option '", option.key, "'",
+                  did_you_mean(option.key, option_names, "it may be page, memory or safety"))};
+    }
+    if (option.key == "safety") {
+      TR_TRY(read_safety(option.value, definition));
+      continue;
+    }
+    const Result<Bytes> bytes = option.key == "page" ? read_page(option.value) : parse_bytes(option.value);
+    TR_TRY(option.key == "page" ? bytes.status() : bytes.status().in(option.key));
+    if (option.key == "page") definition.page = *bytes;
+    if (option.key == "memory") definition.memory = *bytes;
+  }
+  return {};
+}
+
+Status load_page(storage::File& file, std::span<std::byte> bytes, Bytes offset) {
+  const Result<Bytes> got = file.read(bytes, offset);
+  TR_TRY(got.status());
+  std::ranges::fill(bytes.subspan(static_cast<std::size_t>(*got)), std::byte{0});
+  return {};
+}
+
+}  // namespace tailrace::shared

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/shared/pages/far_pages.hpp"
+
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace tailrace::shared {
+
+using exchange::Requests;
+
+FarPages::FarPages(exchange::RequestDesk& desk, Requests::Place place, std::uint64_t epoch,
+                   executor::Threads& threads, Served served)
+    : served_(std::move(served)),
+      requests_(desk, std::move(place), epoch, threads, "pages of a shared file",
+                {.at_once = served_.at_once,
+                 .tell = served_.size,
+                 .hear = served_.raise_size,
+                 .is_quick = [this](Unpacker pieces) { return are_here(pieces); },
+                 .serve = [this](Unpacker& pieces, bool waits,
+                                 Requests::Answer& answer) { return serve(pieces, waits, answer); },
+                 .wake = served_.wake,
+                 .help = served_.help}) {}
+
+// A piece of work: what it is, its offset, and the bytes to be written or the number of bytes to be read or
+// added.
+
+void FarPages::write(int rank, Bytes offset, std::span<const std::byte> bytes) {
+  requests_.change(rank, [&](Packer& out) { out.put(What::write).put(offset).put_bytes(bytes); });
+}
+
+Status FarPages::read(std::span<const FarRead> reads) {
+  std::map<int, std::vector<const FarRead*>> by_rank;
+  for (const FarRead& each : reads) by_rank[each.rank].push_back(&each);
+  std::map<int, std::uint64_t> questions;
+  for (const auto& [rank, list] : by_rank) {
+    questions[rank] = requests_.ask(rank, [&](Packer& out) {
+      for (const FarRead* each : list) out.put(What::read).put(each->offset).put(std::ssize(each->into));
+    });
+  }
+  Status first;
+  for (const auto& [rank, list] : by_rank) {
+    const Result<ByteVector> answer = requests_.answer_to(questions[rank]);
+    first = first_cause(first, answer.status());
+    if (!answer.is_ok()) continue;
+    std::size_t at = 0;
+    for (const FarRead* each : list) {
+      std::memcpy(each->into.data(), answer->data() + at, each->into.size());
+      at += each->into.size();
+    }
+  }
+  return first;
+}
+
+Result<Bytes> FarPages::add_to_size(Bytes bytes) {
+  const std::uint64_t question =
+      requests_.ask(0, [&](Packer& out) { out.put(What::grow).put(Bytes{0}).put(bytes); });
+  const Result<ByteVector> answer = requests_.answer_to(question);
+  TR_TRY(answer.status());
+  return Unpacker(*answer).get<Bytes>();
+}
+
+bool FarPages::are_here(Unpacker pieces) const {
+  while (!pieces.rest().empty()) {
+    const auto what = pieces.get<What>();
+    const auto offset = pieces.get<Bytes>();
+    if (what == What::write)
+      pieces.get_bytes();
+    else
+      pieces.get<Bytes>();
+    if (what != What::grow && !served_.is_here(offset)) return false;
+  }
+  return true;
+}
+
+bool FarPages::serve(Unpacker& pieces, bool waits, Requests::Answer& answer) const {
+  while (!pieces.rest().empty()) {
+    const Unpacker before = pieces;
+    const auto what = pieces.get<What>();
+    const auto offset = pieces.get<Bytes>();
+    const std::size_t values = answer.values.size();
+    const Status done = what == What::write
+                            ? served_.write(offset, pieces.get_bytes(), waits)
+                            : serve_read(what, offset, pieces.get<Bytes>(), waits, answer.values);
+    if (!done.is_ok() && served_.is_to_wait(done)) {
+      answer.values.resize(values);
+      pieces = before;
+      return false;
+    }
+    Status& outcome = what == What::write ? answer.changed : answer.got;
+    outcome = first_cause(outcome, done);
+  }
+  return true;
+}
+
+/// Puts the bytes that it reads, or the size before the file grew, behind `values`.
+Status FarPages::serve_read(What what, Bytes offset, Bytes bytes, bool waits, ByteVector& values) const {
+  const std::size_t at = values.size();
+  values.resize(at + (what == What::read ? static_cast<std::size_t>(bytes) : sizeof(Bytes)));
+  if (what == What::read) return served_.read(offset, std::span(values).subspan(at), waits);
+  const Result<Bytes> before = served_.add_to_size(bytes);
+  TR_TRY(before.status());
+  std::memcpy(values.data() + at, &*before, sizeof *before);
+  return {};
+}
+
+}  // namespace tailrace::shared

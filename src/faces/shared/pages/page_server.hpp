@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+
+#include "engine/exchange/request_desk.hpp"
+#include "ground/executor/threads.hpp"
+#include "ground/node/handed_memory.hpp"
+#include "engine/session/session.hpp"
+
+namespace tailrace::shared {
+
+struct ServerPlace;
+
+/// A server's part in shared files and global arrays: it answers other nodes for the compute ranks of its
+/// node, which may be inside MPI or compute meanwhile. They hand it the memory in which their pages lie.
+class PageServer {
+ public:
+  /// Local. `session` is that of a server, which has not begun to serve, and must outlive this. With
+  /// `has_threads` threads of its own wait for storage: the server's loop does not, whatever
+  /// TAILRACE_IO_THREADS says. Without, as in simulations, which have one thread, the loop does.
+  static Result<std::unique_ptr<PageServer>> create(session::Session& session, bool has_threads = true);
+  ~PageServer();
+  PageServer(const PageServer&) = delete;
+  PageServer& operator=(const PageServer&) = delete;
+
+ private:
+  [[nodiscard]] ServerPlace place();
+  using Work = node::MemoryTaker::Work;
+  PageServer(session::Session& session, std::unique_ptr<executor::Threads> threads);
+  Result<std::unique_ptr<Work>> serve_elements(std::unique_ptr<node::NodeMemory> memory, Unpacker in);
+  Result<std::unique_ptr<Work>> serve_pages(std::unique_ptr<node::NodeMemory> memory, Unpacker in);
+
+  session::Session& session_;
+  std::unique_ptr<executor::Threads> threads_;  // they wait for storage
+  exchange::RequestDesk desk_;
+};
+
+}  // namespace tailrace::shared

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/shared/safety/safety.hpp"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::shared {
+
+namespace {
+
+Status say_brought_back(const std::string& path, const Result<bool>& brought) {
+  if (brought.is_ok() && *brought)
+    log(LogLevel::info,
+        cat(path, " was not closed by the program that wrote it: it is brought back to its last flush"));
+  return brought.status();
+}
+
+Status why_not_locked(const Status& status, const std::string& path) {
+  if (status.is_ok()) return status;
+  return status.in(
+      status.code() == Code::state
+          ? cat(path,
+                " is open with safety= already, and is for one program at a time; after a kill it is open "
+                "until all processes of that program have ended")
+          : cat(path,
+                " cannot be locked, which safety= needs, and a file that a killed program has left (who may "
+                "write to its directory brings such a file back with `tailrace repair ",
+                path, "`)"));
+}
+
+}  // namespace
+
+std::string behind_links(const std::string& path) {
+  constexpr int most_links = 40;  // as Linux has it, path_resolution(7)
+  std::filesystem::path name = path;
+  std::error_code unknown;
+  for (int links = 0; links < most_links && std::filesystem::is_symlink(name, unknown); ++links) {
+    const std::filesystem::path to = std::filesystem::read_symlink(name, unknown);
+    if (unknown) break;
+    name = name.parent_path() / to;  // which is `to` if that is absolute
+  }
+  return name.string();
+}
+
+Status bring_back_before_opening(storage::Target& target, const Definition& what) {
+  const std::string path = behind_links(what.path);
+  const Result<bool> is_left = target.exists(journal::flushed_path(path));
+  TR_TRY(is_left.status());
+  if (!*is_left) return {};
+  const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
+  if (lock.status().code() == Code::state && !what.access.writes) return {};
+  if (!lock.is_ok() && lock.status().code() != Code::state) {
+    const Result<bool> is_still_left = target.exists(journal::flushed_path(path));
+    if (is_still_left.is_ok() && !*is_still_left) return {};  // its program has closed it meanwhile
+  }
+  TR_TRY(why_not_locked(lock.status(), path));
+  return say_brought_back(path, journal::bring_back_flushed(target, path));
+}
+
+SafeFile::SafeFile(files::Group& group, const Definition& what)
+    : group_(group),
+      target_(group.service().target()),
+      path_(behind_links(what.path)),
+      temporary_(path_ + ".tmp-flush"),
+      is_renamed_(what.safety != Safety::rename),
+      permissions_(what.permissions) {}
+
+Status SafeFile::lock() {
+  Result<std::shared_ptr<void>> lock = journal::lock_flushed(target_, path_);
+  TR_TRY(why_not_locked(lock.status(), path_));
+  lock_ = std::move(*lock);
+  std::error_code unknown;
+  const std::filesystem::file_status there = std::filesystem::status(path_, unknown);
+  if (!is_renamed_ && std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
+  TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
+  TR_TRY(storage::remove_if_there(target_, temporary_).status());
+  if (!is_renamed_) TR_TRY(look_at_old());
+  return share_lock();
+}
+
+/// As long as any rank may store, no other program may bring the file back: what was stored later would stay
+/// in it. Rank 0 may be killed before the others.
+Status SafeFile::share_lock() {
+  Result<std::shared_ptr<void>> lock = journal::share_flushed(target_, path_, std::exchange(lock_, nullptr));
+  TR_TRY(why_not_locked(lock.status(), path_));
+  lock_ = std::move(*lock);
+  return {};
+}
+
+/// Makes sure that the file may be replaced, and that the new one is nobody else's. As long as it has its
+/// temporary name only its owner may read it, if the old one has permissions to hand on.
+Status SafeFile::look_at_old() {
+  const Result<bool> exists = target_.exists(path_);
+  TR_TRY(exists.status());
+  if (!*exists) return {};
+  // Mode "w" writes to no file that is read-only; nor does a new file take the name of one.
+  Result<std::unique_ptr<storage::File>> old = target_.open(path_, storage::OpenMode::existing);
+  TR_TRY(old.status());
+  if (!(*old)->rights()) return (*old)->close();
+  replaced_ = std::move(*old);
+  return {};
+}
+
+unsigned SafeFile::permissions() const {
+  return replaced_ != nullptr ? unsigned{S_IRUSR | S_IWUSR} : permissions_;
+}
+
+/// Gives the new file the owner, group and permissions of the one that it replaces, as far as is allowed. If
+/// it cannot have the group, its own group may do no more than everybody.
+void SafeFile::give_rights(storage::File& file) {
+  if (replaced_ == nullptr) return;
+  const std::optional<storage::Rights> old = replaced_->rights();
+  const std::optional<storage::Rights> now = file.rights();
+  if (!old || !now) return;
+  const bool is_same = old->user == now->user && old->group == now->group;
+  const bool has_user = is_same || file.set_owner(old->user, old->group).is_ok() || old->user == now->user;
+  const bool has_group = is_same || file.set_owner({}, old->group).is_ok();
+  unsigned permissions = old->permissions;
+  if (!has_group) permissions &= ~unsigned{S_ISGID | S_IRWXG} | (permissions & S_IRWXO) << 3;
+  if (!has_user) permissions &= ~unsigned{S_ISUID};
+  const Status set = file.set_permissions(permissions);
+  if (!set.is_ok()) log(LogLevel::warn, set.text());
+}
+
+Status SafeFile::begin(storage::File& file) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  // Files of a higher number would otherwise count once this program comes to it.
+  const Result<std::int64_t> highest = journal::drop_undo_files(target_, path_);
+  TR_TRY(highest.status());
+  flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
+  has_begun_ = true;
+  if (!is_renamed_) return target_.sync_directory_of(path_);
+  TR_TRY(file.sync());
+  TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
+  return journal::commit_flushed(target_, path_);
+}
+
+void SafeFile::place(Bytes page, const std::shared_ptr<const PageDeal>& deal) {
+  pages_ = std::make_unique<UndoPages>(group_.node(), target_, group_.budget(),
+                                       UndoPages::Place{path_, group_.rank(), group_.size(), page, deal});
+}
+
+Status SafeFile::hear(Unpacker& in) {
+  flushed_ = in.get<journal::Flushed>();
+  TR_TRY(pages_->prepare(flushed_.size));
+  pages_->begin(flushed_);
+  return group_.is_io_rank() ? Status() : share_lock();
+}
+
+void SafeFile::give_up() {
+  if (!has_begun_) return;  // what is there is another program's
+  const std::string left = is_renamed_ ? journal::flushed_path(path_) : temporary_;
+  const Status removed = storage::remove_durably(target_, left);
+  if (!removed.is_ok()) log(LogLevel::warn, removed.text());
+}
+
+Status SafeFile::keep(storage::File& file, Bytes offset, Bytes bytes) {
+  TR_TRY(failure_);
+  stored_ = true;
+  return pages_->keep(file, offset, bytes);
+}
+
+/// Gives the file its name. Others who may write to the directory can move the temporary name to another
+/// file.
+Status SafeFile::take_name(storage::File& file) {
+  if (!file.is_named(temporary_))
+    return {Code::state, cat(temporary_,
+                             " is not the file that this program has written: somebody has moved "
+                             "or replaced it since, and ",
+                             path_,
+                             " is left as it was. Write where only this "
+                             "program's user may write to the directory")};
+  give_rights(file);
+  is_doubtful_ = true;
+  TR_TRY(target_.rename(temporary_, path_));
+  TR_TRY(target_.sync_directory_of(path_));
+  replaced_.reset();
+  return {};
+}
+
+/// The name comes before FILE.undo: that would tell of a file that is not there yet.
+Status SafeFile::commit_here(storage::File& file, const journal::Flushed& next, bool closes) {
+  if (!is_renamed_) {
+    if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
+    TR_TRY(take_name(file));
+    return closes ? Status() : journal::commit_flushed(target_, path_);
+  }
+  if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
+  is_doubtful_ = true;
+  return closes ? storage::remove_durably(target_, journal::flushed_path(path_))
+                : journal::commit_flushed(target_, path_);
+}
+
+Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std::string& call) {
+  // With `told` on any rank, all hear 1 as the largest bid.
+  const auto agree = [&](const Status& mine, const char* what, bool told = false) {
+    comm::Vote vote{mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), {}};
+    vote.bid = told ? 1 : 0;
+    return group_.agree(std::move(vote));
+  };
+  const journal::Flushed next{flushed_.generation + 1, size};
+  // Behind a close nobody stores.
+  const Status ready = !failure_.is_ok() ? failure_ : closes ? Status() : pages_->prepare(size);
+  const comm::Verdict durable = agree(ready, "durable", stored_.load());
+  TR_TRY(durable.status);
+  if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
+  is_doubtful_ = false;
+  const Status mine =
+      group_.is_io_rank() ? guarded([&] { return commit_here(file, next, closes); }) : Status();
+  const comm::Verdict committed = agree(mine, "committed", is_doubtful_);
+  if (committed.status.code() == Code::order || committed.ended) {
+    // The I/O rank may have committed all the same.
+    failure_ = committed.status;
+    return committed.status;
+  }
+  if (committed.status.is_ok()) {
+    is_renamed_ = true;
+    flushed_ = next;
+    stored_ = false;
+    pages_->begin(next);
+    (void)guarded([&] {
+      pages_->drop();
+      return Status();
+    });
+  } else if (committed.largest_bid == 1) {
+    // Nobody knows to which of two contents a crash leads now: so nothing may be changed any more.
+    failure_ = {committed.status.code(),
+                cat(path_, " cannot be changed any more, since a flush has failed at its end (",
+                    committed.status.text(), "): close it, and open it again"),
+                committed.status.error_number()};
+  }
+  // Nobody stores before all have begun anew.
+  const Status begun = agree({}, "begun").status;
+  if (failure_.is_ok()) failure_ = begun;
+  return first_cause(committed.status, begun);
+}
+
+}  // namespace tailrace::shared

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/shared/safety/undo_pages.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/switchboard.hpp"
+
+namespace tailrace::shared {
+
+namespace {
+
+/// The largest record. Its bytes are held in memory.
+constexpr Bytes kept_at_once = Bytes{4} << 20;
+/// Pages behind those that are asked for are kept with them, as many bytes as were kept already: a file that
+/// is written anew from its begin then costs few synchronisations.
+constexpr Bytes most_ahead = Bytes{16} << 20;
+/// A call that cuts much off keeps so many pages at a time: what is not sealed yet takes memory for each
+/// record.
+constexpr Index most_claimed = 4096;
+
+}  // namespace
+
+/// Pages that the caller's thread keeps. Those that were not kept when it ends may be claimed again.
+class UndoPages::Claim {
+ public:
+  explicit Claim(const UndoPages& of) : of_(of) {}
+  ~Claim() {
+    for (const Index page : pages) of_.note_of(page) = is_kept ? State::kept : State::changeable;
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+  /// Returns what the page was.
+  State take(Index page) {
+    if (pages.size() == pages.capacity()) pages.reserve(2 * pages.size() + 16);
+    State before = State::changeable;
+    if (of_.note_of(page).compare_exchange_strong(before, State::being_kept)) pages.push_back(page);
+    return before;
+  }
+
+  std::vector<Index> pages;  // ascending
+  bool is_kept = false;
+
+ private:
+  const UndoPages& of_;
+};
+
+UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place)
+    : node_(node),
+      transport_(node.board().transport()),
+      target_(target),
+      budget_(budget),
+      place_(std::move(place)) {}
+
+/// Returns how many pages of a file of that size the node has.
+Index UndoPages::pages_of_node(Bytes size) const { return place_.deal->pages_of_node_of(place_.rank, size); }
+
+/// Returns the first page from `page` on that belongs to the node.
+Index UndoPages::own_from(Index page) const {
+  while (!place_.deal->are_near(place_.deal->place_of_page(page).owner, place_.rank)) ++page;
+  return page;
+}
+
+UndoPages::Note& UndoPages::note(Index near) const {
+  return reinterpret_cast<Note*>(notes_->memory->part(0))[near];
+}
+
+Status UndoPages::prepare(Bytes size) {
+  const Index pages = pages_of_node(size);
+  next_.reset();
+  if (notes_ != nullptr && notes_->pages >= pages) return {};
+  const Index most = std::max<Index>(pages + pages / 2, 4096);
+  std::unique_ptr<Notes> made;
+  std::vector<Bytes> parts(static_cast<std::size_t>(node_.size()), 0);
+  parts.front() = most;
+  const Status ready = guarded([&] {
+    made = std::make_unique<Notes>(budget_);
+    made->pages = most;
+    return node_.rank() == 0 ? made->drawn.take(most) : Status();
+  });
+  Result<std::unique_ptr<node::NodeMemory>> memory =
+      node::NodeMemory::create(node_, parts, false, node::NodeMemory::everything, ready);
+  TR_TRY(memory.status().in("notes of the pages that are kept"));
+  made->memory = std::move(*memory);
+  next_ = std::move(made);
+  return {};
+}
+
+void UndoPages::begin(const journal::Flushed& flushed) {
+  flushed_ = flushed;
+  if (next_ != nullptr) notes_ = std::move(next_);
+  if (node_.rank() == 0) {
+    for (Index i = 0; i < notes_->pages; ++i) note(i).store(State::changeable);
+  }
+  const std::lock_guard lock(mutex_);
+  writer_.reset();
+  old_ = std::exchange(files_, {});
+  kept_ = 0;
+}
+
+void UndoPages::drop() {
+  for (const std::string& each : std::exchange(old_, {})) {
+    const Status removed = storage::remove_if_there(target_, each).status();
+    if (!removed.is_ok())
+      log(LogLevel::warn, cat(removed.text(), ": it counts no longer, and may be removed"));
+  }
+}
+
+/// Claims pages from `from` on until it meets one that another one has claimed or kept.
+void UndoPages::claim_ahead(Index from, Claim& claim) const {
+  const Bytes ahead = std::min<Bytes>(kept_, most_ahead);
+  for (Bytes bytes = 0; bytes + place_.page <= ahead && from * place_.page < flushed_.size;
+       bytes += place_.page, from = own_from(from + 1))
+    if (claim.take(from) != State::changeable) return;
+}
+
+Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
+  const Bytes end = offset < flushed_.size ? offset + std::min(bytes, flushed_.size - offset) : offset;
+  if (offset >= end) return {};
+  const Index last = (end - 1) / place_.page;
+  Index next = 0;
+  for (Index page = own_from(offset / place_.page); page <= last; page = own_from(next)) {
+    next = page + most_claimed;
+    const Status status = keep_pages(file, page, std::min(last, next - 1));
+    if (!status.is_ok())
+      return status.in(
+          cat("what ", place_.path, " held at its last flush has to be kept before it is written over"));
+  }
+  return {};
+}
+
+/// Keeps the node's pages from `first` to `last`.
+Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
+  for (int tries = 1;; ++tries) {
+    bool waits = false;
+    TR_TRY(guarded([&]() -> Status {
+      Claim claim(*this);
+      Index page = first;
+      for (; page <= last; page = own_from(page + 1)) waits = claim.take(page) == State::being_kept || waits;
+      if (claim.pages.empty()) return {};
+      if (!waits) claim_ahead(page, claim);
+      TR_TRY(keep_claimed(file, claim));
+      claim.is_kept = true;
+      return {};
+    }));
+    // Nobody waits while it has claims of its own.
+    if (!waits) return {};
+    node::SharedLock::wait_a_little(tries, transport_);
+  }
+}
+
+/// After a failure the next record goes to a file of its own, not behind a torn record.
+Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
+  const std::lock_guard lock(mutex_);
+  const Status status = guarded([&]() -> Status {
+    for (std::size_t at = 0; at < claim.pages.size();) {
+      std::size_t next = at + 1;
+      while (next < claim.pages.size() && claim.pages[next] == claim.pages[next - 1] + 1) ++next;
+      TR_TRY(add(file, claim.pages[at] * place_.page,
+                 std::min((claim.pages[next - 1] + 1) * place_.page, flushed_.size)));
+      at = next;
+    }
+    return writer_ == nullptr ? Status() : writer_->seal();
+  });
+  if (status.is_ok()) {
+    kept_ += std::ssize(claim.pages) * place_.page;
+  } else if (writer_ != nullptr) {
+    writer_->take_back();
+    writer_.reset();
+  }
+  return status;
+}
+
+/// A client of NFS may not know yet that other nodes have made the file longer, but asks the server once the
+/// file is opened anew: close-to-open consistency, nfs(5).
+Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, Bytes at) const {
+  Result<Bytes> got = file.read(into, at);
+  if (!got.is_ok() || *got == std::ssize(into)) return got;
+  const Result<std::unique_ptr<storage::File>> anew = target_.open(place_.path, storage::OpenMode::read);
+  TR_TRY(anew.status());
+  return (*anew)->read(into, at);
+}
+
+/// Adds what the file holds there to the undo file.
+Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
+  if (writer_ == nullptr) {
+    Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
+        target_, journal::flushed_path(place_.path), flushed_.generation, journal::name_beside(place_.path),
+        {place_.rank, place_.ranks}, file.rights());
+    TR_TRY(made.status());
+    writer_ = std::move(*made);
+    files_.push_back(writer_->own_path());
+  }
+  ByteVector buffer(static_cast<std::size_t>(std::min(kept_at_once, end - begin)));
+  for (Bytes at = begin; at < end; at += kept_at_once) {
+    const auto part = std::span(buffer).first(static_cast<std::size_t>(std::min(kept_at_once, end - at)));
+    const Result<Bytes> got = read(file, part, at);
+    TR_TRY(got.status());
+    if (*got < std::ssize(part))
+      return {Code::corrupt, cat(place_.path, " ends at byte ", at + *got, ", but ", flushed_.size,
+                                 " were flushed: something else has cut it")};
+    TR_TRY(writer_->add(journal::UndoRecord::What::bytes, at, part));
+  }
+  return {};
+}
+
+}  // namespace tailrace::shared

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ground/comm/line.hpp"
+#include "ground/journal/flushed.hpp"
+#include "ground/node/budget.hpp"
+#include "ground/node/node_memory.hpp"
+#include "ground/node/shared_lock.hpp"
+#include "faces/shared/pages/page_deal.hpp"
+
+namespace tailrace::shared {
+
+/// Keeps what the pages of a node held at the last flush, before they are written over, in undo files. Each
+/// rank that stores pages has undo files of its own; all ranks of the node know which pages were kept, since
+/// of a page that was kept twice the second record would not be the flushed one.
+class UndoPages {
+ public:
+  struct Place {
+    std::string path;  // of the shared file
+    int rank = 0;
+    int ranks = 1;
+    Bytes page = 0;
+    std::shared_ptr<const PageDeal> deal;
+  };
+
+  UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place);
+
+  /// Collective over the node: makes room to note the pages of a file of that size. Returns the same Status
+  /// on every rank of the node.
+  Status prepare(Bytes size);
+  /// Begins with a flushed content for which all ranks of the node have prepared, and forgets what was kept
+  /// of the one before. No rank may store meanwhile: all are in one collective call, and agree afterwards.
+  void begin(const journal::Flushed& flushed);
+  /// Removes this rank's undo files of the content before the last one. They count no longer.
+  void drop();
+
+  /// Any thread. Call it before these bytes are written over or cut off: the flushed bytes of their pages are
+  /// durable elsewhere once it returns. Pages of other nodes are left to those. After a failure they must
+  /// stay. Waits for storage.
+  Status keep(storage::File& file, Bytes offset, Bytes bytes);
+
+  [[nodiscard]] const journal::Flushed& flushed() const { return flushed_; }
+
+ private:
+  enum class State : std::uint8_t { changeable, being_kept, kept };
+  using Note = std::atomic<State>;
+  /// The notes about all flushed pages of the node, in memory that its ranks share.
+  struct Notes {
+    explicit Notes(node::Budget& budget) : drawn(budget, node::Use::pages) {}
+    node::Draw drawn;
+    std::unique_ptr<node::NodeMemory> memory;
+    Index pages = 0;
+  };
+  class Claim;
+
+  [[nodiscard]] Note& note(Index near) const;
+  [[nodiscard]] Note& note_of(Index page) const { return note(place_.deal->place_of_page(page).near); }
+  [[nodiscard]] Index pages_of_node(Bytes size) const;
+  [[nodiscard]] Index own_from(Index page) const;
+  void claim_ahead(Index from, Claim& claim) const;
+  Status keep_pages(storage::File& file, Index first, Index last);
+  Result<Bytes> read(storage::File& file, std::span<std::byte> into, Bytes at) const;
+  Status keep_claimed(storage::File& file, const Claim& claim);
+  Status add(storage::File& file, Bytes begin, Bytes end);
+
+  comm::Line& node_;
+  comm::Transport& transport_;
+  storage::Target& target_;
+  node::Budget& budget_;
+  const Place place_;
+  journal::Flushed flushed_;
+  std::unique_ptr<Notes> notes_;
+  std::unique_ptr<Notes> next_;  // prepared
+  std::mutex mutex_;             // guards what follows
+  std::unique_ptr<journal::UndoWriter> writer_;
+  std::vector<std::string> files_;  // made since the last begin()
+  std::vector<std::string> old_;    // made before
+  std::atomic<Bytes> kept_{0};      // since the last begin()
+};
+
+}  // namespace tailrace::shared

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/codec/definition.hpp"
+#include "formats/codec/listing.hpp"
+#include "ground/layout/memory.hpp"
+#include "engine/operations/accumulator.hpp"
+#include "engine/operations/interval.hpp"
+#include "faces/streams/definition/pattern.hpp"
+
+// Turns the options strings of include/tailrace.h into the types of the core. Every function is local, reads
+// no file and gives the same result on every rank that passes the same text. Errors are Code::settings unless
+// said otherwise.
+namespace tailrace::streams {
+
+/// "continue" in an options string is resume. Only overwrite empties a file that is not known to be ours.
+enum class Existing { replace, resume, fail, overwrite };
+
+/// The options of a stream besides those that describe the content of its files.
+struct StreamOptions {
+  Existing existing = Existing::replace;
+  std::optional<std::int64_t> full_wait_seconds;  // on_full=wait:DURATION; none = fail at once
+  std::optional<std::int64_t> deadline_seconds;   // warn when a step is durable later than this after its end
+  std::string ready_suffix;                       // "" = no ready marker
+  std::string hook;                               // command run when a file is finished; "" = none
+  std::optional<bool> manifest;                   // none = where the build can
+  bool references = false;                        // a reference file beside each data file
+  std::vector<codec::Listing> listings;           // beside each data file, as index= asks for them
+  bool keeps_same_lead = false;                   // a field may be put twice at one lead
+  bool keeps_empty_steps = false;                 // a step without a put is intended
+  std::optional<operations::IntervalLength> interval;  // none = every step is written
+};
+
+struct StreamRequest {
+  Pattern pattern;
+  codec::StreamDefinition definition;
+  StreamOptions options;
+  std::vector<std::string> open_keys;  // keys of the format that stand by themselves, not within keys=
+  bool has_default_format = false;     // neither format= nor the name asks for one
+  /// Returns the context for Pattern::expand and match.
+  [[nodiscard]] PatternContext context() const {
+    return {definition.base, definition.calendar, definition.member};
+  }
+};
+
+/// Parses the options of tr_stream_create. A key that is not reserved is a key of the format if it
+/// takes such, unless it is nearly a reserved one.
+Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
+
+struct FieldRequest {
+  codec::FieldDefinition definition;               // without the georeference, which belongs to the layout
+  layout::Allocation allocation;                   // without the halo, which belongs to the layout, too
+  std::string vertical_file;                       // one rank reads it and calls set_vertical; "" = none
+  std::optional<operations::Operation> operation;  // over the steps of an interval
+  bool has_statistic = false;                      // statistic= is given
+};
+
+/// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means
+/// an array without a level dimension, unless level_axis= says otherwise.
+Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
+                                 std::string_view options, std::string_view format);
+
+/// Returns an error of a stream's definitions, which also says why the stream has its format if nobody asked
+/// for that.
+Status with_default_format(const StreamRequest& request, const Status& status);
+
+/// Returns the error of a call that names a field which was not defined.
+Status no_such_field(std::string_view call, std::string_view name, const std::vector<std::string>& defined);
+
+/// Returns the text up to the next line's end, and passes it.
+std::string_view take_line(std::string_view& text);
+
+/// Takes the coefficients from the text of a vertical= file: lines of "a b", or "n a b" with n counting up by
+/// one; "#" begins a comment. `path` is for messages.
+Status set_vertical(codec::FieldDefinition& definition, std::string_view text, std::string_view path);
+
+struct GeoreferenceRequest {
+  std::string sample_file;  // one rank reads it; "" = none
+  codec::Keys keys;
+};
+
+/// Parses the options of tr_layout_georeference.
+Result<GeoreferenceRequest> parse_georeference(std::string_view options);
+
+}  // namespace tailrace::streams

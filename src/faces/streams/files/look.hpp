@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ground/storage/target.hpp"
+#include "faces/streams/definition/parse.hpp"
+#include "faces/streams/resume/resume.hpp"
+
+// One rank looks at a stream's files before the first step, and tells the others.
+namespace tailrace::streams {
+
+/// Local. Takes the lock of all files that a stream may have: two streams with the same names would replace
+/// each other's files. The lock is held until the returned object dies. Makes the directory. Returns
+/// Code::state naming the holder, or Code::io if nothing can be written.
+Result<std::shared_ptr<void>> lock_stream(storage::Target& target, const StreamRequest& request);
+
+/// Local; changes nothing. Returns the first reason why the stream cannot write its files as `existing` asks,
+/// or cannot go on from the position in `resume`.
+Status look_ahead(storage::Target& target, const StreamRequest& request,
+                  const std::optional<Position>& resume);
+
+/// Local. Returns the pattern's files that are there, each by its least lead.
+Result<std::map<std::int64_t, std::string>> find_files(storage::Target& target, const Pattern& pattern,
+                                                       const PatternContext& context);
+
+/// A file of a run before this one, which need not be finished or announced.
+struct LeftBehind {
+  std::string path;
+  std::int64_t lead = 0;  // of its last step
+};
+
+/// Local; changes nothing. For existing=continue without a checkpoint. Adds the files that runs before may
+/// have left unfinished, in the order of their leads: the last one that says it is finished, which need not
+/// be announced, and all behind it that have steps.
+Status find_left_behind(storage::Target& target, const StreamRequest& request, std::vector<LeftBehind>& left);
+
+/// Makes the error of existing=fail.
+Status exists_already(const std::string& path);
+
+/// Returns what `position` relies on among the files of the stream.
+Result<Resuming> resuming_from(Position position, const StreamRequest& request);
+
+/// Returns true if the file of the position is gone, but the manifest knows that it was whole: a program that
+/// waits for finished files may move them, with their index or without.
+Result<bool> was_taken_away(storage::Target& target, const Resuming& resuming);
+
+}  // namespace tailrace::streams

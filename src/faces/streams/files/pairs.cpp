@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/streams/files/pairs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <utility>
+
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+#include "formats/registry/registry.hpp"
+#include "formats/index/ending.hpp"
+#include "formats/index/head.hpp"
+#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/manifest.hpp"
+
+namespace tailrace::streams {
+
+using pipeline::Begun;
+using pipeline::Opening;
+
+namespace {
+
+Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
+  TR_TRY(index.status());
+  return OpenPair{nullptr, std::move(*index), again, false, {}, {}};
+}
+
+Status give_listings(storage::Target& target, const std::string& path, OpenPair& pair,
+                     std::string_view format, const std::vector<codec::Listing>& kinds) {
+  for (const codec::Listing& kind : kinds) pair.listings.emplace_back(kind);
+  const Result<const formats::Format*> found = formats::find(format);
+  const bool has_listings = found.is_ok() && !(*found)->listings.empty();
+  // Until a second pair is complete, the first one and its listings stay.
+  return pair.again || !has_listings ? Status() : listings::remove_others(target, path, kinds);
+}
+
+/// Returns why steps of a stream cannot follow those in a file, which nothing has changed yet.
+Status check_fits(storage::Target& target, const std::string& data, const IndexContents& contents,
+                  const Pairs::Frame& frame) {
+  TR_TRY(check_places(data, contents, frame.places));
+  return contents.steps.empty() ? Status() : check_goes_on(target, data, contents.header, frame.head);
+}
+
+}  // namespace
+
+std::string written_to(const std::string& path, bool again) { return again ? again_path(path) : path; }
+
+Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
+             std::shared_ptr<storage::Target> target, Frame frame, std::vector<LeftBehind> left_behind)
+    : opening_(opening),
+      request_(std::move(request)),
+      resuming_(std::move(resuming)),
+      target_(std::move(target)),
+      frame_(std::move(frame)),
+      left_behind_(std::move(left_behind)) {
+  const codec::StreamDefinition& stream = opening.definition;
+  header_ = {
+      run, stream.format, stream.base, stream.calendar, stream.member, static_cast<Bytes>(frame_.head.size()),
+      {}};
+  for (const codec::FieldDefinition& field : opening.fields) {
+    header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
+  }
+  note_left_open();
+}
+
+Result<std::string> Pairs::path_of(std::int64_t lead) const {
+  if (resuming_ && resuming_->has_passed(lead)) {
+    return Status(Code::order, cat("the stream continues behind lead ", *resuming_->position.lead,
+                                   " s; the step at lead ", lead, " s cannot follow"));
+  }
+  return request_.pattern.expand(lead, request_.context());
+}
+
+Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead, Bytes expected) {
+  if (const auto parent = std::filesystem::path(path).parent_path(); !parent.empty()) {
+    TR_TRY(target_->make_directories(parent.string()));
+  }
+  TR_TRY(wait_for_space(path, expected));
+  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(end_replacing(*target_, path));
+  TR_TRY(check_listings(path));
+  Result<std::optional<Pair>> pair = taken_over_pair(path);
+  TR_TRY(pair.status());
+  if (pair->has_value()) return take_over(path, **pair, std::move(*lock));
+  Result<OpenPair> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
+  TR_TRY(file.status());
+  TR_TRY(begin_data(path, *file));
+  file->lock = std::move(*lock);
+  TR_TRY(give_listings(*target_, path, *file, header_.format, request_.options.listings));
+  return Beginning{{file->index.data_end(), written_to(path, file->again)}, std::move(*file)};
+}
+
+Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair& file) {
+  if (file.index.steps() == 0) {
+    TR_TRY(remove_empty(path, file));
+    return std::optional<WholePair>();
+  }
+  if (!file.closed) {
+    const std::string data = written_to(path, file.again);
+    TR_TRY(storage::check_holds(*target_, data, file.index.data_end()));
+    if (!frame_.head.empty()) TR_TRY(file.index.check_owner());
+    TR_TRY(tell_steps(*target_, data, header_.format, file.index.steps(), true));
+    TR_TRY(end_data(data));
+    TR_TRY(file.index.append_closed());
+    TR_TRY(file.index.sync());
+    file.closed = true;
+    TR_TRY(file.index.close());
+  }
+  if (file.again) TR_TRY(put_in_place(path));
+  return std::optional(WholePair{std::move(file.lock), !file.again});
+}
+
+/// The index tells where everything lies.
+Status Pairs::end_data(const std::string& data) {
+  if (formats::finishing(header_.format) == nullptr) return {};
+  const Result<IndexContents> contents = load_index(*target_, index_path(data));
+  TR_TRY(contents.status());
+  return write_ending(*target_, data, *contents);
+}
+
+Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path) {
+  if (is_left_behind(path)) {
+    Result<std::optional<WholePair>> whole = finish_left_behind(path);
+    const int error = whole.status().error_number();
+    const bool is_tried_again =
+        whole.status().code() == Code::io && error != EACCES && error != EPERM && error != EROFS;
+    if (whole.is_ok() || is_tried_again) return whole;
+    // Another user's file, a locked one or a damaged one is not in the way of steps in other files.
+    const Result<IndexContents> contents = load_index(*target_, index_path(path));
+    if (!contents.is_ok() || !contents->closed)
+      log(LogLevel::warn,
+          cat(path, ": a run before has left it unfinished, and it stays so: ", whole.status().text()));
+    return std::optional<WholePair>();
+  }
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (!parent.empty()) TR_TRY(target_->make_directories(parent));
+  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(end_replacing(*target_, path));
+  const bool another_server = opening_.is_taken_over && (takes_over_steps() || !resuming_);
+  if (!another_server) {
+    Result<bool> skipped = path == resuming_->path ? was_taken_away(*target_, *resuming_) : is_settled(path);
+    TR_TRY(skipped.status());
+    if (*skipped) return std::optional<WholePair>();
+  }
+  Result<std::optional<Pair>> pair = another_server ? taken_over_pair(path) : find_left_open(path);
+  TR_TRY(pair.status());
+  if (!pair->has_value()) return std::optional<WholePair>();
+  if ((*pair)->again || !(*pair)->contents.closed) {
+    Result<OpenPair> file = another_server   ? reopen(path, (*pair)->again)
+                            : (*pair)->again ? reopen(path, true, resuming_->position.lead)
+                                             : cut_back(path);
+    TR_TRY(file.status());
+    file->lock = std::move(*lock);
+    return finish(path, *file);
+  }
+  TR_TRY(discard_again(*target_, path));
+  TR_TRY(make_index_durable(*target_, path));
+  return std::optional(WholePair{std::move(*lock)});
+}
+
+/// Does the same for a file that existing=continue has found. Whatever it is, this run goes on without it.
+Result<std::optional<WholePair>> Pairs::finish_left_behind(const std::string& path) {
+  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(end_replacing(*target_, path));
+  const Result<bool> exists = pair_exists(*target_, path);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<WholePair>();
+  const Result<Pair> pair = pair_without_checkpoint(*target_, path);
+  TR_TRY(pair.status());
+  if (pair->contents.steps.empty()) return std::optional<WholePair>();
+  TR_TRY(settle_again(*target_, path, pair->again));
+  if (pair->contents.closed && !pair->again) {
+    TR_TRY(make_index_durable(*target_, path));
+    return std::optional(WholePair{std::move(*lock)});
+  }
+  Result<OpenPair> file = reopen(path, false);
+  TR_TRY(file.status());
+  file->lock = std::move(*lock);
+  Result<std::optional<WholePair>> whole = finish(path, *file);
+  if (whole.is_ok())
+    log(LogLevel::warn, cat(path, ": a run before has left it unfinished; it is finished with its ",
+                            counted(file->index.steps(), "step")));
+  return whole;
+}
+
+/// The last file is the one in which another server was.
+void Pairs::note_left_open() {
+  const auto note = [&](const std::string& path) {
+    if (!path.empty() && std::ranges::count(left_open_, path) == 0) left_open_.push_back(path);
+  };
+  Result<std::string> last = Status(Code::state, "no step has a verdict");
+  if (takes_over_steps()) last = request_.pattern.expand(opening_.previous_lead, request_.context());
+  std::erase_if(left_behind_, [&](const LeftBehind& each) { return last.is_ok() && each.path == *last; });
+  for (const LeftBehind& each : left_behind_) note(each.path);
+  if (takes_over_steps()) {
+    if (last.is_ok()) note(*last);
+    return;
+  }
+  if (!resuming_) return;
+  note(resuming_->before);
+  note(resuming_->path);
+}
+
+bool Pairs::is_left_behind(const std::string& path) const {
+  return std::ranges::count(left_behind_, path, &LeftBehind::path) > 0;
+}
+
+/// Returns true if steps that have their verdict may be in the file.
+bool Pairs::has_decided_steps(const std::string& path) const {
+  return takes_over_steps() && !left_open_.empty() && path == left_open_.back();
+}
+
+Status Pairs::wait_for_space(const std::string& path, Bytes expected) {
+  const std::int64_t patience = request_.options.full_wait_seconds.value_or(0);
+  for (std::int64_t waited = 0;; ++waited) {
+    Result<storage::Space> space = target_->space(path);
+    TR_TRY(space.status());
+    if (space->free >= expected) return {};
+    if (waited >= patience) {
+      return Status(Code::space, cat("no space for ", path, ": the first step takes ",
+                                     counted(expected, "byte"), ", ", space->free, " are free"));
+    }
+    const timespec second{1, 0};
+    ::nanosleep(&second, nullptr);
+  }
+}
+
+/// Returns the pair that a server before this one has begun in this run, if there is any. A run that
+/// continues from a checkpoint may find files of its earlier jobs under other names: it writes those again.
+Result<std::optional<Pair>> Pairs::taken_over_pair(const std::string& path) {
+  if (!opening_.is_taken_over) return std::optional<Pair>();
+  const bool decided = has_decided_steps(path);
+  if (!decided && (resuming_ || goes_on_with_others())) return std::optional<Pair>();
+  for (const bool again : {true, false}) {
+    const std::string data = written_to(path, again);
+    const Result<bool> exists = pair_exists(*target_, data);
+    TR_TRY(exists.status());
+    if (!*exists) continue;
+    Result<IndexContents> contents = load_index(*target_, index_path(data));
+    if (contents.status().code() == Code::io) return contents.status();
+    const bool own = contents.is_ok() && (contents->header.run == header_.run || goes_on_with_others());
+    if (!own) continue;
+    TR_TRY(check_fits(*target_, data, *contents, frame_));
+    return std::optional(Pair{std::move(*contents), again});
+  }
+  return std::optional<Pair>();
+}
+
+Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& pair,
+                                          std::shared_ptr<void> lock) {
+  Begun begun{pair.contents.data_end(), written_to(path, pair.again)};
+  for (const IndexStep& step : pair.contents.steps) begun.leads.push_back(step.lead);
+  begun.is_finished = pair.contents.closed && !pair.again;
+  if (begun.is_finished) return Beginning{std::move(begun), std::nullopt};
+  Result<OpenPair> file = reopen(path, pair.again);
+  TR_TRY(file.status());
+  TR_TRY(begin_data(path, *file));
+  file->lock = std::move(lock);
+  TR_TRY(give_listings(*target_, path, *file, header_.format, request_.options.listings));
+  return Beginning{std::move(begun), std::move(*file)};
+}
+
+/// A file without steps gets its head, and an index that tells its size. A file with steps keeps its own.
+Status Pairs::begin_data(const std::string& path, OpenPair& pair) {
+  if (frame_.head.empty()) return {};
+  const std::string data = written_to(path, pair.again);
+  if (pair.index.steps() > 0) {
+    const Result<bool> same = begins_with(*target_, data, header_.format, frame_.head);
+    TR_TRY(same.status());
+    if (!*same)
+      log(LogLevel::warn, cat(data,
+                              ": keeps the attributes and coordinates with which it was begun; those of the "
+                              "stream are others now"));
+    return {};
+  }
+  if (pair.index.data_end() != header_.data_begin) {
+    TR_TRY(pair.index.close());
+    Result<IndexWriter> index = IndexWriter::create(*target_, index_path(data), header_);
+    TR_TRY(index.status());
+    pair.index = std::move(*index);
+  }
+  return write_head(*target_, data, frame_.head);
+}
+
+/// Opens data file and index, empty or continued. Their directory entries are durable.
+Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
+  Result<bool> exists = target_->exists(path);
+  TR_TRY(exists.status());
+  Result<bool> indexed = target_->exists(index_path(path));
+  TR_TRY(indexed.status());
+  if (resuming_ && *indexed) {
+    const Result<IndexContents> found = load_index(*target_, index_path(path));
+    if (found.status().code() == Code::io) return found.status();
+    const bool own = found.is_ok() && found->header.run == header_.run;
+    if (own && found->closed && *exists) return opened(begin_again(*target_, path, header_), true);
+    if (own) return begin_anew(path);
+  }
+  if (*exists && request_.options.existing == Existing::fail) {
+    Result<bool> begun_only = is_begun_only(path, *indexed);
+    TR_TRY(begun_only.status());
+    if (!*begun_only) return exists_already(path);
+  }
+  if (goes_on_with_others() && !resuming_ && !*indexed) {
+    Result<bool> again = index_again(path);
+    TR_TRY(again.status());
+    indexed = *again;
+  }
+  if (*indexed && goes_on_with_others()) return opened(continue_index(path, lead), false);
+  return begin_anew(path);
+}
+
+/// Returns true for an empty file without an index: the run that this one continues may have been killed
+/// between the creations of data and index.
+Result<bool> Pairs::is_begun_only(const std::string& path, bool indexed) {
+  if (!resuming_ || indexed) return false;
+  const Result<std::optional<Bytes>> size = storage::size_if_there(*target_, path);
+  TR_TRY(size.status());
+  return *size == 0;
+}
+
+/// Returns the steps of a file that has lost its index. The definitions know them by their bytes.
+Result<FoundSteps> Pairs::find_own_steps(const std::string& path) {
+  const Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
+  TR_TRY(codec.status());
+  const std::unique_ptr<codec::Finder> finder = (*codec)->finder();
+  Result<FoundSteps> found = find_steps(*target_, path, header_.fields, finder.get());
+  TR_TRY(found.status());
+  for (const IndexStep& step : found->steps) {
+    const Result<std::string> named = request_.pattern.expand(step.lead, request_.context());
+    if (named.is_ok() && *named == path) continue;
+    return Status(Code::state, cat(path, ": has the step at lead ", step.lead,
+                                   " s, which belongs to another file of the stream, and no index beside it; "
+                                   "move it away, or lose it with existing=overwrite"));
+  }
+  return found;
+}
+
+/// For existing=continue without an index: makes a new one of the whole steps. Returns false if there is
+/// nothing to tell of.
+Result<bool> Pairs::index_again(const std::string& path) {
+  Result<bool> nothing = is_empty_or_indexed(*target_, path);
+  TR_TRY(nothing.status());
+  if (*nothing) return false;
+  // A new index would name another run than the second pair does, and nobody would go on with the second
+  // pair's steps then.
+  const Result<bool> again = target_->exists(again_path(path));
+  TR_TRY(again.status());
+  if (*again) {
+    return Status(Code::state,
+                  cat(path, ": has no index, and steps that follow may be in ", again_path(path), "; put ",
+                      index_path(path), " back, or move ", again_path(path), " and its index away"));
+  }
+  Result<FoundSteps> found = find_own_steps(path);
+  TR_TRY(found.status());
+  TR_TRY(keep_whole_steps(path, header_.fields, *found));
+  TR_TRY(write_index(*target_, path, header_, found->steps));
+  log(LogLevel::warn, cat(path, ": had no index and was indexed again from its messages: ",
+                          found->steps.size(), found->steps.size() == 1 ? " step" : " steps",
+                          found->torn ? "; what lies behind them was not finished and is cut off" : ""));
+  return true;
+}
+
+/// Refuses to empty a file that this library has not written.
+Status Pairs::check_ours(const std::string& path) {
+  if (request_.options.existing == Existing::overwrite) return {};
+  Result<bool> known = is_empty_or_indexed(*target_, path);
+  TR_TRY(known.status());
+  return *known ? Status() : find_own_steps(path).status();
+}
+
+/// Refuses to write over what somebody else has beside the file under the name of a listing.
+Status Pairs::check_listings(const std::string& path) {
+  if (request_.options.existing == Existing::overwrite) return {};
+  return listings::check_ours(*target_, path, request_.options.listings);
+}
+
+Result<OpenPair> Pairs::begin_anew(const std::string& path) {
+  TR_TRY(check_ours(path));
+  TR_TRY(target_->check_removable(path));
+  TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
+  TR_TRY(discard_again(*target_, path));
+  TR_TRY(storage::remove_durably(*target_, references_path(path)));
+  TR_TRY(listings::remove_all(*target_, path));
+  if (request_.options.existing == Existing::overwrite) {
+    for (const codec::Listing& kind : request_.options.listings)
+      TR_TRY(listings::remove(*target_, path, kind));
+  }
+  Result<bool> exists = target_->exists(path);
+  TR_TRY(exists.status());
+  // Old data lose their index to the new one in one rename. Without any index they would be nobody's.
+  if (*exists) {
+    Result<IndexWriter> index = IndexWriter::create(*target_, index_path(path), header_);
+    TR_TRY(index.status());
+    TR_TRY(storage::create_empty(*target_, path));
+    return opened(std::move(index), false);
+  }
+  TR_TRY(remove_index(*target_, path));
+  TR_TRY(storage::create_empty(*target_, path));
+  return opened(IndexWriter::create(*target_, index_path(path), header_), false);
+}
+
+/// For existing=continue: continues the file of an earlier run, or of this one if a stream comes back to
+/// it.
+Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t lead) {
+  const Result<Pair> before = pair_without_checkpoint(*target_, path);
+  TR_TRY(before.status());
+  // The index has room for one set of fields: readers would take steps of other fields for steps of these.
+  if (!header_.fields.empty()) {
+    const Status same = check_same_stream(path, before->contents.header, header_, true);
+    const std::string_view advice = " (existing=replace begins anew; or choose another pattern)";
+    if (!same.is_ok()) return resuming_ ? same : Status(same.code(), cat(same.text(), advice));
+  }
+  TR_TRY(check_fits(*target_, written_to(path, before->again), before->contents, frame_));
+  // A file that cannot be continued stays as it is, closed if it was.
+  if (const auto& steps = before->contents.steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
+    return Status(Code::order,
+                  cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
+                      " s cannot follow (existing=replace begins anew)"));
+  }
+  TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
+  TR_TRY(settle_again(*target_, path, before->again));
+  // The killed run has written the steps behind a checkpoint's position.
+  return reopen_pair(*target_, path, resuming_ ? std::optional(lead - 1) : std::nullopt);
+}
+
+/// Finds the pair to go on with, which must fit to the stream. Returns none if no step ever came to that
+/// file.
+Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path) {
+  Result<std::optional<Pair>> pair =
+      recorded_pair(*target_, path, header_, *resuming_, goes_on_with_others());
+  TR_TRY(pair.status());
+  // A stream that is closed at once may have no fields: then it has no steps to put either.
+  if (pair->has_value() && header_.fields.empty()) {
+    header_.fields = (*pair)->contents.header.fields;
+    header_.data_begin = (*pair)->contents.header.data_begin;
+  } else if (pair->has_value()) {
+    TR_TRY(check_fits(*target_, written_to(path, (*pair)->again), (*pair)->contents, frame_));
+  }
+  return pair;
+}
+
+Result<OpenPair> Pairs::go_on_with(const std::string& path) {
+  Result<std::optional<Pair>> pair = find_left_open(path);
+  TR_TRY(pair.status());
+  const std::int64_t lead = *resuming_->position.lead;
+  if (!pair->has_value()) return open_file(path, lead);
+  if ((*pair)->again) return reopen(path, true, lead);
+  const IndexContents& contents = (*pair)->contents;
+  if (!contents.closed) return cut_back(path);
+  return opened(copy_again(*target_, path, contents, contents.steps_up_to(lead)), true);
+}
+
+Result<OpenPair> Pairs::cut_back(const std::string& path) {
+  TR_TRY(discard_again(*target_, path));
+  return reopen(path, false, resuming_->position.lead);
+}
+
+/// Opens a pair with its committed steps, up to `through_lead`.
+Result<OpenPair> Pairs::reopen(const std::string& path, bool again,
+                               std::optional<std::int64_t> through_lead) {
+  return opened(reopen_pair(*target_, written_to(path, again), through_lead), again);
+}
+
+/// For a file before the one of the last step. Returns true also if the file is gone, or another run's:
+/// nobody misses it.
+Result<bool> Pairs::is_settled(const std::string& path) {
+  const Result<bool> indexed = target_->exists(index_path(path));
+  TR_TRY(indexed.status());
+  if (!*indexed) return true;
+  const Result<IndexContents> contents = load_index(*target_, index_path(path));
+  TR_TRY(contents.status());
+  return contents->header.run != header_.run;
+}
+
+/// Equal bytes are the rule. Then the published file stays, even with steps to which this run has not come,
+/// and so does what waits for it.
+Status Pairs::put_in_place(const std::string& path) {
+  // An earlier try may have failed between the two renames.
+  TR_TRY(end_replacing(*target_, path));
+  const Result<bool> exists = pair_exists(*target_, again_path(path));
+  TR_TRY(exists.status());
+  Result<bool> held = !*exists;
+  if (*exists) held = first_holds_again(*target_, path);
+  TR_TRY(held.status());
+  return *held ? discard_again(*target_, path) : replace_by_again(*target_, path);
+}
+
+Status Pairs::remove_empty(const std::string& path, OpenPair& file) {
+  if (!std::exchange(file.closed, true)) TR_TRY(file.index.close());
+  // The published file stays.
+  if (file.again) return discard_again(*target_, path);
+  // A head without an index would look like somebody else's file if this process were killed in between.
+  if (!frame_.head.empty()) {
+    TR_TRY(storage::create_empty(*target_, path));
+    TR_TRY(storage::make_durable(*target_, path));
+  }
+  TR_TRY(remove_index(*target_, path));
+  TR_TRY(storage::remove_if_there(*target_, path).status());
+  return target_->sync_directory_of(path);
+}
+
+}  // namespace tailrace::streams

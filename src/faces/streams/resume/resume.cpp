@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/streams/resume/resume.hpp"
+
+#include <algorithm>
+
+#include "ground/base/text.hpp"
+#include "formats/listings/listings.hpp"
+#include "formats/index/ending.hpp"
+#include "formats/index/head.hpp"
+#include "faces/streams/files/manifest.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+using storage::File;
+using storage::OpenMode;
+using storage::Target;
+
+constexpr std::uint8_t kPositionVersion = 2;  // in the middle of an interval
+constexpr std::uint8_t kPositionWithoutInterval = 1;
+constexpr std::int32_t last_operation = 4;  // of operations::Operation
+constexpr Bytes kCopyPiece = Bytes{4} << 20;
+
+void pack_lead(Packer& out, const std::optional<std::int64_t>& lead) {
+  out.put(static_cast<std::uint8_t>(lead ? 1 : 0)).put(lead.value_or(0));
+}
+
+std::optional<std::int64_t> unpack_lead(Unpacker& in) {
+  const bool there = in.get<std::uint8_t>() != 0;
+  const auto lead = in.get<std::int64_t>();
+  return there ? std::optional(lead) : std::nullopt;
+}
+
+Status check_position(const Position& position) {
+  std::int64_t before = -1;
+  for (const FailedStep& failed : position.failed) {
+    if (failed.step <= before || failed.step >= position.steps)
+      return {Code::corrupt, cat("a stream's position: step ", failed.step, " cannot have failed there")};
+    before = failed.step;
+  }
+  if (position.steps < 0 || position.pattern.empty() || position.lead.has_value() != (position.steps > 0))
+    return {Code::corrupt, "a stream's position contradicts itself"};
+  if (!position.interval) return {};
+  for (const OpenInterval::Field& field : position.interval->fields) {
+    if (field.operation < 0 || field.operation > last_operation || field.puts < 0)
+      return {Code::corrupt, cat("a stream's position: field '", field.name, "' contradicts itself")};
+  }
+  const std::optional<OpenInterval::Failure>& failure = position.interval->failure;
+  if (failure && (failure->code <= Code::ok || failure->code > Code::corrupt))
+    return {Code::corrupt, "a stream's position: the error within its interval is none"};
+  return {};
+}
+
+/// Returns true if two files hold the same step, wherever in them.
+Result<bool> is_same_step(File& one, const IndexStep& first, File& other, const IndexStep& second) {
+  const Bytes size = first.end - first.begin;
+  const auto same_record = [&](const IndexRecord& a, const IndexRecord& b) {
+    return a.field == b.field && a.level == b.level && a.length == b.length &&
+           a.offset - first.begin == b.offset - second.begin;
+  };
+  if (first.lead != second.lead || size != second.end - second.begin ||
+      !std::ranges::equal(first.records, second.records, same_record))
+    return false;
+  ByteVector left(static_cast<std::size_t>(std::min(size, kCopyPiece)));
+  ByteVector right(left.size());
+  for (Bytes at = 0; at < size; at += static_cast<Bytes>(left.size())) {
+    left.resize(static_cast<std::size_t>(std::min(size - at, kCopyPiece)));
+    right.resize(left.size());
+    const Result<Bytes> got = one.read(left, first.begin + at);
+    TR_TRY(got.status());
+    const Result<Bytes> too = other.read(right, second.begin + at);
+    TR_TRY(too.status());
+    if (*got != *too || left != right) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<bool> pair_exists(Target& target, const std::string& data_path) {
+  const Result<bool> data = target.exists(data_path);
+  TR_TRY(data.status());
+  if (!*data) return false;
+  return target.exists(index_path(data_path));
+}
+
+void OpenInterval::pack(Packer& out) const {
+  out.put(begin).put(lead).put(static_cast<std::int64_t>(fields.size()));
+  for (const Field& field : fields) {
+    out.put_text(field.name).put(field.operation).put(field.puts).put(field.leads);
+    out.put_text(field.type)
+        .put_list(std::span<const Index>(field.shape))
+        .put_text(field.levels)
+        .put_text(field.missing);
+  }
+  out.put(length.seconds).put(length.months).put(static_cast<std::uint8_t>(failure ? 1 : 0));
+  if (failure) out.put(failure->code).put(failure->operation).put(failure->rank).put_text(failure->text);
+}
+
+OpenInterval OpenInterval::unpack(Unpacker& in) {
+  OpenInterval interval;
+  interval.begin = in.get<std::int64_t>();
+  interval.lead = in.get<std::int64_t>();
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    Field field;
+    field.name = in.get_text();
+    field.operation = in.get<std::int32_t>();
+    field.puts = in.get<std::int64_t>();
+    field.leads = in.get<std::uint64_t>();
+    field.type = in.get_text();
+    field.shape = in.get_list<Index>();
+    field.levels = in.get_text();
+    field.missing = in.get_text();
+    if (in.ok()) interval.fields.push_back(std::move(field));
+  }
+  interval.length.seconds = in.get<std::int64_t>();
+  interval.length.months = in.get<std::int64_t>();
+  if (in.get<std::uint8_t>() == 0) return interval;
+  Failure failure;
+  failure.code = in.get<Code>();
+  failure.operation = in.get<std::int64_t>();
+  failure.rank = in.get<std::int32_t>();
+  failure.text = in.get_text();
+  interval.failure = std::move(failure);
+  return interval;
+}
+
+ByteVector Position::pack() const {
+  Packer out;
+  out.put(interval ? kPositionVersion : kPositionWithoutInterval).put_text(pattern).put(run).put(steps);
+  pack_lead(out, lead);
+  pack_lead(out, put_lead);
+  out.put(static_cast<std::int64_t>(failed.size()));
+  for (const FailedStep& step : failed) out.put(step.step).put(step.lead).put_text(step.text);
+  if (interval) interval->pack(out);
+  return out.take();
+}
+
+Result<Position> Position::unpack(std::span<const std::byte> bytes) {
+  Unpacker in(bytes);
+  if (const auto version = in.get<std::uint8_t>(); in.ok() && version > kPositionVersion) {
+    return Status(Code::unsupported, cat("a stream's position: version ", static_cast<int>(version),
+                                         ", this Tailrace reads up to ", static_cast<int>(kPositionVersion)));
+  }
+  Position position;
+  position.pattern = in.get_text();
+  position.run = in.get<Uuid>();
+  position.steps = in.get<std::int64_t>();
+  position.lead = unpack_lead(in);
+  position.put_lead = unpack_lead(in);
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    FailedStep failed;
+    failed.step = in.get<std::int64_t>();
+    failed.lead = in.get<std::int64_t>();
+    failed.text = in.get_text();
+    if (in.ok()) position.failed.push_back(std::move(failed));
+  }
+  const bool has_interval = in.ok() && bytes.front() == std::byte{kPositionVersion};
+  if (has_interval) position.interval = OpenInterval::unpack(in);
+  if (!in.ok() || !in.rest().empty() ||
+      (!has_interval && bytes.front() != std::byte{kPositionWithoutInterval})) {
+    return Status(Code::corrupt,
+                  cat("a stream's position: its ", counted(bytes.size(), "byte"), " are not whole"));
+  }
+  TR_TRY(check_position(position));
+  return position;
+}
+
+std::string text_of(const Position& position) {
+  const std::string within =
+      position.interval ? cat(", within an interval at lead ", position.interval->lead, " s") : "";
+  if (!position.lead) return cat("the beginning", within);
+  return cat("lead ", *position.lead, " s (", position.steps, position.steps == 1 ? " step)" : " steps)",
+             within);
+}
+
+namespace {
+
+/// Returns Code::corrupt, saying what is missing, if the step on which the checkpoint relies is not in the
+/// index.
+Status check_has_step(const std::string& path, const IndexContents& contents, const Resuming& resuming) {
+  if (!resuming.needs) return {};
+  if (std::ranges::count(contents.steps, *resuming.needs, &IndexStep::lead) > 0) return {};
+  const std::string last =
+      contents.steps.empty() ? std::string("none") : cat("one up to lead ", contents.steps.back().lead, " s");
+  return {Code::corrupt, cat(path, ": the checkpoint was saved behind the step at lead ", *resuming.needs,
+                             " s, of which the file has ", last,
+                             "; put the file and its index back as they were, or begin from an earlier "
+                             "checkpoint")};
+}
+
+/// Returns Code::corrupt if the data file lacks bytes of the steps up to the position. A file without steps
+/// may lack its head, too: its index is made before it, and the run that goes on writes the head again.
+Status check_has_data(Target& target, const std::string& path, const IndexContents& contents,
+                      const Resuming& resuming) {
+  const std::size_t steps = contents.steps_up_to(*resuming.position.lead);
+  return steps == 0 ? Status() : storage::check_holds(target, path, contents.end_of(steps));
+}
+
+/// Returns true for the file of a run that nobody goes on with: the run of the checkpoint was to replace it,
+/// and every step that it put there failed.
+bool is_left_over(const IndexHeader& found, const Resuming& resuming) {
+  return found.run != resuming.position.run && !resuming.needs;
+}
+
+/// Returns how many of the checkpoint's steps are there. Steps that it records as failed do not count.
+std::size_t recorded_steps(const IndexContents& contents, const Resuming& resuming) {
+  return static_cast<std::size_t>(std::ranges::count_if(contents.steps, [&](const IndexStep& step) {
+    return step.lead <= *resuming.position.lead &&
+           std::ranges::count(resuming.position.failed, step.lead, &FailedStep::lead) == 0;
+  }));
+}
+
+/// Checks that the checkpoint's steps are in a pair, whole.
+Status check_has_recorded(Target& target, const std::string& path, const Result<IndexContents>& contents,
+                          const Resuming& resuming) {
+  TR_TRY(contents.status());
+  TR_TRY(check_has_step(path, *contents, resuming));
+  return check_has_data(target, path, *contents, resuming);
+}
+
+/// Returns the second pair if it exists and has the steps: a file of `first`'s run, or of a run that fits if
+/// there is no first pair. An unsound one counts as none: the first pair is still whole then.
+Result<std::optional<IndexContents>> second_pair(Target& target, const std::string& data_path,
+                                                 const IndexHeader& wanted, const Resuming& resuming,
+                                                 bool any_run) {
+  const std::string again = again_path(data_path);
+  const Result<bool> exists = pair_exists(target, again);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<IndexContents>();
+  Result<IndexContents> contents = load_index(target, index_path(again));
+  const Status recorded = check_has_recorded(target, again, contents, resuming);
+  if (recorded.code() == Code::io) return recorded;
+  const bool sound = recorded.is_ok() && contents->tail != IndexTail::damaged &&
+                     check_same_stream(again, contents->header, wanted, any_run).is_ok();
+  if (!sound) return std::optional<IndexContents>();
+  return std::optional<IndexContents>(std::move(*contents));
+}
+
+IndexHeader with_fields_of(IndexHeader now, const IndexHeader& found) {
+  if (now.fields.empty()) now.fields = found.fields;
+  return now;
+}
+
+}  // namespace
+
+Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
+                         bool any_run) {
+  const std::string file = index_path(path);
+  if (!any_run && found.run != now.run) {
+    return {Code::state, cat(file, ": written by run ", found.run.text(), ", the checkpoint is of run ",
+                             now.run.text(), "; continue in the directory of that run")};
+  }
+  const auto differs = [&](const std::string& what) {
+    return Status(Code::state, cat(file, ": ", what,
+                                   " is not what the stream has now; a run that continues "
+                                   "defines the same stream as before"));
+  };
+  if (found.format != now.format) return differs(cat("the format '", found.format, "'"));
+  if (found.base != now.base || found.calendar != now.calendar) return differs("the base time");
+  if (found.member != now.member) return differs("the member");
+  for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
+    if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
+    if (i >= found.fields.size()) return differs(cat("the lack of field '", now.fields[i].name, "'"));
+    return differs(cat("field ", i, ", '", found.fields[i].name, "',"));
+  }
+  return {};
+}
+
+Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& data_path,
+                                          const IndexHeader& now, const Resuming& resuming, bool any_run) {
+  const Result<bool> indexed = target.exists(index_path(data_path));
+  TR_TRY(indexed.status());
+  Result<IndexContents> first = *indexed ? load_index(target, index_path(data_path)) : IndexContents();
+  if (first.status().code() == Code::io) return first.status();
+  const bool known = *indexed && first.is_ok();
+  if (known) {
+    const IndexHeader& header = first->header;
+    if (!any_run && is_left_over(header, resuming)) return std::optional<Pair>();
+    TR_TRY(check_same_stream(data_path, header, with_fields_of(now, header), any_run));
+  }
+  const Status recorded = *indexed ? check_has_recorded(target, data_path, first, resuming)
+                                   : check_has_step(data_path, {}, resuming);
+  if (recorded.code() == Code::io) return recorded;
+
+  // While there is a second pair nothing is written to the first one: the second is the younger.
+  Result<std::optional<IndexContents>> second =
+      second_pair(target, data_path, known ? first->header : now, resuming, !known && any_run);
+  TR_TRY(second.status());
+  const bool first_fits = known && recorded.is_ok();
+  if (second->has_value() &&
+      (!first_fits || recorded_steps(**second, resuming) >= recorded_steps(*first, resuming)))
+    return std::optional<Pair>({std::move(**second), true});
+  TR_TRY(recorded);
+  if (!*indexed) return std::optional<Pair>();
+  return std::optional<Pair>({std::move(*first), false});
+}
+
+Status check_first_pair(Target& target, const std::string& data_path, const Resuming& resuming) {
+  // The index may still have its old name: only a process that writes to the file gives it today's.
+  const Result<std::string> index = find_index(target, data_path);
+  TR_TRY(index.status());
+  const Result<bool> indexed = target.exists(*index);
+  TR_TRY(indexed.status());
+  if (!*indexed) return check_has_step(data_path, {}, resuming);
+  const Result<IndexContents> contents = load_index(target, *index);
+  if (contents.is_ok() && is_left_over(contents->header, resuming)) return {};
+  return check_has_recorded(target, data_path, contents, resuming);
+}
+
+std::string again_path(const std::string& data_path) { return data_path + ".again"; }
+
+Status make_index_durable(Target& target, const std::string& data_path) {
+  return storage::make_durable(target, index_path(data_path));
+}
+
+Result<IndexWriter> reopen_pair(Target& target, const std::string& data_path,
+                                std::optional<std::int64_t> through_lead) {
+  const Result<Recovered> recovered = recover(target, data_path, {through_lead});
+  TR_TRY(recovered.status());
+  TR_TRY(make_index_durable(target, data_path));
+  Result<IndexWriter> index = IndexWriter::open_existing(target, index_path(data_path));
+  TR_TRY(index.status());
+  // The index says no more that the file is finished.
+  const Result<bool> exists = target.exists(data_path);
+  TR_TRY(exists.status());
+  if (*exists && recovered->contents.closed)
+    TR_TRY(remove_ending(target, data_path, index->header().format, index->data_end()));
+  return index;
+}
+
+Status end_replacing(Target& target, const std::string& data_path) {
+  const std::string again = again_path(data_path);
+  // An earlier Tailrace may have left either pair.
+  TR_TRY(rename_old_index(target, data_path));
+  TR_TRY(rename_old_index(target, again));
+  const Result<bool> data = target.exists(again);
+  TR_TRY(data.status());
+  const Result<bool> index = target.exists(index_path(again));
+  TR_TRY(index.status());
+  // The data are made before the index and removed after it. Only a replacement leaves the index alone.
+  if (*data || !*index) return {};
+  // Somebody may have removed the data by hand. Then the index tells of bytes that are not there, and the
+  // first pair keeps its own index.
+  const Result<IndexContents> moved = load_index(target, index_path(again));
+  const Status fits =
+      moved.is_ok() ? storage::check_holds(target, data_path, moved->data_end()) : moved.status();
+  if (fits.code() == Code::corrupt) return {};
+  TR_TRY(fits);
+  // Opening a store to write ends a rename of it that was interrupted.
+  Result<std::unique_ptr<File>> data_file = target.open(data_path, OpenMode::existing);
+  TR_TRY(data_file.status());
+  TR_TRY((*data_file)->close());
+  // The rename of the data must not be lost once the index has its new name.
+  TR_TRY(target.sync_directory_of(data_path));
+  TR_TRY(target.rename(index_path(again), index_path(data_path)));
+  return target.sync_directory_of(data_path);
+}
+
+Status discard_again(Target& target, const std::string& data_path) {
+  const std::string again = again_path(data_path);
+  const Result<bool> index = storage::remove_if_there(target, index_path(again));
+  TR_TRY(index.status());
+  const Result<bool> unfinished = storage::remove_if_there(target, index_path(again) + ".new");
+  TR_TRY(unfinished.status());
+  const Result<bool> data = target.exists(again);
+  TR_TRY(data.status());
+  // The removal of the index is made durable before the data go: an index alone would be taken for a
+  // replacement on its way. This is done even if the index was gone already, since a process that removed it
+  // may have been killed before this.
+  if (*index || *unfinished || *data) TR_TRY(target.sync_directory_of(data_path));
+  return storage::remove_durably(target, again);
+}
+
+Result<IndexWriter> begin_again(Target& target, const std::string& data_path, const IndexHeader& header) {
+  TR_TRY(make_index_durable(target, data_path));
+  TR_TRY(discard_again(target, data_path));
+  const std::string again = again_path(data_path);
+  TR_TRY(storage::create_empty(target, again, OpenMode::anew));
+  return IndexWriter::create(target, index_path(again), header);
+}
+
+Result<IndexWriter> copy_again(Target& target, const std::string& data_path, const IndexContents& published,
+                               std::size_t steps) {
+  TR_TRY(make_index_durable(target, data_path));
+  TR_TRY(discard_again(target, data_path));
+  const std::string again = again_path(data_path);
+  TR_TRY(storage::check_holds(target, data_path, published.end_of(steps),
+                              ranges_of(std::span(published.steps).first(steps))));
+  TR_TRY(target.copy(data_path, published.end_of(steps), again));
+  TR_TRY(tell_steps(target, again, published.header.format, static_cast<std::int64_t>(steps), true));
+  TR_TRY(remove_ending(target, again, published.header.format, published.end_of(steps)));
+  TR_TRY(target.sync_directory_of(again));
+  const std::string temporary = index_path(again) + ".new";
+  TR_TRY(target.copy(index_path(data_path), published.marks[steps].position, temporary));
+  TR_TRY(target.rename(temporary, index_path(again)));
+  TR_TRY(target.sync_directory_of(again));
+  return IndexWriter::open_existing(target, index_path(again));
+}
+
+Result<bool> first_holds_again(Target& target, const std::string& data_path) {
+  const Result<bool> exists = pair_exists(target, data_path);
+  TR_TRY(exists.status());
+  if (!*exists) return false;
+  const std::string again = again_path(data_path);
+  const Result<IndexContents> first = load_index(target, index_path(data_path));
+  if (first.status().code() == Code::io) return first.status();
+  const Result<IndexContents> second = load_index(target, index_path(again));
+  TR_TRY(second.status());
+  if (!first.is_ok() || !first->closed || !(first->header == second->header)) return false;
+  Result<std::unique_ptr<File>> one = target.open(data_path, OpenMode::read);
+  TR_TRY(one.status());
+  Result<std::unique_ptr<File>> other = target.open(again, OpenMode::read);
+  TR_TRY(other.status());
+  const Result<Bytes> size = (*one)->size();
+  TR_TRY(size.status());
+  if (*size < first->data_end()) return false;
+  auto next = first->steps.begin();
+  for (const IndexStep& step : second->steps) {
+    Result<bool> same = false;
+    while (!*same && next != first->steps.end()) {
+      same = is_same_step(**one, *next++, **other, step);
+      TR_TRY(same.status());
+    }
+    if (!*same) return false;
+  }
+  return true;
+}
+
+Status replace_by_again(Target& target, const std::string& data_path) {
+  // They tell of the first pair's bytes.
+  TR_TRY(storage::remove_durably(target, references_path(data_path)));
+  TR_TRY(listings::remove_all(target, data_path));
+  TR_TRY(target.rename(again_path(data_path), data_path));
+  return end_replacing(target, data_path);
+}
+
+Result<Pair> pair_without_checkpoint(Target& target, const std::string& data_path) {
+  const std::string again = again_path(data_path);
+  Result<IndexContents> first = load_index(target, index_path(data_path));
+  TR_TRY(first.status());
+  const Result<bool> exists = pair_exists(target, again);
+  TR_TRY(exists.status());
+  if (!*exists) return Pair{std::move(*first), false};
+  Result<IndexContents> second = load_index(target, index_path(again));
+  if (second.status().code() == Code::io) return second.status();
+  const bool further = second.is_ok() && !second->steps.empty() &&
+                       (first->steps.empty() || second->steps.back().lead > first->steps.back().lead);
+  if (!further) return Pair{std::move(*first), false};
+  if (second->header == first->header) return Pair{std::move(*second), true};
+  return Status(Code::state, cat(again, ": has steps that ", data_path,
+                                 " lacks, and is of another run or stream; put the index of ", data_path,
+                                 " back as it was, or move ", again, " and its index away"));
+}
+
+Status settle_again(Target& target, const std::string& data_path, bool again_holds) {
+  if (!again_holds) return discard_again(target, data_path);
+  const std::string again = again_path(data_path);
+  TR_TRY(recover(target, again).status());
+  TR_TRY(make_index_durable(target, again));
+  return replace_by_again(target, data_path);
+}
+
+}  // namespace tailrace::streams

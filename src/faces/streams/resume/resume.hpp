@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
+#include "ground/base/uuid.hpp"
+#include "engine/operations/interval.hpp"
+#include "ground/storage/target.hpp"
+#include "formats/index/index.hpp"
+
+// Makes a stream go on exactly where a checkpoint has recorded it. docs/design/007-restart.md says why it is
+// done like this.
+namespace tailrace::streams {
+
+/// A step that could not be written. The files lack it for good, unless an earlier run had published a file
+/// that has it.
+struct FailedStep {
+  std::int64_t step = 0;  // number in the stream, counted from its very first run
+  std::int64_t lead = 0;
+  std::string text;
+  friend bool operator==(const FailedStep&, const FailedStep&) = default;
+};
+
+/// An interval of a stream with interval= that is not complete.
+struct OpenInterval {
+  /// A field in it. The accumulated values are items of the checkpoint.
+  struct Field {
+    std::string name;
+    std::int32_t operation = 0;  // operations::Operation
+    std::int64_t puts = 0;       // how often it was put in the interval
+    std::uint64_t leads = 0;     // checksum of the leads of these puts
+    std::string type;            // name of its elements' type
+    std::vector<Index> shape;    // of its records
+    std::string levels;          // type and values of its levels, in the order of the array
+    std::string missing;         // its missing value; "" = none
+    friend bool operator==(const Field&, const Field&) = default;
+  };
+  /// An error that was kept for the end of the interval: no run may write a value of it.
+  struct Failure {
+    Code code = Code::ok;
+    std::int64_t operation = -1;  // of the cause
+    std::int32_t rank = -1;       // of the cause
+    std::string text;
+    friend bool operator==(const Failure&, const Failure&) = default;
+  };
+  std::int64_t begin = 0;  // lead at which it began
+  std::int64_t lead = 0;   // of its last step so far
+  std::vector<Field> fields;
+  operations::IntervalLength length;
+  std::optional<Failure> failure = std::nullopt;
+
+  void pack(Packer& out) const;
+  static OpenInterval unpack(Unpacker& in);
+  friend bool operator==(const OpenInterval&, const OpenInterval&) = default;
+};
+
+/// The place where a stream stands, as the program sees it: behind the last step that it has ended. Steps
+/// within an interval count as part of the step that completes it.
+struct Position {
+  std::string pattern;
+  Uuid run;                              // the run in the stream's indexes
+  std::int64_t steps = 0;                // number of steps ended so far, failed ones too
+  std::optional<std::int64_t> lead;      // of the last step
+  std::optional<std::int64_t> put_lead;  // of the last step that did not fail and to which this rank put
+  std::vector<FailedStep> failed;        // as far as they are known, by their numbers
+  std::optional<OpenInterval> interval = std::nullopt;  // that has begun behind the last step
+
+  [[nodiscard]] ByteVector pack() const;
+  /// Returns Code::corrupt for bytes that are no position, and Code::unsupported for those of a later
+  /// version. Allocates no more than a few times what it is given.
+  static Result<Position> unpack(std::span<const std::byte> bytes);
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+/// Returns "step 12, lead 43200 s", for people.
+std::string text_of(const Position& position);
+
+/// The ledger of a stream that continues knows this besides the stream's definition.
+struct Resuming {
+  Position position;
+  std::string path;                   // the file of the last step that was ended; "" = there was none
+  std::optional<std::int64_t> needs;  // this lead must be in that file, since it was durable
+  std::string before;                 // the last file in which a step did not fail, if that is another one
+
+  [[nodiscard]] bool has_passed(std::int64_t lead) const { return position.lead && lead <= *position.lead; }
+};
+
+/// One of the two pairs of data and index that a file may have.
+struct Pair {
+  IndexContents contents;
+  bool again = false;  // the second one
+};
+
+/// Returns true if a data file and its index are there.
+Result<bool> pair_exists(storage::Target& target, const std::string& data_path);
+
+/// Returns Code::state, naming the first difference, if an index is another run's, unless `any_run`, or has
+/// other fields than `now`.
+Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
+                         bool any_run);
+
+/// Returns the pair in which a run goes on that continues from a checkpoint: the one with the steps that the
+/// checkpoint has recorded. If both pairs have them it is the second one, the younger. Returns none if no
+/// step is needed and there is no pair of the run. `now` is the stream's definition; a definition without
+/// fields (a stream that is closed at once) is not compared. `any_run`: existing=continue goes on with files
+/// of other runs. Returns Code::corrupt, saying what the first pair lacks, if neither has the steps, and
+/// Code::state if the file is another stream's.
+Result<std::optional<Pair>> recorded_pair(storage::Target& target, const std::string& data_path,
+                                          const IndexHeader& now, const Resuming& resuming, bool any_run);
+
+/// Only looks. Returns Code::corrupt, saying what is missing, if the first pair lacks a step or bytes that
+/// the checkpoint has recorded.
+Status check_first_pair(storage::Target& target, const std::string& data_path, const Resuming& resuming);
+
+// The second pair.
+//
+// A file that was published is never written to again, and its name never shows anything but a whole file.
+// Its steps are written once more under AGAIN_PATH, with an index of its own. That file takes the published
+// one's place when it is complete.
+
+/// "fc+006.grib2.again"
+std::string again_path(const std::string& data_path);
+
+/// Local, like all functions that follow; the caller holds the file's lock. The index that was read may not
+/// be on storage yet, if the process that wrote it was killed before its fsync.
+Status make_index_durable(storage::Target& target, const std::string& data_path);
+
+/// Goes on with either pair, cut back to its last committed step (and to `through_lead`).
+Result<IndexWriter> reopen_pair(storage::Target& target, const std::string& data_path,
+                                std::optional<std::int64_t> through_lead = {});
+
+/// Ends what a crash may have left between the two renames of replace_by_again: the data have their new name,
+/// the index has not. Gives an index under the old name today's: the other functions for the file rely on it.
+Status end_replacing(storage::Target& target, const std::string& data_path);
+
+/// Removes the second pair, if there is any. Durable on return.
+Status discard_again(storage::Target& target, const std::string& data_path);
+
+/// Makes a second pair with nothing in it yet. The published one is made durable first: while there is a
+/// second pair, the first one is whole.
+Result<IndexWriter> begin_again(storage::Target& target, const std::string& data_path,
+                                const IndexHeader& header);
+
+/// Makes a second pair with the first `steps` steps of the published one.
+Result<IndexWriter> copy_again(storage::Target& target, const std::string& data_path,
+                               const IndexContents& published, std::size_t steps);
+
+/// Only looks. Returns the pair in which a run goes on that has no checkpoint: the one that came further.
+/// Returns Code::state if that is the second one and it is not the first one's run.
+Result<Pair> pair_without_checkpoint(storage::Target& target, const std::string& data_path);
+
+/// Puts the second pair in the first one's place if `again_holds`; otherwise removes it.
+Status settle_again(storage::Target& target, const std::string& data_path, bool again_holds);
+
+/// Returns true if the published pair is whole and holds each step of the second one, with the same bytes. It
+/// may hold more: a run that ends before its time has not come to them.
+Result<bool> first_holds_again(storage::Target& target, const std::string& data_path);
+
+/// Gives the second pair the first one's names: the data, then the index.
+Status replace_by_again(storage::Target& target, const std::string& data_path);
+
+}  // namespace tailrace::streams

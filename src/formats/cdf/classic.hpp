@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
+#include "formats/cf/model.hpp"
+
+// The header of a classic NetCDF file, as the NetCDF Classic Format Specification (Unidata) and the CDF-5
+// File Format Specification (Argonne and Northwestern) lay it down. All numbers are big-endian.
+namespace tailrace::cdf {
+
+/// The byte behind "CDF": how wide offsets and counts are.
+enum class Version : char {
+  cdf1 = 1,  // both 32 bits
+  cdf2 = 2,  // offsets of 64 bits
+  cdf5 = 5   // both 64 bits; it also has unsigned and 64-bit integers
+};
+
+/// Places the variables of a file: those without records first, in their order, and then one record after
+/// the other.
+struct Places {
+  struct Place {
+    Bytes offset = 0;  // within a record, or among the variables that have no records
+    Bytes size = 0;    // in one record, or in all; a multiple of 4
+  };
+  Version version = Version::cdf5;
+  std::vector<Place> of_variables;
+  Bytes fixed_size = 0;   // of all variables without records
+  Bytes record_size = 0;  // of one record of all others
+
+  /// Places the last variable. Returns Code::format if the version cannot hold it; the places are of no use
+  /// then.
+  Status add_last(const cf::Contents& contents);
+};
+
+/// Returns the bytes of a file up to its first record.
+[[nodiscard]] ByteVector encode(const cf::Contents& contents, const Places& places);
+/// Returns the float64 variables without records of a head. Code::corrupt if it is none.
+Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head);
+/// Returns the number of records as it stands at byte 4 of a file.
+[[nodiscard]] ByteVector encode_records(Version version, std::int64_t records);
+
+}  // namespace tailrace::cdf

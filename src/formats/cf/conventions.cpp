@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/cf/conventions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ground/base/missing.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
+#include "formats/cf/names.hpp"
+#include "formats/cf/unicode.hpp"
+
+namespace tailrace::cf {
+
+namespace {
+
+using codec::FieldDefinition;
+using codec::Levels;
+using codec::Process;
+using codec::Statistic;
+
+constexpr int record_dimension = 0;
+
+Result<Type> type_of(ElementType type) {
+  switch (type) {
+    case ElementType::i8:
+      return Type::int8;
+    case ElementType::i16:
+      return Type::int16;
+    case ElementType::i32:
+      return Type::int32;
+    case ElementType::i64:
+      return Type::int64;
+    case ElementType::f32:
+      return Type::float32;
+    case ElementType::f64:
+      return Type::float64;
+    case ElementType::byte:
+      return Type::uint8;
+    case ElementType::c64:
+    case ElementType::c128:
+      break;
+  }
+  return Status(Code::format,
+                cat("NetCDF holds real numbers, not ", name_of(type), "; write the parts as two fields"));
+}
+
+/// Returns the fill value that the NetCDF library takes for a type (netcdf.h, NC_FILL_*).
+double default_fill(Type type) {
+  switch (type) {
+    case Type::int8:
+    case Type::text:
+      return -127;
+    case Type::uint8:
+      return 255;
+    case Type::int16:
+      return -32767;
+    case Type::int32:
+      return -2147483647;
+    case Type::int64:
+      return -9223372036854775806.0;
+    case Type::float32:
+    case Type::float64:
+      return 9.9692099683868690e+36;
+  }
+  return 0;
+}
+
+/// Returns one element that stands for "no value".
+ByteVector fill_of(const FieldDefinition& field, Type type) {
+  ByteVector fill;
+  if (type == Type::int64 && !field.missing) {
+    // No double is this number.
+    const std::int64_t value = -9223372036854775806;
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    fill.assign(bytes.begin(), bytes.end());
+    swap(fill, sizeof value);
+  } else {
+    put_number(fill, type, missing_in(field.type, field.missing.value_or(default_fill(type))));
+  }
+  return fill;
+}
+
+/// Returns true if readers are told which value means "no value". xarray makes floats of integers with such a
+/// value, and float64 does not hold all of them: the program asks for that by missing=. Real fields keep
+/// their type, and readers find in them what was not put.
+bool is_masked(const FieldDefinition& field) {
+  return field.missing || field.type == ElementType::f32 || field.type == ElementType::f64;
+}
+
+/// The coefficients belong to the half levels above and below each level.
+Status check_hybrid(const Levels& levels) {
+  if (levels.type != "hybrid" || levels.coefficients.empty()) return {};
+  const std::size_t half = levels.coefficients.size() / 2;
+  for (const double level : levels.values) {
+    if (level < 1 || level != std::floor(level) || level >= static_cast<double>(half))
+      return {Code::argument, cat("level ", level, " has no half levels above and below it among the ", half,
+                                  " of the coefficients; levels with coefficients are numbers from 1 on")};
+  }
+  return {};
+}
+
+/// The names that the NetCDF library takes, as far as they are surely the normal form under which it looks
+/// for them.
+Status check_name(const std::string& name) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+           static_cast<unsigned char>(c) >= 0x80;
+  };
+  if (!name.empty() && name.size() <= most_name && is_word(name.front()) && is_normal_utf8(name) &&
+      name.find('/') == std::string::npos && name.back() != ' ')
+    return {};
+  return {Code::argument,
+          cat("NetCDF takes no such name: it begins with a letter, a digit or _, has no /, is of "
+              "ASCII or letters in UTF-8 without combining marks, and has at most ",
+              most_name, " bytes")};
+}
+
+/// Returns the method by which a field's values stand for an interval (CF conventions, appendix E).
+std::string_view method_of(Process process) {
+  switch (process) {
+    case Process::instant:
+      return "time: point";
+    case Process::accum:
+      return "time: sum";
+    case Process::average:
+      return "time: mean";
+    case Process::maximum:
+      return "time: maximum";
+    case Process::minimum:
+      return "time: minimum";
+  }
+  return "";
+}
+
+bool are_same(const Levels& one, const Levels& other) {
+  return one.type == other.type && one.values == other.values && one.bottoms == other.bottoms &&
+         one.coefficients == other.coefficients;
+}
+
+std::string time_units(const codec::StreamDefinition& stream) {
+  std::string text = format_time(stream.base);  // 2026-03-01T00:00:00Z
+  std::replace(text.begin(), text.end(), 'T', ' ');
+  text.pop_back();
+  return "seconds since " + text;
+}
+
+std::function<ByteVector()> constant(Type type, std::vector<double> values) {
+  return [type, values = std::move(values)] {
+    ByteVector data;
+    for (const double value : values) put_number(data, type, value);
+    return data;
+  };
+}
+
+void set(std::vector<Attribute>& attributes, const Attribute& attribute) {
+  const auto same = std::ranges::find(attributes, attribute.name, &Attribute::name);
+  if (same == attributes.end())
+    attributes.push_back(attribute);
+  else
+    *same = attribute;
+}
+
+/// Limits and flags of values have the variable's type; other attributes are texts.
+Result<Attribute> attribute_of(const std::string& name, const std::string& value, Type type) {
+  constexpr std::array numeric{"valid_min",    "valid_max",   "valid_range",
+                               "actual_range", "flag_values", "flag_masks"};
+  if (std::ranges::find(numeric, name) == numeric.end()) return Attribute::text(name, value);
+  const Result<std::vector<double>> numbers = parse_number_list(value);
+  TR_TRY(numbers.status().in(name));
+  Attribute attribute{name, type, {}};
+  for (const double number : *numbers) {
+    if (!holds(type, number))
+      return Status(Code::argument, cat(name, "=", number, " is beyond the field's type"));
+    put_number(attribute.values, type, number);
+  }
+  return attribute;
+}
+
+/// Returns the attributes of the latitudes or the longitudes of single points.
+std::vector<Attribute> place_attributes(bool latitude) {
+  const std::string_view name = latitude ? "latitude" : "longitude";
+  return {Attribute::text("standard_name", name), Attribute::text("long_name", name),
+          Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
+}
+
+/// Winds along the rows and columns of a turned grid are not eastward and northward.
+std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
+  const bool turned = grid.is_turned();
+  if (turned && quantity.standard_name == "eastward_wind") return "x_wind";
+  if (turned && quantity.standard_name == "northward_wind") return "y_wind";
+  return quantity.standard_name;
+}
+
+}  // namespace
+
+Conventions::Conventions(const codec::StreamDefinition& stream, Accept accept) : accept_(std::move(accept)) {
+  const std::string* const conventions = codec::find_key(stream.keys, codec::conventions_key);
+  names_tell_ = conventions != nullptr && *conventions == codec::weather_conventions;
+  contents_.attributes.push_back(Attribute::text("Conventions", "CF-1.8"));
+  for (const auto& [name, value] : stream.attributes) set(contents_.attributes, Attribute::text(name, value));
+  add_dimension("time", 0);
+  add_time(stream);
+  if (stream.member) add_member(stream);
+}
+
+Status Conventions::check_attributes(const codec::Keys& attributes) {
+  for (const auto& [name, value] : attributes) {
+    TR_TRY(check_name(name).in(cat("attribute '", name, "'")));
+    constexpr std::array own{"_FillValue", "missing_value", "coordinates", "grid_mapping", "bounds"};
+    if (std::ranges::find(own, name) != own.end())
+      return {Code::argument,
+              cat("attribute '", name,
+                  "' follows from the definitions (missing= sets fill values): leave it out")};
+    if (name == "scale_factor" || name == "add_offset")
+      return {Code::argument,
+              cat("attribute '", name, "' would change the values, which are stored as they are")};
+  }
+  return {};
+}
+
+bool Conventions::begin_alike(const Statistic& one, const Statistic& other) {
+  return one.since == other.since &&
+         (one.since != Statistic::Since::duration || one.duration_seconds == other.duration_seconds);
+}
+
+Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
+  TR_TRY(beyond_);
+  TR_TRY(check_name(field.name));
+  TR_TRY(check_attributes(field.attributes));
+  const Result<Type> type = type_of(field.type);
+  TR_TRY(type.status());
+  TR_TRY(check_hybrid(field.levels));
+  if (field.missing && !holds(*type, *field.missing))
+    return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
+  Variable variable;
+  TR_TRY(check_new(field));
+  variable.type = *type;
+  variable.dimensions = {record_dimension};
+  // By value: what follows adds to the lists.
+  const Vertical levels = vertical(field.levels);
+  const Horizontal points = horizontal(grid, field.shape);
+  if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
+  variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
+
+  if (names_tell_) add_quantity(field, grid, variable);
+  std::string coordinates = scalars_ + points.coordinates;
+  if (!levels.dimension && !levels.coordinate.empty()) coordinates += " " + levels.coordinate;
+  if (field.statistic.process != Process::instant) {
+    const Interval& bounded = interval(field.statistic);
+    if (bounded.time != time_) coordinates += " " + contents_.variables[bounded.time].name;
+    variable.attributes.push_back(Attribute::text("cell_methods", method_of(field.statistic.process)));
+  }
+  if (!coordinates.empty())
+    variable.attributes.push_back(Attribute::text("coordinates", std::string_view(coordinates).substr(1)));
+  if (!points.mapping.empty()) variable.attributes.push_back(Attribute::text("grid_mapping", points.mapping));
+  for (const auto& [name, value] : field.attributes) {
+    const Result<Attribute> attribute = attribute_of(name, value, *type);
+    TR_TRY(attribute.status());
+    set(variable.attributes, *attribute);
+  }
+  add_grid_reference(grid, variable);
+  const ByteVector fill = fill_of(field, *type);
+  if (is_masked(field)) variable.attributes.push_back({"_FillValue", *type, fill});
+
+  // Coordinates may have taken the field's name.
+  variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
+  const std::string final_name = variable.name;
+  const std::size_t number = add_variable(std::move(variable));
+  TR_TRY(beyond_);
+  by_name_.emplace(field.name, fields_.size());
+  fields_.push_back(
+      {field.name, field.levels, number, field.elements(), *type, fill, levels.dimension.has_value()});
+  if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
+  return {};
+}
+
+/// Adds what the name of a field tells about it.
+void Conventions::add_quantity(const FieldDefinition& field, const Grid& grid, Variable& variable) const {
+  if (const Quantity* const quantity = find_quantity(field.name)) {
+    variable.attributes.push_back(Attribute::text("standard_name", standard_name(*quantity, grid)));
+    variable.attributes.push_back(Attribute::text("units", quantity->units));
+  } else {
+    variable.attributes.push_back(Attribute::text("long_name", field.name));
+  }
+}
+
+/// Adds what GRIB has of an unstructured grid, under the names of ICON's files and of CDI, to the file; of a
+/// second grid to its fields.
+void Conventions::add_grid_reference(const Grid& grid, Variable& variable) {
+  if (grid.number_used == 0 && grid.uuid.empty()) return;
+  std::vector<Attribute> told;
+  if (grid.number_used != 0)
+    told.push_back(
+        Attribute::number("number_of_grid_used", Type::int32, static_cast<double>(grid.number_used)));
+  if (!grid.uuid.empty()) told.push_back(Attribute::text("uuidOfHGrid", grid.uuid));
+  const bool is_first = !referred_;
+  if (is_first) referred_ = {grid.number_used, grid.uuid};
+  if (!is_first && *referred_ == std::pair(grid.number_used, grid.uuid)) return;
+  std::vector<Attribute>& to = is_first ? contents_.attributes : variable.attributes;
+  for (Attribute& each : told) {
+    // An attribute that the user has set stays.
+    if (std::ranges::find(to, each.name, &Attribute::name) == to.end()) to.push_back(std::move(each));
+  }
+}
+
+/// GRIB tells fields apart by their levels; variables need names of their own.
+Status Conventions::check_new(const FieldDefinition& field) const {
+  const auto [first, last] = by_name_.equal_range(field.name);
+  const bool defined = std::any_of(
+      first, last, [&](const auto& each) { return are_same(fields_[each.second].levels_of, field.levels); });
+  if (!defined) return {};
+  return {Code::argument, "it is defined twice on the same levels; give one of them another name"};
+}
+
+void Conventions::add_time(const codec::StreamDefinition& stream) {
+  Variable time{"time", {record_dimension}, Type::float64, {}};
+  time.attributes = {Attribute::text("standard_name", "time"), Attribute::text("long_name", "time"),
+                     Attribute::text("units", time_units(stream)),
+                     Attribute::text("calendar", name_of(stream.calendar)), Attribute::text("axis", "T")};
+  time_ = add_variable(std::move(time));
+}
+
+void Conventions::add_member(const codec::StreamDefinition& stream) {
+  Variable member{"realization", {}, Type::int32, {}};
+  member.attributes = {Attribute::text("standard_name", "realization"), Attribute::text("units", "1")};
+  member.data = constant(Type::int32, {static_cast<double>(*stream.member)});
+  add_variable(std::move(member));
+  scalars_ += " realization";
+}
+
+Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::vector<Index>& shape) {
+  for (Horizontal& each : horizontals_) {
+    if (each.grid == grid && each.shape == shape) return each;
+  }
+  Horizontal& added = horizontals_.emplace_back(Horizontal{grid, shape, {}, {}, {}});
+  if (grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told) {
+    add_grid_coordinates(added);
+    return added;
+  }
+  using Names = std::vector<std::vector<std::string>>;
+  static const Names& names = *new const Names{{}, {"cell"}, {"y", "x"}, {"z", "y", "x"}};
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::string name = shape.size() < names.size() ? names[shape.size()][i] : cat("dim", i);
+    added.dimensions.push_back(add_dimension(free_name(name), shape[i]));
+  }
+  if (grid.kind == Grid::Kind::told) add_told_coordinates(added);
+  return added;
+}
+
+/// Adds the places of points, and the corners of their cells, that the program has told.
+void Conventions::add_told_coordinates(Horizontal& added) {
+  const std::shared_ptr<const codec::Coordinates> told = added.grid.coordinates;
+  const Bytes size = told->points() * 8;
+  std::vector<int> with_corners = added.dimensions;
+  if (told->corners > 0) with_corners.push_back(add_dimension(free_name("vertices"), told->corners));
+  const auto part = [&](Bytes begin, Bytes length) {
+    return [told, begin, length] {
+      if (told->values.empty()) return ByteVector();
+      const auto at = told->values.begin() + begin;
+      return ByteVector(at, at + length);
+    };
+  };
+  for (const bool latitude : {true, false}) {
+    const std::string name = free_name(latitude ? "lat" : "lon"), bounds = free_name(name + "_bnds");
+    added.coordinates += " " + name;
+    Variable variable{name, added.dimensions, Type::float64, place_attributes(latitude)};
+    if (told->corners > 0) variable.attributes.push_back(Attribute::text("bounds", bounds));
+    variable.data = part(latitude ? 0 : size, size);
+    add_variable(std::move(variable));
+    if (told->corners == 0) continue;
+    const Bytes length = size * told->corners;
+    Variable corners{bounds, with_corners, Type::float64, {}};
+    corners.data = part(2 * size + (latitude ? 0 : length), length);
+    add_variable(std::move(corners));
+  }
+}
+
+void Conventions::add_grid_coordinates(Horizontal& added) {
+  const Grid& grid = added.grid;
+  const bool turned = grid.kind == Grid::Kind::rotated, projected = grid.is_projected();
+  const std::string north = free_name(projected ? "y" : turned ? "rlat" : "lat");
+  const std::string east = free_name(projected ? "x" : turned ? "rlon" : "lon");
+  added.dimensions = {add_dimension(north, grid.y.points), add_dimension(east, grid.x.points)};
+  const auto attributes = [&](bool is_y) -> std::vector<Attribute> {
+    const std::string_view name = is_y ? "latitude" : "longitude", letter = is_y ? "y" : "x";
+    const std::string units = projected ? "m" : turned ? "degrees" : is_y ? "degrees_north" : "degrees_east";
+    const std::string standard = projected ? cat("projection_", letter, "_coordinate")
+                                 : turned  ? cat("grid_", name)
+                                           : std::string(name);
+    const std::string text = projected ? cat(letter, " in the projection")
+                             : turned  ? cat(name, " in the rotated grid")
+                                       : std::string(name);
+    return {Attribute::text("standard_name", standard), Attribute::text("long_name", text),
+            Attribute::text("units", units), Attribute::text("axis", is_y ? "Y" : "X")};
+  };
+  add_coordinate(north, {added.dimensions[0]}, grid.rows(), attributes(true));
+  add_coordinate(east, {added.dimensions[1]}, grid.columns(), attributes(false));
+  if (!grid.is_turned()) return;
+  add_mapping(added);
+  add_place_on_globe(added, true);
+  add_place_on_globe(added, false);
+}
+
+/// Adds the variable that describes how a turned grid lies on the globe (CF conventions, appendix F).
+void Conventions::add_mapping(Horizontal& added) {
+  const Grid& grid = added.grid;
+  const Projection& projection = grid.projection;
+  const std::string name = grid.kind == Grid::Kind::rotated   ? "rotated_pole"
+                           : grid.kind == Grid::Kind::lambert ? "lambert_conformal_conic"
+                                                              : "polar_stereographic";
+  added.mapping = free_name(name);
+  Variable mapping{added.mapping, {}, Type::int32, {}};
+  mapping.data = constant(Type::int32, {0});
+  const auto add_text = [&](std::string_view attribute, std::string_view value) {
+    mapping.attributes.push_back(Attribute::text(attribute, value));
+  };
+  const auto add = [&](std::string_view attribute, std::initializer_list<double> values) {
+    Attribute added_number{std::string(attribute), Type::float64, {}};
+    for (const double each : values) put_number(added_number.values, Type::float64, each);
+    mapping.attributes.push_back(std::move(added_number));
+  };
+  if (grid.kind == Grid::Kind::rotated) {
+    add_text("grid_mapping_name", "rotated_latitude_longitude");
+    // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
+    add("grid_north_pole_latitude", {-grid.south_pole_latitude});
+    add("grid_north_pole_longitude", {std::remainder(grid.south_pole_longitude + 180, 360)});
+  } else if (grid.kind == Grid::Kind::lambert) {
+    add_text("grid_mapping_name", name);
+    if (projection.is_tangent())
+      add("standard_parallel", {projection.parallel_1});
+    else
+      add("standard_parallel", {projection.parallel_1, projection.parallel_2});
+    add("longitude_of_central_meridian", {projection.central_longitude});
+    add("latitude_of_projection_origin", {projection.origin_latitude});
+  } else {
+    add_text("grid_mapping_name", name);
+    add("straight_vertical_longitude_from_pole", {projection.central_longitude});
+    add("latitude_of_projection_origin", {projection.origin_latitude});
+    // GRIB may tell the parallel without a sign. The conventions have it on the pole's side.
+    add("standard_parallel", {std::copysign(projection.parallel_1, projection.origin_latitude)});
+  }
+  if (grid.is_projected()) {
+    add("false_easting", {0});
+    add("false_northing", {0});
+    if (projection.earth.is_sphere()) {
+      add("earth_radius", {projection.earth.major});
+    } else {
+      add("semi_major_axis", {projection.earth.major});
+      add("semi_minor_axis", {projection.earth.minor});
+    }
+  }
+  add_variable(std::move(mapping));
+}
+
+/// Adds the latitude or the longitude of each point of a turned grid. It is computed when a file begins.
+void Conventions::add_place_on_globe(Horizontal& added, bool latitude) {
+  const std::string name = free_name(latitude ? "lat" : "lon");
+  added.coordinates += " " + name;
+  Variable variable{name, added.dimensions, Type::float64, place_attributes(latitude)};
+  variable.data = [grid = added.grid, latitude] {
+    ByteVector data;
+    for (Index j = 0; j < grid.y.points; ++j) {
+      for (Index i = 0; i < grid.x.points; ++i) {
+        const Grid::Point point = grid.on_globe(grid.y.at(j), grid.x.at(i));
+        put_number(data, Type::float64, latitude ? point.latitude : point.longitude);
+      }
+    }
+    return data;
+  };
+  add_variable(std::move(variable));
+}
+
+Conventions::Vertical& Conventions::vertical(const Levels& levels) {
+  for (Vertical& each : verticals_) {
+    if (are_same(each.levels, levels)) return each;
+  }
+  Vertical& added = verticals_.emplace_back(Vertical{levels, {}, {}});
+  const bool one = levels.values.size() == 1;
+  // One level of a type without values, such as the surface, has no coordinate.
+  if (one && find_level_type(levels.type) == nullptr && levels.values.front() == 0) return added;
+  add_level_coordinate(added);
+  return added;
+}
+
+void Conventions::add_level_coordinate(Vertical& added) {
+  const Levels& levels = added.levels;
+  const LevelType* const type = find_level_type(levels.type);
+  added.coordinate = free_name(type != nullptr ? std::string(type->dimension) : levels.type);
+  std::vector<int> dimensions;
+  if (levels.values.size() > 1) {
+    added.dimension = add_dimension(added.coordinate, static_cast<Index>(levels.values.size()));
+    dimensions = {*added.dimension};
+  }
+  std::vector<Attribute> attributes;
+  if (type != nullptr && !type->standard_name.empty() &&
+      (levels.type != "hybrid" || !levels.coefficients.empty()))
+    attributes.push_back(Attribute::text("standard_name", type->standard_name));
+  attributes.push_back(Attribute::text("long_name", levels.type));
+  attributes.push_back(Attribute::text("units", type != nullptr ? type->units : "1"));
+  if (type != nullptr) attributes.push_back(Attribute::text("positive", type->positive));
+  attributes.push_back(Attribute::text("axis", "Z"));
+  const std::string bounds = free_name(added.coordinate + "_bnds");
+  if (!levels.bottoms.empty()) attributes.push_back(Attribute::text("bounds", bounds));
+  const std::size_t coordinate =
+      add_coordinate(added.coordinate, dimensions, levels.values, std::move(attributes));
+  if (!levels.bottoms.empty()) {
+    std::vector<double> pairs;
+    for (std::size_t i = 0; i < levels.values.size(); ++i) {
+      pairs.push_back(levels.values[i]);
+      pairs.push_back(levels.bottoms[i]);
+    }
+    dimensions.push_back(bounds_dimension());
+    add_coordinate(bounds, dimensions, pairs, {});
+  }
+  if (levels.type == "hybrid" && !levels.coefficients.empty()) add_hybrid(added, coordinate);
+}
+
+/// The coefficients are those of the half levels, which are the bounds of levels. A level itself has the
+/// mean.
+void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
+  const Levels& levels = added.levels;
+  const std::size_t half = levels.coefficients.size() / 2;
+  std::vector<int> dimensions, with_bounds;
+  if (added.dimension) dimensions = {*added.dimension};
+  with_bounds = dimensions;
+  with_bounds.push_back(bounds_dimension());
+  const std::string bounds = added.coordinate + "_bnds";
+  contents_.variables[coordinate].attributes.push_back(Attribute::text("bounds", bounds));
+  std::vector<double> edges;
+  for (const double level : levels.values) edges.insert(edges.end(), {level - 0.5, level + 0.5});
+  added.formula_of = {{coordinate, ""}, {add_coordinate(bounds, with_bounds, edges, {}), "_bnds"}};
+  for (const bool pressure : {true, false}) {
+    std::vector<double> middle;
+    edges.clear();
+    for (const double level : levels.values) {
+      const std::size_t at = (pressure ? 0 : half) + static_cast<std::size_t>(level);
+      const double above = levels.coefficients[at - 1], below = levels.coefficients[at];
+      middle.push_back((above + below) / 2);
+      edges.insert(edges.end(), {above, below});
+    }
+    const std::string name = cat(added.coordinate, pressure ? "_ap" : "_b");
+    const std::vector<Attribute> attributes{
+        Attribute::text("long_name", cat(pressure ? "pressure" : "sigma", " part of the hybrid coordinate")),
+        Attribute::text("units", pressure ? "Pa" : "1")};
+    add_coordinate(name, dimensions, middle, attributes);
+    add_coordinate(name + "_bnds", with_bounds, edges, attributes);
+  }
+  for (const std::string pressure : {"sp", "ps"}) {
+    if (names_tell_ && is_taken(pressure)) complete_formulas(pressure);
+  }
+}
+
+/// A formula needs the surface pressure, which may be defined before or after the levels.
+void Conventions::complete_formulas(const std::string& pressure) {
+  for (Vertical& each : verticals_) {
+    for (const auto& [variable, ending] : std::exchange(each.formula_of, {})) {
+      std::vector<Attribute>& attributes = contents_.variables[variable].attributes;
+      const auto term = [&, &end = ending](std::string_view name) {
+        return cat(each.coordinate, "_", name, end);
+      };
+      if (ending.empty()) attributes.push_back(Attribute::text("computed_standard_name", "air_pressure"));
+      attributes.push_back(
+          Attribute::text("formula_terms", cat("ap: ", term("ap"), " b: ", term("b"), " ps: ", pressure)));
+    }
+  }
+}
+
+const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
+  for (const Interval& each : intervals_) {
+    if (begin_alike(each.statistic, statistic)) return each;
+  }
+  Interval added{statistic, time_, 0};
+  if (!intervals_.empty()) {
+    // A variable of time has one set of bounds.
+    Variable time = contents_.variables[time_];
+    time.name = free_name("time");
+    std::erase_if(time.attributes,
+                  [](const Attribute& each) { return each.name == "axis" || each.name == "bounds"; });
+    added.time = add_variable(std::move(time));
+  }
+  const std::string name = free_name(contents_.variables[added.time].name + "_bnds");
+  contents_.variables[added.time].attributes.push_back(Attribute::text("bounds", name));
+  added.bounds = add_variable({name, {record_dimension, bounds_dimension()}, Type::float64, {}});
+  return intervals_.emplace_back(std::move(added));
+}
+
+int Conventions::add_dimension(const std::string& name, Index length) {
+  contents_.dimensions.push_back({name, length});
+  return static_cast<int>(contents_.dimensions.size()) - 1;
+}
+
+int Conventions::bounds_dimension() {
+  if (!bounds_) bounds_ = add_dimension(free_name("bnds"), 2);
+  return *bounds_;
+}
+
+std::size_t Conventions::add_variable(Variable variable) {
+  if (beyond_.is_ok()) beyond_ = contents_.add(std::move(variable));
+  if (beyond_.is_ok()) beyond_ = accept_(contents_);
+  return std::max<std::size_t>(contents_.variables.size(), 1) - 1;
+}
+
+std::size_t Conventions::add_coordinate(const std::string& name, std::vector<int> dimensions,
+                                        const std::vector<double>& values,
+                                        std::vector<Attribute> attributes) {
+  Variable variable{name, std::move(dimensions), Type::float64, std::move(attributes)};
+  variable.data = constant(Type::float64, values);
+  return add_variable(std::move(variable));
+}
+
+std::string Conventions::free_name(const std::string& name) const {
+  std::string free = name;
+  for (int i = 2; is_taken(free); ++i) free = cat(name, "_", i);
+  return free;
+}
+
+bool Conventions::is_taken(const std::string& name) const {
+  return contents_.names.contains(name) ||
+         std::ranges::count(contents_.dimensions, name, &Dimension::name) > 0;
+}
+
+}  // namespace tailrace::cf

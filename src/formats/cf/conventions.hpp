@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "formats/cf/grid.hpp"
+#include "formats/cf/model.hpp"
+#include "formats/codec/definition.hpp"
+
+namespace tailrace::cf {
+
+/// The variables of a stream's files, with the metadata that the CF conventions (version 1.8) ask for: a
+/// record is a step, and its variables are the time, bounds of intervals, and the fields.
+class Conventions {
+ public:
+  /// Says whether the format can hold the last of the variables.
+  using Accept = std::function<Status(const Contents&)>;
+  Conventions(const codec::StreamDefinition& stream, Accept accept);
+
+  /// Returns Code::argument if one of the attributes is not for users to set.
+  static Status check_attributes(const codec::Keys& attributes);
+
+  struct Field {
+    std::string name;
+    codec::Levels levels_of;
+    std::size_t variable = 0;
+    Index elements = 0;  // of one level
+    Type type = Type::float64;
+    ByteVector fill{};        // one element, big-endian
+    bool has_levels = false;  // the variable has a dimension of them
+
+    [[nodiscard]] Index levels() const { return static_cast<Index>(levels_of.values.size()); }
+  };
+
+  /// Adds a field's variable, with the dimensions and coordinates that no field before it has.
+  Status add(const codec::FieldDefinition& field, const Grid& grid);
+
+  /// Adds an attribute that the conventions do not ask for.
+  void add_attribute(std::size_t variable, Attribute attribute) {
+    contents_.variables[variable].attributes.push_back(std::move(attribute));
+  }
+
+  [[nodiscard]] const Contents& contents() const { return contents_; }
+  [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
+  [[nodiscard]] std::size_t time() const { return time_; }
+
+  /// Bounds of the intervals over which fields are means, sums or extremes. Intervals that begin differently
+  /// have bounds of their own.
+  struct Interval {
+    codec::Statistic statistic;
+    std::size_t time = 0;  // variable: the time that has the bounds
+    std::size_t bounds = 0;
+  };
+  [[nodiscard]] const std::vector<Interval>& intervals() const { return intervals_; }
+  /// Returns true if the intervals of two statistics have the same bounds.
+  static bool begin_alike(const codec::Statistic& one, const codec::Statistic& other);
+
+ private:
+  struct Horizontal {
+    Grid grid;
+    std::vector<Index> shape;
+    std::vector<int> dimensions;
+    std::string mapping;      // name of the variable that describes a projection
+    std::string coordinates;  // names of variables that tell where points of a projection lie
+  };
+  struct Vertical {
+    codec::Levels levels;
+    std::optional<int> dimension;  // none for a single level
+    std::string coordinate;        // name of the variable, empty if there is none
+    /// Variables that lack their formula_terms, and how names of the terms end.
+    std::vector<std::pair<std::size_t, std::string>> formula_of{};
+  };
+
+  [[nodiscard]] Status check_new(const codec::FieldDefinition& field) const;
+  void add_quantity(const codec::FieldDefinition& field, const Grid& grid, Variable& variable) const;
+  void add_time(const codec::StreamDefinition& stream);
+  void add_member(const codec::StreamDefinition& stream);
+  Horizontal& horizontal(const Grid& grid, const std::vector<Index>& shape);
+  void add_grid_reference(const Grid& grid, Variable& variable);
+  void add_grid_coordinates(Horizontal& added);
+  void add_mapping(Horizontal& added);
+  void add_told_coordinates(Horizontal& added);
+  Vertical& vertical(const codec::Levels& levels);
+  void add_level_coordinate(Vertical& added);
+  void add_hybrid(Vertical& added, std::size_t coordinate);
+  void complete_formulas(const std::string& pressure);
+  const Interval& interval(const codec::Statistic& statistic);
+  int add_dimension(const std::string& name, Index length);
+  int bounds_dimension();
+  std::size_t add_variable(Variable variable);
+  std::size_t add_coordinate(const std::string& name, std::vector<int> dimensions,
+                             const std::vector<double>& values, std::vector<Attribute> attributes);
+  void add_place_on_globe(Horizontal& added, bool latitude);
+  [[nodiscard]] std::string free_name(const std::string& name) const;
+  [[nodiscard]] bool is_taken(const std::string& name) const;
+
+  Accept accept_;
+  Contents contents_;
+  std::vector<Field> fields_;
+  std::unordered_multimap<std::string, std::size_t> by_name_;  // their numbers
+  std::vector<Horizontal> horizontals_;
+  std::vector<Vertical> verticals_;
+  std::vector<Interval> intervals_;
+  std::string scalars_;  // coordinates of all fields, as the attribute lists them
+  std::size_t time_ = 0;
+  bool names_tell_ = false;  // what a field is: the stream has conventions=weather
+  std::optional<int> bounds_;
+  std::optional<std::pair<std::int64_t, std::string>> referred_;  // number and UUID of the file's grid
+  Status beyond_;  // why the format cannot hold the variables; nothing is added any more
+};
+
+}  // namespace tailrace::cf

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/cf/projection.hpp"
+#include "formats/codec/definition.hpp"
+
+namespace tailrace::cf {
+
+/// Evenly spaced coordinates: degrees, or metres of a projection.
+struct Axis {
+  double first = 0;
+  double last = 0;
+  Index points = 0;
+  [[nodiscard]] double at(Index i) const;
+  friend bool operator==(const Axis&, const Axis&) = default;
+};
+
+/// The places of a record's points on the globe: latitudes and longitudes, plain or turned so that their
+/// south pole lies elsewhere, Gaussian latitudes, x and y of a projection, or the places that the program has
+/// told for each point. They are unknown for other kinds of grids.
+struct Grid {
+  enum class Kind : std::int32_t { unknown, lat_lon, rotated, gaussian, lambert, polar_stereographic, told };
+  Kind kind = Kind::unknown;
+  Axis y, x;  // slower and faster dimension of the record
+  double south_pole_latitude = -90, south_pole_longitude = 0;
+  Index parallels = 0;  // of a Gaussian grid, between pole and equator: y has some of them, or all
+  Projection projection;
+  /// The numbers by which GRIB knows an unstructured grid: 0 and empty if they are not given.
+  std::int64_t number_used = 0;
+  std::string uuid;  // 8-4-4-4-12 small hexadecimal digits
+  /// The program tells where each point lies, or these are none. Ranks that write no heads lack the values.
+  std::shared_ptr<const codec::Coordinates> coordinates;
+  bool told_is_turned = false;  // the keys name a turned grid, and the program tells where its points lie
+  friend bool operator==(const Grid& one, const Grid& other);
+
+  using Point = Projection::Point;
+  [[nodiscard]] bool is_projected() const {
+    return kind == Kind::lambert || kind == Kind::polar_stereographic;
+  }
+  /// Returns true if rows and columns do not go east and north.
+  [[nodiscard]] bool is_turned() const { return kind == Kind::rotated || is_projected() || told_is_turned; }
+  /// Return the coordinates of the rows and of the columns.
+  [[nodiscard]] std::vector<double> rows() const;
+  [[nodiscard]] std::vector<double> columns() const;
+  /// Returns where a point of a turned grid lies on the globe, longitudes from -180 to 180.
+  [[nodiscard]] Point on_globe(double y, double x) const;
+
+  void pack(Packer& out) const;
+  static Result<Grid> unpack(Unpacker& in);
+};
+
+/// Returns true if the grids are the same but for last bits of their numbers.
+[[nodiscard]] bool are_close(Grid one, Grid other);
+
+/// Reads the grid off the keys of a georeference, which have the names that ecCodes gives them. Grids other
+/// than regular_ll, rotated_ll, regular_gg, lambert and polar_stereographic are unknown. Returns Code::format
+/// if the keys are not enough, make no grid on the globe, or do not fit to the shape.
+Result<Grid> grid_of(const codec::Keys& keys, const std::vector<Index>& shape,
+                     std::shared_ptr<const codec::Coordinates> coordinates = nullptr);
+
+}  // namespace tailrace::cf

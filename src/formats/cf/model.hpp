@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
+#include "ground/base/types.hpp"
+
+// The data model of NetCDF: dimensions, attributes and variables, whatever the bytes of a file are. All
+// numbers are big-endian.
+namespace tailrace::cf {
+
+/// The types of values. Their numbers are those of netcdf.h.
+enum class Type : std::int32_t {
+  int8 = 1,
+  text = 2,
+  int16 = 3,
+  int32 = 4,
+  float32 = 5,
+  float64 = 6,
+  uint8 = 7,
+  int64 = 10
+};
+[[nodiscard]] Bytes size_of(Type type);
+/// Returns true if an element of this type can have the value.
+[[nodiscard]] bool holds(Type type, double value);
+/// The longest name, in bytes (netcdf.h, NC_MAX_NAME).
+inline constexpr std::size_t most_name = 256;
+
+/// Appends `value` as a big-endian number of this type.
+void put_number(ByteVector& out, Type type, double value);
+/// Makes elements of the host's byte order big-endian ones, and back.
+void swap(std::span<std::byte> elements, Bytes element_size);
+
+template <typename T>
+void put_big_endian(ByteVector& out, T value) {
+  const auto bytes = std::as_writable_bytes(std::span(&value, 1));
+  swap(bytes, sizeof value);
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+struct Attribute {
+  std::string name;
+  Type type = Type::text;
+  ByteVector values;  // big-endian, without padding
+
+  static Attribute text(std::string_view name, std::string_view value);
+  static Attribute number(std::string_view name, Type type, double value);
+};
+
+struct Dimension {
+  std::string name;
+  Index length = 0;  // 0: the record dimension
+};
+
+struct Variable {
+  std::string name;
+  std::vector<int> dimensions;  // slowest first; a record variable begins with the record dimension
+  Type type = Type::float64;
+  std::vector<Attribute> attributes;
+  /// Makes the data of a variable without the record dimension, big-endian.
+  std::function<ByteVector()> data{};
+};
+
+/// The dimensions, attributes and variables of a file. Dimension 0 is the record dimension.
+struct Contents {
+  std::vector<Dimension> dimensions;
+  std::vector<Attribute> attributes;
+  std::vector<Variable> variables;
+  std::unordered_set<std::string> names{};  // of the variables; add() keeps them
+
+  [[nodiscard]] static bool is_record(const Variable& variable) {
+    return !variable.dimensions.empty() && variable.dimensions.front() == 0;
+  }
+  /// Returns the bytes of a variable, in one record if it has records. Returns none beyond 2^63 bytes.
+  [[nodiscard]] std::optional<Bytes> bytes_of(const Variable& variable) const;
+  /// Adds a variable behind the others. Returns Code::argument if its name is taken or too long, or if it has
+  /// more than 2^63 bytes.
+  Status add(Variable variable);
+};
+
+/// Returns true if two numbers differ by no more than last bits. Another C library, or another processor, may
+/// compute a coordinate so.
+[[nodiscard]] bool are_close(double one, double other);
+
+/// The float64 values of a variable without steps, as a file has them.
+struct Fixed {
+  std::string name;
+  std::span<const std::byte> values;
+};
+/// Returns Code::state if the coordinates of a file are not close to those of the stream that is to go on
+/// with it.
+Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now);
+
+}  // namespace tailrace::cf

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/cf/quantise.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "ground/base/missing.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::cf {
+
+namespace {
+
+// netCDF-C has the first name for rounding to bits (netcdf.h, NC_QUANTIZE_BITROUND_ATT_NAME).
+constexpr std::string_view bits_name = "_QuantizeBitRoundNumberOfSignificantBits",
+                           error_name = "quantization_maximum_absolute_error",
+                           step_name = "quantization_step";
+
+/// Rounds to multiples of a power of two, ties to even. A float holds the result, too: it needs no more bits
+/// of a mantissa than the value itself.
+template <typename Real>
+Real to_multiple(Real value, double step, double inverse) {
+  // Adding this number moves the digits behind the point out of the mantissa of a double.
+  constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52
+  const double scaled = static_cast<double>(value) * inverse;
+  const double rounded = (scaled + shift) - shift;
+  // Larger numbers have no such digits. NaN compares false.
+  return std::fabs(scaled) < 2251799813685248.0 ? static_cast<Real>(rounded * step) : value;
+}
+
+template <typename Real>
+using BitsOf = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
+
+/// Rounds to so many bits of the mantissa, ties to even. A value that would become infinite is cut instead.
+template <typename Real>
+Real to_bits(Real value, int dropped) {
+  using Bits = BitsOf<Real>;
+  const auto bits = std::bit_cast<Bits>(value);
+  const Bits kept = ~((Bits{1} << dropped) - 1);
+  const Bits half = (Bits{1} << (dropped - 1)) - 1 + ((bits >> dropped) & 1);
+  const auto rounded = std::bit_cast<Real>(static_cast<Bits>((bits + half) & kept));
+  if (!std::isfinite(value)) return value;
+  return std::isfinite(rounded) ? rounded : std::bit_cast<Real>(static_cast<Bits>(bits & kept));
+}
+
+template <typename Real, typename Round>
+void round_all(std::span<Real> values, std::optional<double> missing, Round round) {
+  if (!missing || std::isnan(*missing)) {
+    for (Real& value : values) value = round(value);
+    return;
+  }
+  // A value that would be rounded to the missing one stays as it is: it is there.
+  constexpr ElementType type = sizeof(Real) == 4 ? ElementType::f32 : ElementType::f64;
+  const Real kept = static_cast<Real>(missing_in(type, *missing));
+  for (Real& value : values) {
+    const Real rounded = round(value);
+    value = value == kept || rounded == kept ? value : rounded;
+  }
+}
+
+template <typename Real>
+void quantise_all(std::span<Real> values, const Quantisation& how, std::optional<double> missing) {
+  if (how.step > 0) {
+    const double inverse = 1 / how.step;
+    round_all(values, missing, [&](Real value) { return to_multiple(value, how.step, inverse); });
+  } else if (how.kept) {
+    const int dropped = std::numeric_limits<Real>::digits - 1 - *how.kept;
+    if (dropped > 0) round_all(values, missing, [&](Real value) { return to_bits(value, dropped); });
+  }
+}
+
+}  // namespace
+
+Quantisation quantisation_of(const codec::FieldDefinition& field) {
+  Quantisation how;
+  const bool is_float = field.type == ElementType::f32;
+  if (!is_float && field.type != ElementType::f64) return how;
+  const int most =
+      is_float ? std::numeric_limits<float>::digits - 1 : std::numeric_limits<double>::digits - 1;
+  if (field.accuracy && *field.accuracy > 0) {
+    int exponent = 0;
+    std::frexp(*field.accuracy, &exponent);  // accuracy = m * 2^exponent, 0.5 <= m < 1
+    // Beyond these a step or its inverse would not be a normal number, and no value would change.
+    if (exponent > -1000 && exponent < 1000) how.step = std::ldexp(1.0, exponent);
+  }
+  std::optional<int> kept;
+  if (field.bits) kept = *field.bits;
+  if (field.relative_accuracy && *field.relative_accuracy > 0) {
+    // Rounding to `kept` bits changes a value by at most 2^-(kept + 1) of itself.
+    int exponent = 0;
+    std::frexp(*field.relative_accuracy, &exponent);
+    kept = std::max(0, -exponent);
+  }
+  if (kept && *kept < most) how.kept = kept;
+  return how;
+}
+
+std::vector<Attribute> attributes_of(const Quantisation& how, const codec::FieldDefinition& field) {
+  if (how.kept) return {Attribute::number(std::string(bits_name), Type::int32, *how.kept)};
+  if (how.step > 0)
+    return {Attribute::number(std::string(error_name), Type::float64, *field.accuracy),
+            Attribute::number(std::string(step_name), Type::float64, how.step)};
+  return {};
+}
+
+Status check_quantisation_names(const codec::Keys& attributes) {
+  for (const std::string_view name : {bits_name, error_name, step_name}) {
+    if (codec::find_key(attributes, name) != nullptr)
+      return {Code::argument,
+              cat("attribute '", name, "' tells of rounding, and a file has it by itself: leave it out")};
+  }
+  return {};
+}
+
+void quantise(std::span<float> values, const Quantisation& how, std::optional<double> missing) {
+  quantise_all(values, how, missing);
+}
+void quantise(std::span<double> values, const Quantisation& how, std::optional<double> missing) {
+  quantise_all(values, how, missing);
+}
+
+void quantise(std::span<std::byte> values, ElementType type, const Quantisation& how,
+              std::optional<double> missing) {
+  if (how.keeps_all()) return;
+  const std::size_t count = values.size() / static_cast<std::size_t>(size_of(type));
+  if (type == ElementType::f32)
+    quantise(std::span(reinterpret_cast<float*>(values.data()), count), how, missing);
+  else
+    quantise(std::span(reinterpret_cast<double*>(values.data()), count), how, missing);
+}
+
+}  // namespace tailrace::cf

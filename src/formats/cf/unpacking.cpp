@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/cf/unpacking.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ground/base/text.hpp"
+
+namespace tailrace::cf {
+
+namespace {
+
+Result<std::vector<double>> numbers_of(const FoundVariable& variable, std::string_view name,
+                                       std::size_t least, std::size_t most) {
+  const FoundAttribute* const found = variable.find(name);
+  if (found == nullptr) return std::vector<double>();
+  std::vector<double> numbers = found->numbers();
+  if (found->type != Number::none && numbers.size() >= least && numbers.size() <= most) return numbers;
+  return Status(Code::format, cat("variable '", variable.name, "': attribute ", name, " must hold ",
+                                  least == most ? counted(least, "number") : "numbers", ", and holds ",
+                                  found->type == Number::none ? cat("the text \"", variable.text(name), "\"")
+                                                              : counted(numbers.size(), "number")));
+}
+
+/// Returns the fill value that the NetCDF library writes into elements that nobody has written (netcdf.h,
+/// NC_FILL_*), or nothing for single bytes: all of their values are data.
+ByteVector default_fill_of(Number type) {
+  ByteVector fill;
+  const auto put = [&fill](auto value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    fill.assign(bytes.begin(), bytes.end());
+  };
+  switch (type) {
+    case Number::none:
+    case Number::int8:
+    case Number::uint8:
+      break;
+    case Number::int16:
+      put(std::int16_t{-32767});
+      break;
+    case Number::uint16:
+      put(std::uint16_t{65535});
+      break;
+    case Number::int32:
+      put(std::int32_t{-2147483647});
+      break;
+    case Number::uint32:
+      put(std::uint32_t{4294967295});
+      break;
+    case Number::int64:
+      put(std::int64_t{-9223372036854775806});
+      break;
+    case Number::uint64:
+      put(std::uint64_t{18446744073709551614U});
+      break;
+    case Number::float32:
+      put(9.9692099683868690e+36f);
+      break;
+    case Number::float64:
+      put(9.9692099683868690e+36);
+      break;
+  }
+  return fill;
+}
+
+/// Elements of a type that says "unsigned" in an attribute, because classic files have no such types.
+Number type_of(const FoundVariable& variable) {
+  const std::string text = lower_case(variable.text("_Unsigned"));
+  if (text != "true") return variable.type;
+  switch (variable.type) {
+    case Number::int8:
+      return Number::uint8;
+    case Number::int16:
+      return Number::uint16;
+    case Number::int32:
+      return Number::uint32;
+    case Number::int64:
+      return Number::uint64;
+    default:
+      return variable.type;
+  }
+}
+
+Status add_missing(const FoundVariable& variable, bool has_default_fill, Unpacking& how) {
+  const bool has_fill = variable.find("_FillValue") != nullptr;
+  for (const std::string_view name : {"_FillValue", "missing_value"}) {
+    const FoundAttribute* const found = variable.find(name);
+    // Some writers have the text "NaN" here, which says no more than the values do.
+    if (found == nullptr || found->type == Number::none) continue;
+    const bool same_size = size_of(found->type) == size_of(how.type);
+    if (same_size && found->type == variable.type) {
+      // Elements of 64 bits are not all doubles.
+      const auto size = static_cast<std::size_t>(size_of(how.type));
+      for (std::size_t at = 0; at + size <= found->values.size(); at += size)
+        how.missing.emplace_back(found->values.begin() + static_cast<std::ptrdiff_t>(at),
+                                 found->values.begin() + static_cast<std::ptrdiff_t>(at + size));
+      continue;
+    }
+    for (const double number : found->numbers()) {
+      ByteVector element;
+      if (append(element, how.type, number)) how.missing.push_back(std::move(element));
+    }
+  }
+  if (!has_fill && has_default_fill) {
+    if (ByteVector fill = default_fill_of(how.type); !fill.empty()) how.missing.push_back(std::move(fill));
+  }
+  return {};
+}
+
+Status add_limits(const FoundVariable& variable, Unpacking& how) {
+  const FoundAttribute* limits = nullptr;
+  const Result<std::vector<double>> range = numbers_of(variable, "valid_range", 2, 2);
+  TR_TRY(range.status());
+  if (!range->empty()) {
+    limits = variable.find("valid_range");
+    how.least = range->front();
+    how.most = range->back();
+  }
+  for (const bool is_least : {true, false}) {
+    const std::string_view name = is_least ? "valid_min" : "valid_max";
+    const Result<std::vector<double>> limit = numbers_of(variable, name, 1, 1);
+    TR_TRY(limit.status());
+    if (limit->empty()) continue;
+    limits = variable.find(name);
+    (is_least ? how.least : how.most) = limit->front();
+  }
+  if (limits == nullptr) return {};
+  // Limits have the type of the elements, unless the writer has taken that of the values (NUG, appendix A).
+  const auto is_real = [](Number type) { return type == Number::float32 || type == Number::float64; };
+  how.limits_are_unpacked = how.is_scaled && is_real(limits->type) && !is_real(how.type);
+  // 0.1 as a float32 is more than 0.1 as a float64.
+  if (how.type == Number::float32) {
+    for (double* const each : {&how.least, &how.most}) {
+      if (std::abs(*each) <= std::numeric_limits<float>::max()) *each = static_cast<float>(*each);
+    }
+  }
+  // Unsigned limits of a classic file are signed there, as the elements are.
+  if (how.type != variable.type && limits->type == variable.type) {
+    const double span = std::ldexp(1.0, static_cast<int>(8 * size_of(how.type)));
+    if (how.least < 0 && std::isfinite(how.least)) how.least += span;
+    if (how.most < 0 && std::isfinite(how.most)) how.most += span;
+  }
+  return {};
+}
+
+template <typename Raw, typename Value>
+Index unpack_as(const Unpacking& how, const std::byte* elements, Index stride, Index count,
+                std::byte* values) {
+  std::vector<Raw> missing(how.missing.size());
+  for (std::size_t i = 0; i < missing.size(); ++i)
+    std::memcpy(&missing[i], how.missing[i].data(), sizeof(Raw));
+  const bool has_limits = std::isfinite(how.least) || std::isfinite(how.most);
+  Index absent = 0;
+  for (Index i = 0; i < count; ++i) {
+    Raw raw;
+    std::memcpy(&raw, elements + i * stride * Index{sizeof raw}, sizeof raw);
+    const double unpacked =
+        how.is_scaled ? static_cast<double>(raw) * how.scale + how.offset : static_cast<double>(raw);
+    // Elements that are not scaled go their own way: as float64 no NaN would keep its bits.
+    Value value = how.is_scaled ? static_cast<Value>(unpacked) : static_cast<Value>(raw);
+    bool is_missing = std::ranges::find(missing, raw) != missing.end();
+    if (has_limits) {
+      const double limited = how.limits_are_unpacked ? unpacked : static_cast<double>(raw);
+      is_missing = is_missing || limited < how.least || limited > how.most;
+    }
+    if (is_missing) value = std::numeric_limits<Value>::quiet_NaN();
+    absent += value != value ? 1 : 0;
+    std::memcpy(values + i * Index{sizeof value}, &value, sizeof value);
+  }
+  return absent;
+}
+
+template <typename Value>
+Index unpack_to(const Unpacking& how, const std::byte* elements, Index stride, Index count,
+                std::byte* values) {
+  switch (how.type) {
+    case Number::none:
+      break;
+    case Number::int8:
+      return unpack_as<std::int8_t, Value>(how, elements, stride, count, values);
+    case Number::uint8:
+      return unpack_as<std::uint8_t, Value>(how, elements, stride, count, values);
+    case Number::int16:
+      return unpack_as<std::int16_t, Value>(how, elements, stride, count, values);
+    case Number::uint16:
+      return unpack_as<std::uint16_t, Value>(how, elements, stride, count, values);
+    case Number::int32:
+      return unpack_as<std::int32_t, Value>(how, elements, stride, count, values);
+    case Number::uint32:
+      return unpack_as<std::uint32_t, Value>(how, elements, stride, count, values);
+    case Number::int64:
+      return unpack_as<std::int64_t, Value>(how, elements, stride, count, values);
+    case Number::uint64:
+      return unpack_as<std::uint64_t, Value>(how, elements, stride, count, values);
+    case Number::float32:
+      return unpack_as<float, Value>(how, elements, stride, count, values);
+    case Number::float64:
+      return unpack_as<double, Value>(how, elements, stride, count, values);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool has_default_fill) {
+  Unpacking how;
+  how.type = type_of(variable);
+  for (const bool is_scale : {true, false}) {
+    const Result<std::vector<double>> number =
+        numbers_of(variable, is_scale ? "scale_factor" : "add_offset", 1, 1);
+    TR_TRY(number.status());
+    if (number->empty()) continue;
+    (is_scale ? how.scale : how.offset) = number->front();
+    how.is_scaled = true;
+  }
+  TR_TRY(add_missing(variable, has_default_fill, how));
+  return how;
+}
+
+Result<Unpacking> unpacking_of(const FoundVariable& variable, bool has_default_fill) {
+  Result<Unpacking> how = unpacking_of_coordinate(variable, has_default_fill);
+  TR_TRY(how.status());
+  TR_TRY(add_limits(variable, *how));
+  return how;
+}
+
+void unpack_coordinate(const Unpacking& how, std::span<double> elements) {
+  std::vector<double> missing;
+  for (const ByteVector& each : how.missing) missing.push_back(value_of(how.type, each.data()));
+  for (double& each : elements) {
+    if (std::ranges::find(missing, each) != missing.end())
+      each = std::numeric_limits<double>::quiet_NaN();
+    else if (how.is_scaled)
+      each = each * how.scale + how.offset;
+  }
+}
+
+Index unpack(const Unpacking& how, const std::byte* elements, Index stride, Index count, ElementType to,
+             std::byte* values) {
+  if (to == ElementType::f32) return unpack_to<float>(how, elements, stride, count, values);
+  return unpack_to<double>(how, elements, stride, count, values);
+}
+
+}  // namespace tailrace::cf

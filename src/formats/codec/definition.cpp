@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/codec/definition.hpp"
+
+#include <algorithm>
+
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::codec {
+
+namespace {
+
+template <typename T>
+void put_optional(Packer& out, const std::optional<T>& value) {
+  out.put(static_cast<std::int8_t>(value.has_value())).put(value.value_or(T{}));
+}
+
+template <typename T>
+std::optional<T> get_optional(Unpacker& in) {
+  const bool present = in.get<std::int8_t>() != 0;
+  const T value = in.get<T>();
+  return present ? std::optional<T>(value) : std::nullopt;
+}
+
+void put_keys(Packer& out, const Keys& keys) {
+  out.put(static_cast<std::int64_t>(keys.size()));
+  for (const auto& [name, value] : keys) out.put_text(name).put_text(value);
+}
+
+Keys get_keys(Unpacker& in) {
+  const auto count = in.get<std::int64_t>();
+  Keys keys;
+  for (std::int64_t i = 0; i < count && in.ok(); ++i) {
+    keys.push_back({in.get_text(), in.get_text()});
+  }
+  return keys;
+}
+
+bool get_statistic(Unpacker& in, Statistic& statistic) {
+  statistic = {in.get<Process>(), in.get<Statistic::Since>(), in.get<std::int64_t>(),
+               in.get<std::int8_t>() != 0};
+  return statistic.process >= Process::instant && statistic.process <= Process::minimum &&
+         statistic.since >= Statistic::Since::start && statistic.since <= Statistic::Since::duration;
+}
+
+Status damaged(std::string_view what) {
+  return {Code::corrupt, cat("the packed definition of a ", what,
+                             " is shorter than its contents or holds a value out of range")};
+}
+
+}  // namespace
+
+std::int64_t Statistic::interval_start(std::int64_t lead, std::int64_t previous_lead) const {
+  switch (since) {
+    case Since::start:
+      return 0;
+    case Since::last_output:
+      return previous_lead;
+    case Since::duration:
+      return std::max<std::int64_t>(0, lead - duration_seconds);
+  }
+  return 0;
+}
+
+Index FieldDefinition::elements() const {
+  Index product = 1;
+  for (const Index extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) return -1;
+  }
+  return product;
+}
+
+Index Coordinates::points() const {
+  Index product = 1;
+  for (const Index extent : shape) product *= extent;
+  return product;
+}
+
+std::optional<Bytes> Coordinates::bytes() const {
+  Bytes product = 16 * (1 + corners);
+  for (const Index extent : shape) {
+    if (__builtin_mul_overflow(product, extent, &product)) return std::nullopt;
+  }
+  return product;
+}
+
+void Coordinates::pack_front(Packer& out) const {
+  out.put_list<Index>(shape).put(corners).put(checksum).put(static_cast<std::int64_t>(values.size()));
+}
+
+void Coordinates::pack(Packer& out) const {
+  out.put_list<Index>(shape).put(corners).put(checksum).put_bytes(values);
+}
+
+Result<Coordinates> Coordinates::unpack(Unpacker& in) {
+  Coordinates told{in.get_list<Index>(), in.get<Index>(), in.get<std::uint64_t>(), in.get_list<std::byte>()};
+  const bool is_shape = std::ranges::none_of(told.shape, [](Index extent) { return extent < 0; });
+  const bool is_whole = in.ok() && told.corners >= 0 && told.corners <= most_corners && is_shape;
+  const std::optional<Bytes> bytes = is_whole ? told.bytes() : std::nullopt;
+  if (bytes && (told.values.empty() || std::ssize(told.values) == *bytes)) return told;
+  return Status(Code::corrupt, "the definition of coordinates is not whole");
+}
+
+void FieldDefinition::pack(Packer& out) const {
+  out.put_text(name).put(type).put_list<Index>(shape);
+  out.put_bytes(georeference.sample);
+  put_keys(out, georeference.keys);
+  out.put_text(levels.type).put_list<double>(levels.values).put_list<double>(levels.bottoms);
+  out.put_list<double>(levels.coefficients);
+  out.put(statistic.process).put(statistic.since).put(statistic.duration_seconds);
+  out.put(static_cast<std::int8_t>(statistic.write_at_zero));
+  put_optional(out, accuracy);
+  put_optional(out, relative_accuracy);
+  put_optional(out, bits);
+  put_optional(out, missing);
+  put_keys(out, keys);
+  put_keys(out, attributes);
+}
+
+Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
+  FieldDefinition field;
+  field.name = in.get_text();
+  field.type = in.get<ElementType>();
+  field.shape = in.get_list<Index>();
+  field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
+  field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
+  const bool valid = get_statistic(in, field.statistic);
+  field.accuracy = get_optional<double>(in);
+  field.relative_accuracy = get_optional<double>(in);
+  field.bits = get_optional<int>(in);
+  field.missing = get_optional<double>(in);
+  field.keys = get_keys(in);
+  field.attributes = get_keys(in);
+  if (!in.ok() || !valid || size_of(field.type) == 0) return damaged("field");
+  return field;
+}
+
+void StreamDefinition::pack(Packer& out) const {
+  out.put_text(format).put_text(name);
+  // Each member is packed by itself: padding would make equal definitions differ in bytes.
+  out.put(base.year).put(base.month).put(base.day).put(base.hour).put(base.minute).put(base.second);
+  out.put(calendar);
+  put_optional(out, member);
+  put_optional(out, members);
+  out.put_text(packing);
+  put_keys(out, keys);
+  put_keys(out, attributes);
+}
+
+Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
+  StreamDefinition stream;
+  stream.format = in.get_text();
+  stream.name = in.get_text();
+  stream.base = {in.get<std::int64_t>(), in.get<int>(), in.get<int>(),
+                 in.get<int>(),          in.get<int>(), in.get<int>()};
+  stream.calendar = in.get<Calendar>();
+  stream.member = get_optional<int>(in);
+  stream.members = get_optional<int>(in);
+  stream.packing = in.get_text();
+  stream.keys = get_keys(in);
+  stream.attributes = get_keys(in);
+  if (!in.ok() || !is_calendar(static_cast<std::int32_t>(stream.calendar))) return damaged("stream");
+  return stream;
+}
+
+const std::string* find_key(const Keys& keys, std::string_view name) {
+  const auto found = std::ranges::find(keys, name, [](const auto& each) { return each.first; });
+  return found == keys.end() ? nullptr : &found->second;
+}
+
+}  // namespace tailrace::codec

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "formats/codec/codec.hpp"
+
+namespace tailrace::codec {
+
+/// A field whose encoded records are their values and nothing else.
+struct PlainField {
+  std::string name;
+  ElementType type = ElementType::f32;
+  Index elements = 0;  // of one record
+  std::endian order = std::endian::little;
+
+  [[nodiscard]] Bytes bytes() const { return elements * size_of(type); }
+  /// Returns the values as numbers: the two parts of a complex one are two numbers.
+  [[nodiscard]] PlainValues values() const;
+};
+
+/// Returns an encoder of such fields, which must outlive it.
+std::unique_ptr<Encoder> plain_encoder(const std::vector<PlainField>& fields);
+
+}  // namespace tailrace::codec

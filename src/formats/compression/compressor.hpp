@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
+#include "formats/compression/compression.hpp"
+
+namespace tailrace::compression {
+
+struct Tables;
+
+/// Compresses chunks. Each thread has one. Bytes depend on the arguments alone.
+class Compressor {
+ public:
+  Compressor();
+  ~Compressor();
+  Compressor(Compressor&&) noexcept;
+  /// Appends the compressed bytes of whole elements, which check() has let pass, or nothing if it fails.
+  Status compress(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
+                  ByteVector& out);
+
+ private:
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace tailrace::compression

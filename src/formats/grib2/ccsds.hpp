@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "formats/grib2/packing.hpp"
+
+// CCSDS packing (templates 5.42 and 7.42), octet for octet as ecCodes does it: our codes, compressed by the
+// libaec that ecCodes uses. We pack ourselves because ecCodes needs the values as doubles and holds the
+// codes, the compressed data and the message of the whole record at once. Our packing needs only a portion of
+// the codes at a time.
+namespace tailrace::grib2 {
+
+/// The parameters of libaec in a template 5.42.
+struct CcsdsParameters {
+  unsigned flags = 0;
+  unsigned block = 0;     // codes that are compressed together
+  unsigned interval = 0;  // blocks from one reference to the next
+
+  /// Returns true for the usual parameters: ecCodes passes them to libaec unchanged. A build without libaec
+  /// returns false.
+  [[nodiscard]] bool usual() const;
+};
+/// Reads the parameters from a prepared section 5. Returns zeros if the section has another template.
+CcsdsParameters ccsds_parameters(const ByteVector& representation);
+
+/// Returns the largest number of octets to which `count` codes of `bits` are compressed.
+Bytes ccsds_bound(const CcsdsParameters& parameters, Index count, int bits);
+
+/// Compresses in portions and keeps their memory. Each thread has one of its own.
+class CcsdsPacking {
+ public:
+  /// Appends the compressed codes of all values.
+  template <typename Value>
+  Status append(const CcsdsParameters& parameters, const Value* values, Index count, const Scaling& scaling,
+                ByteVector& out);
+
+  /// Returns the memory that this class and libaec need for records of `count` codes of at most `bits`.
+  static Bytes working_bytes(const CcsdsParameters& parameters, Index count, int bits);
+
+ private:
+  ByteVector codes_;
+  ByteVector compressed_;
+};
+
+}  // namespace tailrace::grib2

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// GRIB2 as a codec: headers are prepared at definition (grib2_header.cpp), records patch a few octets of them
+// and pack values.
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <deque>
+#include <type_traits>
+
+#include "ground/base/missing.hpp"
+#include "ground/base/text.hpp"
+#include "formats/grib2/ccsds.hpp"
+#include "formats/grib2/codec.hpp"
+#include "formats/grib2/finder.hpp"
+#include "formats/grib2/header.hpp"
+#include "formats/grib2/packing.hpp"
+#include "formats/grib2/values.hpp"
+
+namespace tailrace::grib2 {
+
+namespace {
+
+constexpr int default_bits = 16;
+constexpr Bytes largest_section = 4294967295;
+// ecCodes gives libaec an output buffer larger than the codes by this margin.
+constexpr Bytes eccodes_margin = 10240;
+
+/// The packings that this codec does itself. ecCodes does the others.
+struct OwnPackings {
+  bool simple = false;
+  bool ccsds = false;
+
+  [[nodiscard]] bool have(const Field& field) const {
+    return field.ccsds ? ccsds && ccsds_parameters(field.parts.representation).usual() : simple;
+  }
+};
+
+/// Returns the type in which records are assembled. It is the field's own where our packing takes floats;
+/// ecCodes takes doubles alone.
+ElementType assembled(const Field& field, const OwnPackings& own) {
+  return field.definition.type == ElementType::f32 && own.have(field) ? ElementType::f32 : ElementType::f64;
+}
+
+int widest(const codec::FieldDefinition& field) {
+  if (field.bits) return *field.bits;
+  return field.accuracy || field.relative_accuracy ? most_bits : default_bits;
+}
+
+Bytes data_bound(const Field& field, const OwnPackings& own, Index coded, int bits) {
+  if (!field.ccsds) return packed_length(coded, bits);
+  const Bytes bound = ccsds_bound(ccsds_parameters(field.parts.representation), coded, bits);
+  return own.have(field) ? bound : bound + eccodes_margin;
+}
+
+Bytes bitmap_length(const Field& field) { return field.definition.missing ? (field.points + 7) / 8 : 0; }
+
+/// The packing that was chosen for one record with values.
+struct Choice {
+  Scaling scaling;
+  bool constant = false;
+};
+
+/// Makes room for `more` octets. Behind a head alone, which is small, it reserves no more than needed.
+void make_room(Bytes more, ByteVector& out) {
+  const std::size_t needed = out.size() + static_cast<std::size_t>(more);
+  if (needed > out.capacity()) out.reserve(std::max(needed, 2 * out.capacity()));
+}
+
+class Grib2Encoder final : public codec::Encoder {
+ public:
+  Grib2Encoder(const std::deque<Field>& fields, OwnPackings own) : fields_(fields), own_(own) {}
+
+  Status encode(const codec::RecordKey& key, std::byte* values, Index count, ByteVector& out) override {
+    if (key.field < 0 || key.field >= static_cast<int>(fields_.size()))
+      return {Code::argument, cat("field number ", key.field, " was not defined; ", fields_.size(), " were")};
+    const Field& field = fields_[static_cast<std::size_t>(key.field)];
+    const std::size_t before = out.size();
+    offending_ = -1;
+    Status status = assembled(field, own_) == ElementType::f32
+                        ? append(field, key, reinterpret_cast<float*>(values), count, out)
+                        : append(field, key, reinterpret_cast<double*>(values), count, out);
+    if (!status.is_ok()) out.resize(before);
+    // A record that compressed well fills little of its buffer. Giving the rest back is worth a copy.
+    if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
+    return status.in(cat("field '", field.definition.name, "'"));
+  }
+  [[nodiscard]] Index offending() const override { return offending_; }
+
+ private:
+  template <typename Value>
+  Status append(const Field& field, const codec::RecordKey& key, Value* values, Index count, ByteVector& out);
+  template <typename Value>
+  Status append_values(const Field& field, const codec::RecordKey& key, Value* values, Index count,
+                       ByteVector& out);
+  template <typename Value>
+  Result<Choice> choose(const Field& field, Index level, const Value* values, Index coded);
+  template <typename Value>
+  Status append_own(const Field& field, Index level, const Value* values, Index coded, const Scaling& scaling,
+                    ByteVector& out);
+
+  const std::deque<Field>& fields_;
+  OwnPackings own_;
+  Index offending_ = -1;
+  ByteVector bitmap_;
+  CcsdsPacking ccsds_;
+  EccodesPacking eccodes_;
+};
+
+std::string place(const Field& field, Index level) {
+  const codec::Levels& levels = field.definition.levels;
+  return cat(levels.type, " level ", levels.values[static_cast<std::size_t>(level)]);
+}
+
+// Finds the value that is not finite. Runs only after the fast pass has found that there is one.
+template <typename Value>
+Status not_finite(const Field& field, Index level, const Value* values, Index count, Index& offending) {
+  const auto absent = [&](Value x) {
+    return field.definition.missing && std::isnan(*field.definition.missing) && std::isnan(x);
+  };
+  for (Index i = 0; i < count; ++i) {
+    if (std::isfinite(values[i]) || absent(values[i])) continue;
+    offending = i;
+    return {Code::data, cat(place(field, level), ", index ", i, ": the value is ",
+                            std::isnan(values[i]) ? "NaN" : "infinite",
+                            ", which GRIB2 cannot hold; correct it, or define the field with missing=")};
+  }
+  return {};
+}
+
+Status too_large(const Field& field, Index level, double value) {
+  return {Code::data, cat(place(field, level), ": the value ", value, " is beyond ",
+                          static_cast<double>(FLT_MAX), ", the largest reference that GRIB2 holds")};
+}
+
+Status too_long(const Field& field, Index level, Bytes length) {
+  return {Code::format, cat(place(field, level), ": ", length,
+                            " octets of values; a GRIB2 section holds at most ", largest_section)};
+}
+
+// Returns the scaling of a constant, which is kept as its reference value alone, a float32. Most constants
+// are exactly a float32.
+std::optional<Scaling> constant_scaling(const Field& field, const Range& range, double accuracy) {
+  const Scaling alone{reference_below(range.least), 0, 0, 0};
+  const double off = range.least - alone.reference;
+  if (accuracy <= 0 || off <= accuracy) return alone;
+  if (field.ccsds) return std::nullopt;
+  // Codes that are all equal carry what the reference value leaves over.
+  int binary = std::ilogb(accuracy) + 1;
+  Scaling rest{alone.reference, std::max(binary, -127), 0, 0};
+  rest.bits = std::max(1, std::ilogb(std::ldexp(off, -rest.binary) + 0.5) + 1);
+  if (rest.bits > most_bits || error_of(rest, range) > accuracy) return std::nullopt;
+  return rest;
+}
+
+template <typename Value>
+Status Grib2Encoder::append(const Field& field, const codec::RecordKey& key, Value* values, Index count,
+                            ByteVector& out) {
+  if (key.level < 0 || key.level >= static_cast<Index>(field.levels.size()))
+    return {Code::argument,
+            cat("level index ", key.level, " was not defined; ", field.levels.size(), " were")};
+  if (count != field.points)
+    return {Code::argument, cat("a record of ", count, " values was given, ", field.points, " were defined")};
+  const Interval interval{key.interval_start, key.lead};
+  TR_TRY(check_interval(interval, field.statistic, field.base));
+
+  const std::size_t start = out.size();
+  out.insert(out.end(), field.parts.head.begin(), field.parts.head.end());
+  for (const Patch& patch : field.levels[static_cast<std::size_t>(key.level)])
+    out[start + patch.offset] = patch.value;
+  write_time(&out[start], field.time, interval, field.base);
+  TR_TRY(append_values(field, key, values, count, out));
+  finish(start, out);
+  return {};
+}
+
+template <typename Value>
+Status Grib2Encoder::append_values(const Field& field, const codec::RecordKey& key, Value* values,
+                                   Index count, ByteVector& out) {
+  const codec::FieldDefinition& definition = field.definition;
+  bitmap_.clear();
+  Index coded = count;
+  if (definition.missing) {
+    // The error must name the place of an infinity, or of a NaN that is not the missing value. The place is
+    // known only before values move.
+    const Range before = range_of(values, count);
+    if (!before.finite) TR_TRY(not_finite(field, key.level, values, count, offending_));
+    coded = compact(values, count, missing_in(definition.type, *definition.missing), bitmap_);
+  }
+  if (coded == 0) {
+    append_representation(field.parts.representation, 0, Scaling{0, 0, 0, widest(definition)}, out);
+    append_bitmap(bitmap_, out);
+    append_data_header(0, out);
+    return {};
+  }
+  const Result<Choice> choice = choose(field, key.level, values, coded);
+  TR_TRY(choice.status());
+  const Scaling& scaling = choice->scaling;
+  if constexpr (std::is_same_v<Value, double>) {
+    if (!choice->constant && !own_.have(field))
+      return eccodes_.append(field.parts.representation, values, coded, scaling.bits, bitmap_, out);
+  }
+  return append_own(field, key.level, values, coded, scaling, out);
+}
+
+template <typename Value>
+Result<Choice> Grib2Encoder::choose(const Field& field, Index level, const Value* values, Index coded) {
+  const codec::FieldDefinition& definition = field.definition;
+  const Range range = range_of(values, coded);
+  if (!range.finite) return not_finite(field, level, values, coded, offending_);
+  if (range.least < -FLT_MAX || range.least > FLT_MAX) return too_large(field, level, range.least);
+
+  double accuracy = definition.accuracy.value_or(0);
+  if (definition.relative_accuracy)
+    accuracy = *definition.relative_accuracy * std::max(std::fabs(range.least), std::fabs(range.most));
+  const bool constant = range.least == range.most;
+  const std::optional<Scaling> scaling = constant       ? constant_scaling(field, range, accuracy)
+                                         : accuracy > 0 ? scaling_within(range, accuracy)
+                                                        : scaling_for(range, widest(definition));
+  if (!scaling)
+    return Status(Code::data,
+                  cat(place(field, level), ": values from ", range.least, " to ", range.most, " do not fit ",
+                      accuracy > 0 ? cat("an accuracy of ", accuracy, " in at most ", most_bits, " bits")
+                                   : cat(widest(definition), " bits"),
+                      constant ? " (constants are kept as float32); " : "; ",
+                      "ask for less accuracy, or scale the field"));
+  const Bytes length = packed_length(coded, scaling->bits);
+  if (length > largest_section - data_header) return too_long(field, level, length);
+  return Choice{*scaling, constant};
+}
+
+/// Appends sections 5, 6 and 7 in a packing of ours.
+template <typename Value>
+Status Grib2Encoder::append_own(const Field& field, Index level, const Value* values, Index coded,
+                                const Scaling& scaling, ByteVector& out) {
+  const ByteVector& representation = field.parts.representation;
+  const Bytes bound = scaling.bits > 0 ? data_bound(field, own_, coded, scaling.bits) : 0;
+  make_room(static_cast<Bytes>(representation.size() + bitmap_.size()) + bitmap_header + data_header + bound +
+                end_length,
+            out);
+  append_representation(representation, static_cast<std::uint64_t>(coded), scaling, out);
+  append_bitmap(bitmap_, out);
+  const std::size_t section = out.size();
+  append_data_header(0, out);
+  if (scaling.bits > 0 && field.ccsds) {
+    TR_TRY(ccsds_.append(ccsds_parameters(representation), values, coded, scaling, out));
+  } else if (scaling.bits > 0) {
+    append_packed(values, coded, scaling, out);
+  }
+  const auto length = static_cast<Bytes>(out.size() - section);
+  if (length > largest_section) return too_long(field, level, length - data_header);
+  put_number(&out[section], static_cast<std::uint64_t>(length), 4);
+  return {};
+}
+
+class Grib2Codec final : public codec::Codec {
+ public:
+  explicit Grib2Codec(const codec::StreamDefinition& stream)
+      : stream_(stream),
+        headers_(stream),
+        own_{stream.packing == "simple" && simple_packing_agrees(),
+             stream.packing == "ccsds" && ccsds_packing_agrees()} {}
+
+  Status define(const codec::FieldDefinition& field) override {
+    TR_TRY(codec::check_field(field));
+    return add(field).in(cat("field '", field.name, "'"));
+  }
+  ByteVector prepared(int field) const override {
+    Packer out;
+    pack(at(field), out);
+    return out.take();
+  }
+  Status adopt(const codec::FieldDefinition& field, std::span<const std::byte> prepared) override {
+    Unpacker in(prepared);
+    Result<Field> adopted = unpack_field(stream_, field, in);
+    if (!adopted.is_ok()) return adopted.status();
+    fields_.push_back(std::move(*adopted));
+    return {};
+  }
+  Status check_lead(const codec::RecordKey& key) const override {
+    const Field& field = at(key.field);
+    TR_TRY(check_interval({key.interval_start, key.lead}, field.statistic, field.base).in(name(key.field)));
+    return check_since(field, key).in(name(key.field));
+  }
+  /// The filter is kerchunk's.
+  std::optional<codec::Decoding> decoding() const override { return codec::Decoding{false, "grib"}; }
+  ByteVector example(int field) const override {
+    return constant_message(at(field).parts, static_cast<std::uint64_t>(at(field).points));
+  }
+  std::unique_ptr<codec::Encoder> encoder() const override {
+    return std::make_unique<Grib2Encoder>(fields_, own_);
+  }
+  std::unique_ptr<codec::Finder> finder() const override { return make_finder(fields_); }
+  ElementType assembled_type(int field) const override { return assembled(at(field), own_); }
+
+  double cost(int field) const override {
+    // The costs are nanoseconds per point, measured at 16 bits: docs/design/004-grib-keys.md.
+    const Field& defined = at(field);
+    const double per_point = !own_.have(defined) ? 9.0 : defined.ccsds ? 6.0 : 1.2;
+    return 2000.0 + per_point * static_cast<double>(defined.points) +
+           (defined.definition.missing ? 2.0 : 0.0) * static_cast<double>(defined.points);
+  }
+  Bytes encoded_bound(int field) const override {
+    const Field& defined = at(field);
+    return static_cast<Bytes>(defined.parts.head.size() + defined.parts.representation.size()) +
+           bitmap_header + bitmap_length(defined) + data_header +
+           data_bound(defined, own_, defined.points, widest(defined.definition)) + end_length;
+  }
+  Bytes working_bytes(int field) const override {
+    const Field& defined = at(field);
+    constexpr Bytes small = 64 * 1024;
+    const int bits = widest(defined.definition);
+    const Bytes bound = data_bound(defined, own_, defined.points, bits);
+    const Bytes always = small + bitmap_length(defined);
+    if (own_.have(defined) && !defined.ccsds) return always;
+    // The bound counts the portions and the copy of a record that compressed to less than its bound.
+    if (own_.have(defined))
+      return always + bound / 5 * 4 +
+             CcsdsPacking::working_bytes(ccsds_parameters(defined.parts.representation), defined.points,
+                                         bits);
+    // ecCodes holds the codes in whole octets, libaec's output, the message of this record and the message of
+    // the one before.
+    const Bytes octets = (bits + 7) / 8 * defined.points;
+    return always + 2 * (octets + eccodes_margin) + 2 * bound;
+  }
+
+ private:
+  Status add(const codec::FieldDefinition& field);
+  Status check_since(const Field& field, const codec::RecordKey& key) const;
+  const Field& at(int field) const { return fields_[static_cast<std::size_t>(field)]; }
+  std::string name(int field) const { return cat("field '", at(field).definition.name, "'"); }
+
+  codec::StreamDefinition stream_;
+  Headers headers_;
+  OwnPackings own_;
+  std::deque<Field> fields_;  // encoders refer to it
+};
+
+Status Grib2Codec::add(const codec::FieldDefinition& field) {
+  if (field.bits && (*field.bits < 1 || *field.bits > most_bits))
+    return {Code::argument, cat("bits=", *field.bits, "; a value takes 1 to ", most_bits, " bits")};
+  if (field.type == ElementType::c64 || field.type == ElementType::c128 || field.type == ElementType::byte)
+    return {Code::format,
+            cat("GRIB2 holds real numbers, not ", name_of(field.type), "; write the parts as two fields")};
+  // Octets 7-10 of section 3 and 6-9 of section 5 count points in 32 bits, all ones meaning "missing".
+  constexpr Index most_points = 4294967294;
+  if (field.elements() > most_points)
+    return {Code::format, cat("a record has ", field.elements(), " points, and GRIB2 holds at most ",
+                              most_points, "; write it in parts")};
+  // A precaution, not measured: sources of ecCodes near 2.28 loop over CCSDS values with an int.
+  constexpr Index most_through_eccodes = 2147483647;
+  if ((stream_.packing == "ccsds" || !own_.simple) && field.elements() > most_through_eccodes)
+    return {Code::format, cat("a record of ", field.elements(), " points; CCSDS packing takes at most ",
+                              most_through_eccodes, ": choose packing=simple, or write it in parts")};
+  if (const int bits = field.bits.value_or(1);
+      packed_length(field.elements(), bits) > largest_section - data_header)
+    return {Code::format,
+            cat("a record of ", field.elements(), " points in ", bits, " bits takes more than the ",
+                largest_section, " octets of a GRIB2 section; ask for fewer bits, or write it in parts")};
+  Result<Field> prepared = headers_.prepare(field);
+  if (!prepared.is_ok()) return prepared.status();
+  fields_.push_back(std::move(*prepared));
+  return {};
+}
+
+Status Grib2Codec::check_since(const Field& field, const codec::RecordKey& key) const {
+  const codec::Statistic& statistic = field.definition.statistic;
+  if (!field.statistic) return {};
+  if (statistic.since == codec::Statistic::Since::start && key.interval_start != 0)
+    return {Code::argument, cat("the interval begins at lead ", key.interval_start,
+                                " s, but the field was defined since=start")};
+  if (statistic.since == codec::Statistic::Since::duration &&
+      key.lead - key.interval_start > statistic.duration_seconds)
+    return {Code::argument,
+            cat("the interval from ", key.interval_start, " s to ", key.lead, " s is longer than the ",
+                statistic.duration_seconds, " s it was defined with")};
+  return {};
+}
+
+Status check_stream(const codec::StreamDefinition& stream) {
+  if (stream.calendar != Calendar::proleptic_gregorian)
+    return {Code::format, cat("GRIB2 dates are proleptic Gregorian; calendar ", name_of(stream.calendar),
+                              " cannot be held: choose format=raw, or calendar=proleptic_gregorian")};
+  if (stream.packing != "simple" && stream.packing != "ccsds")
+    return {Code::settings, cat("packing '", stream.packing, "' is unknown; it may be 'simple' or 'ccsds'")};
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
+  TR_TRY(check_stream(stream));
+  return std::unique_ptr<codec::Codec>(std::make_unique<Grib2Codec>(stream));
+}
+
+}  // namespace tailrace::grib2

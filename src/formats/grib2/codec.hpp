@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "formats/codec/codec.hpp"
+#include "formats/codec/options.hpp"
+
+namespace tailrace::grib2 {
+
+/// The name of the format in streams and indexes.
+inline constexpr std::string_view format_name = "grib2";
+
+// These need ecCodes: a build without it has no such functions.
+Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
+/// Returns Code::settings if one of these keys of a stream is none that ecCodes has in messages of its
+/// origin, in any template for forecasts, ensembles and statistics.
+Status check_keys(const codec::StreamDefinition& stream, std::span<const std::string> keys);
+
+inline codec::FormatOptions options() {
+  return {.stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}, {"index", {}}},
+          .field = {{"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}, {"keys", {}}},
+          .keys = "GRIB",
+          .has_short_names = true};
+}
+
+}  // namespace tailrace::grib2

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/grib2/packing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+namespace tailrace::grib2 {
+
+namespace {
+
+constexpr int lanes = 8;
+constexpr int largest_scale = 127;  // of E, in ecCodes
+constexpr Index block =
+    2048;  // values packed at a time; a multiple of 8, so that each block ends on a whole octet
+
+double power_of_ten(int exponent) {
+  // Powers come from repeated multiplication, as in ecCodes: pow() rounds otherwise.
+  double power = 1;
+  for (; exponent > 0; --exponent) power *= 10;
+  for (; exponent < 0; ++exponent) power /= 10;
+  return power;
+}
+
+// Returns the smallest E whose largest code still fits `bits`.
+std::optional<int> binary_scale(double range, int bits) {
+  const double largest_code = std::ldexp(1.0, bits) - 1;
+  const auto fits = [&](int scale) { return std::floor(std::ldexp(range, -scale) + 0.5) <= largest_code; };
+  int scale = std::ilogb(range) - bits;
+  while (!fits(scale)) ++scale;
+  while (fits(scale - 1)) --scale;
+  if (scale < -largest_scale || scale > largest_scale) return std::nullopt;
+  return scale;
+}
+
+/// A scaling as codes are computed by it.
+struct Coding {
+  explicit Coding(const Scaling& scaling)
+      : factor(power_of_ten(scaling.decimal)),
+        reference(scaling.reference),
+        divisor(std::ldexp(1.0, -scaling.binary)),
+        bits(scaling.bits) {}
+  double factor, reference, divisor;
+  int bits;
+};
+
+// Computes codes in ecCodes' order of operations, which decides how they round. `Whole` holds every code.
+template <typename Whole, typename Code, typename Value>
+void compute_codes_in(const Value* values, Index count, Coding coding, Code* codes) {
+  for (Index i = 0; i < count; ++i)
+    codes[i] = static_cast<Code>(static_cast<Whole>(
+        (static_cast<double>(values[i]) * coding.factor - coding.reference) * coding.divisor + 0.5));
+}
+
+template <typename Code, typename Value>
+void compute_codes(const Value* values, Index count, Coding coding, Code* codes) {
+  // A code of fewer than 32 bits fits a signed number, into which vectors convert.
+  if (sizeof(Code) < 4 || coding.bits < 32)
+    compute_codes_in<std::int32_t>(values, count, coding, codes);
+  else
+    compute_codes_in<std::int64_t>(values, count, coding, codes);
+}
+
+void store_16(const std::uint16_t* codes, Index count, std::byte* to) {
+  std::uint16_t swapped[block];
+  for (Index i = 0; i < count; ++i)
+    swapped[i] = std::endian::native == std::endian::little
+                     ? static_cast<std::uint16_t>(codes[i] << 8 | codes[i] >> 8)
+                     : codes[i];
+  std::memcpy(to, swapped, static_cast<std::size_t>(count) * 2);
+}
+
+void store_big_endian(std::byte* to, std::uint32_t value) {
+  if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap32(value);
+  std::memcpy(to, &value, sizeof value);
+}
+
+void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* to) {
+  if (bits == 24) {
+    // Stores four octets at a time; the next code overwrites the last one. `to` has room for one more octet.
+    for (Index i = 0; i < count; ++i, to += 3) store_big_endian(to, codes[i] << 8);
+    return;
+  }
+  std::uint64_t pending = 0;
+  int held = 0;
+  for (Index i = 0; i < count; ++i) {
+    pending = pending << bits | codes[i];
+    held += bits;
+    if (held >= 32) {
+      held -= 32;
+      store_big_endian(to, static_cast<std::uint32_t>(pending >> held));
+      to += 4;
+    }
+  }
+  for (; held >= 8; ++to) {
+    held -= 8;
+    *to = static_cast<std::byte>(pending >> held & 0xff);
+  }
+  if (held > 0) *to = static_cast<std::byte>(pending << (8 - held) & 0xff);
+}
+
+}  // namespace
+
+template <typename Value>
+Range range_of(const Value* values, Index count) {
+  // Independent lanes let the compiler use vectors. x - x is 0 for finite x and NaN for others.
+  std::array<Value, lanes> least, most, zero{};
+  least.fill(std::numeric_limits<Value>::max());
+  most.fill(std::numeric_limits<Value>::lowest());
+  const Index whole = count - count % lanes;
+  for (Index i = 0; i < whole; i += lanes) {
+    for (int j = 0; j < lanes; ++j) {
+      const Value x = values[i + j];
+      least[j] = x < least[j] ? x : least[j];
+      most[j] = x > most[j] ? x : most[j];
+      zero[j] += x - x;
+    }
+  }
+  for (Index i = whole; i < count; ++i) {
+    least[0] = std::min(least[0], values[i]);
+    most[0] = std::max(most[0], values[i]);
+    zero[0] += values[i] - values[i];
+  }
+  Range range{*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end()),
+              true};
+  for (const Value sum : zero) range.finite = range.finite && sum == 0;
+  return range;
+}
+
+template <typename Value>
+Index compact(Value* values, Index count, double missing, ByteVector& bitmap) {
+  bitmap.assign(static_cast<std::size_t>((count + 7) / 8), std::byte{0});
+  const bool missing_is_nan = std::isnan(missing);
+  Index there = 0;
+  for (Index i = 0; i < count; ++i) {
+    const Value x = values[i];
+    const bool absent = missing_is_nan ? std::isnan(x) : static_cast<double>(x) == missing;
+    bitmap[static_cast<std::size_t>(i / 8)] |= static_cast<std::byte>((absent ? 0 : 0x80) >> i % 8);
+    values[there] = x;
+    there += absent ? 0 : 1;
+  }
+  if (there == count) bitmap.clear();
+  return there;
+}
+
+double reference_below(double value) {
+  if (value == 0) return 0;
+  if (std::fabs(value) < FLT_MIN) return value > 0 ? 0.0 : -static_cast<double>(FLT_MIN);
+  float nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) > value) nearest = std::nextafter(nearest, -FLT_MAX);
+  return static_cast<double>(nearest);
+}
+
+std::optional<Scaling> scaling_for(const Range& range, int bits) {
+  // ecCodes first brings the range within what E = -127 .. 127 can express, by powers of ten.
+  const double codes = std::ldexp(1.0, bits) - 1;
+  const double narrowest = std::ldexp(codes, -largest_scale);
+  const double widest = std::ldexp(codes, largest_scale);
+  Scaling scaling;
+  scaling.bits = bits;
+  double decimal = 1, least = range.least, most = range.most;
+  while (most - least < narrowest) {
+    ++scaling.decimal;
+    decimal *= 10;
+    least = range.least * decimal;
+    most = range.most * decimal;
+  }
+  while (most - least > widest) {
+    --scaling.decimal;
+    decimal /= 10;
+    least = range.least * decimal;
+    most = range.most * decimal;
+  }
+  if (std::fabs(least) > FLT_MAX) return std::nullopt;
+  scaling.reference = reference_below(least);
+  const std::optional<int> scale = binary_scale(most - scaling.reference, bits);
+  if (!scale) return std::nullopt;
+  scaling.binary = *scale;
+  return scaling;
+}
+
+double error_of(const Scaling& scaling, const Range& range) {
+  const double rounding = 4 * DBL_EPSILON * std::max(std::fabs(range.least), std::fabs(range.most));
+  if (scaling.bits == 0)
+    return std::fabs(range.least - scaling.reference) + std::fabs(range.most - range.least);
+  return std::ldexp(0.5, scaling.binary) * power_of_ten(-scaling.decimal) + rounding;
+}
+
+std::optional<Scaling> scaling_within(const Range& range, double accuracy) {
+  // The range in steps of twice the accuracy gives a number of bits that is surely too small. From there on
+  // each count is tried.
+  const double steps = (range.most - range.least) / 2 / accuracy;
+  int bits = steps > 1 ? std::min(std::ilogb(steps), most_bits) : 1;
+  for (bits = std::max(bits, 1); bits <= most_bits; ++bits) {
+    const std::optional<Scaling> scaling = scaling_for(range, bits);
+    if (scaling && error_of(*scaling, range) <= accuracy) return scaling;
+  }
+  return std::nullopt;
+}
+
+Bytes packed_length(Index count, int bits) { return count / 8 * bits + (count % 8 * bits + 7) / 8; }
+
+template <typename Value>
+void write_codes(const Value* values, Index count, const Scaling& scaling, std::byte* to) {
+  const Coding coding(scaling);
+  switch (width_of_code(scaling.bits)) {
+    case 1:
+      return compute_codes(values, count, coding, reinterpret_cast<std::uint8_t*>(to));
+    case 2:
+      return compute_codes(values, count, coding, reinterpret_cast<std::uint16_t*>(to));
+    default:
+      return compute_codes(values, count, coding, reinterpret_cast<std::uint32_t*>(to));
+  }
+}
+
+template <typename Value>
+void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out) {
+  std::byte packed[block * 4 + 4];
+  const Coding coding(scaling);
+  for (Index at = 0; at < count; at += block) {
+    const Index here = std::min(block, count - at);
+    if (scaling.bits == 16) {
+      std::uint16_t codes[block];
+      compute_codes(values + at, here, coding, codes);
+      store_16(codes, here, packed);
+    } else {
+      std::uint32_t codes[block];
+      compute_codes(values + at, here, coding, codes);
+      store_codes(codes, here, scaling.bits, packed);
+    }
+    out.insert(out.end(), packed, packed + packed_length(here, scaling.bits));
+  }
+}
+
+template Range range_of(const float*, Index);
+template Range range_of(const double*, Index);
+template Index compact(float*, Index, double, ByteVector&);
+template Index compact(double*, Index, double, ByteVector&);
+template void write_codes(const float*, Index, const Scaling&, std::byte*);
+template void write_codes(const double*, Index, const Scaling&, std::byte*);
+template void append_packed(const float*, Index, const Scaling&, ByteVector&);
+template void append_packed(const double*, Index, const Scaling&, ByteVector&);
+
+}  // namespace tailrace::grib2

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "ground/base/calendar.hpp"
+#include "ground/base/status.hpp"
+#include "ground/base/types.hpp"
+
+namespace tailrace::grib2 {
+
+/// A unit of code table 4.4.
+struct TimeUnit {
+  int code = 1;
+  std::int64_t seconds = 3600;
+  std::string_view letter = "h";
+};
+
+/// Returns the largest of hour, minute and second that divides both ends. It depends on nothing else, so a
+/// record's bytes do not depend on other records.
+TimeUnit unit_of(std::int64_t start, std::int64_t end);
+
+/// The lead of a record and, for statistics, the lead at which its interval began.
+struct Interval {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+};
+
+/// Returns Code::argument for an interval that is none, and Code::format for one that GRIB2's octets cannot
+/// hold.
+Status check_interval(const Interval& interval, bool statistic, const DateTime& base);
+
+/// The offsets in sections 0 to 4 of the octets that depend on the lead; -1 where the template has none.
+struct TimeOffsets {
+  Bytes unit = -1;
+  Bytes forecast_time = -1;
+  Bytes end_time = -1;  // year (2), month, day, hour, minute, second of the end of the interval
+  Bytes range_unit = -1;
+  Bytes range_length = -1;
+  friend bool operator==(const TimeOffsets&, const TimeOffsets&) = default;
+};
+
+/// Writes the octets of `interval` into a head.
+void write_time(std::byte* head, const TimeOffsets& offsets, const Interval& interval, const DateTime& base);
+
+}  // namespace tailrace::grib2

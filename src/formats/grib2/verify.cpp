@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// The proof that a definition became what it asks for. ecCodes drops and overrides keys silently, depending
+// on their order. Therefore every key is read back from the octets that records will have.
+#include <algorithm>
+#include <cmath>
+
+#include "ground/base/text.hpp"
+#include "formats/grib2/header.hpp"
+
+namespace tailrace::grib2 {
+
+namespace {
+
+bool same_number(const std::string& key, double wanted, double got) {
+  // Angles are stored in millionths of a degree, and longitudes within one turn.
+  if (key.find("itude") != std::string::npos || key.ends_with("InDegrees")) {
+    const double off = std::fabs(wanted - got);
+    const bool turns = key.starts_with("longitude") || key.starts_with("LoV");
+    return off <= 1.000001e-6 || (turns && std::fabs(off - 360) <= 1.000001e-6);
+  }
+  return std::fabs(wanted - got) <= 1e-7 * std::max(std::fabs(wanted), std::fabs(got));
+}
+
+bool same_list(const std::vector<double>& wanted, const std::vector<double>& got) {
+  return wanted.size() == got.size() && std::equal(wanted.begin(), wanted.end(), got.begin(),
+                                                   [](double a, double b) { return same_number("", a, b); });
+}
+
+// Setting one of these keys makes ecCodes act. The key has no value that could be read back.
+bool is_action(const std::string& key) {
+  for (const std::string_view verb : {"set", "delete"}) {
+    if (key.starts_with(verb) && key.size() > verb.size() &&
+        std::isupper(static_cast<unsigned char>(key[verb.size()])) != 0)
+      return true;
+  }
+  return false;
+}
+
+ByteVector message_for(const Field& field, std::size_t level, const Interval& interval) {
+  Parts parts = field.parts;
+  for (const Patch& patch : field.levels[level]) parts.head[patch.offset] = patch.value;
+  write_time(parts.head.data(), field.time, interval, field.base);
+  return constant_message(parts, static_cast<std::uint64_t>(field.points));
+}
+
+std::string hint_for(const Handle& handle, const std::string& key) {
+  const std::string name = handle.text("shortName").value_or("?"),
+                    type = handle.text("typeOfLevel").value_or("?");
+  const std::string level = handle.text("level").value_or("?");
+  if (key == "shortName")
+    return cat("ecCodes knows this parameter on ", type, ":", level, " as '", name,
+               "': define it by that name, or on other levels");
+  if (key == "typeOfLevel" || key == "level" || key == "topLevel" || key == "bottomLevel")
+    return cat("the name '", name, "' belongs to levels=", type == "heightAboveGround" ? "height" : type, ":",
+               level, ": ask for those, or for another name");
+  if (key == "typeOfStatisticalProcessing" || key == "stepType")
+    return cat("the name '", name, "' has a statistic of its own (", handle.text("stepType").value_or("?"),
+               "): ask for that one");
+  return "leave the key out, or find the key that overrides it";
+}
+
+Status check_all(const Handle& handle, const codec::Keys& wanted) {
+  for (const Wanted& each : wanted) {
+    if (!matches(handle, each)) return differs(handle, each, hint_for(handle, each.first));
+  }
+  return {};
+}
+
+Status check_surface(const Handle& handle, const Request& request, const std::string& which, double value) {
+  const Result<Surface> wanted = surface_on(handle, request, which, value);
+  if (!wanted.is_ok()) return wanted.status();
+  const std::string scaled = cat("scaledValueOf", which, "FixedSurface");
+  const bool missing = handle.is_missing(scaled);
+  const bool right = wanted->missing
+                         ? missing
+                         : !missing && handle.integer(scaled) == wanted->scaled &&
+                               handle.integer(cat("scaleFactorOf", which, "FixedSurface")) == wanted->scale;
+  if (right) return {};
+  return differs(handle, {which == "First" ? "level" : "bottomLevel", cat(value)}, hint_for(handle, "level"));
+}
+
+// Returns true if a key of the user's fixes the levels; that key then judges them.
+bool levels_by_keys(const Request& request) {
+  for (const auto& [key, value] : request.field_keys) {
+    if (key.find("FixedSurface") != std::string::npos || key == "level" || key.ends_with("Level"))
+      return true;
+  }
+  return false;
+}
+
+/// Gives a handle the parameter of `message`. In almost every template the first octets behind its number are
+/// the category and the number of the parameter; where they are not, the octets differ afterwards.
+bool name_as(Handle& handle, std::span<const std::byte> message) {
+  constexpr std::size_t discipline = 6, category = 9, number = 10;
+  const auto set = [&](const char* key, std::size_t at) {
+    const auto now = handle.message();
+    if (at >= now.size() || at >= message.size()) return false;
+    return now[at] == message[at] || handle.set(key, std::to_integer<long>(message[at])) == 0;
+  };
+  const std::size_t section = section_begin(message, 4);
+  return set("discipline", discipline) && set("parameterCategory", section + category) &&
+         set("parameterNumber", section + number);
+}
+
+/// Moves a handle from one level or parameter to another. Opening a message anew costs three times the
+/// reading done here. Returns false if the handle does not have the octets of `message` afterwards: keys of
+/// the user's may have moved more.
+bool move_to(Handle& handle, const Request& request, std::size_t level, const ByteVector& message) {
+  if (!name_as(handle, message)) return false;
+  const auto set = [&](const std::string& which, double value) {
+    const Result<Surface> surface = surface_on(handle, request, which, value);
+    return surface.is_ok() && set_surface(handle, which, *surface) == 0;
+  };
+  const LevelSurfaces surfaces = surfaces_of(request, level);
+  if (!set("First", surfaces.first)) return false;
+  if (surfaces.second && !set("Second", *surfaces.second)) return false;
+  const auto now = handle.message();
+  return std::equal(now.begin(), now.end(), message.begin(), message.end());
+}
+
+Status check_level(const Handle& handle, const Field& field, const Request& request, std::size_t level) {
+  codec::Keys wanted;
+  const std::string type = handle.text("typeOfLevel").value_or("unknown");
+  if (!same_level_type(request.level_type, type)) wanted.emplace_back("typeOfLevel", request.level_type);
+  if (!request.named_by_keys) wanted.emplace_back("shortName", field.definition.name);
+  TR_TRY(check_all(handle, wanted));
+  if (levels_by_keys(request)) return {};
+  const LevelSurfaces surfaces = surfaces_of(request, level);
+  TR_TRY(check_surface(handle, request, "First", surfaces.first));
+  return surfaces.second ? check_surface(handle, request, "Second", *surfaces.second) : Status();
+}
+
+Status check_time(Handle& handle, const Field& field, const Interval& interval) {
+  const std::int64_t start = field.statistic ? interval.start : interval.end;
+  const TimeUnit unit = unit_of(start, interval.end);
+  codec::Keys wanted{{"indicatorOfUnitOfTimeRange", cat(unit.code)},
+                     {"startStep", cat(start / unit.seconds)},
+                     {"endStep", cat(interval.end / unit.seconds)}};
+  // ecCodes answers in hours, rounded, unless it is told the unit.
+  if (handle.set("stepUnits", std::string(unit.letter)) != 0)
+    return {Code::format, cat("ecCodes does not know steps in ", unit.letter)};
+  wanted.emplace_back(
+      "stepRange", start == interval.end ? wanted[1].second : cat(wanted[1].second, "-", wanted[2].second));
+  const DateTime valid = from_seconds(to_seconds(field.base, Calendar::proleptic_gregorian) + interval.end,
+                                      Calendar::proleptic_gregorian);
+  // ecCodes computes these keys in fractions of days and may lose a minute where seconds are involved.
+  if (field.base.second == 0 && valid.second == 0) {
+    wanted.emplace_back("validityDate", cat(valid.year * 10000 + valid.month * 100 + valid.day));
+    wanted.emplace_back("validityTime", cat(valid.hour * 100 + valid.minute));
+  }
+  if (field.statistic) {
+    wanted.emplace_back("yearOfEndOfOverallTimeInterval", cat(valid.year));
+    wanted.emplace_back("dayOfEndOfOverallTimeInterval", cat(valid.day));
+    wanted.emplace_back("secondOfEndOfOverallTimeInterval", cat(valid.second));
+  }
+  return check_all(handle, wanted);
+}
+
+}  // namespace
+
+bool matches(const Handle& handle, const Wanted& wanted) {
+  const auto& [key, value] = wanted;
+  if (is_action(key)) return true;
+  if (value == "missing") return handle.is_missing(key);
+  // ecCodes prints an error where a list is asked for as a text.
+  const std::vector<double> list = as_list(value);
+  if (!list.empty() && same_list(list, handle.numbers(key))) return true;
+  if (handle.text(key) == value) return true;
+  if (const auto integer = as_integer(value); integer && handle.integer(key) == integer) return true;
+  if (const auto number = as_number(value)) {
+    const auto got = handle.number(key);
+    return got && same_number(key, *number, *got);
+  }
+  return false;
+}
+
+Status differs(const Handle& handle, const Wanted& wanted, std::string_view hint) {
+  const std::string got =
+      handle.is_missing(wanted.first) ? "missing" : handle.text(wanted.first).value_or("no such key");
+  return {Code::format, cat("key '", wanted.first, "' was asked to be ", wanted.second, " but reads back as ",
+                            got, "; ", hint)};
+}
+
+bool same_level_type(const std::string& wanted, const std::string& got) {
+  // A file keeps pressures in Pa. ecCodes names the type of level by whether they are whole hPa.
+  const auto is_pressure = [](const std::string& type) {
+    return type == "isobaricInPa" || type == "isobaricInhPa";
+  };
+  // ecCodes has a name of its own for 0 m below the sea. What the levels are is compared beside it.
+  const bool is_sea = wanted == "depthBelowSea" && got == "oceanSurface";
+  return wanted == got || is_sea || (is_pressure(wanted) && is_pressure(got));
+}
+
+Status verify(const Field& field, const Request& request, const codec::Keys& wanted, bool time_is_known,
+              std::optional<Handle>& handle) {
+  constexpr std::int64_t quarter = 900, hour = 3600;
+  // Some names belong to one length of interval (mx2t6). They are judged with the definition's length, and
+  // without it with a length that has no names.
+  const codec::Statistic& statistic = field.definition.statistic;
+  const std::int64_t length =
+      statistic.since == codec::Statistic::Since::duration ? statistic.duration_seconds : 7 * hour;
+  for (std::size_t level = 0; level < field.levels.size(); ++level) {
+    const ByteVector message = message_for(field, level, {0, length});
+    if (!handle || !move_to(*handle, request, level, message)) {
+      Result<Handle> fresh = Handle::from_message(message);
+      if (!fresh.is_ok()) return fresh.status();
+      handle = std::move(*fresh);
+    }
+    TR_TRY(check_level(*handle, field, request, level));
+    if (level == 0) TR_TRY(check_all(*handle, wanted));
+  }
+  if (time_is_known) return check_time(*handle, field, {0, length});
+  // The leads cover every unit, an empty interval, and one that does not begin at the base time.
+  for (const Interval& interval : {Interval{0, 0},
+                                   {0, quarter},
+                                   {0, 6 * hour},
+                                   {5 * hour, 6 * hour},
+                                   {quarter, 30 * hour + 90},
+                                   {0, 400 * 24 * hour}}) {
+    Result<Handle> at = Handle::from_message(message_for(field, 0, interval));
+    if (!at.is_ok()) return at.status();
+    TR_TRY(check_time(*at, field, interval));
+  }
+  return {};
+}
+
+}  // namespace tailrace::grib2

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "formats/cf/grid.hpp"
+#include "formats/codec/codec.hpp"
+#include "formats/codec/options.hpp"
+#include "formats/netcdf4/chunks.hpp"
+#include "formats/netcdf4/head.hpp"
+
+namespace tailrace::netcdf4 {
+
+/// Makes the codec of NetCDF-4 files. Returns Code::unsupported if the HDF5 library of this process is not
+/// the one with which Tailrace was built.
+Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
+/// Makes the codec of a file from its head.
+Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head);
+/// Returns Code::state if records of a stream with the head `now` cannot follow those of a file with the head
+/// `own`.
+Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
+
+/// The form of a field's records in a file of ours, finished or not.
+struct RecordsOfField {
+  RecordShape record;
+  ElementType type = ElementType::f32;
+  cf::Grid grid;
+};
+/// Returns the fields of a file from its head. Needs no HDF5 library. Code::corrupt and Code::unsupported as
+/// decode_head.
+Result<std::vector<RecordsOfField>> fields_in(std::span<const std::byte> head);
+
+inline codec::FormatOptions options() {
+  return {.stream = {{"attributes", {}}, {"compress", {}}},
+          .field = {{"attributes", {}},
+                    {"accuracy", {}},
+                    {"relative_accuracy", {}},
+                    {"bits", {}},
+                    {"compress", {}},
+                    {"chunks", {}}},
+          .keys = ""};
+}
+
+}  // namespace tailrace::netcdf4

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/netcdf4/head.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::netcdf4 {
+
+namespace {
+
+constexpr std::string_view mark = "TRLNC4D";
+constexpr char version = '2';           // of the definitions: another one whenever their bytes change
+constexpr std::size_t alignment = 512;  // of the first step
+
+Status no_head() { return {Code::corrupt, "the definitions in the head of the file are damaged"}; }
+
+}  // namespace
+
+codec::Patch unfinished() {
+  constexpr std::string_view text = "tailrace: NetCDF-4, not finished (docs/formats/netcdf4.md)\n";
+  static_assert(text.size() <= superblock_room);
+  ByteVector bytes(static_cast<std::size_t>(superblock_room));
+  std::ranges::copy(std::as_bytes(std::span(text)), bytes.begin());
+  return {0, std::move(bytes), 1};
+}
+
+namespace {
+
+/// Returns equal definitions for streams that mean the same, whatever their files are called, and whether
+/// they name a default or not.
+Definitions normalised(Definitions definitions) {
+  definitions.stream.name.clear();
+  const auto is_compress = [](const auto& key) { return key.first == "compress"; };
+  for (Definitions::Field& each : definitions.fields) {
+    const Result<compression::Compression> how =
+        compression::asked_for(each.definition, definitions.stream.keys, methods);
+    if (!how.is_ok()) continue;  // no field was defined so
+    std::erase_if(each.definition.keys, is_compress);
+    each.definition.keys.emplace_back("compress", compression::text_of(*how));
+  }
+  std::erase_if(definitions.stream.keys, is_compress);
+  return definitions;
+}
+
+using ToldCoordinates = std::shared_ptr<const codec::Coordinates>;
+
+/// Returns each of the fields' coordinates once.
+std::vector<ToldCoordinates> told_coordinates(const Definitions& definitions) {
+  std::vector<ToldCoordinates> told;
+  for (const Definitions::Field& field : definitions.fields) {
+    const ToldCoordinates& its = field.definition.georeference.coordinates;
+    const auto same = [&](const ToldCoordinates& each) { return each->are_those_of(*its); };
+    if (its && std::ranges::none_of(told, same)) told.push_back(its);
+  }
+  return told;
+}
+
+/// Gives each field its own of the coordinates that follow the definitions. What is prepared of a field ends
+/// with what tells them from others.
+Status read_coordinates(Unpacker& in, Definitions& definitions) {
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    Result<codec::Coordinates> read = codec::Coordinates::unpack(in);
+    TR_TRY(read.status());
+    const auto told = std::make_shared<const codec::Coordinates>(std::move(*read));
+    Packer facts;
+    told->facts().pack(facts);
+    for (Definitions::Field& field : definitions.fields) {
+      const bool ends_so = field.prepared.size() >= facts.bytes().size() &&
+                           std::equal(facts.bytes().rbegin(), facts.bytes().rend(), field.prepared.rbegin());
+      if (ends_so) field.definition.georeference.coordinates = told;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ByteVector encode_head(const Definitions& given) {
+  const Definitions definitions = normalised(given);
+  Packer packed;
+  definitions.stream.pack(packed);
+  packed.put(static_cast<std::int64_t>(definitions.fields.size()));
+  for (const Definitions::Field& each : definitions.fields) {
+    each.definition.pack(packed);
+    packed.put_bytes(each.prepared);
+  }
+  // Files without them have the bytes that they had before there were any.
+  const std::vector<ToldCoordinates> told = told_coordinates(definitions);
+  if (!told.empty()) packed.put(static_cast<std::int64_t>(told.size()));
+  for (const ToldCoordinates& each : told) each->pack(packed);
+  Packer out;
+  for (const std::byte each : unfinished().bytes) out.put(each);
+  for (const char letter : mark) out.put(letter);
+  out.put(version);
+  {
+    // Coordinates may be large: no more than two copies of them are there at once.
+    const ByteVector body = packed.take();
+    out.put(checksum(body)).put_bytes(body);
+  }
+  ByteVector head = out.take();
+  head.resize((head.size() + alignment - 1) / alignment * alignment);
+  return head;
+}
+
+Result<Definitions> decode_head(std::span<const std::byte> head) {
+  if (std::ssize(head) < superblock_room) return no_head();
+  Unpacker in(head.subspan(static_cast<std::size_t>(superblock_room)));
+  for (const char letter : mark) {
+    if (in.get<char>() != letter) return no_head();
+  }
+  if (const char found = in.get<char>(); in.ok() && found != version)
+    return Status(Code::unsupported, cat("the definitions in the head of the file have version '", found,
+                                         "', and this Tailrace reads version '", version,
+                                         "': use the Tailrace that began the file"));
+  const auto sum = in.get<std::uint64_t>();
+  const std::span<const std::byte> packed = in.get_bytes();
+  const auto is_zero = [](std::byte each) { return each == std::byte{}; };
+  if (!in.ok() || checksum(packed) != sum || !std::ranges::all_of(in.rest(), is_zero)) return no_head();
+  Unpacker fields(packed);
+  Result<codec::StreamDefinition> stream = codec::StreamDefinition::unpack(fields);
+  TR_TRY(stream.status());
+  Definitions definitions{std::move(*stream), {}};
+  for (auto count = fields.get<std::int64_t>(); count > 0 && fields.ok(); --count) {
+    Result<codec::FieldDefinition> field = codec::FieldDefinition::unpack(fields);
+    TR_TRY(field.status());
+    definitions.fields.push_back({std::move(*field), fields.get_list<std::byte>()});
+  }
+  if (fields.ok() && !fields.rest().empty()) TR_TRY(read_coordinates(fields, definitions));
+  if (!fields.ok() || !fields.rest().empty()) return no_head();
+  return definitions;
+}
+
+}  // namespace tailrace::netcdf4

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
+#include "formats/codec/codec.hpp"
+#include "formats/compression/compression.hpp"
+
+// The head of a file stands before its first step. It has room for the superblock of HDF5, and holds the
+// definitions of the stream, from which anybody can make the ending of the file (docs/formats/netcdf4.md).
+namespace tailrace::netcdf4 {
+
+/// The methods that compress= may name, the default first.
+inline constexpr std::array<compression::Method, 2> methods{compression::Method::deflate,
+                                                            compression::Method::none};
+/// The room for the superblock. Until the file is finished it holds a text that says so.
+inline constexpr Bytes superblock_room = 64;
+
+/// The definitions of a stream, without what `prepared` replaces. Of georeferences the coordinates are left.
+struct Definitions {
+  codec::StreamDefinition stream;
+  struct Field {
+    codec::FieldDefinition definition;
+    ByteVector prepared;
+  };
+  std::vector<Field> fields;
+};
+
+[[nodiscard]] ByteVector encode_head(const Definitions& definitions);
+/// Returns Code::corrupt if the bytes are no such head, and Code::unsupported if another version of Tailrace
+/// wrote it.
+Result<Definitions> decode_head(std::span<const std::byte> head);
+/// Returns what the room for the superblock holds until the file is finished.
+[[nodiscard]] codec::Patch unfinished();
+
+}  // namespace tailrace::netcdf4

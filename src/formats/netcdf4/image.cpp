@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/netcdf4/image.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include "formats/netcdf4/head.hpp"
+
+namespace tailrace::netcdf4 {
+
+namespace {
+
+constexpr Bytes word = 8;
+
+Bytes aligned(Bytes offset) { return (offset + word - 1) / word * word; }
+
+/// The library's own part comes first.
+struct OpenImage {
+  H5FD_t own;
+  Image* image;
+};
+
+Image& image_of(const H5FD_t* file) { return *reinterpret_cast<const OpenImage*>(file)->image; }
+
+}  // namespace
+
+/// The functions that the library calls. No exception leaves them.
+struct Driver {
+  static H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) {
+    const void* const info = H5Pget_driver_info(access);
+    if (info == nullptr) return nullptr;
+    auto* const opened = new (std::nothrow) OpenImage{};
+    if (opened == nullptr) return nullptr;
+    std::memcpy(&opened->image, info, sizeof opened->image);
+    return &opened->own;
+  }
+  static herr_t close(H5FD_t* file) {
+    delete reinterpret_cast<OpenImage*>(file);
+    return 0;
+  }
+  static herr_t query(const H5FD_t*, unsigned long* flags) {
+    *flags = 0;  // the library gathers nothing in blocks of its own: each request comes here
+    return 0;
+  }
+  static haddr_t alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
+    Image& image = image_of(file);
+    const haddr_t offset = image.allocate(type, static_cast<Bytes>(size));
+    image.failed_ = image.failed_ || offset == HADDR_UNDEF;
+    return offset;
+  }
+  static haddr_t get_end(const H5FD_t* file, H5FD_mem_t) {
+    return static_cast<haddr_t>(image_of(file).allocated_);
+  }
+  static herr_t set_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+    image_of(file).allocated_ = static_cast<Bytes>(end);
+    return 0;
+  }
+  static herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* to) {
+    Image& image = image_of(file);
+    if (image.read(static_cast<Bytes>(offset), size, to)) return 0;
+    image.failed_ = true;
+    return -1;
+  }
+  static herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, const void* from) {
+    Image& image = image_of(file);
+    try {
+      if (image.write(static_cast<Bytes>(offset), size, from)) return 0;
+    } catch (const std::exception&) {  // no memory
+    }
+    image.failed_ = true;
+    return -1;
+  }
+
+  static H5FD_class_t description() {
+    H5FD_class_t driver{};
+#if H5_VERSION_GE(1, 13, 2)
+    driver.version = H5FD_CLASS_VERSION;
+    driver.value = static_cast<H5FD_class_value_t>(511);  // one that is for testing, of those below 512
+#endif
+    driver.name = "tailrace_image";
+    driver.maxaddr = HADDR_MAX;
+    driver.fc_degree = H5F_CLOSE_STRONG;
+    driver.fapl_size = sizeof(Image*);
+    driver.open = open;
+    driver.close = close;
+    driver.query = query;
+    driver.alloc = alloc;
+    driver.get_eoa = get_end;
+    driver.set_eoa = set_end;
+    driver.get_eof = get_end;
+    driver.read = read;
+    driver.write = write;
+    // Each kind of room is given back and taken again by itself: what metadata leave is never a chunk's.
+    std::fill(std::begin(driver.fl_map), std::end(driver.fl_map), H5FD_MEM_DEFAULT);
+    return driver;
+  }
+};
+
+Image::Image(Bytes begin, Bytes end) : begin_(begin), tail_begin_(aligned(end)), data_end_(end) {}
+
+Image::~Image() {
+  if (driver_ >= 0) H5FDunregister(driver_);
+}
+
+hid_t Image::access() {
+  static const H5FD_class_t driver = Driver::description();
+  // A program that uses the same library may close all of it in between: nothing is registered for good.
+  if (driver_ < 0) driver_ = H5FDregister(&driver);
+  if (driver_ < 0) return -1;
+  const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+  if (list < 0) return -1;
+  Image* const self = this;
+  if (H5Pset_driver(list, driver_, static_cast<const void*>(&self)) >= 0) return list;
+  H5Pclose(list);
+  return -1;
+}
+
+haddr_t Image::allocate(H5FD_mem_t type, Bytes size) {
+  if (type == H5FD_MEM_DRAW && expected_) {
+    const Place place = *expected_;
+    if (place.length != size) return HADDR_UNDEF;
+    expected_.reset();
+    return static_cast<haddr_t>(place.offset);
+  }
+  if (allocated_ == 0) {  // the superblock comes first
+    if (type != H5FD_MEM_SUPER || size > superblock_room) return HADDR_UNDEF;
+    allocated_ = tail_begin_;
+    return 0;
+  }
+  const Bytes offset = aligned(std::max(allocated_, tail_begin_));
+  allocated_ = offset + size;
+  return static_cast<haddr_t>(offset);
+}
+
+bool Image::write(Bytes offset, std::size_t size, const void* from) {
+  if (offset >= begin_ && offset < data_end_) return true;  // of a chunk
+  ByteVector& part = offset < begin_ ? superblock_ : tail_;
+  const Bytes at = offset < begin_ ? offset : offset - tail_begin_;
+  const Bytes end = at + static_cast<Bytes>(size);
+  if (at < 0 || (offset < begin_ && end > superblock_room)) return false;
+  if (std::ssize(part) < end) part.resize(static_cast<std::size_t>(end));
+  std::memcpy(part.data() + at, from, size);
+  return true;
+}
+
+bool Image::read(Bytes offset, std::size_t size, void* to) const {
+  const bool is_super = offset < begin_;
+  const ByteVector& part = is_super ? superblock_ : tail_;
+  const Bytes at = is_super ? offset : offset - tail_begin_;
+  if (at < 0) return false;
+  std::memset(to, 0, size);
+  const Bytes there = std::clamp<Bytes>(std::ssize(part) - at, 0, static_cast<Bytes>(size));
+  if (there > 0) std::memcpy(to, part.data() + at, static_cast<std::size_t>(there));
+  return true;
+}
+
+ByteVector Image::take_tail() {
+  // Room behind the last byte that was written belongs to the file, too: readers compare its size.
+  tail_.resize(static_cast<std::size_t>(std::max<Bytes>(0, allocated_ - tail_begin_)));
+  tail_.insert(tail_.begin(), static_cast<std::size_t>(tail_begin_ - data_end_), std::byte{});
+  return std::move(tail_);
+}
+
+}  // namespace tailrace::netcdf4

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/netcdf4/read_driver.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "ground/base/text.hpp"
+
+namespace tailrace::netcdf4 {
+
+namespace {
+
+/// The library's own part comes first.
+struct OpenedFile {
+  H5FD_t own;
+  ReadFile* file;
+  haddr_t end;  // as the library has set it
+};
+
+std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at, std::size_t width) {
+  std::uint64_t number = 0;
+  for (std::size_t i = width; i-- > 0;)
+    number =
+        number << 8 | std::to_integer<std::uint64_t>(at + i < bytes.size() ? bytes[at + i] : std::byte{});
+  return number;
+}
+
+constexpr std::uint64_t aligned(std::uint64_t length) { return (length + 7) / 8 * 8; }
+
+/// A global heap (HDF5 File Format Specification 3.0, III.E) is objects behind one another. The library goes
+/// from one to the next by their lengths alone: by one of 0 without end, and by a large one out of the heap.
+bool is_sound(std::span<const std::byte> heap, std::size_t width) {
+  const std::uint64_t head = aligned(8 + width);
+  for (std::uint64_t at = head; at + head <= heap.size();) {
+    const std::uint64_t number = number_at(heap, at, 2), length = number_at(heap, at + 8, width);
+    if (length > heap.size() || (number == 0 && length == 0)) return false;
+    at += number == 0 ? length : head + aligned(length);
+    if (at > heap.size()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+/// The functions that the library calls. No exception leaves them.
+struct ReadDriver {
+  static OpenedFile& of(const H5FD_t* file) {
+    return *const_cast<OpenedFile*>(reinterpret_cast<const OpenedFile*>(file));
+  }
+  static H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) {
+    const void* const info = H5Pget_driver_info(access);
+    if (info == nullptr) return nullptr;
+    auto* const opened = new (std::nothrow) OpenedFile{};
+    if (opened == nullptr) return nullptr;
+    std::memcpy(&opened->file, info, sizeof opened->file);
+    return &opened->own;
+  }
+  static herr_t close(H5FD_t* file) {
+    delete &of(file);
+    return 0;
+  }
+  static herr_t query(const H5FD_t*, unsigned long* flags) {
+    *flags = 0;
+    return 0;
+  }
+  static haddr_t get_end(const H5FD_t* file, H5FD_mem_t) { return of(file).end; }
+  static herr_t set_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
+    of(file).end = end;
+    return 0;
+  }
+  static haddr_t get_size(const H5FD_t* file, H5FD_mem_t) {
+    return static_cast<haddr_t>(of(file).file->size_);
+  }
+  static herr_t read(H5FD_t* opened, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* to) {
+    ReadFile& file = *of(opened).file;
+    try {
+      const Status status = file.read_at(static_cast<Bytes>(offset), {static_cast<std::byte*>(to), size});
+      if (status.is_ok()) return 0;
+      if (file.error_.is_ok()) file.error_ = status;
+    } catch (const std::exception&) {  // no memory for a text
+    }
+    return -1;
+  }
+  static herr_t refuse(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) { return -1; }
+
+  static H5FD_class_t description() {
+    H5FD_class_t driver{};
+#if H5_VERSION_GE(1, 13, 2)
+    driver.version = H5FD_CLASS_VERSION;
+    driver.value = static_cast<H5FD_class_value_t>(510);  // one that is for testing, of those below 512
+#endif
+    driver.name = "tailrace_read";
+    driver.maxaddr = HADDR_MAX;
+    driver.fc_degree = H5F_CLOSE_STRONG;
+    driver.fapl_size = sizeof(ReadFile*);
+    driver.open = open;
+    driver.close = close;
+    driver.query = query;
+    driver.get_eoa = get_end;
+    driver.set_eoa = set_end;
+    driver.get_eof = get_size;
+    driver.read = read;
+    driver.write = refuse;
+    std::fill(std::begin(driver.fl_map), std::end(driver.fl_map), H5FD_MEM_DEFAULT);
+    return driver;
+  }
+};
+
+ReadFile::~ReadFile() { close(); }
+
+void ReadFile::close() {
+  if (driver_ >= 0) H5FDunregister(std::exchange(driver_, -1));
+}
+
+Status ReadFile::read_at(Bytes offset, std::span<std::byte> to) {
+  const Result<Bytes> got = read_(to, offset);
+  TR_TRY(got.status());
+  if (*got == std::ssize(to)) return check_heaps(offset, to);
+  return {Code::corrupt,
+          cat("expected ", counted(to.size(), "byte"), " of metadata at byte ", offset, ", got ", *got)};
+}
+
+/// Checks the global heaps that begin in bytes of the file. The library may read them in parts, and one
+/// inside another from memory; here each is read whole. They lie side by side in a file that a library has
+/// written, so what they take is bounded by the file's size, some mistaken for heaps included.
+Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
+  constexpr std::string_view mark("GCOL\1\0\0\0", 8);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (std::size_t found = text.find(mark); found != text.npos; found = text.find(mark, found + 1)) {
+    const Bytes at = offset + static_cast<Bytes>(found);
+    if (checked_.contains(at)) continue;
+    std::array<std::byte, 16> superblock{}, head{};
+    TR_TRY(read_(superblock, 0).status());
+    TR_TRY(read_(head, at).status());
+    const std::size_t width =
+        std::to_integer<std::size_t>(superblock[superblock[8] < std::byte{2} ? 14 : 10]);
+    if (width > 8) continue;  // the library refuses such files
+    const std::uint64_t length = number_at(head, 8, width);
+    if (length > static_cast<std::uint64_t>(size_ - at)) continue;  // likewise
+    constexpr std::uint64_t smallest = 4096, slack = 1 << 20;       // the library makes no smaller ones
+    heap_bytes_ += std::max(length, smallest);
+    if (heap_bytes_ > 4 * static_cast<std::uint64_t>(size_) + slack)
+      return {Code::corrupt, cat("the global heap at byte ", at,
+                                 ": expected heaps that lie side by side, got many inside each other")};
+    ByteVector heap(static_cast<std::size_t>(length));
+    TR_TRY(read_(heap, at).status());
+    if (!is_sound(heap, width))
+      return {Code::corrupt, cat("the global heap at byte ", at,
+                                 ": expected objects that fill it, got lengths that contradict its own")};
+    checked_.insert(at);
+  }
+  return {};
+}
+
+hid_t ReadFile::access() {
+  static const H5FD_class_t driver = ReadDriver::description();
+  // A program that uses the same library may close all of it in between: nothing is registered for good.
+  if (driver_ < 0) driver_ = H5FDregister(&driver);
+  if (driver_ < 0) return -1;
+  const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
+  if (list < 0) return -1;
+  ReadFile* const self = this;
+  if (H5Pset_driver(list, driver_, static_cast<const void*>(&self)) >= 0) return list;
+  H5Pclose(list);
+  return -1;
+}
+
+}  // namespace tailrace::netcdf4

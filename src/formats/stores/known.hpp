@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "formats/zarr/layout.hpp"
+
+namespace tailrace::stores {
+
+/// What all stores of a target share. Thread-safe.
+class Known {
+ public:
+  /// Returns what zarr::Layout::of does. The last texts are not read once more: a store is opened several
+  /// times for each step.
+  Result<std::shared_ptr<const zarr::Layout>> layout_of(std::string text) {
+    constexpr std::size_t most_kept = 8;
+    const std::lock_guard guard(mutex_);
+    for (const Layout& each : layouts_) {
+      if (each.first == text) return each.second;
+    }
+    Result<zarr::Layout> layout = zarr::Layout::of(text);
+    TR_TRY(layout.status());
+    layouts_.emplace_front(std::move(text), std::make_shared<const zarr::Layout>(std::move(*layout)));
+    if (layouts_.size() > most_kept) layouts_.pop_back();
+    return layouts_.front().second;
+  }
+
+  /// Counts the descriptors of an open object as long as it lives.
+  class Descriptors {
+   public:
+    Descriptors(Known& known, int count) : known_(&known), count_(count) { known_->descriptors_ += count_; }
+    ~Descriptors() { known_->descriptors_ -= count_; }
+    Descriptors(const Descriptors&) = delete;
+    Descriptors& operator=(const Descriptors&) = delete;
+
+   private:
+    Known* known_;
+    int count_;
+  };
+  [[nodiscard]] int descriptors() const { return descriptors_; }
+
+ private:
+  using Layout = std::pair<std::string, std::shared_ptr<const zarr::Layout>>;
+  std::mutex mutex_;
+  std::deque<Layout> layouts_;  // newest first, with their texts
+  std::atomic<int> descriptors_ = 0;
+};
+
+}  // namespace tailrace::stores

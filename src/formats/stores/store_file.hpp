@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "ground/storage/target.hpp"
+#include "formats/stores/objects.hpp"
+#include "formats/zarr/layout.hpp"
+
+namespace tailrace::stores {
+
+/// The objects of a store as one file. Bytes of a step that no object holds read as zeros. A head is written
+/// whole, or the number of steps in it alone.
+class StoreFile final : public storage::File {
+ public:
+  /// Opens the store in a directory, or begins an empty one there.
+  static Result<std::unique_ptr<StoreFile>> open(std::shared_ptr<storage::Target> below,
+                                                 std::shared_ptr<Known> known, std::string directory,
+                                                 storage::OpenMode mode);
+
+  Status write_gathered(storage::Parts parts, Bytes offset) override;
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
+  Status sync() override;
+  Status truncate(Bytes size) override;
+  Result<Bytes> size() override;
+  Result<bool> holds(Bytes end, std::span<const storage::Range> ranges) override;
+  Status close() override;
+
+  /// Makes `to`, an empty store, a durable copy of the first `size` bytes.
+  Status copy_to(StoreFile& to, Bytes size);
+  /// Returns Code::state if the directory holds anything that no stream has written.
+  Status check_own() { return objects_.check_own(layout_.get()); }
+  Status remove_all() { return objects_.remove_all(layout_.get()); }
+
+ private:
+  StoreFile(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory,
+            storage::OpenMode mode)
+      : known_(known),
+        objects_(std::move(below), std::move(known), std::move(directory)),
+        writes_(!storage::only_reads(mode)) {}
+
+  /// The part of an object at one offset of the row.
+  struct Piece {
+    const zarr::Layout::Array* array = nullptr;
+    std::int64_t number = 0;  // of the object, along the steps
+    Bytes offset = 0;         // in the object
+    Bytes size = 0;           // up to the end of the array's room
+  };
+
+  [[nodiscard]] Status check_open(const char* operation) const;
+  [[nodiscard]] Piece piece_at(Bytes offset) const;
+  Status write_head(std::span<const std::byte> head);
+  Result<bool> has_step(std::int64_t step);
+  Result<std::int64_t> steps_with_times(std::int64_t chunk);
+  Result<std::int64_t> steps_there();
+  Result<Bytes> end_for(Bytes offset, Bytes size);
+
+  std::mutex mutex_;
+  const std::shared_ptr<Known> known_;
+  Objects objects_;
+  const bool writes_;
+  bool is_closed_ = false;
+  std::shared_ptr<const zarr::Layout> layout_;  // none for a store that has no head yet
+  std::optional<Bytes> end_;                    // of a store that is only read
+  std::optional<std::int64_t> told_;  // the number of steps that was written here, and is not settled
+};
+
+}  // namespace tailrace::stores

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "formats/sources/source.hpp"
+#include "formats/variables/cf_inventory.hpp"
+
+namespace tailrace::variables {
+
+/// A source of any format whose records are fields with CF metadata. It checks what read() is asked for, and
+/// says in texts of errors which variable of which file they are about. Any thread may read.
+class CfSource : public Source {
+ public:
+  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+                     std::byte* values, Scratch& scratch) const final;
+  [[nodiscard]] bool holds_float32(const Place& place) const final {
+    if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
+    return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
+  }
+  [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid& grid) const final;
+
+ protected:
+  /// `noun` is the format's word for a variable.
+  CfSource(std::string path, std::string_view noun, CfInventory found)
+      : path_(std::move(path)), noun_(noun), fields_(std::move(found.fields)) {
+    inventory_ = std::move(found.inventory);
+  }
+
+ private:
+  [[nodiscard]] virtual const cf::FoundContents& contents() const = 0;
+  /// Local; blocks on storage. Does Source::read for a record that begins at `begin` in the field's variable.
+  virtual Result<Index> read_record(const CfField& field, const std::vector<Index>& begin,
+                                    const layout::Box& cut, ElementType type, std::byte* values,
+                                    Scratch& scratch) const = 0;
+  /// Does Source::scratch_bound for a record of this shape that begins there.
+  [[nodiscard]] virtual Bytes record_bound(const CfField& field, const std::vector<Index>& begin,
+                                           std::span<const Index> shape) const = 0;
+
+  const std::string path_;
+  const std::string_view noun_;
+  const std::vector<CfField> fields_;
+};
+
+}  // namespace tailrace::variables

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/variables/classic.hpp"
+
+#include <algorithm>
+
+#include "ground/base/byte_order.hpp"
+#include "ground/base/text.hpp"
+#include "formats/cdf/reading.hpp"
+#include "formats/variables/cf_source.hpp"
+#include "formats/variables/own_records.hpp"
+#include "formats/variables/strided.hpp"
+
+namespace tailrace::variables {
+
+namespace {
+
+/// The header of a file, and what it says of the fields.
+struct ClassicFile {
+  cdf::ReadHeader header;
+  CfInventory found;
+};
+
+/// Reads all elements of a variable as float64. A part of a file that tells coordinates is small: it is
+/// read at once.
+Result<std::vector<double>> read_numbers(storage::File& file, const cdf::ReadHeader& header,
+                                         std::size_t variable) {
+  const cf::FoundVariable& of = header.contents.variables[variable];
+  const cdf::ReadHeader::Place& place = header.of_variables[variable];
+  const Bytes element = cf::size_of(of.type);
+  if (element == 0) return Status(Code::format, "expected numbers, got a text");
+  const Index records = place.has_records ? header.records : 1;
+  if (place.size > 0 && records > most_coordinates * element / place.size)
+    return Status(Code::format,
+                  cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
+  std::vector<double> numbers;
+  ByteVector bytes(static_cast<std::size_t>(place.size));
+  for (Index record = 0; record < records; ++record) {
+    const Bytes at = place.begin + record * header.record_size;
+    const Result<Bytes> got = file.read(bytes, at);
+    TR_TRY(got.status());
+    if (*got != place.size)
+      return Status(Code::corrupt,
+                    cat("expected ", counted(place.size, "byte"), " at byte ", at, ", got ", *got));
+    copy_ordered(bytes.data(), bytes.data(), place.size, element, std::endian::big);
+    for (Bytes i = 0; i < place.size; i += element)
+      numbers.push_back(cf::value_of(of.type, bytes.data() + i));
+  }
+  return numbers;
+}
+
+Result<ClassicFile> look_into(const Opening& opening) {
+  // A stream may write on: the number of records is the one that stood there before the size was taken.
+  const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) {
+    const Result<Bytes> got = opening.file->read(to, offset);
+    if (got.is_ok() && offset < std::ssize(opening.head))
+      std::copy_n(opening.head.begin() + offset, std::min(*got, std::ssize(opening.head) - offset),
+                  to.begin());
+    return got;
+  };
+  Result<cdf::ReadHeader> header = cdf::read_header(read, opening.size);
+  TR_TRY(header.status().in(opening.path));
+  ClassicFile file{std::move(*header), {}};
+  const cf::ReadNumbers numbers = [&](std::size_t variable) {
+    return read_numbers(*opening.file, file.header, variable);
+  };
+  Result<CfInventory> found = take_inventory(file.header.contents, numbers, true);
+  TR_TRY(found.status().in(opening.path));
+  file.found = std::move(*found);
+  file.found.inventory.format = "NetCDF (classic)";
+  return file;
+}
+
+/// Elements follow one another along all dimensions but that of the records.
+Strided strided_of(const cdf::ReadHeader& header, const CfField& field, std::span<const Index> begin) {
+  const cf::FoundVariable& variable = header.contents.variables[field.variable];
+  const cdf::ReadHeader::Place& of = header.of_variables[field.variable];
+  std::vector<Index> shape;
+  for (const int each : variable.dimensions)
+    shape.push_back(header.contents.dimensions[static_cast<std::size_t>(each)].length);
+  std::vector<Bytes> strides = strides_of(shape, cf::size_of(variable.type));
+  if (of.has_records) strides.front() = header.record_size;
+  Strided record{of.begin, {}, std::endian::big};
+  for (std::size_t d = 0; d < shape.size(); ++d) record.offset += begin[d] * strides[d];
+  for (const int each : field.plane) record.strides.push_back(strides[static_cast<std::size_t>(each)]);
+  return record;
+}
+
+class ClassicSource final : public CfSource {
+ public:
+  ClassicSource(const Opening& opening, ClassicFile file)
+      : CfSource(opening.path, "variable", std::move(file.found)),
+        file_(opening.file),
+        header_(std::move(file.header)) {}
+
+ private:
+  [[nodiscard]] const cf::FoundContents& contents() const override { return header_.contents; }
+  Result<Index> read_record(const CfField& field, const std::vector<Index>& begin, const layout::Box& cut,
+                            ElementType type, std::byte* values, Scratch& scratch) const override {
+    return read_strided(*file_, strided_of(header_, field, begin), field.unpacking, cut, type, values,
+                        scratch);
+  }
+  [[nodiscard]] Bytes record_bound(const CfField& field, const std::vector<Index>& begin,
+                                   std::span<const Index> shape) const override {
+    return strided_bound(strided_of(header_, field, begin), shape, cf::size_of(field.unpacking.type));
+  }
+
+  std::shared_ptr<storage::File> file_;
+  cdf::ReadHeader header_;
+};
+
+/// Returns which variable an offset of the index belongs to, or null.
+const CfField* field_at(const ClassicFile& file, Bytes offset) {
+  for (const CfField& each : file.found.fields) {
+    const cdf::ReadHeader::Place& place = file.header.of_variables[each.variable];
+    if (!place.has_records || offset < place.begin || file.header.record_size == 0) continue;
+    if ((offset - place.begin) % file.header.record_size < place.size) return &each;
+  }
+  return nullptr;
+}
+
+/// The index tells where the records of our own files are; the header tells how their elements are meant, and
+/// where the points lie.
+Result<OwnRecords> own_of(const Opening& opening, const ClassicFile& file) {
+  Result<OwnRecords> own = own_records_of(*opening.index, std::endian::big);
+  TR_TRY(own.status().in(opening.path));
+  for (const streams::IndexStep& step : opening.index->steps) {
+    for (const streams::IndexRecord& record : step.records) {
+      OwnRecords::Field& field = own->fields[static_cast<std::size_t>(record.field)];
+      if (field.is_described) continue;
+      const CfField* const found = field_at(file, record.offset);
+      if (found == nullptr || found->unpacking.type != field.unpacking.type)
+        return Status(Code::corrupt,
+                      cat(opening.path, ": the index has a record of '", field.name, "' at byte ",
+                          record.offset, ": expected a variable of ", cf::name_of(field.unpacking.type),
+                          " there, got ", found == nullptr ? "none" : cf::name_of(found->unpacking.type)));
+      field.is_described = true;
+      field.unpacking = found->unpacking;
+      const Grid& grid = file.found.inventory.grids[static_cast<std::size_t>(found->grid)];
+      if (grid.shape == field.grid.shape) field.grid.keys = grid.keys;
+    }
+  }
+  return own;
+}
+
+}  // namespace
+
+bool fits_classic(const Opening& opening) { return cdf::is_classic(opening.head); }
+
+Result<Inventory> scan_classic(const Opening& opening) {
+  Result<ClassicFile> file = look_into(opening);
+  TR_TRY(file.status());
+  if (opening.index == nullptr) return std::move(file->found.inventory);
+  const Result<OwnRecords> own = own_of(opening, *file);
+  TR_TRY(own.status());
+  return inventory_of_own(*opening.index, *own, "NetCDF (classic)");
+}
+
+Result<std::shared_ptr<const Source>> make_classic(const Opening& opening, Inventory inventory) {
+  Result<ClassicFile> file = look_into(opening);
+  TR_TRY(file.status());
+  if (opening.index == nullptr)
+    return std::shared_ptr<const Source>(std::make_shared<ClassicSource>(opening, std::move(*file)));
+  Result<OwnRecords> own = own_of(opening, *file);
+  TR_TRY(own.status());
+  return source_of_own(opening, std::move(*own), std::move(inventory));
+}
+
+}  // namespace tailrace::variables

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "formats/variables/names.hpp"
+
+namespace tailrace::variables {
+
+// Classic NetCDF files of any writer (CDF-1, CDF-2, CDF-5), as FrontEnd says.
+bool fits_classic(const Opening& opening);
+Result<Inventory> scan_classic(const Opening& opening);
+Result<std::shared_ptr<const Source>> make_classic(const Opening& opening, Inventory inventory);
+
+}  // namespace tailrace::variables

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/variables/zarr.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "ground/base/shape_text.hpp"
+#include "ground/base/text.hpp"
+#include "formats/variables/cf_source.hpp"
+#include "formats/variables/chunked.hpp"
+#include "formats/variables/own_records.hpp"
+#include "formats/variables/strided.hpp"
+#include "formats/zarr/reading.hpp"
+
+namespace tailrace::variables {
+
+namespace {
+
+constexpr Bytes most_metadata = Bytes{256} << 20;
+/// Links may make a store look endless; Linux follows 40 of them in a path.
+constexpr int most_groups = 10'000, deepest_group = 32;
+
+/// Returns false for a name that leads out of the store, or to no object of its own.
+bool is_inside(std::string_view name) {
+  if (name.find('\0') != std::string_view::npos) return false;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+/// Opens an object. Null if there is none.
+Result<std::unique_ptr<storage::File>> open_object(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
+  const int error = file.status().error_number();
+  if (!file.is_ok() && (error == ENOENT || error == ENOTDIR)) return std::unique_ptr<storage::File>();
+  return file;
+}
+
+/// Reads a part of an object into `to`.
+Status read_part(storage::File& file, std::span<std::byte> to, Bytes offset) {
+  const Result<Bytes> got = file.read(to, offset);
+  TR_TRY(got.status());
+  if (*got == std::ssize(to)) return {};
+  return {Code::corrupt, cat("expected ", counted(to.size(), "byte"), " at byte ", offset, ", got ", *got)};
+}
+
+/// Reads metadata. Nothing if the object is not there.
+Result<std::optional<std::string>> read_text(storage::Target& target, const std::string& path) {
+  const Result<std::unique_ptr<storage::File>> file = open_object(target, path);
+  TR_TRY(file.status());
+  if (*file == nullptr) return std::optional<std::string>();
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  if (*size > most_metadata)
+    return Status(Code::corrupt, cat(path, ": expected metadata of at most ", size_text(most_metadata),
+                                     ", got ", size_text(*size)));
+  std::string text(static_cast<std::size_t>(*size), ' ');
+  TR_TRY(read_part(**file, std::as_writable_bytes(std::span(text)), 0).in(path));
+  return std::optional(std::move(text));
+}
+
+/// The arrays of a store.
+class ZarrStore {
+ public:
+  ZarrStore(std::shared_ptr<storage::Target> target, std::string path)
+      : target_(std::move(target)), path_(std::move(path)) {}
+
+  Status load();
+  [[nodiscard]] const cf::FoundContents& contents() const { return contents_; }
+  [[nodiscard]] const zarr::ReadArray& array(std::size_t variable) const { return arrays_[variable]; }
+  /// Returns the arrays whose metadata nobody understands.
+  [[nodiscard]] const std::vector<sources::Unread>& unread() const { return unread_; }
+  /// `is_committed`: an index tells the record, and chunks that are not there are lost.
+  Result<Index> read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
+                     const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
+                     Scratch& scratch, bool is_committed) const;
+  Result<std::vector<double>> numbers(std::size_t variable) const;
+  /// Returns the bytes of an array's objects, or `enough` once it has seen so many.
+  [[nodiscard]] Result<Bytes> stored(std::size_t variable, Bytes enough) const;
+  /// Says that a dimension of times has at least so many steps: the index of a store counts before its
+  /// metadata.
+  void reach(int dimension, Index steps);
+
+ private:
+  Status load_3(const std::string& text);
+  Status load_2();
+  Status load_members(const std::string& group, int depth);
+  Status load_member(const std::string& name, int depth);
+  Status add_2(const std::string& name, const std::string& directory);
+  Status add(Result<zarr::ReadNode> node, const std::string& directory);
+  Status check_inside(const std::string& name) const;
+  void name_dimensions();
+  [[nodiscard]] std::string in_group(const std::string& array, const std::string& dimension,
+                                     Index length) const;
+  int dimension_of(const std::string& name, Index length, const std::vector<int>& taken);
+  Status count_objects(const std::string& directory, std::size_t depth, Bytes enough, Bytes& seen) const;
+  Result<const std::byte*> decode(std::size_t variable, std::span<const Index> begin, Scratch& scratch,
+                                  bool is_committed) const;
+  Status read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
+                    Scratch& scratch, bool& is_there) const;
+
+  std::shared_ptr<storage::Target> target_;
+  std::string path_;
+  cf::FoundContents contents_;
+  std::map<std::pair<std::string, Index>, std::vector<int>> dimensions_;  // by name and length
+  std::vector<zarr::ReadArray> arrays_;                                   // of the variables
+  std::vector<std::string> directories_;                                  // likewise
+  std::vector<sources::Unread> unread_;
+  int groups_ = 0;
+};
+
+/// Dimensions of one name and length are one; nameless ones have their length alone.
+int ZarrStore::dimension_of(const std::string& name, Index length, const std::vector<int>& taken) {
+  const std::string known = name.empty() ? cat("nameless_", length) : name;
+  std::vector<int>& alike = dimensions_[{known, length}];
+  for (const int each : alike) {
+    if (std::ranges::count(taken, each) == 0) return each;
+  }
+  contents_.dimensions.push_back({known, length});
+  alike.push_back(static_cast<int>(contents_.dimensions.size()) - 1);
+  return alike.back();
+}
+
+Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& directory) {
+  if (!node.is_ok()) {
+    const std::string name = directory == path_ ? "array" : directory.substr(path_.size() + 1);
+    unread_.push_back({name, node.status()});
+    return {};
+  }
+  if (!node->is_array) return {};
+  contents_.variables.push_back(node->array.variable);
+  arrays_.push_back(std::move(node->array));
+  directories_.push_back(directory);
+  return {};
+}
+
+/// A dimension of an array in a group is the one whose coordinate lies in this group, or else in the nearest
+/// group around it, as xarray's trees have it. Without a coordinate it is the group's own.
+std::string ZarrStore::in_group(const std::string& array, const std::string& dimension, Index length) const {
+  const std::size_t own = array.rfind('/');
+  if (own == std::string::npos || dimension.empty()) return dimension;
+  std::string group = array.substr(0, own + 1);
+  for (std::string around = group;;) {
+    const int found = contents_.find(around + dimension);
+    if (found >= 0) {
+      const zarr::ReadArray& coordinate = arrays_[static_cast<std::size_t>(found)];
+      if (coordinate.shape == std::vector<Index>{length} &&
+          coordinate.dimension_names == std::vector<std::string>{dimension})
+        return around + dimension;
+    }
+    if (around.empty()) return group + dimension;
+    around.pop_back();
+    const std::size_t outer = around.rfind('/');
+    around.resize(outer == std::string::npos ? 0 : outer + 1);
+  }
+}
+
+void ZarrStore::name_dimensions() {
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const zarr::ReadArray& array = arrays_[i];
+    cf::FoundVariable& variable = contents_.variables[i];
+    for (std::size_t d = 0; d < array.shape.size(); ++d) {
+      const std::string own = d < array.dimension_names.size() ? array.dimension_names[d] : "";
+      const std::string name = in_group(variable.name, own, array.shape[d]);
+      variable.dimensions.push_back(dimension_of(name, array.shape[d], variable.dimensions));
+    }
+  }
+}
+
+Status ZarrStore::check_inside(const std::string& name) const {
+  if (is_inside(name)) return {};
+  return {Code::corrupt, cat(path_, ": expected names of arrays inside of the store, got '", name, "'")};
+}
+
+Status ZarrStore::load_3(const std::string& text) {
+  Result<zarr::ReadNode> root = zarr::parse_node(text, path_);
+  TR_TRY(root.status().in(path_));
+  if (root->is_array) {
+    root->array.variable.name = "array";
+    return add(std::move(root), path_);
+  }
+  contents_.attributes = root->attributes;
+  if (root->members.empty()) return load_members("", 0);
+  for (std::size_t i = 0; i < root->members.size(); ++i) {
+    const std::string& name = root->members[i];
+    TR_TRY(check_inside(name));
+    TR_TRY(add(zarr::parse_node(root->texts[i], name), cat(path_, "/", name)));
+  }
+  return {};
+}
+
+/// Without metadata of all arrays in one place each directory is looked into. `group` is the name of one with
+/// a slash behind it, or empty for the root.
+Status ZarrStore::load_members(const std::string& group, int depth) {
+  if (++groups_ > most_groups || depth > deepest_group)
+    return {Code::corrupt, cat(path_, ": expected at most ", most_groups, " groups, and ", deepest_group,
+                               " inside of one another, got more in '", group, "'")};
+  const Result<std::vector<std::string>> names = target_->list(cat(path_, "/", group));
+  TR_TRY(names.status());
+  for (const std::string& name : *names) {
+    if (!name.starts_with(".")) TR_TRY(load_member(group + name, depth));
+  }
+  return {};
+}
+
+Status ZarrStore::load_member(const std::string& name, int depth) {
+  const std::string directory = cat(path_, "/", name);
+  const Result<std::optional<std::string>> text = read_text(*target_, directory + "/zarr.json");
+  TR_TRY(text.status());
+  if (*text) {
+    Result<zarr::ReadNode> node = zarr::parse_node(**text, name);
+    const bool is_group = node.is_ok() && !node->is_array;
+    return is_group ? load_members(name + "/", depth + 1) : add(std::move(node), directory);
+  }
+  const std::size_t before = arrays_.size();
+  TR_TRY(add_2(name, directory));
+  if (arrays_.size() > before) return {};
+  const Result<std::unique_ptr<storage::File>> group = open_object(*target_, directory + "/.zgroup");
+  TR_TRY(group.status());
+  return *group == nullptr ? Status() : load_members(name + "/", depth + 1);
+}
+
+Status ZarrStore::add_2(const std::string& name, const std::string& directory) {
+  const Result<std::optional<std::string>> text = read_text(*target_, directory + "/.zarray");
+  TR_TRY(text.status());
+  if (!*text) return {};
+  const Result<std::optional<std::string>> attributes = read_text(*target_, directory + "/.zattrs");
+  TR_TRY(attributes.status());
+  return add(zarr::parse_array_2(**text, attributes->value_or(""), name), directory);
+}
+
+Status ZarrStore::load_2() {
+  const Result<std::optional<std::string>> all = read_text(*target_, path_ + "/.zmetadata");
+  TR_TRY(all.status());
+  if (*all) {
+    const Result<zarr::ReadNode> root = zarr::parse_consolidated_2(**all);
+    TR_TRY(root.status().in(path_));
+    for (std::size_t i = 0; i < root->members.size(); ++i) {
+      const std::string& name = root->members[i];
+      TR_TRY(check_inside(name));
+      TR_TRY(
+          add(zarr::parse_array_2(root->texts[2 * i], root->texts[2 * i + 1], name), cat(path_, "/", name)));
+    }
+    return {};
+  }
+  TR_TRY(add_2("array", path_));
+  return arrays_.empty() && unread_.empty() ? load_members("", 0) : Status();
+}
+
+Status ZarrStore::load() {
+  const Result<std::optional<std::string>> text = read_text(*target_, path_ + "/zarr.json");
+  TR_TRY(text.status());
+  TR_TRY(*text ? load_3(**text) : load_2());
+  contents_.index_names();
+  name_dimensions();
+  return {};
+}
+
+void ZarrStore::reach(int dimension, Index steps) {
+  Index& length = contents_.dimensions[static_cast<std::size_t>(dimension)].length;
+  if (length >= steps) return;
+  length = steps;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const std::vector<int>& of = contents_.variables[i].dimensions;
+    for (std::size_t d = 0; d < of.size(); ++d) {
+      if (of[d] == dimension) arrays_[i].shape[d] = length;
+    }
+  }
+}
+
+/// Reads the bytes of the innermost chunk from its object.
+Status ZarrStore::read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
+                             Scratch& scratch, bool& is_there) const {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  Bytes offset = 0, length = *size;
+  if (array.sharding) {
+    const Bytes index_bytes = zarr::shard_index_bytes(array);
+    if (*size < index_bytes)
+      return {Code::corrupt,
+              cat("expected a shard with an index of ", counted(index_bytes, "byte"), ", got ", *size)};
+    ByteVector bytes(static_cast<std::size_t>(index_bytes));
+    TR_TRY(read_part(file, bytes, array.sharding->index_is_at_end ? *size - index_bytes : 0));
+    const Result<zarr::ShardIndex> index = zarr::decode_shard_index(array, std::move(bytes), *size);
+    TR_TRY(index.status());
+    Index chunk = 0;
+    for (std::size_t d = 0; d < begin.size(); ++d) {
+      const Index inner = array.sharding->chunk[d];
+      chunk = chunk * (array.chunk[d] / inner) + begin[d] % array.chunk[d] / inner;
+    }
+    const auto place = index->at(chunk);
+    is_there = place.has_value();
+    if (!is_there) return {};
+    offset = place->first;
+    length = place->second;
+  }
+  const Bytes most = 2 * array.chunk_bytes() + (64 << 10);
+  if (length > most)
+    return {Code::corrupt,
+            cat("expected a chunk of at most ", most, " bytes, got one of ", length, " at byte ", offset)};
+  scratch.bytes.resize(static_cast<std::size_t>(length));
+  return read_part(file, scratch.bytes, offset);
+}
+
+Result<const std::byte*> ZarrStore::decode(std::size_t variable, std::span<const Index> begin,
+                                           Scratch& scratch, bool is_committed) const {
+  const zarr::ReadArray& array = arrays_[variable];
+  std::vector<Index> number;
+  for (std::size_t d = 0; d < begin.size(); ++d) number.push_back(begin[d] / array.chunk[d]);
+  const std::string path = cat(directories_[variable], "/", array.object(number));
+  const Result<std::unique_ptr<storage::File>> file = open_object(*target_, path);
+  TR_TRY(file.status());
+  bool is_there = *file != nullptr;
+  if (is_there) TR_TRY(read_chunk(**file, array, begin, scratch, is_there).in(path));
+  if (!is_there && is_committed)
+    return Status(Code::corrupt,
+                  cat(path, ": expected a chunk of a record that the store's index tells, got ",
+                      *file == nullptr ? "no such object" : "an object without it",
+                      "; it was removed by something else"));
+  if (!is_there) return nullptr;
+  TR_TRY(zarr::decode_chunk(array.coding, array.inner_chunk(), std::ssize(array.fill), scratch.bytes,
+                            scratch.decoded)
+             .in(path));
+  return scratch.decoded.data();
+}
+
+Result<Index> ZarrStore::read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
+                              const cf::Unpacking& how, const layout::Box& cut, ElementType type,
+                              std::byte* values, Scratch& scratch, bool is_committed) const {
+  const zarr::ReadArray& of = arrays_[variable];
+  TR_TRY(of.refused);
+  const ChunkedArray array = chunked_array(of.shape, of.inner_chunk(), of.fill);
+  return read_chunked(array, begin, plane, how, cut, type, values, [&](std::span<const Index> chunk) {
+    return decode(variable, chunk, scratch, is_committed);
+  });
+}
+
+Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
+  const cf::FoundVariable& of = contents_.variables[variable];
+  if (of.type == cf::Number::none) return Status(Code::format, "expected numbers, got something else");
+  layout::Box all;
+  std::vector<int> plane;
+  Index count = 1;
+  for (std::size_t d = 0; d < of.dimensions.size(); ++d) {
+    all.lower.push_back(0);
+    all.upper.push_back(arrays_[variable].shape[d]);
+    plane.push_back(static_cast<int>(d));
+    if (__builtin_mul_overflow(count, all.upper.back(), &count) || count > most_coordinates)
+      return Status(Code::format,
+                    cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
+  }
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  cf::Unpacking as_they_are;
+  as_they_are.type = of.type;
+  Scratch scratch;
+  TR_TRY(read(variable, all.lower, plane, as_they_are, all, ElementType::f64,
+              reinterpret_cast<std::byte*>(numbers.data()), scratch, false)
+             .status());
+  return numbers;
+}
+
+Status ZarrStore::count_objects(const std::string& directory, std::size_t depth, Bytes enough,
+                                Bytes& seen) const {
+  const Result<std::vector<std::string>> names = target_->list(directory);
+  const int error = names.status().error_number();
+  if (error == ENOENT || error == ENOTDIR) return {};
+  TR_TRY(names.status());
+  for (const std::string& name : *names) {
+    if (seen >= enough) return {};
+    if (name.starts_with(".z") || name == "zarr.json") continue;
+    const std::string path = cat(directory, "/", name);
+    Result<std::unique_ptr<storage::File>> file = open_object(*target_, path);
+    if (file.is_ok() && *file != nullptr) {
+      const Result<Bytes> size = (*file)->size();
+      TR_TRY(size.status());
+      seen = std::min(enough, seen + *size);
+    } else if (depth > 0) {
+      TR_TRY(count_objects(path, depth - 1, enough, seen));
+    }
+  }
+  return {};
+}
+
+Result<Bytes> ZarrStore::stored(std::size_t variable, Bytes enough) const {
+  Bytes seen = 0;
+  // Chunks may lie in a directory for each dimension, and in one more.
+  TR_TRY(count_objects(directories_[variable], arrays_[variable].shape.size() + 1, enough, seen));
+  return seen;
+}
+
+struct OpenedStore {
+  std::shared_ptr<ZarrStore> store;
+  CfInventory found;
+};
+
+/// Takes the array of a field of the index out of `left`. A stream names it after the field, and if another
+/// one has the name, after the type of its levels, too; tools may have put the arrays into another order.
+Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField& field,
+                           std::map<std::string, CfField>& left) {
+  auto found = left.find(field.name);
+  if (found == left.end()) {
+    const std::string begin = cat(field.name, "_", field.level_type);
+    for (auto each = left.lower_bound(begin); each != left.end() && each->first.starts_with(begin); ++each) {
+      if (found == left.end() || each->first.size() < found->first.size()) found = each;
+    }
+  }
+  const auto& unread = opened.found.inventory.unread;
+  const auto odd = std::ranges::find(unread, field.name, &sources::Unread::field);
+  if (found == left.end() && odd != unread.end()) return odd->why;
+  if (found == left.end())
+    return Status(Code::corrupt,
+                  cat("expected an array of the field '", field.name, "' of its index, got none"));
+  CfField taken = std::move(found->second);
+  left.erase(found);
+  const cf::FoundVariable& variable = opened.store->contents().variables[taken.variable];
+  const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
+  if (grid.shape == field.shape && taken.unpacking.type == cf::number_of(field.type)) return taken;
+  return Status(Code::corrupt, cat("array '", variable.name, "': expected records of ", extents(field.shape),
+                                   " of ", cf::name_of(cf::number_of(field.type)), " as in its index, got ",
+                                   extents(grid.shape), " of ", cf::name_of(taken.unpacking.type)));
+}
+
+/// The index tells which records of our own stores are there, with the arrays' positions of each.
+Status keep_committed(const Opening& opening, OpenedStore& opened) {
+  const streams::IndexContents& index = *opening.index;
+  std::vector<CfField> fields;
+  std::map<std::string, CfField> left;
+  for (CfField& each : opened.found.fields) {
+    const std::string& name = opened.store->contents().variables[each.variable].name;
+    left.emplace(name, std::move(each));
+  }
+  for (const streams::IndexField& each : index.header.fields) {
+    Result<CfField> taken = take_array(opened, each, left);
+    TR_TRY(taken.status().in(opening.path));
+    fields.push_back(std::move(*taken));
+  }
+  OwnRecords records;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(fields[i].grid)];
+    records.fields.push_back({index.header.fields[i].name, {}, grid, {}, {}, {}});
+    const cf::FoundVariable& variable = opened.store->contents().variables[fields[i].variable];
+    if (fields[i].time < 0)
+      return {Code::corrupt, cat(opening.path, ": variable '", variable.name, "' has no times")};
+    opened.store->reach(variable.dimensions[static_cast<std::size_t>(fields[i].time)],
+                        std::ssize(index.steps));
+  }
+  Result<Inventory> inventory = inventory_of_own(index, records, "Zarr");
+  TR_TRY(inventory.status().in(opening.path));
+  std::size_t record = 0;
+  for (std::size_t step = 0; step < index.steps.size(); ++step) {
+    for (const streams::IndexRecord& each : index.steps[step].records)
+      inventory->records[record++].place = {each.field, static_cast<std::int64_t>(step), each.level, 0};
+  }
+  opened.found.inventory = std::move(*inventory);
+  opened.found.fields = std::move(fields);
+  return {};
+}
+
+Result<OpenedStore> look_into_store(const Opening& opening) {
+  return guarded([&]() -> Result<OpenedStore> {
+    OpenedStore opened{std::make_shared<ZarrStore>(opening.target, opening.path), {}};
+    TR_TRY(opened.store->load());
+    const cf::ReadNumbers numbers = [&](std::size_t variable) { return opened.store->numbers(variable); };
+    const StoredBytes stored = [&](std::size_t variable, Bytes enough) {
+      return opened.store->stored(variable, enough);
+    };
+    // Arrays of integers that we have written tell no fill value, but have that of NetCDF.
+    const Result<bool> is_ours = opening.target->exists(opening.path + "/.tailrace.json");
+    Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours,
+                                               opening.index == nullptr ? stored : StoredBytes());
+    TR_TRY(found.status().in(opening.path));
+    opened.found = std::move(*found);
+    opened.found.inventory.format = "Zarr";
+    std::vector<sources::Unread>& unread = opened.found.inventory.unread;
+    std::ranges::copy(opened.store->unread(), std::back_inserter(unread));
+    if (opened.found.inventory.records.empty() && !unread.empty()) return unread.front().why.in(opening.path);
+    for (CfField& each : opened.found.fields) {
+      const zarr::ReadArray& array = opened.store->array(each.variable);
+      if (array.fill_is_missing) each.unpacking.missing.push_back(array.fill);
+    }
+    if (opening.index != nullptr) TR_TRY(keep_committed(opening, opened));
+    return opened;
+  });
+}
+
+class ZarrSource final : public CfSource {
+ public:
+  ZarrSource(const Opening& opening, OpenedStore opened)
+      : CfSource(opening.path, "array", std::move(opened.found)),
+        store_(std::move(opened.store)),
+        is_committed_(opening.index != nullptr) {}
+
+ private:
+  [[nodiscard]] const cf::FoundContents& contents() const override { return store_->contents(); }
+  Result<Index> read_record(const CfField& field, const std::vector<Index>& begin, const layout::Box& cut,
+                            ElementType type, std::byte* values, Scratch& scratch) const override {
+    return store_->read(field.variable, begin, field.plane, field.unpacking, cut, type, values, scratch,
+                        is_committed_);
+  }
+  [[nodiscard]] Bytes record_bound(const CfField& field, const std::vector<Index>&,
+                                   std::span<const Index>) const override {
+    const zarr::ReadArray& array = store_->array(field.variable);
+    return array.refused.is_ok() ? 4 * array.chunk_bytes() + (128 << 10) : 0;
+  }
+
+  std::shared_ptr<ZarrStore> store_;
+  bool is_committed_ = false;
+};
+
+}  // namespace
+
+Result<Inventory> scan_zarr(const Opening& opening) {
+  Result<OpenedStore> opened = look_into_store(opening);
+  TR_TRY(opened.status());
+  return std::move(opened->found.inventory);
+}
+
+Result<std::shared_ptr<const Source>> make_zarr(const Opening& opening, Inventory) {
+  Result<OpenedStore> opened = look_into_store(opening);
+  TR_TRY(opened.status());
+  return std::shared_ptr<const Source>(std::make_shared<ZarrSource>(opening, std::move(*opened)));
+}
+
+}  // namespace tailrace::variables

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+
+#include "formats/codec/codec.hpp"
+#include "formats/codec/options.hpp"
+
+namespace tailrace::zarr {
+
+/// Makes the codec of Zarr stores (version 3 of Zarr).
+Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
+/// Returns Code::state if steps of a stream with the head `now` cannot follow those in a store with the head
+/// `own`: its coordinates are others.
+Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
+/// Returns the place in a head that says how many steps a store has, and what it says then.
+std::optional<codec::Patch> step_count(std::int64_t steps);
+
+inline codec::FormatOptions options() {
+  return {.stream = {{"attributes", {}}, {"compress", {}}},
+          .field = {{"attributes", {}},
+                    {"accuracy", {}},
+                    {"relative_accuracy", {}},
+                    {"bits", {}},
+                    {"compress", {}},
+                    {"chunks", {}}},
+          .keys = ""};
+}
+
+}  // namespace tailrace::zarr

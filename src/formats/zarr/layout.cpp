@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/zarr/layout.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "ground/base/text.hpp"
+#include "formats/cf/json.hpp"
+
+namespace tailrace::zarr {
+
+namespace {
+
+using cf::Json;
+
+Bytes item_size(const std::string& type) {
+  if (type == "int8" || type == "uint8") return 1;
+  if (type == "int16") return 2;
+  if (type == "int32" || type == "float32") return 4;
+  if (type == "int64" || type == "float64") return 8;
+  return 0;
+}
+
+bool has_codec(const Json& codecs, std::string_view name) {
+  return std::ranges::any_of(codecs, [&](const Json& each) { return each.at("name") == name; });
+}
+
+/// The text of an array's metadata up to its first extent.
+constexpr std::string_view before_steps = R"({"zarr_format":3,"node_type":"array","shape":[)";
+
+/// Sets the room that one object of a field needs. Returns false if no stream writes such a field.
+bool set_room(Layout::Array& field, const Json& array, const std::vector<Index>& shape, Bytes raw) {
+  const Json& codecs = array.at("codecs");
+  const bool is_sharded = has_codec(codecs, "sharding_indexed");
+  const Json& inner = is_sharded ? codecs.at(0).at("configuration").at("codecs") : codecs;
+  Index chunks = 1;
+  if (is_sharded) {
+    const auto chunk = codecs.at(0).at("configuration").at("chunk_shape").get<std::vector<Index>>();
+    if (chunk.size() != shape.size()) return false;
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      if (chunk[i] <= 0 || shape[i] % chunk[i] != 0) return false;
+      chunks *= shape[i] / chunk[i];  // no more than `raw`
+    }
+  }
+  const Bytes chunk = inner.size() > 1 ? most_compressed(raw / chunks) : raw / chunks;
+  field.index = is_sharded ? index_bytes(chunks) : 0;
+  return !__builtin_mul_overflow(chunks, chunk, &field.size) &&
+         !__builtin_add_overflow(field.size, field.index, &field.size);
+}
+
+}  // namespace
+
+std::string Layout::Array::object(std::int64_t number) const {
+  std::string text = name + "/c";
+  for (std::size_t i = 0; i < dimensions; ++i) text += cat(".", i == 0 ? number : 0);
+  return text;
+}
+
+Status Layout::add(const std::string& name, const Json& array, const std::string& steps_name) {
+  Array added{name, array.at("shape").size()};
+  const Json& names = array.at("dimension_names");
+  added.has_steps = !names.empty() && names.at(0) == steps_name;
+  const auto chunk = array.at("chunk_grid").at("configuration").at("chunk_shape").get<std::vector<Index>>();
+  const std::string own = cf::text_of(array);
+  added.text = text_.find(own, arrays_.empty() ? 0 : arrays_.back().text + arrays_.back().text_length);
+  added.text_length = own.size();
+  Bytes raw = item_size(array.at("data_type").get<std::string>());
+  const bool is_known = raw > 0 && chunk.size() == added.dimensions && names.size() == added.dimensions &&
+                        added.text != std::string::npos && own.starts_with(before_steps) &&
+                        std::ranges::all_of(chunk, [](Index each) { return each > 0; }) &&
+                        (!added.has_steps || array.at("shape").at(0) == 0);
+  if (!is_known) return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
+  for (std::size_t i = added.has_steps ? 1 : 0; i < chunk.size(); ++i) {
+    if (__builtin_mul_overflow(raw, chunk[i], &raw) || raw > (Bytes{1} << 60))
+      return {Code::argument, cat("a chunk of '", name, "' has more than 2^60 bytes")};
+  }
+  added.size = raw;
+  if (added.has_steps && chunk.front() > 1) added.in_chunk = chunk.front();
+  if (added.has_steps && added.in_chunk == 0 && !set_room(added, array, chunk, raw))
+    return {Code::corrupt, cat("array '", name, "' has chunks that no stream writes")};
+  Bytes& end = added.has_steps ? step_ : head_;
+  added.begin = end;
+  if (__builtin_add_overflow(end, added.size, &end) || end > (Bytes{1} << 62))
+    return {Code::argument, cat("with array '", name, "' a step has more than 2^62 bytes")};
+  (added.has_steps ? of_step_ : of_head_).push_back(arrays_.size());
+  by_name_.emplace(name, arrays_.size());
+  arrays_.push_back(std::move(added));
+  return {};
+}
+
+Result<Layout> Layout::of(std::string text) {
+  Layout layout;
+  layout.text_ = std::move(text);
+  try {
+    const Json group = Json::parse(layout.text_);
+    const Json& arrays = group.at("consolidated_metadata").at("metadata");
+    if (arrays.empty()) return Status(Code::corrupt, "its metadata tell of no arrays");
+    const std::string steps_name = arrays.begin()->at("dimension_names").at(0).get<std::string>();
+    for (const auto& [name, array] : arrays.items()) TR_TRY(layout.add(name, array, steps_name));
+  } catch (const Json::exception& error) {
+    return Status(Code::corrupt, cat("its metadata are none that a stream writes: ", error.what()));
+  }
+  if (layout.times().in_chunk == 0 || layout.times().size != 8)
+    return Status(Code::corrupt, "its metadata are none that a stream writes: the first array has no times");
+  const Bytes before = frame_bytes + std::ssize(layout.text_);
+  for (Array& each : layout.arrays_) {
+    if (!each.has_steps) each.begin += before;
+  }
+  layout.head_ += before;
+  return layout;
+}
+
+const Layout::Array* Layout::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &arrays_[found->second];
+}
+
+const Layout::Array* Layout::at(const std::vector<std::size_t>& of, Bytes offset) const {
+  const auto behind =
+      std::ranges::upper_bound(of, offset, {}, [&](std::size_t each) { return arrays_[each].begin; });
+  if (behind == of.begin()) return nullptr;
+  const Array& last = arrays_[*std::prev(behind)];
+  return offset < last.begin + last.size ? &last : nullptr;
+}
+
+std::string Layout::group_text(std::int64_t steps) const {
+  std::string text;
+  std::size_t copied = 0;
+  for (const Array& each : arrays_) {
+    if (!each.has_steps) continue;
+    const std::size_t count = each.text + before_steps.size();
+    text.append(text_, copied, count - copied).append(std::to_string(steps));
+    copied = count + 1;
+  }
+  return text.append(text_, copied);
+}
+
+std::string Layout::array_text(const Array& array, std::int64_t steps) const {
+  std::string text = text_.substr(array.text, array.text_length);
+  if (array.has_steps) text.replace(before_steps.size(), 1, std::to_string(steps));
+  return text;
+}
+
+ByteVector Layout::head_begin(std::int64_t steps) const {
+  ByteVector out;
+  cf::put_big_endian(out, static_cast<std::int64_t>(text_.size()));
+  cf::put_big_endian(out, steps);
+  const auto bytes = std::as_bytes(std::span(text_));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+  return out;
+}
+
+Result<std::int64_t> Layout::steps_in(std::string_view group) const {
+  // Mostly a stream has written it: then there is nothing to read but one number.
+  const std::size_t count = times().text + before_steps.size();
+  std::int64_t steps = 0;
+  if (count < group.size()) std::from_chars(group.data() + count, group.data() + group.size(), steps);
+  if (group == group_text(steps)) return steps;
+  try {
+    const Json json = Json::parse(group);
+    return json.at("consolidated_metadata")
+        .at("metadata")
+        .at(times().name)
+        .at("shape")
+        .at(0)
+        .get<std::int64_t>();
+  } catch (const Json::exception& error) {
+    return Status(Code::corrupt, cat("zarr.json does not tell the number of steps: ", error.what()));
+  }
+}
+
+}  // namespace tailrace::zarr

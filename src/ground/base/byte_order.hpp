@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <bit>
+
+#include "ground/base/types.hpp"
+
+namespace tailrace {
+
+/// Copies numbers of `size` bytes (1, 2, 4 or 8) with the bytes of each reversed. `length` is a multiple of
+/// `size`. The sides are the same, or do not overlap.
+void copy_reversed(std::byte* to, const std::byte* from, Bytes length, Bytes size);
+
+/// Copies numbers of the host into a byte order. The sides are the same, or do not overlap.
+void copy_ordered(std::byte* to, const std::byte* from, Bytes length, Bytes size, std::endian order);
+
+}  // namespace tailrace

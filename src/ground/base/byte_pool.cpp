@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "ground/base/byte_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ground/base/status.hpp"
+
+namespace tailrace {
+
+ByteVector BytePool::take(Bytes size, Bytes most) {
+  const auto fits = [size](const ByteVector& bytes) {
+    const Bytes more = static_cast<Bytes>(bytes.capacity()) - size;
+    return more >= 0 && more <= size / 8;
+  };
+  const auto found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
+  if (found == kept_.rend()) {
+    shrink(most);
+    return ByteVector(static_cast<std::size_t>(size));
+  }
+  ByteVector bytes = std::move(*found);
+  kept_.erase(std::next(found).base());
+  size_ -= static_cast<Bytes>(bytes.capacity());
+  bytes.resize(static_cast<std::size_t>(size));
+  return bytes;
+}
+
+void BytePool::give_back(ByteVector bytes) noexcept {
+  const auto more = static_cast<Bytes>(bytes.capacity());
+  // Without memory for the list the bytes go back to the system.
+  if (guarded([&]() -> Status {
+        kept_.push_back(std::move(bytes));
+        return {};
+      }).is_ok())
+    size_ += more;
+}
+
+void BytePool::shrink(Bytes most) {
+  auto keep = kept_.begin();
+  for (; keep != kept_.end() && size_ > most; ++keep) size_ -= static_cast<Bytes>(keep->capacity());
+  kept_.erase(kept_.begin(), keep);
+}
+
+}  // namespace tailrace

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "ground/base/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "ground/base/text.hpp"
+
+namespace tailrace {
+namespace {
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
+bool is_quote(char c) { return c == '"' || c == '\''; }
+
+Status option_error(std::string_view text, std::size_t position, std::string_view what) {
+  return {Code::settings, cat("options \"", text, "\", position ", position + 1, ": ", what)};
+}
+
+/// Reads key=value entries from left to right.
+class OptionScanner {
+ public:
+  OptionScanner(std::string_view text, bool commas) : text_(text), commas_(commas) {}
+
+  bool skip_separators() {
+    while (at_ < text_.size() && is_separator(text_[at_])) ++at_;
+    return at_ < text_.size();
+  }
+  Status take(Option& option) {
+    TR_TRY(take_key(option.key));
+    return take_value(option);
+  }
+  [[nodiscard]] std::size_t position() const { return at_; }
+
+ private:
+  [[nodiscard]] bool is_separator(char c) const { return is_blank(c) || (commas_ && c == ','); }
+
+  Status take_key(std::string& key) {
+    const std::size_t first = at_;
+    while (at_ < text_.size() && text_[at_] != '=' && !is_separator(text_[at_]) && !is_quote(text_[at_]))
+      ++at_;
+    key = text_.substr(first, at_ - first);
+    if (at_ == text_.size() || text_[at_] != '=') {
+      return option_error(text_, first,
+                          cat("expected key=value without blanks around \"=\", got \"", text_.substr(first),
+                              "\"; a value with blanks stands in quotes"));
+    }
+    if (key.empty()) return option_error(text_, first, "there is no key before \"=\"");
+    ++at_;
+    return {};
+  }
+
+  Status take_value(Option& option) {
+    if (at_ < text_.size() && is_quote(text_[at_])) return take_quoted(option.value);
+    const std::size_t first = at_;
+    while (at_ < text_.size() && !is_separator(text_[at_])) {
+      if (is_quote(text_[at_])) {
+        return option_error(text_, at_,
+                            cat("a quote inside of the value of \"", option.key,
+                                "\"; put the whole value into quotes of the other kind"));
+      }
+      ++at_;
+    }
+    option.value = text_.substr(first, at_ - first);
+    if (option.value.empty()) {
+      return option_error(
+          text_, first,
+          cat("\"", option.key, "\" has no value; write ", option.key, "=\"\" for an empty one"));
+    }
+    return {};
+  }
+
+  Status take_quoted(std::string& value) {
+    const std::size_t first = at_;
+    const char quote = text_[at_++];
+    for (;; ++at_) {
+      if (at_ == text_.size())
+        return option_error(text_, first, "the quote that begins here is never closed");
+      if (text_[at_] == quote) {
+        if (at_ + 1 == text_.size() || text_[at_ + 1] != quote) break;
+        ++at_;
+      }
+      value += text_[at_];
+    }
+    ++at_;
+    if (at_ < text_.size() && !is_separator(text_[at_])) {
+      return option_error(text_, at_, "a blank is missing behind the closing quote");
+    }
+    return {};
+  }
+
+  std::string_view text_;
+  bool commas_;
+  std::size_t at_ = 0;
+};
+
+Status scan(std::string_view text, bool commas, std::vector<Option>& entries) {
+  OptionScanner scanner(text, commas);
+  while (scanner.skip_separators()) {
+    const std::size_t position = scanner.position();
+    Option option;
+    TR_TRY(scanner.take(option));
+    if (std::ranges::find(entries, option.key, &Option::key) != entries.end())
+      return option_error(text, position, cat("\"", option.key, "\" is given twice; keep one of them"));
+    entries.push_back(std::move(option));
+  }
+  return {};
+}
+
+struct SizeUnit {
+  std::string_view name;  // in lower case
+  double bytes;
+};
+constexpr SizeUnit kSizeUnits[] = {
+    {"", 1},      {"b", 1},        {"kb", 1e3},        {"mb", 1e6},           {"gb", 1e9},
+    {"tb", 1e12}, {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
+
+// One entry of a number list: a number, or two whole numbers with "-" between them.
+Status append_range(std::string_view entry, std::size_t most, std::vector<double>& out) {
+  const auto bad = [&] {
+    return Status(Code::settings, cat("\"", entry, "\" is no number and no range such as 1-40"));
+  };
+  double first = 0;
+  auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), first);
+  if (error != std::errc{} || !std::isfinite(first)) return bad();
+  std::string_view rest = entry.substr(static_cast<std::size_t>(end - entry.data()));
+  double last = first;
+  if (!rest.empty()) {
+    if (rest.front() != '-') return bad();
+    rest.remove_prefix(1);
+    const Result<double> parsed = parse_real(rest);
+    if (!parsed.is_ok() || *parsed != std::floor(*parsed) || first != std::floor(first)) return bad();
+    last = *parsed;
+  }
+  // The negated comparison also refuses the infinities and every range too long for a count.
+  if (!(std::abs(last - first) < static_cast<double>(most)) ||
+      out.size() + static_cast<std::size_t>(std::abs(last - first)) >= most) {
+    return {Code::settings, cat("\"", entry, "\" makes the list longer than ", most, " numbers")};
+  }
+  const double step = last < first ? -1 : 1;
+  for (double value = first; step * (last - value) >= 0; value += step) out.push_back(value);
+  return {};
+}
+
+}  // namespace
+
+Result<Options> Options::parse(std::string_view text) {
+  Options options;
+  TR_TRY(scan(text, false, options.entries_));
+  return options;
+}
+
+Result<Options> Options::parse_list(std::string_view text) {
+  Options options;
+  TR_TRY(scan(text, true, options.entries_));
+  return options;
+}
+
+const std::string* Options::find(std::string_view key) const {
+  const auto found = std::ranges::find(entries_, key, &Option::key);
+  return found == entries_.end() ? nullptr : &found->value;
+}
+
+std::string quote_option(std::string_view value) {
+  const auto is_special = [](char c) { return is_blank(c) || is_quote(c) || c == ','; };
+  if (!value.empty() && std::ranges::none_of(value, is_special)) return std::string(value);
+  std::string out = "\"";
+  for (const char c : value) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least, std::int64_t most) {
+  std::int64_t value = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (text.empty() || end != last || error == std::errc::invalid_argument) {
+    return Status(Code::settings, cat("\"", text, "\" is no whole number"));
+  }
+  if (error != std::errc{} || value < least || value > most) {
+    return Status(Code::settings, cat(text, " is out of range; it may be ", least, " to ", most));
+  }
+  return value;
+}
+
+Result<double> parse_real(std::string_view text) {
+  double value = 0;
+  const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
+  const char* last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, value);
+  if (digits.empty() || end != last || error != std::errc{} ||
+      (text.starts_with('+') && digits.front() == '-')) {
+    return Status(Code::settings, cat("\"", text, "\" is no number"));
+  }
+  return value;
+}
+
+Result<Bytes> parse_bytes(std::string_view text) {
+  const Status bad(Code::settings,
+                   cat("\"", text, "\" is no size; give bytes as 4096, 64KiB, 512MiB, 1.5GiB or 2GB"));
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (text.empty() || text.front() == '-' || error != std::errc{} || !std::isfinite(number)) return bad;
+  std::string_view rest = trim(text.substr(static_cast<std::size_t>(end - text.data())));
+  for (const SizeUnit& unit : kSizeUnits) {
+    if (lower_case(rest) != unit.name) continue;
+    const double bytes = number * unit.bytes;
+    if (bytes != std::floor(bytes))
+      return Status(Code::settings, cat("\"", text, "\" is no whole number of bytes"));
+    if (bytes > 9.0e18) return Status(Code::settings, cat("\"", text, "\" is more than 64 bits hold"));
+    return static_cast<Bytes>(bytes);
+  }
+  return bad;
+}
+
+Result<bool> parse_boolean(std::string_view text) {
+  const std::string word = lower_case(text);
+  if (word == "on" || word == "yes" || word == "true" || word == "1") return true;
+  if (word == "off" || word == "no" || word == "false" || word == "0") return false;
+  return Status(Code::settings, cat("\"", text, "\" is neither on nor off"));
+}
+
+Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known) {
+  std::string list;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (known[i] == text) return i;
+    list += cat(i == 0 ? "" : ", ", known[i]);
+  }
+  return Status(Code::settings,
+                cat("unknown value \"", text, "\"", did_you_mean(text, known, cat("it may be ", list))));
+}
+
+Result<std::vector<double>> parse_number_list(std::string_view text, std::size_t most) {
+  std::vector<double> out;
+  for (const std::string& entry : split(text, ',')) TR_TRY(append_range(entry, most, out));
+  return out;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t first = 0;;) {
+    const std::size_t end = text.find(separator, first);
+    parts.emplace_back(trim(text.substr(first, end - first)));
+    if (end == std::string_view::npos) return parts;
+    first = end + 1;
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace tailrace

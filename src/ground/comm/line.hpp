@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ground/comm/agreement.hpp"
+#include "ground/comm/broadcast.hpp"
+#include "ground/comm/line_numbers.hpp"
+#include "ground/comm/sparse_exchange.hpp"
+#include "ground/comm/transport.hpp"
+
+namespace tailrace::comm {
+
+class Switchboard;
+
+/// The ranks of a line, by their numbers in the transport.
+class Members {
+ public:
+  explicit Members(std::vector<int> transport_ranks);
+  [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int transport_rank(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  /// Returns the number of a transport's rank among the members, or -1 if it is none of them.
+  [[nodiscard]] int find(int transport_rank) const;
+
+ private:
+  std::vector<int> ranks_;
+  std::vector<std::pair<int, int>> sorted_;  // transport rank, number; empty if they are the same
+};
+
+/// Says that rank 0 of a line has ended its agreements and broadcasts.
+struct Ended {
+  Status why;
+  std::uint64_t agreements = 0;  // from this number on
+};
+
+/// A line carries messages, agreements and broadcasts among a group of ranks, which it counts from 0. The
+/// session has lines, and so has each group of ranks with files, and each checkpoint. All lines of a process
+/// share one Switchboard, which moves them on.
+class Line {
+ public:
+  using Receiver = std::function<void(int source, Unpacker& in)>;
+
+  /// Local. All ranks of the line open it with the same number and members, each in its own time. Messages
+  /// that arrive earlier are kept.
+  Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members> members);
+  /// Collective over `members`: opens a line with a tag that is free on all of them, and a count that none
+  /// has used. Blocks until all have called it. Returns the same Status on every rank.
+  static Result<std::unique_ptr<Line>> open_among(Switchboard& board,
+                                                  const std::shared_ptr<const Members>& members,
+                                                  const std::string& call);
+  ~Line();
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  [[nodiscard]] int rank() const { return me_; }
+  [[nodiscard]] int size() const { return members_->size(); }
+  [[nodiscard]] LineNumber number() const { return number_; }
+  [[nodiscard]] Switchboard& board() { return board_; }
+  [[nodiscard]] const std::shared_ptr<const Members>& members() const { return members_; }
+
+  /// `receiver` takes the control messages whose first word is `kind`; that word was taken from `in` already.
+  /// It must not wait.
+  void on(std::uint32_t kind, Receiver receiver);
+  /// Sends a control message. Its first word is its kind.
+  void send(int destination, ByteVector bytes);
+  /// Sends a data message. Any thread may call it, and receive_data and unsent_data.
+  void send_data(int destination, ByteVector bytes);
+  /// Returns the next data message of `source` if it has arrived whole. Asking allows it to arrive.
+  std::optional<ByteVector> receive_data(int source);
+  /// The transport keeps at most `most` bytes of the memory of large messages that are over, for those to
+  /// come: messages of all lines of this process, sent and received.
+  void keep_memory(Bytes most);
+  /// Returns memory for a data message of `size` bytes, with any content.
+  [[nodiscard]] ByteVector data_memory(Bytes size);
+  /// Takes the memory of a data message that is over, for others. Any thread.
+  void give_back(ByteVector bytes);
+  /// Returns the bytes of data messages that have not left this process yet.
+  [[nodiscard]] Bytes unsent_data() const;
+  [[nodiscard]] std::int64_t now() const;
+
+  [[nodiscard]] Agreements& agreements() { return agreements_; }
+  [[nodiscard]] Broadcasts& broadcasts() { return broadcasts_; }
+  /// Sets the names by which the watchdog calls ranks of this line.
+  void name_ranks(std::function<std::string(int rank)> name) { name_ = std::move(name); }
+  [[nodiscard]] std::string name_of(int rank) const;
+  /// Collective. Hands in the caller's vote and returns the verdict, whose Status is the same on every rank.
+  /// Blocks until all ranks have voted.
+  Verdict agree(Vote vote);
+  /// Does the second half of agree(), for a caller that has posted the vote. Asks `take` for the verdict.
+  Verdict verdict_of(std::uint64_t number, const std::string& call,
+                     const std::function<std::optional<Verdict>()>& take);
+  /// Collective. Returns the bytes of rank 0, and the same Status, on every rank. Blocks until rank 0 has
+  /// sent them, and also while the ranks behind this one have more than 32 MiB to take from it. `what` is for
+  /// the watchdog.
+  Result<ByteVector> broadcast(ByteVector bytes, const std::string& call, const std::string& what);
+
+  /// Collective. Sends `messages`, listed by destination, and returns the messages that came for this rank,
+  /// by source. The Status is the same on every rank: the verdict on `vote`. If it is an error, no rank gets
+  /// messages. Blocks until all messages have arrived and all ranks have voted. Its vote compares no steps of
+  /// streams: an agreement of the session, for the same call, comes before it. The call costs a rank two
+  /// messages for each rank that it sends to or hears from, and an agreement.
+  Result<std::map<int, ByteVector>> exchange(std::map<int, ByteVector> messages, Vote vote);
+
+  /// Local, on rank 0 alone; it does nothing on other ranks. Agreements that are not decided yet, and
+  /// broadcasts that rank 0 has not said yet, return `why` on all ranks. All later ones return it, too.
+  void end(const Status& why);
+  [[nodiscard]] const std::optional<Ended>& ended() const { return ended_; }
+  /// Returns what agreements return on a line that has ended.
+  [[nodiscard]] Verdict ended_verdict() const;
+
+ private:
+  friend class Switchboard;
+  /// Returns false if nobody has registered for the message's kind.
+  bool deliver(int transport_source, const ByteVector& bytes);
+  void on_ended(Ended ended);
+  [[nodiscard]] bool is_off() const;
+
+  Switchboard& board_;
+  const LineNumber number_;
+  const std::shared_ptr<const Members> members_;
+  const int me_;
+  std::function<std::string(int)> name_;
+  std::map<std::uint32_t, Receiver> receivers_;
+  Agreements agreements_;
+  Broadcasts broadcasts_;
+  SparseExchanges exchanges_;
+  std::optional<Ended> ended_;
+};
+
+}  // namespace tailrace::comm

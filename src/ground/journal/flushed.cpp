@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "ground/journal/flushed.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/paths.hpp"
+
+namespace tailrace::journal {
+
+namespace {
+
+constexpr std::string_view flushed_magic = "TRFLUSH1";
+constexpr Bytes flushed_bytes = 32;
+
+std::string prepared_path(const std::string& path) { return flushed_path(path) + ".new"; }
+
+std::string lock_path(const std::string& path) { return flushed_path(path) + ".lock"; }
+
+/// A client of NFS may know the directory as it was a minute ago, nfs(5), without the files of a program that
+/// has run elsewhere. It asks the server again once it has changed the directory itself. A full disk does not
+/// let it, and must not keep anybody from bringing the file back.
+Status look_anew(storage::Target& target, const std::string& path) {
+  const Status made = target.open(prepared_path(path), storage::OpenMode::anew).status();
+  if (made.error_number() == ENOSPC || made.error_number() == EDQUOT)
+    return storage::remove_if_there(target, prepared_path(path)).status();
+  TR_TRY(made);
+  return target.remove(prepared_path(path));
+}
+
+ByteVector encode(const Flushed& flushed) {
+  Packer out;
+  for (const char letter : flushed_magic) out.put(letter);
+  out.put(flushed.generation).put(flushed.size);
+  out.put(checksum(out.bytes()));
+  return out.take();
+}
+
+std::optional<Flushed> decode(std::span<const std::byte> bytes) {
+  Unpacker in(bytes);
+  for (const char letter : flushed_magic) {
+    if (in.get<char>() != letter) return {};
+  }
+  Flushed flushed;
+  flushed.generation = in.get<std::int64_t>();
+  flushed.size = in.get<Bytes>();
+  const auto sum = in.get<std::uint64_t>();
+  const bool good = in.ok() && in.rest().empty() && flushed.generation >= 0 && flushed.size >= 0;
+  if (!good || sum != checksum(bytes.first(bytes.size() - sizeof sum))) return {};
+  return flushed;
+}
+
+Status put_back(storage::Target& target, const std::string& path, const Flushed& flushed) {
+  Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
+  TR_TRY(all.status());
+  Position from;
+  from.path = name_beside(path);
+  const bool has_other_name = std::ranges::any_of(*all, [&](const UndoName& each) {
+    return each.generation == flushed.generation && each.key != undo_key(from.path);
+  });
+  if (has_other_name) {
+    return {Code::corrupt,
+            cat("the files ", flushed_path(path), ".* keep what a file of another name held: give ", path,
+                " and them the names that they had"),
+            EIO};
+  }
+  from.size = flushed.size;
+  from.undo = undo_files_of(from, flushed.generation, *all);
+  // A crash before a commit leaves undo files of the next generation. They do not belong to this flush.
+  std::erase_if(from.undo, [&](const UndoName& each) { return each.generation != flushed.generation; });
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY(bring_back(target, **file, from, "its last flush"));
+  TR_TRY((*file)->sync());
+  return (*file)->close();
+}
+
+}  // namespace
+
+std::string flushed_path(const std::string& path) { return path + ".undo"; }
+
+std::string name_beside(const std::string& path) {
+  const std::string tidy = storage::tidy_path(path);
+  return tidy.substr(tidy.rfind('/') + 1);  // npos + 1 is 0
+}
+
+Result<std::shared_ptr<void>> lock_flushed(storage::Target& target, const std::string& path) {
+  Result<std::shared_ptr<void>> lock = target.lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(look_anew(target, path));
+  return lock;
+}
+
+Result<std::shared_ptr<void>> share_flushed(storage::Target& target, const std::string& path,
+                                            std::shared_ptr<void> own) {
+  return target.share_lock(lock_path(path), std::move(own));
+}
+
+Result<bool> is_left_open(storage::Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(flushed_path(path));
+  if (!exists.is_ok() || *exists) return exists;
+  return target.exists(prepared_path(path));
+}
+
+Result<std::optional<Flushed>> read_flushed(storage::Target& target, const std::string& path) {
+  const std::string name = flushed_path(path);
+  const Result<bool> exists = target.exists(name);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<Flushed>();
+  Result<std::unique_ptr<storage::File>> file = target.open(name, storage::OpenMode::read);
+  TR_TRY(file.status());
+  ByteVector bytes(static_cast<std::size_t>(flushed_bytes) + 1);
+  const Result<Bytes> got = (*file)->read(bytes, 0);
+  TR_TRY(got.status());
+  const std::optional<Flushed> flushed = decode(std::span(bytes).first(static_cast<std::size_t>(*got)));
+  if (flushed) return flushed;
+  return Status(Code::corrupt,
+                cat(name, " has to tell how ", path,
+                    " was flushed last, and does not: it is damaged, or of another program. If ", path,
+                    " is good as it is, move ", name, " away"),
+                EIO);
+}
+
+Status prepare_flushed(storage::Target& target, const std::string& path, const Flushed& flushed) {
+  Result<std::unique_ptr<storage::File>> file = target.open(prepared_path(path), storage::OpenMode::anew);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(encode(flushed), 0));
+  TR_TRY((*file)->sync());
+  return (*file)->close();
+}
+
+Status commit_flushed(storage::Target& target, const std::string& path) {
+  TR_TRY(target.rename(prepared_path(path), flushed_path(path)));
+  return target.sync_directory_of(path);
+}
+
+Result<bool> bring_back_flushed(storage::Target& target, const std::string& path) {
+  const Result<std::optional<Flushed>> flushed = read_flushed(target, path);
+  TR_TRY(flushed.status());
+  if (!*flushed) return false;
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  // Somebody may have removed the file, and knows nothing of what lies beside it.
+  if (*exists) TR_TRY(put_back(target, path, **flushed));
+  TR_TRY(storage::remove_durably(target, flushed_path(path)));
+  TR_TRY(drop_undo_files(target, path).status());
+  return *exists;
+}
+
+Result<std::int64_t> drop_undo_files(storage::Target& target, const std::string& path) {
+  const Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
+  TR_TRY(all.status());
+  std::int64_t highest = 0;
+  for (const UndoName& each : *all) {
+    highest = std::max(highest, each.generation);
+    TR_TRY(target.remove(each.path));
+  }
+  return highest;
+}
+
+}  // namespace tailrace::journal

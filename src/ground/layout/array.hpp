@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ground/layout/memory.hpp"
+
+namespace tailrace::layout {
+
+/// A caller's array with the level dimension taken out.
+struct Array {
+  Bytes element = 0;
+  Bytes offset = 0;            // of the first owned element: past the halo
+  std::vector<Bytes> strides;  // box: per dimension; NPROMA: block, position; otherwise: position
+  Bytes level_stride = 0;
+  Index nproma = 0;
+};
+
+[[nodiscard]] Result<Array> describe_array(const Layout& layout, int rank, ElementType type,
+                                           const Allocation& allocation);
+
+/// The same visits in the same order with as few loops as possible: loops of one turn go, and a loop
+/// whose step is the whole of the next inner one melts into it. At least one loop remains; if nothing but
+/// one element is visited it is {1, unit}. No count may be 0.
+void merge_loops(std::vector<Loop>& loops, Bytes unit);
+/// Adds a nest with its loops merged; one that visits nothing is left out.
+void add_nest(MemoryMap& map, Bytes offset, std::vector<Loop> loops);
+
+inline Index turns_of(std::span<const Loop> loops) {
+  Index turns = 1;
+  for (const Loop& loop : loops) turns *= loop.count;
+  return turns;
+}
+
+/// The contiguous runs of a nest: the loops over them, and the length of each.
+struct Runs {
+  std::span<const Loop> loops;
+  Bytes length = 0;
+};
+
+inline Runs runs_of(const Nest& nest, Bytes element) {
+  const std::span<const Loop> loops(nest.loops);
+  if (loops.back().stride != element) return {loops, element};
+  return {loops.first(loops.size() - 1), loops.back().count * element};
+}
+
+}  // namespace tailrace::layout

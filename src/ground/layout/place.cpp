@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cstdint>
+#include <cstring>
+
+#include "ground/base/byte_order.hpp"
+#include "ground/layout/copy_runs.hpp"
+#include "ground/layout/memory.hpp"
+
+namespace tailrace::layout {
+namespace {
+
+template <typename Element>
+void widen(std::span<const Rows> rows, const std::byte* bytes, double* record) {
+  for (const Rows& entry : rows)
+    for (Index r = 0; r < entry.rows; ++r) {
+      double* __restrict to = record + entry.global + r * entry.stride;
+      for (Index i = 0; i < entry.count; ++i, bytes += sizeof(Element)) {
+        Element element;  // pieces lie in memory as they were packed, not aligned for their type
+        std::memcpy(&element, bytes, sizeof element);
+        to[i] = static_cast<double>(element);
+      }
+    }
+}
+
+}  // namespace
+
+void place_rows(std::span<const Rows> all, const std::byte* piece, Bytes element, std::byte* record) {
+  for (const Rows& rows : all) {
+    std::byte* const at = record + rows.global * element;
+    const Bytes stride = rows.stride * element;
+    if (rows.count == 1) {  // scattered elements: unstructured grids, sections with a stride
+      with_size(element, [&](auto size) {
+        for (Index r = 0; r < rows.rows; ++r) std::memcpy(at + r * stride, piece + r * size, size);
+      });
+      piece += rows.rows * element;
+      continue;
+    }
+    const Bytes length = rows.count * element;
+    for (Index r = 0; r < rows.rows; ++r, piece += length) copy_run(at + r * stride, piece, length);
+  }
+}
+
+void place_rows_reversed(std::span<const Rows> all, const std::byte* piece, Bytes element, Bytes scalar,
+                         std::byte* record) {
+  for (const Rows& rows : all) {
+    const Bytes length = rows.count * element;
+    for (Index r = 0; r < rows.rows; ++r, piece += length)
+      copy_reversed(record + (rows.global + r * rows.stride) * element, piece, length, scalar);
+  }
+}
+
+void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, ElementType type, double* record) {
+  switch (type) {
+    case ElementType::i8:
+      return widen<std::int8_t>(rows, piece, record);
+    case ElementType::i16:
+      return widen<std::int16_t>(rows, piece, record);
+    case ElementType::i32:
+      return widen<std::int32_t>(rows, piece, record);
+    case ElementType::i64:
+      return widen<std::int64_t>(rows, piece, record);
+    case ElementType::f32:
+      return widen<float>(rows, piece, record);
+    default:
+      return place_rows(rows, piece, sizeof(double), reinterpret_cast<std::byte*>(record));
+  }
+}
+
+}  // namespace tailrace::layout

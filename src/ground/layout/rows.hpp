@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "ground/layout/layout.hpp"
+
+namespace tailrace::layout {
+
+/// Turns a sequence of contiguous runs into as few `Rows` as a single pass can, keeping their order:
+/// touching runs become one, equal runs at equal, increasing distances become one entry.
+class RowsBuilder {
+ public:
+  void add(Index global, Index count);
+  [[nodiscard]] std::vector<Rows> take();
+
+ private:
+  void flush();
+
+  std::vector<Rows> rows_;
+  Index begin_ = 0;  // the run that may still grow; empty if count_ is 0
+  Index count_ = 0;
+};
+
+/// Returns the rows of a box, `lower` inclusive to `upper` exclusive, in C order.
+std::vector<Rows> box_rows(const std::vector<Index>& shape, const Box& box);
+/// Returns the number of elements in a box.
+Index box_count(const Box& box);
+
+/// The index tuple after `at` in C order within `extents`; false once all were visited.
+bool advance(std::vector<Index>& at, const std::vector<Index>& extents);
+
+}  // namespace tailrace::layout

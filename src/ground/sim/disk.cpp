@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "ground/sim/disk.hpp"
+
+#include "ground/storage/forwarding.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tailrace::sim {
+
+namespace {
+
+class DiskFile final : public storage::File {
+ public:
+  DiskFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk)
+      : below_(std::move(below)), disk_(std::move(disk)) {}
+  Status write_gathered(storage::Parts parts, Bytes offset) override {
+    Bytes total = 0;
+    for (const auto& part : parts) total += static_cast<Bytes>(part.size());
+    disk_->charge(total);
+    return below_->write_gathered(parts, offset);
+  }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
+  Status sync() override {
+    disk_->charge(0);
+    return below_->sync();
+  }
+  Status truncate(Bytes size) override {
+    disk_->charge(0);
+    return below_->truncate(size);
+  }
+  Result<Bytes> size() override { return below_->size(); }
+  std::optional<storage::Rights> rights() override { return below_->rights(); }
+  Status set_owner(std::optional<unsigned> user, unsigned group) override {
+    return below_->set_owner(user, group);
+  }
+  Status set_permissions(unsigned permissions) override { return below_->set_permissions(permissions); }
+  bool is_named(const std::string& path) override { return below_->is_named(path); }
+  [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
+  Status close() override { return below_->close(); }
+
+ private:
+  const std::unique_ptr<File> below_;
+  const std::shared_ptr<Disk> disk_;
+};
+
+class DiskTarget final : public storage::ForwardingTarget {
+ public:
+  DiskTarget(std::shared_ptr<Target> below, std::shared_ptr<Disk> disk)
+      : ForwardingTarget(std::move(below)), disk_(std::move(disk)) {}
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = below_->open(path, mode, permissions);
+    TR_TRY(file.status());
+    return std::unique_ptr<storage::File>(std::make_unique<DiskFile>(std::move(*file), disk_));
+  }
+  Status sync_directory_of(const std::string& path) override {
+    disk_->charge(0);
+    return below_->sync_directory_of(path);
+  }
+
+ private:
+  const std::shared_ptr<Disk> disk_;
+};
+
+}  // namespace
+
+void Disk::charge(Bytes bytes) {
+  const auto transfer = static_cast<Nanoseconds>(static_cast<double>(bytes) / bytes_per_second_ * 1e9);
+  free_at_ = std::max(free_at_, scheduler_.now() + spent_) + transfer;
+  spent_ = free_at_ - scheduler_.now() + scheduler_.random(0, latency_);
+}
+
+std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk) {
+  return std::make_shared<DiskTarget>(std::move(below), std::move(disk));
+}
+
+void SimThreads::compute(Job job, Done done) {
+  computing_.emplace_back(std::move(job), std::move(done));
+  begin_computing();
+}
+
+void SimThreads::begin_computing() {
+  for (std::size_t worker = 0; worker < idle_.size() && !computing_.empty(); ++worker) {
+    if (std::exchange(idle_[worker], char{0}) == 0) continue;
+    auto job = std::move(computing_.front());
+    computing_.pop_front();
+    begin(static_cast<int>(worker), std::move(job), [this, worker] {
+      idle_[worker] = 1;
+      begin_computing();
+    });
+  }
+}
+
+void SimThreads::wait(executor::Key key, Job job, Done done) {
+  Queue& queue = waiting_[key];
+  queue.emplace_back(std::move(job), std::move(done));
+  if (queue.size() == 1) begin_waiting(key);
+}
+
+void SimThreads::begin_waiting(executor::Key key) {
+  begin(count(), std::move(waiting_.at(key).front()), [this, key] {
+    const auto queue = waiting_.find(key);
+    queue->second.pop_front();
+    if (queue->second.empty())
+      waiting_.erase(queue);
+    else
+      begin_waiting(key);
+  });
+}
+
+void SimThreads::begin(int worker, std::pair<Job, Done> job, std::function<void()> next) {
+  const auto mine = std::make_shared<std::pair<Job, Done>>(std::move(job));
+  after(scheduler_.step_delay(), [this, worker, mine, next = std::move(next)] {
+    auto status = std::make_shared<Status>(guarded([&]() -> Status { return mine->first(worker); }));
+    mine->first = nullptr;  // frees what the job captured before anybody hears that it is done
+    const Nanoseconds spent = disk_ != nullptr ? disk_->take_spent() : 0;
+    after(spent + scheduler_.step_delay(), [this, mine, status, next] {
+      finished_.emplace_back(std::move(mine->second), *status);
+      next();
+      wake_();
+    });
+  });
+}
+
+void SimThreads::after(Nanoseconds delay, std::function<void()> event) {
+  scheduler_.after(delay, [is_there = is_there_, event = std::move(event)] {
+    if (*is_there) event();
+  });
+}
+
+bool SimThreads::poll() {
+  const auto finished = std::exchange(finished_, {});
+  for (const auto& [done, status] : finished) done(status);
+  return !finished.empty();
+}
+
+}  // namespace tailrace::sim

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "ground/comm/transport.hpp"
+#include "ground/sim/scheduler.hpp"
+
+namespace tailrace::sim {
+
+class Network;
+
+/// The program of a rank. It lets other programs run wherever a real program may lose its core.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  /// Called at each arrival and departure.
+  virtual void look() = 0;
+  virtual void idle(Nanoseconds nanoseconds, const std::string& what) = 0;
+  virtual void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) = 0;
+  virtual void let_others_run() = 0;
+};
+
+/// One rank's end of the simulated network.
+///
+/// The model: messages of one pair and kind of traffic arrive in order, each after a delay of its own;
+/// between pairs and kinds of traffic there is no order. The order holds over all lines, though nobody relies
+/// on that. A small message leaves its sender at once. A large data message stays with its sender until the
+/// receiver asks for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
+class Port final : public comm::Transport {
+ public:
+  Port(Network& network, int rank) : network_(network), rank_(rank) {}
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  void send(int destination, comm::LineNumber line, comm::Traffic traffic, ByteVector bytes) override;
+  bool progress() override;
+  std::optional<comm::Envelope> receive() override { return take_first(control_); }
+  std::optional<comm::Envelope> receive_request() override { return take_first(requests_); }
+  std::optional<ByteVector> receive_from(int source, comm::LineNumber line, comm::Traffic traffic) override;
+  [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Traffic traffic) const override;
+  [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
+  [[nodiscard]] std::int64_t now() const override;
+  /// Count the messages, and their bytes, that it has sent to other ranks so far.
+  [[nodiscard]] std::int64_t messages() const { return messages_; }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+  /// Sets its node's clock ahead by `offset`.
+  void set_clock(Nanoseconds offset) { clock_offset_ = offset; }
+
+  void idle(Nanoseconds nanoseconds, const std::string& what) override { waiter_->idle(nanoseconds, what); }
+  void park(comm::Doorbell& bell, std::uint32_t ticket, std::chrono::nanoseconds limit) override {
+    waiter_->park(bell, ticket, limit.count());
+  }
+  void let_others_run() override { waiter_->let_others_run(); }
+  void connect(Waiter& waiter) { waiter_ = &waiter; }
+  /// Returns true if something arrived or left since the last progress().
+  [[nodiscard]] bool has_news() const { return news_; }
+
+ private:
+  friend class Network;
+  using Way = std::pair<comm::LineNumber, comm::Traffic>;
+  struct Incoming {
+    ByteVector bytes;
+    Port* sender = nullptr;
+    Way way;
+    Bytes held = 0;  // bytes that stay with the sender until the transfer is over
+    bool asked = false;
+    bool here = false;  // whole, as soon as it has arrived
+  };
+  static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
+  static std::optional<comm::Envelope> take_first(std::deque<comm::Envelope>& from);
+  void arrive(int source, const std::shared_ptr<Incoming>& message);
+  void hear();
+  void has_left(const Way& way, Bytes bytes);
+  static std::tuple<int, comm::LineNumber, comm::Traffic> inbox(int source, const Way& way);
+
+  Network& network_;
+  int rank_;
+  Nanoseconds clock_offset_ = 0;
+  std::map<Way, Bytes> unsent_;
+  std::int64_t leaving_ = 0;  // messages that have not left yet
+  std::int64_t messages_ = 0;
+  Bytes bytes_ = 0;
+  bool news_ = false;
+  bool departed_ = false;  // a send completed since the last progress()
+  std::deque<comm::Envelope> control_;
+  std::deque<comm::Envelope> requests_;
+  // By source, tag and traffic. As with MPI, lines of the same tag are not told apart.
+  std::map<std::tuple<int, comm::LineNumber, comm::Traffic>, std::deque<std::shared_ptr<Incoming>>> data_;
+  Waiter* waiter_ = nullptr;
+};
+
+class Network {
+ public:
+  Network(Scheduler& scheduler, int size);
+
+  [[nodiscard]] Port& port(int rank) { return *ports_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  friend class Port;
+  Nanoseconds arrival_delay(int source, int destination, comm::Traffic traffic);
+
+  Scheduler& scheduler_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::map<std::tuple<int, int, comm::Traffic>, Nanoseconds> last_arrival_;
+};
+
+}  // namespace tailrace::sim

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "ground/storage/target.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "ground/base/bytes.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::storage {
+
+namespace {
+
+using Made = Result<std::shared_ptr<Target>>;
+
+struct Entry {
+  std::string_view name;
+  Made (*make)();
+};
+
+/// Every target that a name can choose. A new target adds its line here and one to the conformance suite.
+constexpr std::array registry{
+    Entry{"posix", [] { return Made(posix_target()); }},
+    Entry{"uring", uring_target},
+    Entry{"memory", [] { return Made(memory_target()); }},
+};
+
+}  // namespace
+
+Bytes bytes_in(Parts parts) {
+  Bytes total = 0;
+  for (const auto& part : parts) total += static_cast<Bytes>(part.size());
+  return total;
+}
+
+Status File::write(std::span<const std::byte> data, Bytes offset) {
+  const std::span<const std::byte> parts[] = {data};
+  return write_gathered(parts, offset);
+}
+
+Result<bool> File::holds(Bytes end, std::span<const Range>) {
+  const Result<Bytes> found = size();
+  TR_TRY(found.status());
+  return *found >= end;
+}
+
+Status Target::copy(const std::string& from, Bytes size, const std::string& to) {
+  constexpr Bytes most = Bytes{4} << 20;
+  Result<std::unique_ptr<File>> source = open(from, OpenMode::read);
+  TR_TRY(source.status());
+  Result<std::unique_ptr<File>> made = open(to, OpenMode::anew);
+  TR_TRY(made.status());
+  ByteVector piece(static_cast<std::size_t>(std::min(size, most)));
+  for (Bytes at = 0; at < size;) {
+    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(size - at, most)));
+    const Result<Bytes> got = (*source)->read(part, at);
+    TR_TRY(got.status());
+    if (*got < std::ssize(part)) {
+      return {Code::corrupt, cat(from, ": ends at byte ", at + *got, ", but its index says that ", size,
+                                 " are committed; it was cut by something else")};
+    }
+    TR_TRY((*made)->write(part, at));
+    at += *got;
+  }
+  TR_TRY((*made)->sync());
+  return (*made)->close();
+}
+
+Status Target::sync_files(std::span<File* const> files) {
+  Status status;
+  for (File* const file : files) status = first_cause(status, file->sync());
+  return status;
+}
+
+Status Target::sync_directories_of(std::span<const std::string> paths) {
+  Status status;
+  for (const std::string& path : paths) status = first_cause(status, sync_directory_of(path));
+  return status;
+}
+
+Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<Bytes>();
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  return std::optional(*size);
+}
+
+Status check_holds(Target& target, const std::string& path, Bytes end, std::span<const Range> ranges) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  std::string found = ": is missing";
+  if (*exists) {
+    Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+    TR_TRY(file.status());
+    const Result<bool> holds = (*file)->holds(end, ranges);
+    TR_TRY(holds.status());
+    if (*holds) return {};
+    const Result<Bytes> size = (*file)->size();
+    TR_TRY(size.status());
+    if (*size >= end)
+      return {Code::corrupt,
+              cat(path,
+                  ": lacks parts of its steps, or has objects of another size: something else has "
+                  "removed or changed them; put them back as they were, or begin from a checkpoint "
+                  "before the steps")};
+    found = cat(": has ", counted(*size, "byte"));
+  }
+  return {Code::corrupt,
+          cat(path, found, ", but ", end, " were written: something else has ", *exists ? "cut" : "removed",
+              " the file; put it back as it was, or begin from a checkpoint before its steps")};
+}
+
+Result<bool> remove_if_there(Target& target, const std::string& path) {
+  Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (*exists) TR_TRY(target.remove(path));
+  return exists;
+}
+
+Status remove_durably(Target& target, const std::string& path) {
+  const Result<bool> removed = remove_if_there(target, path);
+  TR_TRY(removed.status());
+  return *removed ? target.sync_directory_of(path) : Status();
+}
+
+Status create_empty(Target& target, const std::string& path, OpenMode mode) {
+  Result<std::unique_ptr<File>> file = target.open(path, mode);
+  TR_TRY(file.status());
+  TR_TRY((*file)->close());
+  return target.sync_directory_of(path);
+}
+
+Status make_durable(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->sync());
+  TR_TRY((*file)->close());
+  return target.sync_directory_of(path);
+}
+
+std::vector<std::string_view> target_names() {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : registry) names.push_back(entry.name);
+  return names;
+}
+
+Result<std::shared_ptr<Target>> make_target(std::string_view name) {
+  for (const Entry& entry : registry) {
+    if (entry.name == name) return entry.make();
+  }
+  return Status(Code::settings, cat("no storage target is called \"", name, "\"",
+                                    did_you_mean(name, target_names(), "it may be posix, uring or memory")));
+}
+
+}  // namespace tailrace::storage

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "engine/pipeline/sequencer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "formats/codec/sample_codec.hpp"
+
+namespace tailrace::pipeline {
+namespace {
+
+using node::Descriptor;
+using Kind = SequenceEntry::Kind;
+
+/// Two fields of four levels. All records cost the same, and take one byte.
+struct Sample {
+  Opening opening;
+  codec::SampleCodec codec;
+  Sequencer sequencer;
+  std::vector<SequenceEntry> order;
+  std::int64_t step = -1;
+
+  explicit Sample(std::optional<codec::FixedPlaces> places, int servers = 1)
+      : opening(make_opening()), codec(std::move(places)), sequencer(opening, codec, servers) {}
+
+  static Opening make_opening() {
+    Opening opening;
+    opening.reference = 3;
+    opening.definition.format = "sample";
+    for (const char* name : {"t", "q"}) {
+      opening.fields.emplace_back().name = name;
+      opening.fields.back().levels.values = {1, 2, 3, 4};
+    }
+    return opening;
+  }
+  void begin() {
+    ++step;
+    EXPECT_TRUE(add({.kind = Descriptor::Kind::begin, .step = step, .lead = step * 3600}).is_ok());
+  }
+  Status put(int field, int level, Bytes most = 100) {
+    return add({.kind = Descriptor::Kind::piece, .step = step, .field = field, .level = level}, most);
+  }
+  void end() { EXPECT_TRUE(add({.kind = Descriptor::Kind::end, .step = step}).is_ok()); }
+  Status add(const Descriptor& descriptor, Bytes most = 100) {
+    return sequencer.add(descriptor, most, order);
+  }
+  [[nodiscard]] std::vector<SequenceEntry> entries(Kind kind) const {
+    std::vector<SequenceEntry> some;
+    std::ranges::copy_if(order, std::back_inserter(some),
+                         [kind](const SequenceEntry& entry) { return entry.kind == kind; });
+    return some;
+  }
+};
+
+const codec::FixedPlaces places{8, {{0, 1, 2, 3}, {4, 5, 6, 7}}};
+
+TEST(Sequencer, runs_of_the_same_cost_go_to_the_servers_in_turn) {
+  Sample sample({}, 2);
+  for (int step = 0; step < 2; ++step) {
+    sample.begin();
+    for (const int field : {0, 1}) {
+      for (int level = 0; level < 3; ++level) EXPECT_TRUE(sample.put(field, level).is_ok());
+    }
+    sample.end();
+  }
+  // A chunk is a quarter of a server's share of all records: one of eight.
+  const std::vector<SequenceEntry> records = sample.entries(Kind::record);
+  ASSERT_EQ(records.size(), 12u);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].chunk, i);
+    EXPECT_EQ(records[i].owner, static_cast<int>(i % 2));
+    EXPECT_EQ(records[i].step, i < 6 ? 0 : 1);
+  }
+  EXPECT_EQ(sample.entries(Kind::end_chunk).size(), 12u);
+  EXPECT_EQ(sample.order.back().kind, Kind::end_step);
+}
+
+TEST(Sequencer, a_chunk_takes_no_more_bytes_than_it_may) {
+  Sample sample({});
+  sample.begin();
+  for (int level = 0; level < 4; ++level) EXPECT_TRUE(sample.put(0, level, level < 2 ? 1 : 2).is_ok());
+  sample.end();
+  std::vector<std::uint64_t> chunks;
+  for (const SequenceEntry& entry : sample.entries(Kind::record)) chunks.push_back(entry.chunk);
+  EXPECT_EQ(chunks, (std::vector<std::uint64_t>{0, 1, 1, 2}));
+}
+
+TEST(Sequencer, a_record_put_twice_fails_the_step_where_it_has_one_place) {
+  Sample sample(places);
+  sample.begin();
+  EXPECT_TRUE(sample.put(0, 1).is_ok());
+  EXPECT_TRUE(sample.put(1, 1).is_ok());
+  const Status again = sample.put(1, 1);
+  EXPECT_EQ(again.code(), Code::argument);
+  EXPECT_EQ(again.text(), "field 'q' (level 1) is put twice in the step; format sample has one place for it");
+  EXPECT_EQ(again.cause(), (Cause{0, 2, 3}));
+  EXPECT_EQ(sample.entries(Kind::record).size(), 3u) << "all ranks put it";
+  sample.end();
+  sample.begin();
+  EXPECT_TRUE(sample.put(1, 1).is_ok());
+}
+
+TEST(Sequencer, a_record_may_be_put_twice_where_records_follow_one_another) {
+  Sample sample({});
+  sample.begin();
+  EXPECT_TRUE(sample.put(1, 1).is_ok());
+  EXPECT_TRUE(sample.put(1, 1).is_ok());
+}
+
+}  // namespace
+}  // namespace tailrace::pipeline

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "ground/base/text.hpp"
+#include "formats/registry/registry.hpp"
+#include "index_samples.hpp"
+#include "resume_samples.hpp"
+#include "ground/storage/faulty.hpp"
+
+// Power is lost at each storage call of a run, and once more while the run is continued. Each time the run
+// goes on from each position that a checkpoint can have recorded.
+namespace tailrace::streams {
+namespace {
+
+using storage::CrashPolicy;
+using storage::CrashTarget;
+using storage::FaultPlan;
+
+/// The way in which a run ends before its time.
+struct Ending {
+  std::string name;
+  bool power = true;  // false: the process is killed; its writes stay, whether they are durable or not
+  CrashPolicy policy;
+  std::uint64_t seed = 1;
+  bool power_second = true;  // the same for the run that continues
+};
+
+std::vector<Ending> endings(std::uint64_t seed) {
+  using Writes = CrashPolicy::Writes;
+  using Entries = CrashPolicy::Entries;
+  return {{"lost", true, {Writes::dropped, Entries::lost}, seed},
+          {"kept", true, {Writes::kept, Entries::kept}, seed},
+          {"only data", true, {Writes::kept, Entries::lost}, seed},
+          {"only names", true, {Writes::dropped, Entries::kept}, seed},
+          {"torn", true, {Writes::torn, Entries::some}, seed},
+          {"garbage", true, {Writes::garbage, Entries::some}, seed + 1},
+          {"killed", false, {}, seed, false},
+          {"killed, then lost", false, {}, seed, true}};
+}
+
+/// A run whose `nth` storage call fails, and every later one.
+struct Interrupted {
+  std::shared_ptr<CrashTarget> disk;  // storage as the next run finds it
+  std::vector<Position> positions;    // positions that a checkpoint may have recorded in it
+  bool struck = false;                // the fault struck
+};
+
+Interrupted interrupted(const std::shared_ptr<CrashTarget>& disk, const Plan& run, std::int64_t nth,
+                        const Ending& ending, bool power) {
+  const auto faulty =
+      storage::faulty_target(disk, FaultPlan{nth, storage::Fault::io_error, storage::changing_calls, true});
+  const Outcome outcome = forecast(faulty, run);
+  const auto seed = ending.seed + static_cast<std::uint64_t>(nth);
+  return {power ? disk->crash(ending.policy, seed) : disk, outcome.durable, faulty->fired()};
+}
+
+/// Gives the same disk again and again. After a loss of power everything there is durable and can be copied;
+/// the remains of a killed process are made anew.
+class Maker {
+ public:
+  Maker(std::function<Interrupted()> make, bool power)
+      : make_(std::move(make)), first_(make_()), power_(power) {}
+  [[nodiscard]] const Interrupted& first() const { return first_; }
+  [[nodiscard]] std::shared_ptr<CrashTarget> disk() const {
+    if (!power_) return make_().disk;
+    return first_.disk->crash({CrashPolicy::Writes::kept, CrashPolicy::Entries::kept}, 1);
+  }
+
+ private:
+  std::function<Interrupted()> make_;
+  Interrupted first_;
+  bool power_;
+};
+
+/// A program that waits for the marker of a file must find the file.
+void expect_published_is_whole(CrashTarget& disk, const std::string& what) {
+  for (int step = 0; step < kSteps; step += 2) {
+    if (!*disk.exists(path_of(step) + ".ready")) continue;
+    ASSERT_TRUE(get_bytes(disk, path_of(step)) == truth().at(path_of(step))) << what << ": " << path_of(step);
+  }
+}
+
+/// Continues undisturbed. Then the right bytes must be on storage, and not only in the memory of the machine.
+void expect_exact_end(const std::shared_ptr<CrashTarget>& disk, const Position& from, bool ahead,
+                      const std::string& what) {
+  const Status status = forecast(disk, {.from = from, .ahead = ahead}).status;
+  ASSERT_TRUE(status.is_ok()) << what << ": " << status.text();
+  ASSERT_NO_FATAL_FAILURE(expect_truth(*disk->crash({}, 1), what));
+}
+
+struct Case {
+  Ending ending;
+  bool ahead = false;
+  bool same_bytes = true;  // in every run
+  int stride = 1;          // of the second interruptions
+  int offset = 0;
+};
+
+std::vector<Position> with(Position first, const std::vector<Position>& others) {
+  std::vector<Position> all{std::move(first)};
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
+
+/// Continues behind `from`, is interrupted at every `stride`-th call, and continues once more behind any
+/// position.
+void expect_exact_twice(const Case& each, const Maker& left, const Position& from, const std::string& what) {
+  const Plan second{.from = from, .ahead = each.ahead};
+  for (std::int64_t nth = 1 + each.offset % each.stride;; nth += each.stride) {
+    const bool power = each.ending.power_second;
+    const Maker again([&] { return interrupted(left.disk(), second, nth, each.ending, power); },
+                      power && each.ending.power);
+    if (!again.first().struck) return;
+    for (const Position& position : with(from, again.first().positions)) {
+      const std::string third =
+          cat(what, ", ended again at call ", nth, ", continued behind ", position.steps);
+      const auto disk = again.disk();
+      if (each.same_bytes) ASSERT_NO_FATAL_FAILURE(expect_published_is_whole(*disk, third));
+      ASSERT_NO_FATAL_FAILURE(expect_exact_end(disk, position, each.ahead, third));
+    }
+  }
+}
+
+/// Interrupts `run` at every `step`-th call and continues behind each of the positions that `choose` picks.
+void expect_exact(Case each, const Plan& run, int step,
+                  const std::function<std::vector<Position>(const std::vector<Position>&)>& choose) {
+  for (std::int64_t nth = 1 + each.offset % step;; nth += step) {
+    const Maker left([&] { return interrupted(make_disk(), run, nth, each.ending, each.ending.power); },
+                     each.ending.power);
+    if (!left.first().struck) return;
+    for (const Position& from : choose(left.first().positions)) {
+      const std::string what = cat(each.ending.name, " at call ", nth, ", continued behind ", from.steps);
+      if (each.same_bytes) ASSERT_NO_FATAL_FAILURE(expect_published_is_whole(*left.disk(), what));
+      ASSERT_NO_FATAL_FAILURE(expect_exact_end(left.disk(), from, each.ahead, what));
+      // Each case has another offset: together they meet every call.
+      each.offset += 7;
+      ASSERT_NO_FATAL_FAILURE(expect_exact_twice(each, left, from, what));
+    }
+  }
+}
+
+/// TAILRACE_RESUME_STRIDE=1 interrupts at every single call, which takes very long with sanitizers.
+int stride(int usual) {
+  const char* const text = std::getenv("TAILRACE_RESUME_STRIDE");
+  return text == nullptr ? usual : std::max(1, std::atoi(text));
+}
+
+/// Half of the interruptions are for --all: there are sixteen endings, and each begins at another call.
+int rare(int usual) { return std::getenv("TEST_ALL") == nullptr ? 2 * usual + 1 : usual; }
+
+class ResumeAfter : public ::testing::TestWithParam<std::tuple<std::size_t, bool>> {
+ protected:
+  [[nodiscard]] Case made_case(bool same_bytes, int usual) const {
+    const auto [number, ahead] = GetParam();
+    return {endings(7)[number], ahead, same_bytes, stride(rare(usual)),
+            static_cast<int>(number) * 5 + (ahead ? 3 : 0)};
+  }
+};
+
+TEST_P(ResumeAfter, any_interruption_and_a_second_one_the_files_are_those_of_an_undisturbed_run) {
+  const Case each = made_case(true, 89);
+  expect_exact(each, {.ahead = each.ahead}, std::min(3, stride(3)),
+               [](const std::vector<Position>& known) { return with(position_behind(0), known); });
+}
+
+// The bytes that the first run has put behind the position differ from those of the second.
+TEST_P(ResumeAfter, an_interruption_nothing_stays_of_what_lay_behind_the_position) {
+  for (int behind = 0; behind < kSteps; ++behind) {
+    const Case each = made_case(false, 47);
+    const Plan run{.differs_from = behind, .ahead = each.ahead};
+    expect_exact(each, run, std::min(5, stride(5)), [behind](const std::vector<Position>& known) {
+      const bool is_known = static_cast<int>(known.size()) >= behind;
+      return is_known ? std::vector<Position>{position_behind(behind)} : std::vector<Position>();
+    });
+  }
+}
+
+/// A second pair has no ending until it is finished, and then takes the place of a file that has one.
+TEST(resume, in_netcdf4_any_interruption_of_a_second_pair_leaves_files_with_right_endings) {
+  if (!formats::check_can_finish("netcdf4").is_ok()) GTEST_SKIP() << "built without HDF5";
+  const std::string format = "format=netcdf4";
+  const auto undisturbed = make_disk();
+  ASSERT_TRUE(forecast(undisturbed, {.options = format}).status.is_ok());
+  const auto expected = files_of(*undisturbed);
+  for (const std::size_t number : {0, 4, 6}) {
+    const Ending ending = endings(7)[number];
+    for (const bool same_bytes : {true, false}) {
+      const auto before = make_disk();
+      ASSERT_TRUE(
+          forecast(before, {.differs_from = same_bytes ? kSteps : 1, .options = format}).status.is_ok());
+      for (std::int64_t nth = 1 + static_cast<std::int64_t>(number) / 2;; nth += stride(5)) {
+        const auto disk = before->crash({CrashPolicy::Writes::kept, CrashPolicy::Entries::kept}, 1);
+        const Plan second{.from = position_behind(1), .options = format};
+        const Interrupted left = interrupted(disk, second, nth, ending, ending.power);
+        if (!left.struck) break;
+        const Position from = left.positions.empty() ? *second.from : left.positions.back();
+        const std::string what = cat(ending.name, " at call ", nth, ", continued behind ", from.steps);
+        const Status status = forecast(left.disk, {.from = from, .options = format}).status;
+        ASSERT_TRUE(status.is_ok()) << what << ": " << status.text();
+        ASSERT_NO_FATAL_FAILURE(expect_files(*left.disk->crash({}, 1), expected, what));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(endings, ResumeAfter,
+                         ::testing::Combine(::testing::Range<std::size_t>(0, endings(0).size()),
+                                            ::testing::Bool()));
+
+}  // namespace
+}  // namespace tailrace::streams

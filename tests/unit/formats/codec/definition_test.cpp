@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/codec/definition.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "formats/codec/codec.hpp"
+
+namespace tailrace::codec {
+namespace {
+
+FieldDefinition rich_field() {
+  FieldDefinition field;
+  field.name = "t";
+  field.type = ElementType::f64;
+  field.shape = {3, 4, 5};
+  field.georeference.sample = {std::byte{1}, std::byte{2}};
+  field.georeference.keys = {{"gridType", "rotated_ll"}, {"Ni", "5"}};
+  field.levels = {"hybridLayer", {1, 2}, {2, 3}, {0.5, 0.25, 0, 1}};
+  field.statistic = {Process::maximum, Statistic::Since::duration, 21600, false};
+  field.relative_accuracy = 1e-4;
+  field.missing = -9e33;
+  field.keys = {{"a", "1"}, {"a", "2"}, {"", ""}};
+  return field;
+}
+
+FieldDefinition plain_field(Index elements) {
+  FieldDefinition field;
+  field.name = "x";
+  field.shape = {elements};
+  return field;
+}
+
+ByteVector packed(const FieldDefinition& field) {
+  Packer out;
+  field.pack(out);
+  return out.take();
+}
+
+ByteVector packed(const StreamDefinition& stream) {
+  Packer out;
+  stream.pack(out);
+  return out.take();
+}
+
+TEST(definition, a_field_comes_back_from_its_packed_form) {
+  const FieldDefinition field = rich_field();
+  const ByteVector bytes = packed(field);
+  Unpacker in(bytes);
+  Result<FieldDefinition> back = FieldDefinition::unpack(in);
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_TRUE(in.rest().empty());
+  EXPECT_EQ(back->name, "t");
+  EXPECT_EQ(back->type, ElementType::f64);
+  EXPECT_EQ(back->shape, field.shape);
+  EXPECT_EQ(back->georeference, field.georeference);
+  EXPECT_EQ(back->levels.type, "hybridLayer");
+  EXPECT_EQ(back->levels.values, field.levels.values);
+  EXPECT_EQ(back->levels.bottoms, field.levels.bottoms);
+  EXPECT_EQ(back->levels.coefficients, field.levels.coefficients);
+  EXPECT_EQ(back->statistic.process, Process::maximum);
+  EXPECT_EQ(back->statistic.since, Statistic::Since::duration);
+  EXPECT_EQ(back->statistic.duration_seconds, 21600);
+  EXPECT_FALSE(back->statistic.write_at_zero);
+  EXPECT_FALSE(back->accuracy.has_value());
+  EXPECT_FALSE(back->bits.has_value());
+  EXPECT_EQ(back->relative_accuracy, 1e-4);
+  EXPECT_EQ(back->missing, -9e33);
+  EXPECT_EQ(back->keys, field.keys);
+  EXPECT_EQ(packed(*back), bytes);
+}
+
+TEST(definition, a_stream_comes_back_from_its_packed_form) {
+  StreamDefinition stream;
+  stream.format = "raw";
+  stream.base = {2026, 3, 1, 6, 30, 15};
+  stream.calendar = Calendar::day_360;
+  stream.member = 0;
+  stream.members = 51;
+  stream.packing = "ccsds";
+  stream.keys = {{"centre", "98"}};
+  const ByteVector bytes = packed(stream);
+  Unpacker in(bytes);
+  Result<StreamDefinition> back = StreamDefinition::unpack(in);
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_EQ(back->format, "raw");
+  EXPECT_EQ(back->base, stream.base);
+  EXPECT_EQ(back->calendar, Calendar::day_360);
+  EXPECT_EQ(back->member, 0);
+  EXPECT_EQ(back->members, 51);
+  EXPECT_EQ(back->packing, "ccsds");
+  EXPECT_EQ(back->keys, stream.keys);
+  EXPECT_EQ(packed(*back), bytes);
+}
+
+TEST(definition, every_shortened_form_is_refused_and_none_is_read_past_its_end) {
+  const ByteVector field = packed(rich_field());
+  for (std::size_t length = 0; length < field.size(); ++length) {
+    const ByteVector part(field.begin(), field.begin() + static_cast<std::ptrdiff_t>(length));
+    Unpacker in(part);
+    EXPECT_EQ(FieldDefinition::unpack(in).status().code(), Code::corrupt) << length;
+  }
+  const ByteVector stream = packed(StreamDefinition{});
+  for (std::size_t length = 0; length < stream.size(); ++length) {
+    const ByteVector part(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(length));
+    Unpacker in(part);
+    EXPECT_EQ(StreamDefinition::unpack(in).status().code(), Code::corrupt) << length;
+  }
+}
+
+TEST(definition, elements_are_the_product_of_the_shape_and_minus_one_where_that_is_none) {
+  FieldDefinition field;
+  EXPECT_EQ(field.elements(), 1);
+  field.shape = {3, 4, 5};
+  EXPECT_EQ(field.elements(), 60);
+  field.shape = {Index{1} << 20, Index{1} << 20};
+  EXPECT_EQ(field.elements(), Index{1} << 40);
+  field.shape = {std::numeric_limits<Index>::max(), 2};
+  EXPECT_EQ(field.elements(), -1);
+  field.shape = {3, -1};
+  EXPECT_EQ(field.elements(), -1);
+}
+
+TEST(check_field, what_no_format_holds_is_refused) {
+  FieldDefinition field = plain_field(3);
+  field.name.clear();
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(0);
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(3);
+  field.bits = 8;
+  field.accuracy = 1;
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(3);
+  field.missing = INFINITY;
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(3);
+  field.levels.bottoms = {1, 2};
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+}
+
+TEST(codec_definition, coordinates_beyond_all_memory_have_no_number_of_bytes) {
+  EXPECT_EQ((Coordinates{{2, 3}, 4, 0, {}}.bytes()), 6 * 16 * 5);
+  EXPECT_EQ((Coordinates{{Index{1} << 60}, 0, 0, {}}.bytes()), std::nullopt);
+  EXPECT_EQ((Coordinates{{Index{1} << 32, Index{1} << 32}, 0, 0, {}}.bytes()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace tailrace::codec

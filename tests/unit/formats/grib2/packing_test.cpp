@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "formats/grib2/packing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cfloat>
+#include <cmath>
+#include <random>
+
+#include "formats/grib2/values.hpp"
+
+namespace tailrace::grib2 {
+namespace {
+
+TEST(grib2_packing, our_packings_agree_with_this_eccodes) {
+  EXPECT_TRUE(simple_packing_agrees());
+  EXPECT_TRUE(ccsds_packing_agrees());
+}
+
+TEST(grib2_packing, range_finds_least_most_and_anything_not_finite_at_every_place) {
+  for (Index count = 1; count <= 40; ++count) {
+    for (Index at = 0; at < count; ++at) {
+      std::vector<double> values(static_cast<std::size_t>(count), 3);
+      values[static_cast<std::size_t>(at)] = -7;
+      values[static_cast<std::size_t>((at + 1) % count)] = count > 1 ? 11 : -7;
+      const Range range = range_of(values.data(), count);
+      EXPECT_TRUE(range.finite);
+      EXPECT_EQ(range.least, -7);
+      EXPECT_EQ(range.most, count > 1 ? 11 : -7);
+      for (const double bad : {double(NAN), double(INFINITY), -double(INFINITY)}) {
+        values[static_cast<std::size_t>(at)] = bad;
+        EXPECT_FALSE(range_of(values.data(), count).finite) << bad << " at " << at << " of " << count;
+      }
+    }
+  }
+}
+
+TEST(grib2_packing, the_largest_doubles_are_finite) {
+  const double values[] = {DBL_MAX, -DBL_MAX, DBL_MIN, 4.9e-324};
+  const Range range = range_of(values, 4);
+  EXPECT_TRUE(range.finite);
+  EXPECT_EQ(range.least, -DBL_MAX);
+  EXPECT_EQ(range.most, DBL_MAX);
+}
+
+TEST(grib2_packing, a_reference_is_the_float_at_or_below_and_never_a_denormal) {
+  EXPECT_EQ(reference_below(0), 0);
+  EXPECT_FALSE(std::signbit(reference_below(-0.0)));
+  EXPECT_EQ(reference_below(1e-300), 0);
+  EXPECT_EQ(reference_below(-1e-300), -static_cast<double>(FLT_MIN));
+  EXPECT_EQ(reference_below(0.5), 0.5);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100000; ++i) {
+    const double size = std::ldexp(1.0, static_cast<int>(random() % 250) - 125);
+    const double value = size * (static_cast<double>(random()) / 9.2e18 - 1);
+    const double below = reference_below(value);
+    EXPECT_LE(below, value);
+    EXPECT_EQ(below, static_cast<double>(static_cast<float>(below)));
+    if (std::fabs(value) > FLT_MIN) {
+      EXPECT_GT(static_cast<double>(std::nextafter(static_cast<float>(below), FLT_MAX)), value);
+    }
+  }
+}
+
+TEST(grib2_packing, compaction_keeps_order_and_marks_what_is_there) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 200; ++round) {
+    const auto count = static_cast<Index>(1 + random() % 70);
+    const double missing = round % 2 == 0 ? -999 : NAN;
+    std::vector<double> values, present;
+    std::vector<bool> there;
+    for (Index i = 0; i < count; ++i) {
+      there.push_back(random() % 3 != 0);
+      values.push_back(there.back() ? static_cast<double>(i) : missing);
+      if (there.back()) present.push_back(values.back());
+    }
+    ByteVector bitmap;
+    const Index left = compact(values.data(), count, missing, bitmap);
+    ASSERT_EQ(left, static_cast<Index>(present.size()));
+    values.resize(present.size());
+    EXPECT_EQ(values, present);
+    if (left == count) {
+      EXPECT_TRUE(bitmap.empty());
+      continue;
+    }
+    for (Index i = 0; i < count; ++i) {
+      const auto octet = std::to_integer<unsigned>(bitmap[static_cast<std::size_t>(i / 8)]);
+      EXPECT_EQ((octet >> (7 - i % 8) & 1u) != 0, there[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+TEST(grib2_packing, the_fewest_bits_that_keep_the_accuracy_are_chosen) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 2000; ++i) {
+    const double size = std::pow(10.0, static_cast<double>(random() % 60) - 30);
+    const double least = size * (static_cast<double>(random() % 2000) - 1000) / 1000;
+    const Range range{least, least + size * static_cast<double>(1 + random() % 1000) / 1000, true};
+    const double accuracy = size * std::pow(10.0, -static_cast<double>(random() % 8));
+    const auto chosen = scaling_within(range, accuracy);
+    ASSERT_TRUE(chosen.has_value());
+    EXPECT_LE(error_of(*chosen, range), accuracy);
+    if (chosen->bits == 1) continue;
+    const auto fewer = scaling_for(range, chosen->bits - 1);
+    EXPECT_TRUE(!fewer || error_of(*fewer, range) > accuracy) << chosen->bits;
+  }
+}
+
+TEST(grib2_packing, an_accuracy_beyond_thirty_two_bits_has_no_scaling) {
+  EXPECT_FALSE(scaling_within({0, 1, true}, 1e-12).has_value());
+  EXPECT_FALSE(scaling_within({1e6, 1e6 + 1, true}, 1e-11)
+                   .has_value());  // below the resolution of the values themselves
+  EXPECT_TRUE(scaling_within({0, 1, true}, 2.4e-10).has_value());
+}
+
+TEST(grib2_packing, packed_length_is_right_beyond_two_gibibytes) {
+  EXPECT_EQ(packed_length(0, 16), 0);
+  EXPECT_EQ(packed_length(1, 1), 1);
+  EXPECT_EQ(packed_length(9, 12), 14);
+  EXPECT_EQ(packed_length(4294967294, 32), Bytes{4294967294} * 4);
+}
+
+}  // namespace
+}  // namespace tailrace::grib2

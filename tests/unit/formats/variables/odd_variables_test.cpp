@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Files with one thing that nobody understands: all else of them is read.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "ground/base/text.hpp"
+#include "nc_file.hpp"
+#include "reading.hpp"
+
+namespace tailrace::variables {
+namespace {
+
+using namespace test;
+using nc_file::sequence;
+using nc_file::Writer;
+using Values = std::vector<double>;
+
+constexpr double never_written = 9.9692099683868690e+36;  // NC_FILL_DOUBLE
+
+/// Returns why a field, or a part of it, is not read; "" if all of it is.
+std::string why_not(const Source& source, const std::string& field) {
+  const auto& unread = source.inventory().unread;
+  const auto found = std::ranges::find(unread, field, &sources::Unread::field);
+  return found == unread.end() ? "" : found->why.text();
+}
+
+void expect_part(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
+}
+
+/// What is odd about the variable b, and the words that tell it.
+struct Odd {
+  std::function<void(Writer& file, int x)> add;
+  std::string words;
+};
+
+/// Adds b with a time axis of its own.
+std::function<void(Writer&, int)> with_times(const Values& times, const std::string& units,
+                                             const std::string& calendar = "standard") {
+  return [=](Writer& file, int x) {
+    const int t2 = file.axis("t2", times, {{"units", units}, {"calendar", calendar}});
+    file.put(file.variable("b", NC_FLOAT, {t2, x}), sequence(2 * times.size()));
+  };
+}
+
+TEST(OddVariables, LeaveTheOthersReadableAndSayWhatIsOdd) {
+  const std::string days = "days since 2024-01-01";
+  const std::vector<Odd> all{
+      {[](Writer& file, int x) {
+         const int b = file.variable("b", NC_FLOAT, {x});
+         file.text(b, "valid_min", "0");
+         file.put(b, {1, 2});
+       },
+       "attribute valid_min must hold 1 number, and holds the text \"0\""},
+      {with_times({0}, "months since 2024-01-01"), "variable 't2': the units \"months since 2024-01-01\""},
+      {with_times({0}, days, "noleap"), "variable 't2': the calendar is noleap"},
+      {with_times({0}, days, "lunar"), "the calendar \"lunar\""},
+      {with_times({never_written}, days), "variable 't2': element 1 of 1 is a fill value or NaN"},
+      {with_times({1e300}, days), "variable 't2': element 1 of 1 is 1e+300"},
+      {[](Writer& file, int x) {
+         const int run =
+             file.axis("run", {0, 1},
+                       {{"units", "hours since 2024-01-01"}, {"standard_name", "forecast_reference_time"}});
+         file.put(file.variable("b", NC_FLOAT, {run, x}), sequence(4));
+       },
+       "does not tell alone when a field is valid"},
+      {[](Writer& file, int x) {
+         const int number = file.axis("number", {0.5, 1}, {});
+         file.put(file.variable("b", NC_FLOAT, {number, x}), sequence(4));
+       },
+       "expected whole numbers of members"}};
+  for (const int mode : {0, NC_NETCDF4}) {
+    for (const Odd& odd : all) {
+      for (const bool is_first : {true, false}) {
+        Writer file(mode);
+        const int x = file.dimension("x", 2);
+        const auto add_a = [&] {
+          const int time = file.axis("time", {0, 6}, {{"units", "hours since 2024-01-01"}});
+          file.put(file.variable("a", NC_FLOAT, {time, x}), sequence(4));
+        };
+        // The calendar of a file is that of its first times.
+        const bool is_calendar = odd.words.find("noleap") != std::string::npos;
+        if (!is_first || is_calendar) add_a();
+        odd.add(file, x);
+        if (is_first && !is_calendar) add_a();
+        const auto source = opened(file.bytes());
+        ASSERT_NE(source, nullptr) << odd.words;
+        ASSERT_EQ(records_of(*source, "a").size(), 2U) << odd.words;
+        EXPECT_EQ(time_text(*source, records_of(*source, "a")[1].valid), "2024-01-01T06:00:00Z");
+        EXPECT_EQ(all_of(*source, records_of(*source, "a")[1]).values, (Values{2, 3}));
+        EXPECT_EQ(records_of(*source, "b").size(), 0U) << odd.words;
+        EXPECT_EQ(why_not(*source, "a"), "");
+        expect_part(why_not(*source, "b"), odd.words);
+      }
+    }
+  }
+}
+
+TEST(OddVariables, ThatAreAllThatAFileHasAreItsError) {
+  Writer file(0);
+  with_times({0}, "months since 2024-01-01")(file, file.dimension("x", 2));
+  const Status status = sources::open(target_with("a.nc", file.bytes()), "a.nc", "").status();
+  EXPECT_EQ(status.code(), Code::format);
+  expect_part(status.text(), "a.nc: variable 't2': the units \"months since");
+}
+
+TEST(OddVariables, FieldsWithoutTimesFitEachTimeIfThoseOfTheFileAreNotUnderstood) {
+  Writer file(0);
+  const int x = file.dimension("x", 2);
+  with_times({0, 1}, "months since 2024-01-01")(file, x);
+  file.put(file.variable("mask", NC_FLOAT, {x}), {5, 6});
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  ASSERT_EQ(records_of(*source, "mask").size(), 1U);
+  EXPECT_EQ(records_of(*source, "mask")[0].valid, any_time);
+}
+
+/// Makes a field a(time, x) whose integer times end with the fill value 100, in hours.
+void add_missing_time(Writer& file, bool has_bounds) {
+  const int time = file.dimension("time", 3), x = file.dimension("x", 2);
+  const int coordinate = file.variable("time", NC_INT, {time});
+  file.text(coordinate, "units", "hours since 2024-01-01");
+  file.number(coordinate, "_FillValue", NC_INT, {100});
+  const int a = file.variable("a", NC_FLOAT, {time, x});
+  if (has_bounds) {
+    file.text(coordinate, "bounds", "time_bnds");
+    file.text(a, "cell_methods", "time: mean");
+    const int bounds = file.variable("time_bnds", NC_INT, {time, file.dimension("two", 2)});
+    file.put(bounds, {0, 1, 1, 2, 100, 100});
+  }
+  file.put(file.variable("mask", NC_FLOAT, {x}), {5, 6});
+  file.put(coordinate, {0, 1, 100});
+  file.put(a, sequence(6));
+}
+
+TEST(OddVariables, ATimeThatIsAFillValueIsNone) {
+  for (const int mode : {0, NC_NETCDF4}) {
+    for (const bool has_bounds : {false, true}) {
+      Writer file(mode);
+      add_missing_time(file, has_bounds);
+      const auto source = opened(file.bytes());
+      ASSERT_NE(source, nullptr);
+      const std::vector<Record> a = records_of(*source, "a");
+      ASSERT_EQ(a.size(), 2U);
+      EXPECT_EQ(time_text(*source, a[1].valid), has_bounds ? "2024-01-01T02:00:00Z" : "2024-01-01T01:00:00Z");
+      EXPECT_EQ(all_of(*source, a[1]).values, (Values{2, 3}));
+      expect_part(why_not(*source, "a"), "variable 'time': element 3 of 3 is a fill value or NaN");
+      EXPECT_EQ(records_of(*source, "mask").size(), 2U) << "the field that has no times has none of its own";
+      EXPECT_EQ(why_not(*source, "mask"), "");
+    }
+  }
+}
+
+TEST(OddVariables, LevelsAndMembersThatAreFillValuesAreNone) {
+  Writer file(0);
+  const int lev = file.dimension("lev", 3), number = file.dimension("number", 2), x = file.dimension("x", 2);
+  const int levels = file.variable("lev", NC_FLOAT, {lev}),
+            members = file.variable("number", NC_INT, {number});
+  file.text(levels, "units", "Pa");
+  file.number(levels, "missing_value", NC_DOUBLE, {1e20});
+  file.put(levels, {85000, 1e20, 50000});
+  file.put(members, {4, NC_FILL_INT});
+  file.put(file.variable("t", NC_FLOAT, {number, lev, x}), sequence(12));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  const std::vector<Record> t = records_of(*source, "t");
+  ASSERT_EQ(t.size(), 2U);
+  EXPECT_EQ(t[1].level, 500);
+  EXPECT_EQ(t[1].member, 4);
+  EXPECT_EQ(all_of(*source, t[1]).values, (Values{4, 5}));
+  expect_part(why_not(*source, "t"), "an element is a fill value or NaN");
+}
+
+TEST(OddVariables, PlacesThatAreFillValuesTellNoGrid) {
+  Writer file(0);
+  const int lat = file.axis("lat", {10, never_written, 12}, {{"units", "degrees_north"}});
+  const int lon = file.axis("lon", {0, 1}, {{"units", "degrees_east"}});
+  file.put(file.variable("t", NC_FLOAT, {lat, lon}), sequence(6));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  EXPECT_TRUE(source->inventory().grids.at(0).keys.empty());
+  EXPECT_EQ(all_of(*source, records_of(*source, "t").at(0)).values, sequence(6));
+}
+
+TEST(OddVariables, LimitsOfCoordinatesAreForPeople) {
+  Writer file(0);
+  const int x = file.dimension("x", 2), time = file.dimension("time", 2);
+  const int coordinate = file.variable("time", NC_INT, {time});
+  file.text(coordinate, "units", "hours since 2024-01-01");
+  file.text(coordinate, "valid_min", "1");
+  file.put(coordinate, {0, 1});
+  file.put(file.variable("a", NC_FLOAT, {time, x}), sequence(4));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(records_of(*source, "a").size(), 2U);
+}
+
+}  // namespace
+}  // namespace tailrace::variables

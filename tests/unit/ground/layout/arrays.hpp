@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "ground/layout/memory.hpp"
+#include "random_layouts.hpp"
+
+namespace tailrace::layout::test {
+
+/// A caller's array for one rank, addressed element by element from the definition of Allocation alone: the
+/// plainest form of what the library computes with loop nests.
+struct NaiveArray {
+  const Layout& layout;
+  int rank;
+  Bytes element;
+  Allocation allocation;
+  std::vector<Index> extents;  // of the array, level dimension included
+  std::vector<Bytes> strides;  // in bytes
+  Bytes before = 0;            // bytes of the buffer that lie below the base
+  std::vector<Index> owned;    // global elements in packed order
+  std::vector<std::byte> buffer;
+
+  NaiveArray(Generator& generator, const Layout& of, int of_rank, ElementType type)
+      : layout(of), rank(of_rank), element(size_of(type)), owned(expand(of.rows(of_rank))) {
+    choose_allocation(generator);
+    choose_strides(generator);
+  }
+  std::byte* base() { return buffer.data() + before; }
+
+  /// Returns the offset from the base of the element at packed position `position` on `level`.
+  Bytes offset(Index position, Index level) const {
+    std::vector<Index> at;
+    if (allocation.nproma > 0) {
+      at = {position / allocation.nproma, position % allocation.nproma};
+    } else if (layout.is_box()) {
+      at = index_tuple(owned[static_cast<std::size_t>(position)], layout.shape());
+      const Box box = layout.box(rank);
+      for (std::size_t d = 0; d < at.size(); ++d)
+        at[d] += (allocation.halo.empty() ? 0 : allocation.halo[d]) - box.lower[d];
+    } else {
+      at = {position};
+    }
+    if (allocation.level_axis >= 0) at.insert(at.begin() + axis(), level);
+    Bytes sum = 0;
+    for (std::size_t d = 0; d < at.size(); ++d) sum += at[d] * strides[d];
+    return sum;
+  }
+
+ private:
+  int axis() const { return allocation.nproma > 0 ? 1 : allocation.level_axis; }
+
+  void choose_allocation(Generator& generator) {
+    allocation.levels = generator.between(1, 4);
+    const bool box = layout.is_box();
+    const auto dims = box ? static_cast<Index>(layout.shape().size()) : 1;
+    allocation.level_axis = static_cast<int>(generator.between(allocation.levels == 1 ? -1 : 0, dims));
+    if (generator.between(0, 3) == 0) allocation.nproma = generator.between(1, 9);
+    const auto count = static_cast<Index>(owned.size());
+    if (allocation.nproma > 0) {
+      extents = {(count + allocation.nproma - 1) / allocation.nproma, allocation.nproma};
+    } else if (box) {
+      const Box mine = layout.box(rank);
+      for (std::size_t d = 0; d < mine.lower.size(); ++d) {
+        allocation.halo.push_back(generator.between(0, 2));
+        extents.push_back(mine.upper[d] - mine.lower[d] + 2 * allocation.halo[d]);
+      }
+      if (generator.chance()) no_halo();
+    } else {
+      extents = {count};
+    }
+    if (allocation.level_axis >= 0) extents.insert(extents.begin() + axis(), allocation.levels);
+  }
+  void no_halo() {
+    for (std::size_t d = 0; d < allocation.halo.size(); ++d) extents[d] -= 2 * allocation.halo[d];
+    allocation.halo.clear();
+  }
+  /// Makes the array contiguous, or puts the dimensions in any order in memory, with gaps and some backwards.
+  void choose_strides(Generator& generator) {
+    std::vector<std::size_t> order(extents.size());
+    std::iota(order.rbegin(), order.rend(), 0U);  // fastest first
+    strides.resize(extents.size());
+    const bool odd = generator.chance();
+    if (odd) generator.shuffle(order);
+    Bytes stride = odd ? element * generator.between(1, 2) : element, size = element;
+    for (const std::size_t d : order) {
+      strides[d] = stride;
+      if (extents[d] > 0) size += (extents[d] - 1) * stride;
+      stride *= std::max<Index>(extents[d], 1);
+      if (odd) stride += generator.between(0, 3);  // not even aligned
+      if (odd && generator.between(0, 3) == 0 && extents[d] > 0) {
+        before += (extents[d] - 1) * strides[d];
+        strides[d] = -strides[d];
+      }
+    }
+    if (odd) allocation.strides = strides;
+    buffer.assign(static_cast<std::size_t>(size), std::byte{0xEE});
+  }
+};
+
+/// Fills in the bytes of element `global` on `level`: different for neighbours, levels and bytes.
+inline void fill_value(std::byte* to, Bytes element, Index global, Index level) {
+  for (Bytes b = 0; b < element; ++b)
+    to[b] = static_cast<std::byte>((global * 131 + level * 31 + b * 7 + (global >> 5)) & 0x7F);
+}
+
+inline ElementType any_type(Generator& generator) {
+  return static_cast<ElementType>(generator.between(1, 9));
+}
+
+inline Section any_section(Generator& generator, const std::vector<Index>& shape) {
+  Section section;
+  for (const Index extent : shape) {
+    section.start.push_back(generator.between(0, extent / 2));
+    section.stop.push_back(generator.between(section.start.back(), extent));
+    section.stride.push_back(generator.between(1, 3));
+  }
+  return section;
+}
+
+}  // namespace tailrace::layout::test

@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "../support/own_encoder.hpp"
-#include "ground/base/byte_order.hpp"
 #include "formats/registry/registry.hpp"
+#include "ground/base/byte_order.hpp"
 
 // Every format of the registry that this build has, in each of its packings, and one of a program's own. A
 // format without a library that reads it passes, too: nothing here decodes.

@@ -6,9 +6,9 @@
 #include <numeric>
 #include <thread>
 
+#include "engine/pipeline/outlet.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/comm/switchboard.hpp"
-#include "engine/pipeline/outlet.hpp"
 #include "ground/sim/network.hpp"
 
 namespace tailrace::node {

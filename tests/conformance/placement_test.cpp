@@ -5,10 +5,10 @@
 #include <numeric>
 #include <random>
 
-#include "formats/codec/sample_codec.hpp"
 #include "engine/placement/fixed.hpp"
 #include "engine/placement/packed.hpp"
 #include "engine/placement/scan.hpp"
+#include "formats/codec/sample_codec.hpp"
 
 namespace tailrace::placement {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "mpi/scene.hpp"
 #include "formats/index/index.hpp"
+#include "mpi/scene.hpp"
 
 namespace tailrace::fault {
 

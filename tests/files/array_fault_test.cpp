@@ -9,9 +9,9 @@
 #include <numeric>
 #include <optional>
 
+#include "files/world.hpp"
 #include "ground/comm/mpi_transport.hpp"
 #include "ground/comm/switchboard.hpp"
-#include "files/world.hpp"
 #include "ground/node/node_memory.hpp"
 
 using namespace tailrace;

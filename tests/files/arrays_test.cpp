@@ -3,7 +3,7 @@
 // Tests distributed arrays in collective files. Whatever the mode, the layout, the section, the number of
 // ranks, aggregators, threads and the memory, the file holds the bytes that one rank alone would write, and
 // every rank reads back its own part and nothing else.
-#include "unit/layout/arrays.hpp"
+#include "unit/ground/layout/arrays.hpp"
 #include "files/world.hpp"
 
 using namespace tailrace;

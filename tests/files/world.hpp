@@ -10,9 +10,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "engine/session/bootstrap.hpp"
 #include "faces/files/file.hpp"
 #include "faces/files/groups.hpp"
-#include "engine/session/bootstrap.hpp"
 #include "ground/storage/faulty.hpp"
 #include "support/mpi_test.hpp"
 

@@ -8,9 +8,9 @@
 #include <limits>
 #include <string>
 
-#include "ground/base/checksum.hpp"
 #include "faces/checkpoint/copy.hpp"
 #include "faces/checkpoint/saving.hpp"
+#include "ground/base/checksum.hpp"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "../unit/ground/storage/scratch.hpp"
 #include "../unit/formats/variables/nc_file.hpp"
 #include "../unit/formats/variables/own_file.hpp"
+#include "../unit/ground/storage/scratch.hpp"
 #include "formats/stores/stores.hpp"
 
 namespace {

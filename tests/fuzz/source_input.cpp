@@ -5,14 +5,14 @@
 #include <cstring>
 #include <string>
 
-#include "ground/base/checksum.hpp"
-#include "ground/base/text.hpp"
-#include "inputs.hpp"
-#include "ground/layout/shape.hpp"
+#include "formats/index/index.hpp"
 #include "formats/sources/front_end.hpp"
 #include "formats/sources/inventory_file.hpp"
 #include "formats/sources/source.hpp"
-#include "formats/index/index.hpp"
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
+#include "ground/layout/shape.hpp"
+#include "inputs.hpp"
 
 namespace tailrace::fuzz {
 

@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "ground/base/text.hpp"
-#include "formats/cf/times.hpp"
-#include "formats/registry/registry.hpp"
-#include "inputs.hpp"
-#include "formats/listings/listings.hpp"
 #include "faces/streams/files/manifest.hpp"
+#include "formats/cf/times.hpp"
+#include "formats/listings/listings.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+#include "inputs.hpp"
 #ifdef TAILRACE_HAVE_GRIB
 #include "formats/grib2/handle.hpp"
 #endif

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "ground/base/text.hpp"
-#include "files/world.hpp"
 #include "faces/shared/shared_file.hpp"
+#include "files/world.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::files_test;

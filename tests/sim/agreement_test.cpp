@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "fibre_world.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/line.hpp"
-#include "fibre_world.hpp"
 
 namespace tailrace::sim {
 namespace {

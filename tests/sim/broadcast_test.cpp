@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "ground/comm/line.hpp"
 #include "fibre_world.hpp"
+#include "ground/comm/line.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -4,8 +4,8 @@
 // on all ranks, and succeeds after other memory was given back.
 #include <gtest/gtest.h>
 
-#include "ground/base/text.hpp"
 #include "faces/checkpoint/checkpoint.hpp"
+#include "ground/base/text.hpp"
 #include "no_outputs.hpp"
 #include "planned_stream.hpp"
 #include "scenario.hpp"

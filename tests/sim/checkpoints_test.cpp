@@ -10,13 +10,13 @@
 #include <map>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "faces/checkpoint/checkpoint.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
 #include "no_outputs.hpp"
 #include "scenario.hpp"
 #include "session_world.hpp"
-#include "ground/storage/crash.hpp"
-#include "ground/storage/faulty.hpp"
 
 namespace tailrace::sim {
 namespace {

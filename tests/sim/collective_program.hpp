@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ground/comm/line.hpp"
 #include "fibre_world.hpp"
+#include "ground/comm/line.hpp"
 
 namespace tailrace::sim {
 

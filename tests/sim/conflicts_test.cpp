@@ -8,11 +8,11 @@
 
 #include <cstring>
 
+#include "faces/shared/elements/global_array.hpp"
+#include "faces/shared/shared_file.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "scenario.hpp"
-#include "faces/shared/elements/global_array.hpp"
-#include "faces/shared/shared_file.hpp"
 
 namespace tailrace::sim {
 namespace {

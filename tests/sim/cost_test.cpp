@@ -12,12 +12,12 @@
 #include <iostream>
 #include <map>
 
-#include "ground/base/text.hpp"
+#include "engine/session/indexed_layout.hpp"
 #include "faces/checkpoint/checkpoint.hpp"
 #include "faces/files/file.hpp"
 #include "faces/files/mode.hpp"
+#include "ground/base/text.hpp"
 #include "no_outputs.hpp"
-#include "engine/session/indexed_layout.hpp"
 #include "session_world.hpp"
 
 namespace tailrace::sim {

@@ -10,9 +10,9 @@
 #include <deque>
 #include <random>
 
-#include "ground/base/text.hpp"
-#include "fibre_world.hpp"
 #include "engine/pipeline/stream_client.hpp"
+#include "fibre_world.hpp"
+#include "ground/base/text.hpp"
 #include "ground/sim/disk.hpp"
 
 namespace tailrace::sim {

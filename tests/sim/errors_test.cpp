@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <set>
 
+#include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "ground/executor/threads.hpp"
-#include "formats/registry/registry.hpp"
-#include "scenario.hpp"
 #include "ground/storage/memory.hpp"
+#include "scenario.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "ground/base/text.hpp"
 #include "faces/files/cookie.hpp"
 #include "faces/files/mode.hpp"
+#include "ground/base/text.hpp"
 #include "ground/layout/layout.hpp"
 
 namespace tailrace::sim {

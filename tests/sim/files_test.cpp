@@ -8,14 +8,14 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ground/base/text.hpp"
 #include "engine/exchange/channel.hpp"
 #include "engine/exchange/transfer.hpp"
+#include "faces/unformatted/record_file.hpp"
 #include "file_program.hpp"
-#include "scenario.hpp"
+#include "ground/base/text.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
-#include "faces/unformatted/record_file.hpp"
+#include "scenario.hpp"
 
 namespace tailrace::sim {
 namespace {

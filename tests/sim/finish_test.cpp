@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
+#include "faces/streams/files/manifest.hpp"
 #include "ground/base/text.hpp"
 #include "scenario.hpp"
-#include "faces/streams/files/manifest.hpp"
 
 namespace tailrace::sim {
 namespace {

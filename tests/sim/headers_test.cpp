@@ -3,8 +3,8 @@
 // which would wait for it: servers and the other ranks get them from compute rank 0.
 #include <gtest/gtest.h>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {

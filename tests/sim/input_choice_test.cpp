@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "../unit/formats/sources/messages.hpp"
-#include "ground/base/text.hpp"
 #include "faces/input/choice.hpp"
 #include "faces/input/files.hpp"
 #include "faces/input/leads.hpp"
 #include "faces/input/request.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::input {
 namespace {

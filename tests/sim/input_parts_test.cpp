@@ -13,13 +13,13 @@
 #include <thread>
 
 #include "../unit/ground/storage/scratch.hpp"
-#include "ground/comm/transport.hpp"
-#include "formats/registry/registry.hpp"
 #include "faces/input/leads.hpp"
 #include "faces/input/loader.hpp"
 #include "faces/input/ring.hpp"
-#include "ground/storage/forwarding.hpp"
 #include "formats/index/index.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/comm/transport.hpp"
+#include "ground/storage/forwarding.hpp"
 
 namespace tailrace::input {
 namespace {

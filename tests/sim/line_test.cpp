@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <set>
 
+#include "fibre_world.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/switchboard.hpp"
-#include "fibre_world.hpp"
 
 namespace tailrace::sim {
 namespace {

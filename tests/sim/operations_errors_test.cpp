@@ -7,9 +7,9 @@
 #include <functional>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "faces/checkpoint/checkpoint.hpp"
 #include "faces/restart/outputs.hpp"
+#include "ground/base/text.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {

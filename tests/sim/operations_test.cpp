@@ -10,11 +10,11 @@
 #include <map>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "faces/checkpoint/checkpoint.hpp"
 #include "faces/restart/outputs.hpp"
-#include "scenario.hpp"
+#include "ground/base/text.hpp"
 #include "ground/storage/crash.hpp"
+#include "scenario.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "formats/registry/registry.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "formats/registry/registry.hpp"
 
 namespace tailrace::sim {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "faces/streams/stream.hpp"
 #include "formats/codec/codec.hpp"
 #include "ground/layout/layout.hpp"
 #include "session_world.hpp"
-#include "faces/streams/stream.hpp"
 
 namespace tailrace::sim {
 

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <set>
 
-#include "ground/base/text.hpp"
 #include "collective_program.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::sim {
 namespace {

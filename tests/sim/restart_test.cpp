@@ -9,12 +9,12 @@
 #include <map>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "faces/checkpoint/checkpoint.hpp"
 #include "faces/checkpoint/slots.hpp"
 #include "faces/restart/outputs.hpp"
-#include "scenario.hpp"
+#include "ground/base/text.hpp"
 #include "ground/storage/crash.hpp"
+#include "scenario.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "../support/own_encoder.hpp"
-#include "ground/base/text.hpp"
 #include "formats/registry/registry.hpp"
 #include "formats/stores/stores.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::sim {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "formats/index/index.hpp"
 #include "formats/registry/registry.hpp"
 #include "planned_stream.hpp"
 #include "session_world.hpp"
-#include "formats/index/index.hpp"
 
 namespace tailrace::sim {
 

@@ -9,10 +9,10 @@
 #include <map>
 #include <numeric>
 
-#include "ground/base/text.hpp"
 #include "faces/files/node_servers.hpp"
-#include "scenario.hpp"
 #include "faces/shared/pages/page_server.hpp"
+#include "ground/base/text.hpp"
+#include "scenario.hpp"
 #include "shared_program.hpp"
 
 namespace tailrace::sim {

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "faces/streams/files/ledger.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "pausing_target.hpp"
-#include "faces/streams/files/ledger.hpp"
 
 namespace tailrace::sim {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "fibre_world.hpp"
+#include "engine/session/session.hpp"
 #include "faces/files/group.hpp"
 #include "faces/files/service.hpp"
-#include "engine/session/session.hpp"
+#include "fibre_world.hpp"
 #include "ground/sim/disk.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/target.hpp"

@@ -9,11 +9,11 @@
 #include <functional>
 #include <numeric>
 
-#include "ground/base/text.hpp"
-#include "scenario.hpp"
 #include "faces/shared/elements/global_array.hpp"
 #include "faces/shared/shared_file.hpp"
+#include "ground/base/text.hpp"
 #include "ground/storage/memory.hpp"
+#include "scenario.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "session_world.hpp"
 #include "faces/shared/elements/global_array.hpp"
 #include "faces/shared/shared_file.hpp"
+#include "session_world.hpp"
 
 namespace tailrace::sim {
 

@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "scenario.hpp"
 #include "shared_program.hpp"
-#include "ground/storage/faulty.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "fibre_world.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/line.hpp"
-#include "fibre_world.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -8,13 +8,13 @@
 #include <map>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "faces/input/input_stream.hpp"
+#include "formats/index/index.hpp"
+#include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
+#include "ground/storage/forwarding.hpp"
 #include "scenario.hpp"
 #include "shared_program.hpp"
-#include "ground/storage/forwarding.hpp"
-#include "formats/index/index.hpp"
 
 namespace tailrace::sim::taken_back {
 namespace {

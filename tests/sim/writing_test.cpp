@@ -9,11 +9,11 @@
 #include <numeric>
 #include <thread>
 
+#include "engine/stages/encoding.hpp"
+#include "engine/stages/gathering.hpp"
 #include "fibre_world.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/sim/disk.hpp"
-#include "engine/stages/encoding.hpp"
-#include "engine/stages/gathering.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/memory.hpp"
 #include "ground/storage/scratch.hpp"

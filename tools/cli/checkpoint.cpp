@@ -10,9 +10,9 @@
 #include <cstring>
 #include <exception>
 
+#include "commands.hpp"
 #include "ground/base/calendar.hpp"
 #include "ground/base/text.hpp"
-#include "commands.hpp"
 
 namespace tailrace::cli {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
+#include "ground/base/text.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

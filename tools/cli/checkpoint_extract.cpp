@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "checkpoint.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
-#include "checkpoint.hpp"
 #include "ground/storage/temporary.hpp"
 
 namespace tailrace::cli {

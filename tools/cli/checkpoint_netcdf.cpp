@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
+#include "ground/base/text.hpp"
 
 #if TAILRACE_HAVE_NETCDF
 #include <netcdf.h>

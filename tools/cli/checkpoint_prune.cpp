@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <set>
 
-#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
 #include "faces/checkpoint/slots.hpp"
 #include "faces/restart/recorded.hpp"
+#include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"
 
 namespace tailrace::cli {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
 #include "faces/restart/recorded.hpp"
+#include "ground/base/text.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

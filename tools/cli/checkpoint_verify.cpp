@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <iterator>
 
-#include "ground/base/text.hpp"
 #include "checkpoint.hpp"
+#include "ground/base/text.hpp"
 #include "ground/journal/undo_file.hpp"
 
 #if TAILRACE_HAVE_JSON

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "inventory.hpp"
 #include "formats/stores/stores.hpp"
+#include "ground/base/text.hpp"
+#include "inventory.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

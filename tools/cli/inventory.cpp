@@ -11,12 +11,12 @@
 #include <thread>
 #include <tuple>
 
+#include "commands.hpp"
+#include "formats/sources/kept.hpp"
 #include "ground/base/settings.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
-#include "commands.hpp"
 #include "ground/compat/environment.hpp"
-#include "formats/sources/kept.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/text.hpp"
 #include "commands.hpp"
+#include "ground/base/text.hpp"
 
 namespace {
 

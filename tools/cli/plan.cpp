@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <memory>
 
+#include "commands.hpp"
+#include "engine/session/select.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/settings.hpp"
 #include "ground/base/text.hpp"
-#include "commands.hpp"
 #include "ground/compat/environment.hpp"
-#include "engine/session/select.hpp"
 
 namespace tailrace::cli {
 

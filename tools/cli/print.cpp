@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <cstdio>
 
-#include "ground/base/text.hpp"
 #include "commands.hpp"
 #include "formats/index/index.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::cli {
 

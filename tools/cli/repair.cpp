@@ -6,15 +6,15 @@
 #include <string_view>
 #include <system_error>
 
-#include "ground/base/calendar.hpp"
-#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "ground/journal/flushed.hpp"
-#include "formats/listings/listings.hpp"
-#include "formats/stores/stores.hpp"
+#include "faces/streams/resume/resume.hpp"
 #include "formats/index/ending.hpp"
 #include "formats/index/index.hpp"
-#include "faces/streams/resume/resume.hpp"
+#include "formats/listings/listings.hpp"
+#include "formats/stores/stores.hpp"
+#include "ground/base/calendar.hpp"
+#include "ground/base/text.hpp"
+#include "ground/journal/flushed.hpp"
 
 namespace tailrace::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "../run/launch.hpp"
-#include "ground/base/options.hpp"
 #include "commands.hpp"
+#include "ground/base/options.hpp"
 
 namespace tailrace::cli {
 namespace {

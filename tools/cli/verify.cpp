@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/text.hpp"
 #include "commands.hpp"
-#include "ground/storage/target.hpp"
-#include "formats/stores/stores.hpp"
-#include "formats/index/index.hpp"
 #include "faces/streams/files/manifest.hpp"
+#include "formats/index/index.hpp"
+#include "formats/stores/stores.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::cli {
 namespace {

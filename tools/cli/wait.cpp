@@ -8,14 +8,14 @@
 #include <string>
 #include <thread>
 
+#include "commands.hpp"
+#include "faces/streams/definition/pattern.hpp"
+#include "formats/index/head.hpp"
+#include "formats/index/index.hpp"
+#include "formats/stores/stores.hpp"
 #include "ground/base/calendar.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
-#include "commands.hpp"
-#include "formats/stores/stores.hpp"
-#include "formats/index/head.hpp"
-#include "formats/index/index.hpp"
-#include "faces/streams/definition/pattern.hpp"
 
 namespace tailrace::cli {
 namespace {

@@ -19,8 +19,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "keeper.hpp"
 #include "ground/node/available_memory.hpp"
+#include "keeper.hpp"
 #include "self_test.hpp"
 
 namespace tailrace::run {

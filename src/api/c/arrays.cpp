@@ -3,9 +3,9 @@
 
 #include <cerrno>
 
-#include "ground/base/text.hpp"
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::capi {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/arrays.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

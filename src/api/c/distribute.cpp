@@ -2,10 +2,10 @@
 #include <iterator>
 #include <memory>
 
-#include "ground/base/text.hpp"
 #include "api/c/arrays.hpp"
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::capi {
 

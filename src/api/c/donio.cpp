@@ -11,13 +11,13 @@
 #include <optional>
 #include <span>
 
-#include "ground/base/log.hpp"
-#include "ground/base/settings.hpp"
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/fortran_files.hpp"
 #include "api/c/shared.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/settings.hpp"
+#include "ground/base/text.hpp"
 #include "ground/comm/end_job.hpp"
 #include "ground/comm/mpi_process.hpp"
 #include "ground/compat/environment.hpp"

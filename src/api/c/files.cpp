@@ -4,10 +4,10 @@
 #include <array>
 #include <cerrno>
 
-#include "ground/base/log.hpp"
-#include "ground/base/text.hpp"
 #include "api/c/state.hpp"
 #include "engine/exchange/channel.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::capi {
 

@@ -8,14 +8,14 @@
 #include <numeric>
 #include <string_view>
 
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/arrays.hpp"
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
-#include "ground/comm/end_job.hpp"
 #include "engine/exchange/channel.hpp"
 #include "faces/files/local_name.hpp"
+#include "ground/base/text.hpp"
+#include "ground/comm/end_job.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // Global arrays.
-#include "ground/base/log.hpp"
-#include "ground/base/options.hpp"
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/state.hpp"
 #include "faces/shared/definition.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

@@ -4,12 +4,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "engine/arrays/coordinates.hpp"
-#include "ground/base/shape_text.hpp"
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/state.hpp"
+#include "engine/arrays/coordinates.hpp"
 #include "engine/session/indexed_layout.hpp"
+#include "ground/base/shape_text.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

@@ -3,15 +3,15 @@
 #include <cstdio>
 #include <thread>
 
+#include "api/c/fortran_files.hpp"
+#include "api/c/state.hpp"
+#include "faces/streams/files/ledger.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
-#include "api/c/fortran_files.hpp"
-#include "api/c/state.hpp"
 #include "ground/comm/end_job.hpp"
 #include "ground/comm/mpi_process.hpp"
-#include "faces/streams/files/ledger.hpp"
 
 namespace tailrace::capi {
 

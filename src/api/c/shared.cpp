@@ -2,11 +2,11 @@
 // Shared files.
 #include <cstdio>
 
-#include "ground/base/log.hpp"
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/shared.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

@@ -8,23 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/text.hpp"
+#include "engine/session/bootstrap.hpp"
+#include "engine/session/session.hpp"
 #include "faces/checkpoint/checkpoint.hpp"
 #include "faces/files/file.hpp"
 #include "faces/files/groups.hpp"
 #include "faces/input/input_stream.hpp"
 #include "faces/input/server.hpp"
-#include "ground/journal/lasting_file.hpp"
 #include "faces/outofcore/out_of_core.hpp"
 #include "faces/restart/outputs.hpp"
-#include "engine/session/bootstrap.hpp"
-#include "engine/session/session.hpp"
 #include "faces/shared/elements/global_array.hpp"
 #include "faces/shared/pages/page_server.hpp"
 #include "faces/shared/shared_file.hpp"
 #include "faces/streams/stream.hpp"
-#include "tailrace.h"
 #include "faces/unformatted/record_file.hpp"
+#include "ground/base/text.hpp"
+#include "ground/journal/lasting_file.hpp"
+#include "tailrace.h"
 
 /// The handles of the C face.
 struct tr_layout {

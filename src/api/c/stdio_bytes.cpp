@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ground/base/text.hpp"
 #include "api/c/arrays.hpp"
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

@@ -5,11 +5,11 @@
 
 #include <cerrno>
 
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
 #include "faces/files/local_name.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

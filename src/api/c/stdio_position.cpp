@@ -2,9 +2,9 @@
 // Positions (ISO C99 7.19.9), ends and errors (7.19.10).
 #include <cerrno>
 
-#include "ground/base/text.hpp"
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

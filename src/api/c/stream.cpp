@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

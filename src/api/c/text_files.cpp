@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <limits>
 
-#include "ground/base/text.hpp"
 #include "api/c/fortran_files.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/text.hpp"
 #include "ground/journal/undo_file.hpp"
 
 using namespace tailrace;

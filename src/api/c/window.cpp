@@ -2,10 +2,10 @@
 // Out-of-core arrays.
 #include <algorithm>
 
-#include "ground/base/options.hpp"
-#include "ground/base/text.hpp"
 #include "api/c/arguments.hpp"
 #include "api/c/state.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
 
 using namespace tailrace;

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/exchange/exchange_thread.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/mpi_process.hpp"
-#include "engine/exchange/exchange_thread.hpp"
 
 namespace tailrace::exchange {
 

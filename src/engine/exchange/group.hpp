@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/exchange/node_ranks.hpp"
 #include "ground/base/settings.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/comm/switchboard.hpp"
-#include "engine/exchange/node_ranks.hpp"
 #include "ground/executor/threads.hpp"
 #include "ground/node/budget.hpp"
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "engine/exchange/requests.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
 #include "ground/comm/mpi_process.hpp"
-#include "engine/exchange/requests.hpp"
 
 namespace tailrace::exchange {
 

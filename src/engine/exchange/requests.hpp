@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/exchange/request_desk.hpp"
 #include "ground/comm/end_job.hpp"
 #include "ground/comm/line.hpp"
-#include "engine/exchange/request_desk.hpp"
 #include "ground/executor/threads.hpp"
 
 namespace tailrace::exchange {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ground/base/text.hpp"
 #include "engine/exchange/exchange_thread.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::exchange {
 

@@ -6,11 +6,11 @@
 #include <span>
 #include <string>
 
+#include "engine/operations/accumulator.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/layout/layout.hpp"
 #include "ground/node/budget.hpp"
-#include "engine/operations/accumulator.hpp"
 
 namespace tailrace::operations {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ground/comm/line.hpp"
 #include "engine/pipeline/messages.hpp"
 #include "engine/pipeline/outlet.hpp"
 #include "engine/pipeline/stream_client.hpp"
+#include "ground/comm/line.hpp"
 
 namespace tailrace::pipeline {
 

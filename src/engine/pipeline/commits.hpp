@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "formats/codec/codec.hpp"
 #include "engine/pipeline/stream_files.hpp"
 #include "engine/placement/placement.hpp"
+#include "formats/codec/codec.hpp"
 
 namespace tailrace::pipeline {
 

@@ -9,13 +9,13 @@
 #include <mutex>
 #include <set>
 
-#include "ground/comm/line.hpp"
 #include "engine/exchange/record_plan.hpp"
-#include "ground/executor/executor.hpp"
-#include "ground/node/lane.hpp"
 #include "engine/pipeline/ledger.hpp"
 #include "engine/pipeline/messages.hpp"
 #include "engine/pipeline/statistics.hpp"
+#include "ground/comm/line.hpp"
+#include "ground/executor/executor.hpp"
+#include "ground/node/lane.hpp"
 #include "ground/storage/writer.hpp"
 
 namespace tailrace::pipeline {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/placement/placement.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
-#include "engine/placement/placement.hpp"
 
 namespace tailrace::pipeline {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "formats/codec/codec.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/text.hpp"
-#include "formats/codec/codec.hpp"
 
 namespace tailrace::pipeline {
 

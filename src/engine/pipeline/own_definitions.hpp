@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "engine/exchange/roster.hpp"
+#include "engine/pipeline/messages.hpp"
 #include "ground/layout/layout.hpp"
 #include "ground/node/lane.hpp"
-#include "engine/pipeline/messages.hpp"
 
 namespace tailrace::pipeline {
 

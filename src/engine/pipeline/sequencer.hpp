@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "engine/pipeline/messages.hpp"
 #include "formats/codec/codec.hpp"
 #include "ground/node/lane_memory.hpp"
-#include "engine/pipeline/messages.hpp"
 
 namespace tailrace::pipeline {
 

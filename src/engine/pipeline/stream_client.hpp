@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "ground/comm/line.hpp"
 #include "engine/pipeline/own_definitions.hpp"
 #include "engine/pipeline/statistics.hpp"
 #include "engine/pipeline/step_verdicts.hpp"
+#include "ground/comm/line.hpp"
 
 namespace tailrace::pipeline {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "formats/codec/codec.hpp"
 #include "engine/placement/placement.hpp"
+#include "formats/codec/codec.hpp"
 
 namespace tailrace::placement {
 

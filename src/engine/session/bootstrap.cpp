@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "engine/session/affinity.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
@@ -17,7 +18,6 @@
 #include "ground/comm/mpi_process.hpp"
 #include "ground/comm/switchboard.hpp"
 #include "ground/compat/environment.hpp"
-#include "engine/session/affinity.hpp"
 
 namespace tailrace::session {
 

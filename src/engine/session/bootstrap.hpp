@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "ground/comm/mpi_transport.hpp"
 #include "engine/session/facts.hpp"
+#include "ground/comm/mpi_transport.hpp"
 
 namespace tailrace::session {
 

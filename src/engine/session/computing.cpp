@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "engine/session/session.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::session {
 

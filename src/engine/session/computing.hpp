@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ground/comm/line.hpp"
 #include "engine/pipeline/client.hpp"
 #include "engine/pipeline/outlet.hpp"
+#include "ground/comm/line.hpp"
 
 namespace tailrace::session {
 

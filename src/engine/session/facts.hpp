@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "ground/base/settings.hpp"
-#include "ground/executor/executor.hpp"
 #include "engine/session/select.hpp"
 #include "engine/session/stops.hpp"
+#include "ground/base/settings.hpp"
+#include "ground/executor/executor.hpp"
 #include "ground/storage/target.hpp"
 
 namespace tailrace::session {

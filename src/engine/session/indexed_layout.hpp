@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ground/layout/layout.hpp"
 #include "engine/session/session.hpp"
+#include "ground/layout/layout.hpp"
 
 namespace tailrace::session {
 

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
+#include "engine/session/topology.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/node/budget.hpp"
 #include "ground/node/lane.hpp"
 #include "ground/node/node_memory.hpp"
-#include "engine/session/topology.hpp"
 
 namespace tailrace::session {
 

@@ -3,9 +3,9 @@
 
 #include <map>
 
-#include "ground/base/settings.hpp"
 #include "engine/exchange/roster.hpp"
 #include "engine/pipeline/statistics.hpp"
+#include "ground/base/settings.hpp"
 
 namespace tailrace::session {
 

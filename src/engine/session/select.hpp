@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/settings.hpp"
 #include "engine/exchange/roster.hpp"
+#include "ground/base/settings.hpp"
 
 namespace tailrace::session {
 

@@ -5,11 +5,11 @@
 #include <csignal>
 #include <utility>
 
+#include "engine/session/report.hpp"
+#include "engine/session/session.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/end_job.hpp"
-#include "engine/session/report.hpp"
-#include "engine/session/session.hpp"
 
 namespace tailrace::session {
 

@@ -6,12 +6,12 @@
 #include <memory>
 #include <string>
 
-#include "ground/executor/executor.hpp"
-#include "ground/node/handed_memory.hpp"
-#include "ground/node/remote_lane.hpp"
 #include "engine/session/facts.hpp"
 #include "engine/session/parking.hpp"
 #include "engine/stages/server.hpp"
+#include "ground/executor/executor.hpp"
+#include "ground/node/handed_memory.hpp"
+#include "ground/node/remote_lane.hpp"
 
 namespace tailrace::session {
 

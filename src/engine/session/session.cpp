@@ -6,12 +6,12 @@
 #include <numeric>
 #include <utility>
 
-#include "ground/base/log.hpp"
-#include "ground/base/options.hpp"
-#include "ground/base/text.hpp"
 #include "engine/session/affinity.hpp"
 #include "engine/session/report.hpp"
 #include "formats/stores/stores.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::session {
 

@@ -6,17 +6,17 @@
 #include <optional>
 #include <string>
 
-#include "ground/base/settings.hpp"
-#include "ground/comm/call_watch.hpp"
-#include "ground/comm/switchboard.hpp"
-#include "formats/encoders/servers.hpp"
-#include "ground/executor/threads.hpp"
-#include "ground/node/handed_memory.hpp"
 #include "engine/pipeline/statistics.hpp"
 #include "engine/session/computing.hpp"
 #include "engine/session/facts.hpp"
 #include "engine/session/memory.hpp"
 #include "engine/session/serving.hpp"
+#include "formats/encoders/servers.hpp"
+#include "ground/base/settings.hpp"
+#include "ground/comm/call_watch.hpp"
+#include "ground/comm/switchboard.hpp"
+#include "ground/executor/threads.hpp"
+#include "ground/node/handed_memory.hpp"
 #include "ground/storage/faulty.hpp"
 
 namespace tailrace::session {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/settings.hpp"
 #include "engine/session/stop_clock.hpp"
 #include "engine/session/stop_signals.hpp"
+#include "ground/base/settings.hpp"
 
 namespace tailrace::session {
 

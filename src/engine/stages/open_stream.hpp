@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/codec/codec.hpp"
 #include "engine/exchange/record_plan.hpp"
 #include "engine/pipeline/context.hpp"
+#include "formats/codec/codec.hpp"
 
 namespace tailrace::stages {
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <memory>
 
-#include "ground/node/remote_lane.hpp"
 #include "engine/pipeline/definitions.hpp"
 #include "engine/pipeline/stream_root.hpp"
 #include "engine/stages/stream_server.hpp"
+#include "ground/node/remote_lane.hpp"
 
 namespace tailrace::stages {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/session/session.hpp"
 #include "faces/checkpoint/compression.hpp"
 #include "faces/checkpoint/items.hpp"
 #include "faces/checkpoint/slots.hpp"
-#include "engine/session/session.hpp"
 
 namespace tailrace::checkpoint {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <set>
 
-#include "ground/base/checksum.hpp"
-#include "ground/base/text.hpp"
 #include "faces/checkpoint/compression.hpp"
 #include "faces/checkpoint/coverage.hpp"
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::checkpoint {
 

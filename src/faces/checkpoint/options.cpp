@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "ground/base/options.hpp"
 
-#include "ground/base/text.hpp"
 #include "faces/checkpoint/context.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::checkpoint {
 

@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <utility>
 
+#include "faces/checkpoint/slots.hpp"
 #include "ground/base/checksum.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
-#include "faces/checkpoint/slots.hpp"
 
 namespace tailrace::checkpoint {
 

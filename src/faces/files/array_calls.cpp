@@ -5,9 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "engine/exchange/channel.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/end_job.hpp"
-#include "engine/exchange/channel.hpp"
 
 namespace tailrace::files {
 

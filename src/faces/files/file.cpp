@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <limits>
 
-#include "ground/base/text.hpp"
 #include "engine/exchange/channel.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::files {
 

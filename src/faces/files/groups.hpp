@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include "ground/comm/communicators.hpp"
 #include "faces/files/group.hpp"
+#include "ground/comm/communicators.hpp"
 
 namespace tailrace::files {
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "faces/files/sidecar.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::files {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ground/base/status.hpp"
 #include "faces/files/outcome.hpp"
+#include "ground/base/status.hpp"
 
 namespace tailrace::files {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/exchange/request_desk.hpp"
-#include "ground/journal/journal.hpp"
 #include "engine/session/session.hpp"
+#include "ground/journal/journal.hpp"
 
 namespace tailrace::files {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "faces/input/commits.hpp"
 
+#include "formats/index/index.hpp"
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
-#include "formats/index/index.hpp"
 
 namespace tailrace::input {
 

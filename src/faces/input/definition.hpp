@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/bytes.hpp"
-#include "formats/codec/definition.hpp"
-#include "ground/layout/layout.hpp"
 #include "engine/operations/interval.hpp"
 #include "faces/streams/definition/pattern.hpp"
+#include "formats/codec/definition.hpp"
+#include "ground/base/bytes.hpp"
+#include "ground/layout/layout.hpp"
 
 namespace tailrace::input {
 

@@ -6,8 +6,8 @@
 #include <ranges>
 #include <set>
 
-#include "ground/base/text.hpp"
 #include "faces/input/choice.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::input {
 

@@ -8,12 +8,12 @@
 #include <thread>
 #include <utility>
 
+#include "faces/input/interpolation.hpp"
+#include "formats/sources/kept.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/switchboard.hpp"
-#include "faces/input/interpolation.hpp"
-#include "formats/sources/kept.hpp"
 #include "ground/storage/identity.hpp"
 
 namespace tailrace::input {

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <map>
 
-#include "ground/base/text.hpp"
-#include "formats/index/index.hpp"
 #include "faces/streams/files/look.hpp"
+#include "formats/index/index.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::input {
 

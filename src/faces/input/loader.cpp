@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "faces/input/interpolation.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
-#include "faces/input/interpolation.hpp"
 
 namespace tailrace::input {
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <span>
 
+#include "faces/streams/definition/parse.hpp"
+#include "formats/registry/registry.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "faces/streams/definition/parse.hpp"
 
 namespace tailrace::input {
 

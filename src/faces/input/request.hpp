@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/codec/definition.hpp"
 #include "faces/input/definition.hpp"
-#include "ground/layout/memory.hpp"
 #include "faces/streams/definition/pattern.hpp"
+#include "formats/codec/definition.hpp"
+#include "ground/layout/memory.hpp"
 
 // Turns the options strings of input streams into types. Every function is local, reads no file and gives the
 // same result on every rank that passes the same text. Errors are Code::settings unless said otherwise.

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "faces/input/definition.hpp"
 #include "ground/comm/doorbell.hpp"
 #include "ground/comm/transport.hpp"
-#include "faces/input/definition.hpp"
 #include "ground/node/shared_lock.hpp"
 
 namespace tailrace::input {

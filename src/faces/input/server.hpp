@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "engine/session/session.hpp"
 #include "faces/input/loader.hpp"
 #include "ground/node/handed_memory.hpp"
 #include "ground/node/node_memory.hpp"
-#include "engine/session/session.hpp"
 
 namespace tailrace::input {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ground/base/bytes.hpp"
 #include "faces/streams/stream.hpp"
+#include "ground/base/bytes.hpp"
 
 // Reasons for an interval to fail at its end, found at a save in its middle. A run that goes on from the
 // save has none of it in its own memory, and would write a value that nobody should see.

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "faces/restart/intervals.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
-#include "faces/restart/intervals.hpp"
 #include "ground/storage/paths.hpp"
 
 namespace tailrace::restart {

@@ -10,11 +10,11 @@
 
 #include "faces/checkpoint/context.hpp"
 #include "faces/files/service.hpp"
-#include "ground/journal/closed_files.hpp"
 #include "faces/restart/recorded.hpp"
 #include "faces/restart/recorded_files.hpp"
 #include "faces/streams/stream.hpp"
 #include "faces/unformatted/record_file.hpp"
+#include "ground/journal/closed_files.hpp"
 
 namespace tailrace::restart {
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "faces/checkpoint/copy.hpp"
+#include "faces/streams/resume/resume.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
-#include "faces/checkpoint/copy.hpp"
 #include "ground/journal/position.hpp"
-#include "faces/streams/resume/resume.hpp"
 
 namespace tailrace::restart {
 

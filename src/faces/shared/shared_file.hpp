@@ -9,11 +9,11 @@
 
 #include "faces/files/group.hpp"
 #include "faces/files/node_servers.hpp"
-#include "faces/shared/safety/conflicts.hpp"
 #include "faces/shared/definition.hpp"
 #include "faces/shared/pages/far_pages.hpp"
 #include "faces/shared/pages/node_pages.hpp"
 #include "faces/shared/pages/read_ahead.hpp"
+#include "faces/shared/safety/conflicts.hpp"
 #include "faces/shared/safety/safety.hpp"
 
 namespace tailrace::shared {

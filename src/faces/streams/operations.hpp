@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "ground/node/budget.hpp"
 #include "engine/operations/accumulator.hpp"
 #include "engine/operations/interval.hpp"
 #include "engine/operations/kept.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/resume/resume.hpp"
+#include "ground/node/budget.hpp"
 
 namespace tailrace::streams {
 

@@ -8,15 +8,15 @@
 #include <sstream>
 
 #include "engine/arrays/array.hpp"
+#include "faces/streams/files/ledger.hpp"
+#include "formats/cf/fields.hpp"
+#include "formats/listings/listings.hpp"
+#include "formats/registry/registry.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
-#include "formats/cf/fields.hpp"
 #include "ground/comm/end_job.hpp"
-#include "formats/registry/registry.hpp"
-#include "formats/listings/listings.hpp"
-#include "faces/streams/files/ledger.hpp"
 
 namespace tailrace::streams {
 

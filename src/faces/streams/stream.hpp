@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "formats/codec/codec.hpp"
-#include "ground/layout/memory.hpp"
-#include "formats/references/references.hpp"
 #include "engine/session/session.hpp"
+#include "faces/streams/definition/parse.hpp"
 #include "faces/streams/files/look.hpp"
 #include "faces/streams/operations.hpp"
-#include "faces/streams/definition/parse.hpp"
 #include "faces/streams/resume/resume.hpp"
+#include "formats/codec/codec.hpp"
+#include "formats/references/references.hpp"
+#include "ground/layout/memory.hpp"
 
 namespace tailrace::streams {
 

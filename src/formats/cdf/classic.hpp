@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "formats/cf/model.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
-#include "formats/cf/model.hpp"
 
 // The header of a classic NetCDF file, as the NetCDF Classic Format Specification (Unidata) and the CDF-5
 // File Format Specification (Argonne and Northwestern) lay it down. All numbers are big-endian.

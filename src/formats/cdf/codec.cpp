@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <set>
 
-#include "ground/base/text.hpp"
 #include "formats/cdf/classic.hpp"
 #include "formats/cf/fields.hpp"
 #include "formats/codec/plain.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::cdf {
 

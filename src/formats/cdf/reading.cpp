@@ -7,9 +7,9 @@
 #include <cstring>
 #include <optional>
 
+#include "formats/cdf/classic.hpp"
 #include "ground/base/byte_order.hpp"
 #include "ground/base/text.hpp"
-#include "formats/cdf/classic.hpp"
 
 namespace tailrace::cdf {
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "ground/base/status.hpp"
 #include "formats/cf/found.hpp"
 #include "formats/codec/codec.hpp"
+#include "ground/base/status.hpp"
 
 // The header of a classic NetCDF file of any writer: CDF-1, CDF-2 and CDF-5.
 namespace tailrace::cdf {

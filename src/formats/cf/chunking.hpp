@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "formats/codec/definition.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
-#include "formats/codec/definition.hpp"
 
 namespace tailrace::cf {
 

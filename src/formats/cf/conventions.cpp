@@ -7,11 +7,11 @@
 #include <limits>
 #include <utility>
 
+#include "formats/cf/names.hpp"
+#include "formats/cf/unicode.hpp"
 #include "ground/base/missing.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
-#include "formats/cf/names.hpp"
-#include "formats/cf/unicode.hpp"
 
 namespace tailrace::cf {
 

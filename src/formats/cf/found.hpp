@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/cf/model.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
-#include "formats/cf/model.hpp"
 
 // The dimensions, attributes and variables of a file of any writer, whatever its format is.
 namespace tailrace::cf {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
+#include "formats/cf/model.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/uuid.hpp"
-#include "formats/cf/model.hpp"
 
 namespace tailrace::cf {
 

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "formats/cf/found.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/types.hpp"
-#include "formats/cf/found.hpp"
 
 namespace tailrace::cf {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "formats/cf/names.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::cf {
 

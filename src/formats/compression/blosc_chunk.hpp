@@ -3,9 +3,9 @@
 
 #include <span>
 
+#include "formats/compression/compression.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
-#include "formats/compression/compression.hpp"
 
 namespace tailrace::compression {
 

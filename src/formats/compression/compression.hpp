@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "ground/base/types.hpp"
 #include "formats/codec/definition.hpp"
+#include "ground/base/types.hpp"
 
 namespace tailrace::compression {
 

@@ -4,9 +4,9 @@
 #include <memory>
 #include <span>
 
+#include "formats/compression/compression.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
-#include "formats/compression/compression.hpp"
 
 namespace tailrace::compression {
 

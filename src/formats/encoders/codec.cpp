@@ -5,10 +5,10 @@
 #include <deque>
 #include <exception>
 
-#include "ground/base/text.hpp"
 #include "formats/encoders/description.hpp"
 #include "formats/encoders/encoded.hpp"
 #include "formats/encoders/table.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::encoders {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/encoders/servers.hpp"
 
-#include "ground/base/text.hpp"
 #include "formats/encoders/table.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::encoders {
 

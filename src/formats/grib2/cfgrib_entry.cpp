@@ -4,11 +4,11 @@
 #include <array>
 #include <charconv>
 
-#include "ground/base/calendar.hpp"
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
 #include "formats/grib2/listings.hpp"
 #include "formats/grib2/sample.hpp"
+#include "ground/base/calendar.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

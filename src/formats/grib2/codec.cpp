@@ -7,14 +7,14 @@
 #include <deque>
 #include <type_traits>
 
-#include "ground/base/missing.hpp"
-#include "ground/base/text.hpp"
 #include "formats/grib2/ccsds.hpp"
 #include "formats/grib2/codec.hpp"
 #include "formats/grib2/finder.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/packing.hpp"
 #include "formats/grib2/values.hpp"
+#include "ground/base/missing.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

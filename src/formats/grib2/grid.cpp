@@ -6,11 +6,11 @@
 #include <cmath>
 #include <map>
 
+#include "formats/grib2/header.hpp"
+#include "formats/grib2/sample.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/uuid.hpp"
-#include "formats/grib2/header.hpp"
-#include "formats/grib2/sample.hpp"
 
 namespace tailrace::grib2 {
 

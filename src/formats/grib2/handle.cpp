@@ -14,8 +14,8 @@
 #include <sstream>
 #include <string_view>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/sample.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

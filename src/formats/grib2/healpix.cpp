@@ -9,10 +9,10 @@
 #include <bit>
 #include <cmath>
 
-#include "ground/base/options.hpp"
-#include "ground/base/text.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/sample.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

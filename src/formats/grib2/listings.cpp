@@ -6,8 +6,8 @@
 #include <cstring>
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

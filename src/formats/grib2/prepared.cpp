@@ -3,8 +3,8 @@
 // ecCodes.
 #include <algorithm>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/header.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

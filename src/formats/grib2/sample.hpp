@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "ground/base/bytes.hpp"
 #include "formats/codec/definition.hpp"
+#include "ground/base/bytes.hpp"
 
 namespace tailrace::grib2 {
 

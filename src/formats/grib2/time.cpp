@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/sections.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/ccsds.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/listings.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
 

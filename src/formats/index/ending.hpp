@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "formats/codec/codec.hpp"
-#include "ground/storage/target.hpp"
 #include "formats/index/index_format.hpp"
+#include "ground/storage/target.hpp"
 
 // The ending of a data file, in formats whose files can be read only once they are finished. It is made of
 // the head of the file and its index, by whoever finishes or repairs it. All functions are local, do nothing

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ground/base/text.hpp"
 #include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::streams {
 

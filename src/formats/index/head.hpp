@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "formats/codec/codec.hpp"
-#include "ground/storage/target.hpp"
 #include "formats/index/index_format.hpp"
+#include "ground/storage/target.hpp"
 
 // The head of a data file, in formats that have one: what stands before the first step, and in it the number
 // of steps. All functions are local, and the caller holds the lock of the pair.

@@ -5,11 +5,11 @@
 #include <array>
 #include <cerrno>
 
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "formats/listings/listings.hpp"
 #include "formats/index/ending.hpp"
 #include "formats/index/head.hpp"
+#include "formats/listings/listings.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::streams {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "ground/storage/target.hpp"
 #include "formats/index/index_format.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::streams {
 

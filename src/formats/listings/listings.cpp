@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "formats/registry/registry.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
 
 namespace tailrace::listings {
 

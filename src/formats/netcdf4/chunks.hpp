@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "ground/base/bytes.hpp"
-#include "ground/base/status.hpp"
-#include "ground/base/types.hpp"
 #include "formats/cf/chunking.hpp"
 #include "formats/cf/quantise.hpp"
 #include "formats/compression/compressor.hpp"
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
+#include "ground/base/types.hpp"
 
 namespace tailrace::netcdf4 {
 

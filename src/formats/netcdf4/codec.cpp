@@ -6,10 +6,10 @@
 #include <cmath>
 #include <map>
 
-#include "ground/base/text.hpp"
 #include "formats/cf/fields.hpp"
 #include "formats/netcdf4/chunks.hpp"
 #include "formats/netcdf4/metadata.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::netcdf4 {
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
+#include "formats/compression/decompressor.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
-#include "formats/compression/decompressor.hpp"
 
 #ifdef TAILRACE_HAVE_LZF
 #include <lzf.h>

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "ground/base/bytes.hpp"
-#include "ground/base/status.hpp"
 #include "formats/codec/codec.hpp"
 #include "formats/compression/compression.hpp"
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
 
 // The head of a file stands before its first step. It has room for the superblock of HDF5, and holds the
 // definitions of the stream, from which anybody can make the ending of the file (docs/formats/netcdf4.md).

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "formats/netcdf4/head.hpp"
 #include "formats/netcdf4/image.hpp"
 #include "formats/netcdf4/library.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::netcdf4 {
 

@@ -7,11 +7,11 @@
 #include <limits>
 #include <map>
 
-#include "ground/base/text.hpp"
 #include "formats/netcdf4/library.hpp"
 #include "formats/netcdf4/metadata.hpp"
 #include "formats/netcdf4/read_driver.hpp"
 #include "formats/netcdf4/superblock.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::netcdf4 {
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "formats/netcdf4/filters.hpp"
 #include "ground/base/byte_order.hpp"
 #include "ground/base/text.hpp"
-#include "formats/netcdf4/filters.hpp"
 
 namespace tailrace::netcdf4 {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "ground/base/text.hpp"
 #include "formats/netcdf4/filters.hpp"
+#include "ground/base/text.hpp"
 
 #ifdef TAILRACE_HAVE_AEC
 #include <libaec.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/raw/codec.hpp"
 
-#include "ground/base/text.hpp"
 #include "formats/codec/plain.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::raw {
 

@@ -5,12 +5,12 @@
 #include <map>
 #include <mutex>
 
-#include "ground/base/options.hpp"
-#include "ground/base/text.hpp"
 #include "formats/cdf/codec.hpp"
 #include "formats/encoders/codec.hpp"
 #include "formats/encoders/table.hpp"
 #include "formats/grib2/codec.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 #ifdef TAILRACE_HAVE_GRIB
 #include "formats/grib2/listings.hpp"
 #endif

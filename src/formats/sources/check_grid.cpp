@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/sources/source.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
-#include "formats/sources/source.hpp"
 
 #ifdef TAILRACE_HAVE_GRIB
 #include "formats/grib2/header.hpp"

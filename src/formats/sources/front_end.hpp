@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "formats/index/index_format.hpp"
 #include "formats/sources/source.hpp"
 #include "ground/storage/identity.hpp"
 #include "ground/storage/target.hpp"
-#include "formats/index/index_format.hpp"
 
 // The seam between `open` and the formats that it reads.
 namespace tailrace::sources {

@@ -5,17 +5,17 @@
 #include <map>
 #include <string_view>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/codec.hpp"
 #include "formats/sources/grib_sections.hpp"
+#include "ground/base/text.hpp"
 
 #ifdef TAILRACE_HAVE_GRIB
 #include "formats/grib2/handle.hpp"
-#include "ground/layout/shape.hpp"
 #include "formats/sources/grib_header.hpp"
 #include "formats/sources/grib_sections.hpp"
 #include "formats/sources/grib_traits.hpp"
 #include "formats/sources/grib_values.hpp"
+#include "ground/layout/shape.hpp"
 #endif
 
 namespace tailrace::sources {

@@ -5,9 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "formats/grib2/ccsds.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
-#include "formats/grib2/ccsds.hpp"
 
 // The codes of packed values, and bitmaps.
 namespace tailrace::sources {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/sections.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::sources {
 

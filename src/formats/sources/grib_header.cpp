@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ground/base/checksum.hpp"
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/sample.hpp"
 #include "formats/grib2/sections.hpp"
-#include "ground/layout/shape.hpp"
 #include "formats/sources/grib_times.hpp"
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
+#include "ground/layout/shape.hpp"
 
 namespace tailrace::sources {
 

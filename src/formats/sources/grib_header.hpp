@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/bytes.hpp"
-#include "ground/base/status.hpp"
 #include "formats/grib2/handle.hpp"
 #include "formats/sources/source.hpp"
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
 
 namespace tailrace::sources {
 

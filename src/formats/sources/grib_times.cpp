@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::sources {
 

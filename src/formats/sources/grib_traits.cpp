@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "ground/base/checksum.hpp"
 #include "formats/grib2/handle.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/sections.hpp"
 #include "formats/sources/grib_header.hpp"
+#include "ground/base/checksum.hpp"
 
 namespace tailrace::sources {
 

@@ -3,8 +3,8 @@
 
 #include <span>
 
-#include "ground/base/status.hpp"
 #include "formats/sources/source.hpp"
+#include "ground/base/status.hpp"
 
 namespace tailrace::sources {
 

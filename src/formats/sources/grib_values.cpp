@@ -13,11 +13,11 @@
 #include <optional>
 #include <type_traits>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
-#include "ground/layout/shape.hpp"
 #include "formats/sources/grib_codes.hpp"
 #include "formats/sources/grib_groups.hpp"
+#include "ground/base/text.hpp"
+#include "ground/layout/shape.hpp"
 
 namespace tailrace::sources {
 

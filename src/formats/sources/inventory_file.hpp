@@ -4,9 +4,9 @@
 #include <span>
 #include <string>
 
+#include "formats/sources/source.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
-#include "formats/sources/source.hpp"
 #include "ground/storage/identity.hpp"
 
 // The bytes of a kept inventory, as docs/formats/inventory.md defines them. Nothing here touches a file.

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "formats/sources/inventory_file.hpp"
 #include "ground/base/checksum.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/uuid.hpp"
-#include "formats/sources/inventory_file.hpp"
 
 namespace tailrace::sources {
 

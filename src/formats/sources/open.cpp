@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ground/base/text.hpp"
+#include "formats/index/index.hpp"
 #include "formats/sources/front_end.hpp"
 #include "formats/sources/kept.hpp"
-#include "formats/index/index.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::sources {
 

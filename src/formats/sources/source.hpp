@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "formats/codec/definition.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/calendar.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
-#include "formats/codec/definition.hpp"
 #include "ground/layout/layout.hpp"
 #include "ground/storage/target.hpp"
 

@@ -6,9 +6,9 @@
 #include <charconv>
 #include <utility>
 
+#include "formats/stores/times.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"
-#include "formats/stores/times.hpp"
 
 namespace tailrace::stores {
 

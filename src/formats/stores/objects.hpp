@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include "ground/storage/target.hpp"
 #include "formats/stores/known.hpp"
 #include "formats/zarr/layout.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::stores {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "ground/storage/target.hpp"
 #include "formats/stores/objects.hpp"
 #include "formats/zarr/layout.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::stores {
 

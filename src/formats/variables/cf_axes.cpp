@@ -6,8 +6,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "ground/base/text.hpp"
 #include "formats/cf/unpacking.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::variables {
 

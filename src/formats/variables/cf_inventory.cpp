@@ -8,8 +8,8 @@
 #include <sstream>
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "formats/variables/cf_axes.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::variables {
 

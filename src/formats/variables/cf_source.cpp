@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/variables/cf_source.hpp"
 
-#include "ground/base/text.hpp"
 #include "formats/variables/strided.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::variables {
 

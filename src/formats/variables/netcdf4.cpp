@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-#include "ground/base/byte_order.hpp"
-#include "ground/base/text.hpp"
 #include "formats/netcdf4/reader.hpp"
 #include "formats/variables/cf_source.hpp"
 #include "formats/variables/chunked.hpp"
 #include "formats/variables/strided.hpp"
+#include "ground/base/byte_order.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::variables {
 

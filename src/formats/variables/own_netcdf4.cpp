@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
 
-#include "ground/base/byte_order.hpp"
-#include "ground/base/text.hpp"
 #include "formats/netcdf4/codec.hpp"
 #include "formats/netcdf4/reader.hpp"
 #include "formats/variables/chunked.hpp"
 #include "formats/variables/netcdf4.hpp"
 #include "formats/variables/own_records.hpp"
 #include "formats/variables/strided.hpp"
+#include "ground/base/byte_order.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::variables {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ground/base/text.hpp"
 #include "formats/variables/cf_inventory.hpp"
 #include "formats/variables/strided.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::variables {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "formats/cf/unpacking.hpp"
-#include "ground/layout/layout.hpp"
 #include "formats/variables/names.hpp"
+#include "ground/layout/layout.hpp"
 
 namespace tailrace::variables {
 

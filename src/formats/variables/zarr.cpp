@@ -5,13 +5,13 @@
 #include <cerrno>
 #include <map>
 
-#include "ground/base/shape_text.hpp"
-#include "ground/base/text.hpp"
 #include "formats/variables/cf_source.hpp"
 #include "formats/variables/chunked.hpp"
 #include "formats/variables/own_records.hpp"
 #include "formats/variables/strided.hpp"
 #include "formats/zarr/reading.hpp"
+#include "ground/base/shape_text.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::variables {
 

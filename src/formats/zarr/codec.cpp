@@ -7,8 +7,6 @@
 #include <map>
 #include <mutex>
 
-#include "ground/base/byte_order.hpp"
-#include "ground/base/text.hpp"
 #include "formats/cf/fields.hpp"
 #include "formats/cf/json.hpp"
 #include "formats/codec/plain.hpp"
@@ -16,6 +14,8 @@
 #include "formats/zarr/crc32c.hpp"
 #include "formats/zarr/layout.hpp"
 #include "formats/zarr/metadata.hpp"
+#include "ground/base/byte_order.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::zarr {
 

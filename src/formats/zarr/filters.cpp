@@ -7,8 +7,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "ground/base/text.hpp"
 #include "formats/zarr/reading.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::zarr {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/bytes.hpp"
-#include "ground/base/status.hpp"
 #include "formats/cf/found.hpp"
 #include "formats/cf/json.hpp"
+#include "ground/base/bytes.hpp"
+#include "ground/base/status.hpp"
 
 // The filters of numcodecs that change the elements of a chunk before bytes are made of them.
 namespace tailrace::zarr {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ground/base/text.hpp"
 #include "formats/cf/json.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::zarr {
 

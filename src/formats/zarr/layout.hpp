@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/cf/json.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
-#include "formats/cf/json.hpp"
 
 namespace tailrace::zarr {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ground/base/text.hpp"
 #include "formats/cf/json.hpp"
 #include "formats/zarr/layout.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::zarr {
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "ground/base/bytes.hpp"
 #include "formats/cf/chunking.hpp"
 #include "formats/cf/model.hpp"
 #include "formats/cf/quantise.hpp"
 #include "formats/compression/compression.hpp"
+#include "ground/base/bytes.hpp"
 
 namespace tailrace::zarr {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/zarr/crc32c.hpp"
+#include "formats/zarr/reading.hpp"
 #include "ground/base/byte_order.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
-#include "formats/zarr/crc32c.hpp"
-#include "formats/zarr/reading.hpp"
 
 namespace tailrace::zarr {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "ground/base/text.hpp"
 #include "formats/cf/json.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::zarr {
 

@@ -434,7 +434,8 @@ std::string settings_text() {
 std::string settings_markdown() {
   std::string out =
       "# Settings\n\n"
-      "<!-- Written by `tailrace settings --markdown` from the table in src/ground/base/settings.cpp: change that, "
+      "<!-- Written by `tailrace settings --markdown` from the table in src/ground/base/settings.cpp: change "
+      "that, "
       "not this. -->\n\n"
       "A setting is given in the environment (`TAILRACE_STAGING=512MiB`) or in the options of `tr_init`\n"
       "(`\"staging=512MiB\"`). The environment wins. An unknown key, an unknown `TAILRACE_*` variable and a "

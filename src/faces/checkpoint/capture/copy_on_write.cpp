@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "ground/base/thread.hpp"
 #include "faces/checkpoint/capture/memory_kind.hpp"
+#include "ground/base/thread.hpp"
 
 namespace tailrace::capture {
 

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "faces/checkpoint/capture/userfault.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
-#include "faces/checkpoint/capture/userfault.hpp"
 
 namespace tailrace::capture {
 

@@ -9,10 +9,10 @@
 
 #include "faces/files/group.hpp"
 #include "faces/files/node_servers.hpp"
-#include "faces/shared/safety/conflicts.hpp"
 #include "faces/shared/elements/far_elements.hpp"
 #include "faces/shared/elements/node_elements.hpp"
 #include "faces/shared/pages/page_deal.hpp"
+#include "faces/shared/safety/conflicts.hpp"
 
 namespace tailrace::shared {
 

@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
-#include "ground/node/budget.hpp"
-#include "ground/node/node_memory.hpp"
 #include "faces/shared/definition.hpp"
 #include "faces/shared/pages/page_deal.hpp"
 #include "faces/shared/pages/page_frames.hpp"
+#include "ground/node/budget.hpp"
+#include "ground/node/node_memory.hpp"
 
 namespace tailrace::shared {
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <span>
 
-#include "ground/base/types.hpp"
 #include "engine/exchange/node_ranks.hpp"
+#include "ground/base/types.hpp"
 
 namespace tailrace::shared {
 

@@ -7,12 +7,12 @@
 #include <map>
 #include <utility>
 
-#include "ground/base/text.hpp"
 #include "faces/files/node_servers.hpp"
 #include "faces/shared/elements/far_elements.hpp"
-#include "faces/shared/pages/far_pages.hpp"
 #include "faces/shared/elements/node_elements.hpp"
+#include "faces/shared/pages/far_pages.hpp"
 #include "faces/shared/pages/node_pages.hpp"
+#include "ground/base/text.hpp"
 #include "ground/storage/identity.hpp"
 
 namespace tailrace::shared {

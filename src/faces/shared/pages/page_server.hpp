@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "engine/exchange/request_desk.hpp"
+#include "engine/session/session.hpp"
 #include "ground/executor/threads.hpp"
 #include "ground/node/handed_memory.hpp"
-#include "engine/session/session.hpp"
 
 namespace tailrace::shared {
 

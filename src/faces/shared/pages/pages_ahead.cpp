@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "ground/base/status.hpp"
 #include "faces/shared/pages/node_pages.hpp"
+#include "ground/base/status.hpp"
 
 namespace tailrace::shared {
 

@@ -4,8 +4,8 @@
 #include <mutex>
 #include <vector>
 
-#include "ground/executor/threads.hpp"
 #include "faces/shared/pages/node_pages.hpp"
+#include "ground/executor/threads.hpp"
 
 namespace tailrace::shared {
 

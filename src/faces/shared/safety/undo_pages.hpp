@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "faces/shared/pages/page_deal.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/journal/flushed.hpp"
 #include "ground/node/budget.hpp"
 #include "ground/node/node_memory.hpp"
 #include "ground/node/shared_lock.hpp"
-#include "faces/shared/pages/page_deal.hpp"
 
 namespace tailrace::shared {
 

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <limits>
 
+#include "formats/registry/registry.hpp"
+#include "formats/stores/stores.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "formats/stores/stores.hpp"
 
 namespace tailrace::streams {
 namespace {

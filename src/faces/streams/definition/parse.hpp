@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/codec/definition.hpp"
-#include "formats/codec/listing.hpp"
-#include "ground/layout/memory.hpp"
 #include "engine/operations/accumulator.hpp"
 #include "engine/operations/interval.hpp"
 #include "faces/streams/definition/pattern.hpp"
+#include "formats/codec/definition.hpp"
+#include "formats/codec/listing.hpp"
+#include "ground/layout/memory.hpp"
 
 // Turns the options strings of include/tailrace.h into the types of the core. Every function is local, reads
 // no file and gives the same result on every rank that passes the same text. Errors are Code::settings unless

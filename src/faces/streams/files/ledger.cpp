@@ -16,14 +16,14 @@
 #include <set>
 #include <utility>
 
-#include "ground/base/log.hpp"
-#include "ground/base/text.hpp"
-#include "formats/references/references.hpp"
-#include "formats/index/ending.hpp"
-#include "formats/index/head.hpp"
 #include "faces/streams/files/look.hpp"
 #include "faces/streams/files/manifest.hpp"
 #include "faces/streams/files/pairs.hpp"
+#include "formats/index/ending.hpp"
+#include "formats/index/head.hpp"
+#include "formats/references/references.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::streams {
 

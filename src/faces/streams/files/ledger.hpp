@@ -5,12 +5,12 @@
 #include <optional>
 #include <vector>
 
-#include "ground/base/uuid.hpp"
 #include "engine/pipeline/ledger.hpp"
 #include "engine/pipeline/messages.hpp"
-#include "ground/storage/target.hpp"
 #include "faces/streams/files/look.hpp"
 #include "faces/streams/resume/resume.hpp"
+#include "ground/base/uuid.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::streams {
 

@@ -5,11 +5,11 @@
 #include <array>
 #include <cerrno>
 
+#include "faces/streams/files/manifest.hpp"
+#include "formats/index/index.hpp"
+#include "formats/listings/listings.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
-#include "formats/listings/listings.hpp"
-#include "formats/index/index.hpp"
-#include "faces/streams/files/manifest.hpp"
 
 namespace tailrace::streams {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ground/storage/target.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/resume/resume.hpp"
+#include "ground/storage/target.hpp"
 
 // One rank looks at a stream's files before the first step, and tells the others.
 namespace tailrace::streams {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "formats/index/index_format.hpp"
 #include "ground/base/uuid.hpp"
 #include "ground/storage/target.hpp"
-#include "formats/index/index_format.hpp"
 
 namespace tailrace::streams {
 

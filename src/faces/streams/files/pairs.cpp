@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <utility>
 
-#include "ground/base/log.hpp"
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "formats/index/ending.hpp"
-#include "formats/index/head.hpp"
 #include "faces/streams/files/look.hpp"
 #include "faces/streams/files/manifest.hpp"
+#include "formats/index/ending.hpp"
+#include "formats/index/head.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::streams {
 

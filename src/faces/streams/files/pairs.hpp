@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "formats/listings/listings.hpp"
 #include "engine/pipeline/ledger.hpp"
 #include "engine/pipeline/messages.hpp"
-#include "formats/references/pace.hpp"
-#include "ground/storage/target.hpp"
-#include "formats/index/index.hpp"
-#include "faces/streams/files/look.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/look.hpp"
 #include "faces/streams/files/reindex.hpp"
 #include "faces/streams/resume/resume.hpp"
+#include "formats/index/index.hpp"
+#include "formats/listings/listings.hpp"
+#include "formats/references/pace.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace::streams {
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <optional>
 
-#include "ground/base/text.hpp"
-#include "formats/listings/listings.hpp"
 #include "formats/index/index.hpp"
+#include "formats/listings/listings.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::streams {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "formats/codec/codec.hpp"
-#include "ground/storage/target.hpp"
 #include "formats/index/index_format.hpp"
+#include "ground/storage/target.hpp"
 
 // Reads from a data file what its lost index said. docs/formats/index.md says how records are told from other
 // bytes, and when a last step counts as whole.

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "ground/base/text.hpp"
-#include "formats/listings/listings.hpp"
+#include "faces/streams/files/manifest.hpp"
 #include "formats/index/ending.hpp"
 #include "formats/index/head.hpp"
-#include "faces/streams/files/manifest.hpp"
+#include "formats/listings/listings.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::streams {
 namespace {

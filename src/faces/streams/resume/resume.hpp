@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/operations/interval.hpp"
+#include "formats/index/index.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/uuid.hpp"
-#include "engine/operations/interval.hpp"
 #include "ground/storage/target.hpp"
-#include "formats/index/index.hpp"
 
 // Makes a stream go on exactly where a checkpoint has recorded it. docs/design/007-restart.md says why it is
 // done like this.

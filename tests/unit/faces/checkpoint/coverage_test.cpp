@@ -8,8 +8,8 @@
 
 #include <random>
 
-#include "ground/base/checksum.hpp"
 #include "faces/checkpoint/ranks.hpp"
+#include "ground/base/checksum.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 

@@ -15,8 +15,8 @@
 #include "faces/checkpoint/ranks.hpp"
 #include "faces/checkpoint/slots.hpp"
 #include "faces/files/cookie.hpp"
-#include "ground/journal/journal.hpp"
 #include "faces/restart/recorded_files.hpp"
+#include "ground/journal/journal.hpp"
 
 namespace tailrace::checkpoint {
 

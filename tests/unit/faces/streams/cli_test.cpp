@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "faces/streams/files/manifest.hpp"
 #include "ground/base/settings.hpp"
 #include "index_samples.hpp"
-#include "faces/streams/files/manifest.hpp"
 
 // The command `tailrace` as a shell sees it: its output and its exit codes.
 namespace tailrace::streams {

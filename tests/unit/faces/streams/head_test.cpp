@@ -8,14 +8,14 @@
 #include <memory>
 #include <utility>
 
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "ground/storage/crash.hpp"
-#include "ground/storage/faulty.hpp"
+#include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/ledger.hpp"
 #include "formats/index/ending.hpp"
 #include "formats/index/index.hpp"
-#include "faces/streams/files/ledger.hpp"
-#include "faces/streams/definition/parse.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
 
 // Ledgers of a format with a head, beside what the simulated world runs: definitions that change between two
 // jobs, and jobs that are killed around files without steps.

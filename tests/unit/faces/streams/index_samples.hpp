@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "ground/storage/target.hpp"
 #include "formats/index/index.hpp"
+#include "ground/storage/target.hpp"
 
 // Small indexes and data files for the tests of this folder.
 namespace tailrace::streams {

@@ -9,19 +9,19 @@
 #include <set>
 
 #include "../../ground/storage/scratch.hpp"
+#include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/reindex.hpp"
+#include "faces/streams/resume/resume.hpp"
+#include "formats/grib2/listings.hpp"
+#include "formats/registry/registry.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "formats/grib2/listings.hpp"
-#include "index_samples.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/memory.hpp"
-#include "faces/streams/files/ledger.hpp"
-#include "faces/streams/files/look.hpp"
-#include "faces/streams/definition/parse.hpp"
-#include "faces/streams/files/reindex.hpp"
-#include "faces/streams/resume/resume.hpp"
+#include "index_samples.hpp"
 
 // Listings tell exactly the committed steps, whatever happens to the file, and are nobody else's file.
 namespace tailrace::streams {

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "../../ground/storage/scratch.hpp"
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "ground/storage/faulty.hpp"
-#include "faces/streams/files/ledger.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/ledger.hpp"
 #include "faces/streams/resume/resume.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 
 namespace tailrace::streams {
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <map>
 
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "index_samples.hpp"
-#include "faces/streams/files/ledger.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/ledger.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+#include "index_samples.hpp"
 
 // A stream finds its own GRIB messages again if the index is gone, and empties nobody else's file.
 namespace tailrace::streams {

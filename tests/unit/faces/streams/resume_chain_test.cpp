@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "index_samples.hpp"
 #include "resume_samples.hpp"
-#include "ground/storage/faulty.hpp"
 
 // Chains of lives of one run. Each begins behind a checkpoint, and is stopped in good order, killed, or loses
 // its power. In the end the files are always those of a run that was never disturbed.

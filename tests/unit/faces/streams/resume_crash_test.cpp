@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <functional>
 
-#include "ground/base/text.hpp"
 #include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "index_samples.hpp"
 #include "resume_samples.hpp"
-#include "ground/storage/faulty.hpp"
 
 // Power is lost at each storage call of a run, and once more while the run is continued. Each time the run
 // goes on from each position that a checkpoint can have recorded.

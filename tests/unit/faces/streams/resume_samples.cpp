@@ -6,11 +6,11 @@
 #include <deque>
 #include <utility>
 
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "index_samples.hpp"
-#include "faces/streams/files/manifest.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/manifest.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+#include "index_samples.hpp"
 
 namespace tailrace::streams {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ground/storage/crash.hpp"
 #include "faces/streams/files/ledger.hpp"
+#include "ground/storage/crash.hpp"
 
 // A forecast of six steps in three files, or of other numbers, written as the root of a stream does it.
 namespace tailrace::streams {

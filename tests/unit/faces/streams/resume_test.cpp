@@ -12,17 +12,17 @@
 #include <functional>
 #include <map>
 
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
-#include "index_samples.hpp"
-#include "formats/references/references.hpp"
-#include "resume_samples.hpp"
-#include "ground/storage/crash.hpp"
-#include "ground/storage/faulty.hpp"
-#include "formats/stores/stores.hpp"
+#include "faces/streams/definition/parse.hpp"
 #include "faces/streams/files/look.hpp"
 #include "faces/streams/files/manifest.hpp"
-#include "faces/streams/definition/parse.hpp"
+#include "formats/references/references.hpp"
+#include "formats/registry/registry.hpp"
+#include "formats/stores/stores.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
+#include "index_samples.hpp"
+#include "resume_samples.hpp"
 
 namespace tailrace::streams {
 namespace {

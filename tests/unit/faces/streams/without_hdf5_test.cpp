@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include "formats/registry/registry.hpp"
-#include "index_samples.hpp"
-#include "formats/netcdf4/superblock.hpp"
-#include "ground/storage/target.hpp"
 #include "formats/index/ending.hpp"
+#include "formats/netcdf4/superblock.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/storage/target.hpp"
+#include "index_samples.hpp"
 
 // The registry of a build without HDF5: what it says of NetCDF-4 files, and that it takes no ending away.
 namespace tailrace::streams {

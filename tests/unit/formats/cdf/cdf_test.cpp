@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "../cf/netcdf_file.hpp"
-#include "ground/base/text.hpp"
 #include "formats/cdf/codec.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::cdf {
 namespace {

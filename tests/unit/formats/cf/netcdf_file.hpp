@@ -8,8 +8,8 @@
 #include <cstring>
 #include <fstream>
 
-#include "ground/base/text.hpp"
 #include "formats/codec/codec.hpp"
+#include "ground/base/text.hpp"
 
 // Fields, values and a reader for the tests of NetCDF's formats.
 namespace tailrace::cf::netcdf_file {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "ground/base/text.hpp"
 #include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::encoders {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/registry/registry.hpp"
 #include "formats/grib2/handle.hpp"
+#include "formats/registry/registry.hpp"
 
 // The parts that tests of GRIB2 share: definitions to start from, encoding in one call, decoding by ecCodes.
 namespace tailrace::codec::test {

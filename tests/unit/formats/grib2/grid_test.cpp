@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/header.hpp"
 #include "grib_fixture.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::codec::test {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "ground/base/text.hpp"
 #include "formats/cf/fields.hpp"
 #include "grib_fixture.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::codec::test {
 namespace {

@@ -7,12 +7,12 @@
 #include <limits>
 
 #include "../cf/netcdf_file.hpp"
-#include "ground/base/text.hpp"
 #include "formats/netcdf4/chunks.hpp"
 #include "formats/netcdf4/codec.hpp"
 #include "formats/netcdf4/head.hpp"
 #include "formats/netcdf4/image.hpp"
 #include "formats/netcdf4/superblock.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::netcdf4 {
 namespace {

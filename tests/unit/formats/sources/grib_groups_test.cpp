@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/sections.hpp"
+#include "ground/base/text.hpp"
 #include "messages.hpp"
 
 namespace tailrace::sources {

@@ -3,14 +3,14 @@
 
 #include <cstdlib>
 
-#include "ground/base/text.hpp"
-#include "formats/registry/registry.hpp"
 #include "formats/grib2/handle.hpp"
 #include "formats/grib2/sections.hpp"
+#include "formats/registry/registry.hpp"
+#include "formats/sources/grib_sections.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/target.hpp"
 #include "messages.hpp"
 #include "samples.hpp"
-#include "formats/sources/grib_sections.hpp"
-#include "ground/storage/target.hpp"
 
 // All assertions of ecCodes call this; no header of its declares it.
 extern "C" void codes_assertion_failed(const char* message, const char* file, int line);

@@ -6,10 +6,10 @@
 
 #include <cmath>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/sections.hpp"
-#include "messages.hpp"
 #include "formats/sources/grib.hpp"
+#include "ground/base/text.hpp"
+#include "messages.hpp"
 
 namespace tailrace::sources {
 namespace {

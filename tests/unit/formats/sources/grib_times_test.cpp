@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/sections.hpp"
-#include "messages.hpp"
 #include "formats/sources/grib_traits.hpp"
+#include "ground/base/text.hpp"
+#include "messages.hpp"
 
 namespace tailrace::sources {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
+#include "ground/base/text.hpp"
 #include "messages.hpp"
 
 namespace tailrace::sources {

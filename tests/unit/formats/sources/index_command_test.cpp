@@ -8,8 +8,8 @@
 #include <string>
 
 #include "../../ground/storage/scratch.hpp"
-#include "ground/base/text.hpp"
 #include "formats/grib2/sections.hpp"
+#include "ground/base/text.hpp"
 #include "messages.hpp"
 
 // `tailrace index` of files that other programs have written, as a shell sees it.

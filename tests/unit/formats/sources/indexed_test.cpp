@@ -2,10 +2,10 @@
 // Files of our own streams: their index says what is committed.
 #include <gtest/gtest.h>
 
-#include "ground/base/text.hpp"
-#include "messages.hpp"
 #include "formats/index/index.hpp"
 #include "formats/index/index_format.hpp"
+#include "ground/base/text.hpp"
+#include "messages.hpp"
 
 namespace tailrace::sources {
 namespace {

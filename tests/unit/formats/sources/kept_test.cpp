@@ -13,9 +13,9 @@
 
 #include "../../ground/storage/scratch.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "messages.hpp"
 #include "samples.hpp"
-#include "ground/storage/faulty.hpp"
 
 namespace tailrace::sources {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "ground/base/text.hpp"
 #include "formats/grib2/handle.hpp"
+#include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
 
 // ecCodes loses memory where it packs values in groups, and where headers are damaged.

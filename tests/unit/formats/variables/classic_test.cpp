@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "../../ground/storage/scratch.hpp"
+#include "formats/variables/classic.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "nc_file.hpp"
 #include "own_file.hpp"
-#include "ground/storage/faulty.hpp"
-#include "formats/variables/classic.hpp"
 
 namespace tailrace::variables {
 namespace {

@@ -3,12 +3,12 @@
 // Files of other writers whose coordinates are told in other ways than ours, and files that are written on.
 #include <gtest/gtest.h>
 
+#include "formats/sources/front_end.hpp"
+#include "formats/variables/classic.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "nc_file.hpp"
 #include "own_file.hpp"
-#include "formats/sources/front_end.hpp"
-#include "ground/storage/faulty.hpp"
-#include "formats/variables/classic.hpp"
 
 namespace tailrace::variables {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <limits>
 
+#include "formats/netcdf4/reader.hpp"
 #include "ground/base/byte_order.hpp"
 #include "hdf5_file.hpp"
-#include "formats/netcdf4/reader.hpp"
 #include "reading.hpp"
 
 #ifdef TAILRACE_HAVE_LZF

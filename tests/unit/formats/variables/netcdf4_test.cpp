@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "hdf5_file.hpp"
 #include "nc_file.hpp"
 #include "own_file.hpp"
-#include "ground/storage/faulty.hpp"
 
 // HDF5 loses memory where a read of metadata fails.
 extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions();

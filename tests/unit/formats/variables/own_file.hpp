@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "formats/registry/registry.hpp"
-#include "reading.hpp"
-#include "ground/storage/target.hpp"
 #include "formats/index/index.hpp"
+#include "formats/registry/registry.hpp"
 #include "formats/variables/names.hpp"
+#include "ground/storage/target.hpp"
+#include "reading.hpp"
 
 // Files of our own streams with their index, put together as the servers of a stream do it.
 namespace tailrace::variables::test {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ground/storage/target.hpp"
 #include "formats/variables/names.hpp"
+#include "ground/storage/target.hpp"
 
 // Tests open files and read records of them by these functions.
 namespace tailrace::variables::test {

@@ -3,8 +3,8 @@
 // Chunks that went through the codecs and filters of numcodecs. Bytes and values are those of numcodecs 0.16.
 #include <gtest/gtest.h>
 
-#include "ground/base/text.hpp"
 #include "formats/compression/decompressor.hpp"
+#include "ground/base/text.hpp"
 #include "own_file.hpp"
 #include "zarr_store.hpp"
 

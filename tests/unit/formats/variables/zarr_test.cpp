@@ -10,13 +10,13 @@
 #include <random>
 
 #include "../../ground/storage/scratch.hpp"
-#include "ground/base/byte_order.hpp"
-#include "ground/base/text.hpp"
 #include "formats/compression/compressor.hpp"
-#include "own_file.hpp"
-#include "ground/storage/faulty.hpp"
 #include "formats/stores/stores.hpp"
 #include "formats/zarr/crc32c.hpp"
+#include "ground/base/byte_order.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
+#include "own_file.hpp"
 #include "zarr_store.hpp"
 
 namespace tailrace::variables {

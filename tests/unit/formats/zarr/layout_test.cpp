@@ -7,10 +7,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "ground/base/text.hpp"
-#include "sample.hpp"
 #include "formats/zarr/codec.hpp"
 #include "formats/zarr/crc32c.hpp"
+#include "ground/base/text.hpp"
+#include "sample.hpp"
 
 namespace tailrace::zarr {
 namespace {

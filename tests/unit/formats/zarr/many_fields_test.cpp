@@ -5,11 +5,11 @@
 
 #include <ctime>
 
-#include "ground/base/text.hpp"
-#include "sample.hpp"
-#include "ground/storage/memory.hpp"
 #include "formats/stores/stores.hpp"
 #include "formats/zarr/layout.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/memory.hpp"
+#include "sample.hpp"
 
 namespace tailrace::zarr {
 namespace {

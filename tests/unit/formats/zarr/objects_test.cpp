@@ -8,10 +8,10 @@
 #include <set>
 #include <utility>
 
-#include "ground/base/text.hpp"
-#include "sample.hpp"
-#include "ground/storage/memory.hpp"
 #include "formats/stores/stores.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/memory.hpp"
+#include "sample.hpp"
 
 namespace tailrace::stores {
 namespace {

@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "ground/base/text.hpp"
-#include "sample.hpp"
-#include "ground/storage/crash.hpp"
-#include "ground/storage/faulty.hpp"
-#include "ground/storage/memory.hpp"
 #include "formats/stores/objects.hpp"
 #include "formats/stores/stores.hpp"
 #include "formats/zarr/layout.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/crash.hpp"
+#include "ground/storage/faulty.hpp"
+#include "ground/storage/memory.hpp"
+#include "sample.hpp"
 
 namespace tailrace::stores {
 namespace {

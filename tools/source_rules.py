@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""The rules of this repository's sources that no tool of others checks. `./dev lint` asks for all of them."""
+import collections
+import os
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+C_ENDINGS = (".c", ".cpp", ".h", ".hpp")
+SPDX_ENDINGS = C_ENDINGS + (".f90", ".F90", ".f", ".inc", ".py", ".sh", ".cmake", ".in", ".map")
+FORMATTED = ("src/", "include/", "tests/", "bench/", "tools/", "examples/", "bindings/")
+PUBLIC_HEADERS = "include/"  # contracts may be longer
+
+
+def source_files():
+    """The files of the repository, as git sees them; without git all but the build folders."""
+    try:
+        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        listed = [str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()]
+    skipped = ("third_party/", "build/", "out/", ".git/")
+    return sorted(name for name in set(listed) if not name.startswith(skipped) and (ROOT / name).is_file())
+
+
+def formatted_files():
+    return [name for name in source_files() if name.startswith(FORMATTED) and name.endswith(C_ENDINGS)]
+
+
+def spdx_problems():
+    problems = []
+    for name in source_files():
+        if name.endswith(SPDX_ENDINGS) or Path(name).name in ("CMakeLists.txt", "dev") or name == ".ci/run":
+            with open(ROOT / name, errors="replace") as text:
+                head = text.readline() + text.readline()
+            if "SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause" not in head:
+                problems.append(f"{name}: no SPDX line at the top")
+    return problems
+
+
+def length_problems():
+    problems = []
+    for name in source_files():
+        if not name.endswith(C_ENDINGS + (".f90", ".F90", ".py")) and name != "dev":
+            continue
+        lines = (ROOT / name).read_text(errors="replace").count("\n")
+        limit = 250 if name.endswith((".h", ".hpp")) else 800
+        if lines > limit and not name.startswith(PUBLIC_HEADERS):
+            problems.append(f"{name}: {lines} lines; the limit is {limit}")
+    return problems
+
+
+FUNCTION_HEAD = re.compile(r"^( {0,4})(?!namespace|class|struct|enum|union|extern|template|if|for|while|switch|do|else)"
+                           r"[^\s#/}].*\)[^;]*\{$")
+
+
+def long_functions(limit=60):
+    """Functions of more than `limit` lines, found by the shape that clang-format gives them."""
+    found = []
+    for name in formatted_files():
+        lines = (ROOT / name).read_text(errors="replace").splitlines()
+        start, indent = None, ""
+        for number, line in enumerate(lines):
+            match = FUNCTION_HEAD.match(line) if start is None else None
+            if match:
+                # Initialisers of a constructor stand deeper than the brace that ends it.
+                start, indent = number, "" if line.lstrip().startswith(":") else match.group(1)
+            elif start is not None and line.startswith(indent + "}"):
+                if number - start + 1 > limit:
+                    found.append(f"{name}:{start + 1}: {number - start + 1} lines in one function")
+                start = None
+    return found
+
+
+def module_problems():
+    """A module includes only modules that stand before it in src/CMakeLists.txt. A folder has at most 30 files."""
+    order = [*re.findall(r"^add_subdirectory\(([\w/]+)\)", (ROOT / "src/CMakeLists.txt").read_text(), re.M), "ground/sim"]
+
+    def place(path):
+        return max((each for each in order if path.startswith(each + "/")), key=len, default=None)
+
+    files = [name for name in source_files() if name.startswith("src/") and name.endswith((".cpp", ".hpp", ".c", ".h"))]
+    counts = collections.Counter(os.path.dirname(name) for name in files)
+    problems = [f"{folder}: {count} files; the limit is 30" for folder, count in counts.items() if count > 30]
+    for name in files:
+        module = place(name[len("src/"):])
+        if module is None:
+            problems.append(f"{name}: is in no module of src/CMakeLists.txt")
+            continue
+        for included in re.findall(r'^ *# *include "([\w/]+\.\w+)', (ROOT / name).read_text(errors="replace"), re.M):
+            other = place(included)
+            if other in order[order.index(module) + 1:]:
+                problems.append(f"{name}: includes {included}, of a module that stands after {module} in src/CMakeLists.txt")
+    return problems
+
+
+def format_name_problems():
+    """Only a format's own module and the registry name it: others ask the registry."""
+    exempt = re.compile(r"src/formats/(grib2/|registry/registry\.cpp)")
+    return [f"{name}: names \"grib2\"; ask formats/registry/registry.hpp" for name in source_files()
+            if re.match(r"(src|tools/\w+|bindings)/.*\.\w", name) and not exempt.match(name)
+            and '"grib2"' in (ROOT / name).read_text(errors="replace")]
+
+
+def problems():
+    """Returns what breaks a rule, one line each."""
+    return spdx_problems() + length_problems() + module_problems() + format_name_problems()

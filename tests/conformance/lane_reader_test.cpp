@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/pipeline/outlet.hpp"
+#include "engine/pipeline/compute/outlet.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/comm/switchboard.hpp"
 #include "ground/sim/network.hpp"

@@ -3,14 +3,14 @@
 // Definitions travel in the lanes of the ranks that make them. Whatever lane comes to a stream first, each
 // server opens the stream once, with all that the ranks told of it. No server keeps anything of a stream that
 // no rank begins.
-#include "engine/pipeline/definitions.hpp"
+#include "engine/pipeline/server/definitions.hpp"
 
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <random>
 
-#include "engine/pipeline/stream_client.hpp"
+#include "engine/pipeline/compute/stream_client.hpp"
 #include "fibre_world.hpp"
 #include "ground/base/text.hpp"
 #include "ground/sim/disk.hpp"

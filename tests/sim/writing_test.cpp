@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // The last stage of a stream on a server, by itself: which bytes go where, in which writes.
-#include "engine/stages/writing.hpp"
+#include "engine/pipeline/server/writing.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/stages/encoding.hpp"
-#include "engine/stages/gathering.hpp"
+#include "engine/pipeline/server/encoding.hpp"
+#include "engine/pipeline/server/gathering.hpp"
 #include "fibre_world.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/sim/disk.hpp"
@@ -38,14 +38,14 @@ struct Site {
   }
   Status write(std::vector<ByteVector> bytes, std::vector<Bytes> offsets, Bytes committed = 4,
                std::int64_t step = 0) {
-    std::vector<stages::EncodedRecord> records;
+    std::vector<pipeline::EncodedRecord> records;
     for (ByteVector& each : bytes) records.push_back({std::move(each)});
     return write(std::move(records), std::move(offsets), committed, step);
   }
-  Status write(std::vector<stages::EncodedRecord> records, std::vector<Bytes> offsets, Bytes committed,
+  Status write(std::vector<pipeline::EncodedRecord> records, std::vector<Bytes> offsets, Bytes committed,
                std::int64_t step = 0) {
     writing.write({{step, std::move(records)}, "a", std::move(offsets), committed},
-                  [this](const Status& status, stages::Encoded chunk) {
+                  [this](const Status& status, pipeline::Encoded chunk) {
                     told = status;
                     given_back = std::move(chunk.records);
                   });
@@ -67,11 +67,11 @@ struct Site {
   comm::Line line{world.board(0), comm::line_number::session,
                   std::make_shared<const comm::Members>(std::vector<int>{0})};
   pipeline::Context context{line, roster, 0, threads, files, {}, 0, 0, statistics, {}};
-  stages::OpenStream stream{context, {}};
-  stages::Writing writing{stream};
+  pipeline::OpenStream stream{context, {}};
+  pipeline::Writing writing{stream};
   Status told;
-  std::vector<stages::EncodedRecord> given_back;
-  const stages::Writing::Done done = [this](const Status& status) { told = status; };
+  std::vector<pipeline::EncodedRecord> given_back;
+  const pipeline::Writing::Done done = [this](const Status& status) { told = status; };
 };
 
 TEST(sim_writing, records_that_follow_one_another_are_one_write) {
@@ -88,8 +88,8 @@ TEST(sim_writing, records_that_follow_one_another_are_one_write) {
 }
 
 /// A record whose values are put together as they are written: byte i is i + `first`.
-stages::EncodedRecord values(Bytes size, Bytes element, Bytes first) {
-  stages::EncodedRecord record;
+pipeline::EncodedRecord values(Bytes size, Bytes element, Bytes first) {
+  pipeline::EncodedRecord record;
   record.size = size;
   record.element = element;
   record.put_together = [element, first](Bytes begin, Bytes end, std::byte* out) {
@@ -102,7 +102,7 @@ stages::EncodedRecord values(Bytes size, Bytes element, Bytes first) {
 TEST(sim_writing, values_are_put_together_and_written_part_by_part) {
   Site site;
   site.target->restart({0, Fault::io_error, set_of(Call::write)});
-  std::vector<stages::EncodedRecord> records;
+  std::vector<pipeline::EncodedRecord> records;
   const std::vector<std::pair<Bytes, Bytes>> sizes{{3, 1}, {800'000, 16}, {8, 8}, {300'000, 4}};
   std::string expected = "head";
   std::vector<Bytes> offsets;
@@ -130,7 +130,7 @@ TEST(sim_writing, a_part_of_values_that_fails_fails_the_write) {
   for (const int nth : {1, 3, 4}) {
     Site site;
     site.target->restart({nth, Fault::io_error, set_of(Call::write)});
-    std::vector<stages::EncodedRecord> records;
+    std::vector<pipeline::EncodedRecord> records;
     records.push_back(values(1'000'000, 4, 0));
     EXPECT_EQ(site.write(std::move(records), {4}, 4).code(), Code::io);
     EXPECT_EQ(site.target->calls(), nth);
@@ -225,7 +225,7 @@ TEST(sim_writing, memory_kept_for_records_counts_against_the_workspace_and_shrin
     site.stream.opening.layout_of.push_back(static_cast<int>(site.stream.plans.size()));
     site.stream.plans.emplace_back(*layout::Layout::block(field.shape, 1), site.roster, 0);
   }
-  stages::Encoding encoding(site.stream);
+  pipeline::Encoding encoding(site.stream);
   std::uint64_t chunk = 0;
   const auto encode = [&](std::int32_t field) {
     pipeline::SequenceEntry record{pipeline::SequenceEntry::Kind::record, field};
@@ -302,7 +302,7 @@ struct StayingSite : Site {
     lane = made.get();
     context.lanes.emplace(0, pipeline::LaneCursor(std::move(made)));
   }
-  void take(stages::Encoding& encoding, std::uint64_t chunk) {
+  void take(pipeline::Encoding& encoding, std::uint64_t chunk) {
     pipeline::SequenceEntry record{pipeline::SequenceEntry::Kind::record, 0};
     record.chunk = chunk;
     const std::uint64_t number = context.lanes.at(0).pass();
@@ -321,13 +321,13 @@ struct StayingSite : Site {
 TEST(sim_writing, values_stay_in_their_lane_until_they_are_written) {
   StayingSite site;
   site.context.workspace = 10 * StayingSite::record_bytes;
-  stages::Encoding encoding(site.stream);
+  pipeline::Encoding encoding(site.stream);
   site.take(encoding, 1);
   site.take(encoding, 1);
   EXPECT_FALSE(encoding.make_room()) << "nobody waits for room";
   EXPECT_EQ(site.lane->released, 0U);
   EXPECT_EQ(encoding.kept(), 0);
-  stages::Encoded chunk = encoding.hand_on(1);
+  pipeline::Encoded chunk = encoding.hand_on(1);
   ASSERT_EQ(chunk.size(), 2 * StayingSite::record_bytes);
   for (int i = 0; i < 2; ++i) {
     ByteVector got(StayingSite::record_bytes);
@@ -345,7 +345,7 @@ TEST(sim_writing, values_stay_in_their_lane_until_they_are_written) {
 TEST(sim_writing, values_leave_the_lane_of_a_rank_that_waits_for_room_as_far_as_the_workspace_has_some) {
   StayingSite site;
   site.context.workspace = 3 * StayingSite::record_bytes;
-  stages::Encoding encoding(site.stream);
+  pipeline::Encoding encoding(site.stream);
   for (const std::uint64_t chunk : {1, 1, 2, 2}) site.take(encoding, chunk);
   site.lane->full = true;
   EXPECT_TRUE(encoding.make_room());
@@ -355,14 +355,14 @@ TEST(sim_writing, values_leave_the_lane_of_a_rank_that_waits_for_room_as_far_as_
   EXPECT_TRUE(encoding.is_idle());
   EXPECT_EQ(site.lane->released, 3U) << "one record of the second chunk finds no room";
   EXPECT_FALSE(encoding.make_room());
-  stages::Encoded first = encoding.hand_on(1);
+  pipeline::Encoded first = encoding.hand_on(1);
   EXPECT_EQ(first.records.at(1).bytes, StayingSite::record_of(1));
   EXPECT_FALSE(first.records.at(1).put_together);
   encoding.forget(1, std::move(first));
   EXPECT_TRUE(encoding.make_room()) << "the oldest chunk has room in any case";
   (void)site.settle();
   EXPECT_EQ(site.lane->released, 4U);
-  stages::Encoded second = encoding.hand_on(2);
+  pipeline::Encoded second = encoding.hand_on(2);
   EXPECT_EQ(second.records.at(0).bytes, StayingSite::record_of(2));
   EXPECT_EQ(second.records.at(1).bytes, StayingSite::record_of(3));
   encoding.forget(2, std::move(second));
@@ -373,17 +373,17 @@ TEST(sim_writing, values_leave_the_lane_of_a_rank_that_waits_for_room_as_far_as_
 TEST(sim_writing, values_are_written_once_whichever_of_worker_and_writing_comes_first) {
   StayingSite site;
   site.context.workspace = 10 * StayingSite::record_bytes;
-  stages::Encoding encoding(site.stream);
+  pipeline::Encoding encoding(site.stream);
   for (const std::uint64_t chunk : {1, 2, 3}) site.take(encoding, chunk);
   site.lane->full = true;
   ASSERT_TRUE(encoding.make_room());
-  stages::Encoded first = encoding.hand_on(1);
+  pipeline::Encoded first = encoding.hand_on(1);
   first.records.at(0).settle();
   EXPECT_TRUE(first.records.at(0).put_together) << "the worker has not begun";
   ByteVector got(StayingSite::record_bytes);
   first.records.at(0).put_together(0, StayingSite::record_bytes, got.data());
   EXPECT_EQ(got, StayingSite::record_of(0));
-  stages::Encoded second = encoding.hand_on(2);
+  pipeline::Encoded second = encoding.hand_on(2);
   while (site.scheduler.run_one()) continue;  // the worker is done, and the server does not know yet
   second.records.at(0).settle();
   EXPECT_FALSE(second.records.at(0).put_together);
@@ -407,7 +407,7 @@ TEST(sim_writing, values_are_written_once_whichever_of_worker_and_writing_comes_
 
 TEST(sim_writing, a_claim_has_one_owner_and_waits_for_a_move_that_has_begun) {
   for (int i = 0; i < 200; ++i) {
-    stages::Claim claim;
+    pipeline::Claim claim;
     int value = 0;
     bool moved = false;
     std::thread mover([&] {
@@ -450,8 +450,8 @@ struct SentSite : StayingSite {
     return record;
   }
 
-  stages::Encoding encoding{stream};
-  stages::Gathering gathering{stream, encoding};
+  pipeline::Encoding encoding{stream};
+  pipeline::Gathering gathering{stream, encoding};
   std::vector<std::weak_ptr<const ByteVector>> messages;
 };
 
@@ -461,7 +461,7 @@ TEST(sim_writing, sent_pieces_stay_in_the_memory_of_their_message_until_they_are
   site.gather(0, 70);
   EXPECT_FALSE(site.messages[0].expired());
   EXPECT_EQ(site.stream.counters().workspace_peak, StayingSite::record_bytes) << "the message counts";
-  stages::Encoded chunk = site.encoding.hand_on(0);
+  pipeline::Encoded chunk = site.encoding.hand_on(0);
   ASSERT_EQ(chunk.size(), 2 * StayingSite::record_bytes);
   ByteVector got(2 * StayingSite::record_bytes);
   for (const auto& [first, end] : {std::pair{0, 40}, {40, 76}, {76, 84}, {84, 160}})
@@ -483,10 +483,10 @@ TEST(sim_writing, sent_pieces_free_their_message_when_they_move_into_the_workspa
   EXPECT_TRUE(site.messages[0].expired());
   EXPECT_FALSE(site.messages[1].expired()) << "the workspace holds one record and this message";
   EXPECT_EQ(site.stream.counters().workspace_peak, 3 * StayingSite::record_bytes);
-  stages::Encoded first = site.encoding.hand_on(0);
+  pipeline::Encoded first = site.encoding.hand_on(0);
   EXPECT_EQ(first.records[0].bytes, SentSite::sent_record(0, 70));
   site.encoding.forget(0, std::move(first));
-  stages::Encoded second = site.encoding.hand_on(1);
+  pipeline::Encoded second = site.encoding.hand_on(1);
   ByteVector got(2 * StayingSite::record_bytes);
   second.records[0].put_together(0, 160, got.data());
   EXPECT_EQ(got, SentSite::sent_record(1, 71));

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/pipeline/client.hpp"
-#include "engine/pipeline/outlet.hpp"
+#include "engine/pipeline/compute/client.hpp"
+#include "engine/pipeline/compute/outlet.hpp"
 #include "ground/comm/line.hpp"
 
 namespace tailrace::session {

@@ -73,7 +73,7 @@ Status Serving::start(bool takes_over) {
   const Topology& topology = session_.topology();
   const Settings& settings = session_.settings();
   files_ = std::make_unique<pipeline::OpenFiles>(target_);
-  stages::Server::Setup setup;
+  pipeline::Server::Setup setup;
   setup.me = topology.me();
   setup.takes_over = takes_over;
   setup.workspace = session_.memory().quotas().workspace[static_cast<std::size_t>(setup.me)];
@@ -101,8 +101,8 @@ Status Serving::start(bool takes_over) {
     if (bells_ == nullptr) bells_ = &own_bells_;
   }
   TR_TRY(make_executor());
-  server_ = std::make_unique<stages::Server>(session_.line(), topology.roster(), *executor_, *files_,
-                                             session_.statistics(), std::move(setup));
+  server_ = std::make_unique<pipeline::Server>(session_.line(), topology.roster(), *executor_, *files_,
+                                               session_.statistics(), std::move(setup));
   return {};
 }
 
@@ -137,7 +137,7 @@ Status Serving::make_executor() {
 
 /// Finds the lanes that this server reads: those of its node in place, and receivers of the lanes of ranks
 /// without a server on their node.
-Status Serving::find_lanes(stages::Server::Setup& setup) {
+Status Serving::find_lanes(pipeline::Server::Setup& setup) {
   const Topology& topology = session_.topology();
   const exchange::Roster& roster = topology.roster();
   reader_ = topology.server_of_node();

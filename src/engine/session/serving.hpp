@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "engine/pipeline/server/server.hpp"
 #include "engine/session/facts.hpp"
 #include "engine/session/parking.hpp"
-#include "engine/stages/server.hpp"
 #include "ground/executor/executor.hpp"
 #include "ground/node/handed_memory.hpp"
 #include "ground/node/remote_lane.hpp"
@@ -56,7 +56,7 @@ class Serving {
   [[nodiscard]] int encoding_threads() const { return executor_->count(); }
 
  private:
-  Status find_lanes(stages::Server::Setup& setup);
+  Status find_lanes(pipeline::Server::Setup& setup);
   Status make_executor();
   void warn_of_waiting(std::int64_t since);
   void note_sign(std::int64_t now);
@@ -73,7 +73,7 @@ class Serving {
   std::map<int, std::unique_ptr<node::PrivateLane>> received_;
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<executor::Executor> executor_;
-  std::unique_ptr<stages::Server> server_;
+  std::unique_ptr<pipeline::Server> server_;
   std::unique_ptr<node::MemoryTaker> taker_;
   std::function<std::chrono::nanoseconds()> most_park_ = [] { return Parking::longest; };
   bool warned_ = false;  // of what the server waits for

@@ -13,7 +13,7 @@ namespace {
 
 /// place_stretch() finds the place of each row by divisions.
 constexpr Index shortest_row = 16;
-/// The elements of a stretch, about: 256 KiB of them are put together at once (stages::Writing).
+/// The elements of a stretch, about: 256 KiB of them are put together at once (pipeline::Writing).
 constexpr Index usual_stretch = Index{64} << 10;
 
 /// Copies `length` bytes of a piece from its byte `at` on.

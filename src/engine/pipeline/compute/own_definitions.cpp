@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/own_definitions.hpp"
+#include "engine/pipeline/compute/own_definitions.hpp"
 
 #include <algorithm>
 

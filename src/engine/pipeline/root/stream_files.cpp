@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/stream_files.hpp"
+#include "engine/pipeline/root/stream_files.hpp"
 
 #include <algorithm>
 #include <ranges>

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/stages/gathering.hpp"
+#include "engine/pipeline/server/gathering.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 /// The first stage. It takes the put order that the root announces and what the lanes read here bring, and
 /// compares them. It hands on each record of the put order, and then, of each rank with a share, the piece
@@ -108,4 +108,4 @@ class PutOrder {
   node::KeptDefinitions::Progress* progress_ = nullptr;  // set where another server may take the lanes over
 };
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

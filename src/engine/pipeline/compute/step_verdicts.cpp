@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/step_verdicts.hpp"
+#include "engine/pipeline/compute/step_verdicts.hpp"
 
 #include "ground/base/text.hpp"
 

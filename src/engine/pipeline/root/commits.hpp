@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "engine/pipeline/stream_files.hpp"
+#include "engine/pipeline/root/stream_files.hpp"
 #include "engine/placement/placement.hpp"
 #include "formats/codec/codec.hpp"
 

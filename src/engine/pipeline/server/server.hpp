@@ -4,12 +4,12 @@
 #include <map>
 #include <memory>
 
-#include "engine/pipeline/definitions.hpp"
-#include "engine/pipeline/stream_root.hpp"
-#include "engine/stages/stream_server.hpp"
+#include "engine/pipeline/root/stream_root.hpp"
+#include "engine/pipeline/server/definitions.hpp"
+#include "engine/pipeline/server/stream_server.hpp"
 #include "ground/node/remote_lane.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 /// One server of a session. It reads its lanes and drives every stream. It is a state machine that never
 /// waits. The same class runs on a server rank, inside a compute rank's own calls (0 servers), and in the
@@ -21,12 +21,12 @@ class Server {
     std::map<int, std::unique_ptr<node::LaneReader>> lanes;        // by compute rank
     std::map<int, std::unique_ptr<node::LaneReceiver>> receivers;  // by compute rank: lanes from other nodes
     Bytes workspace = 0;
-    std::function<Result<std::unique_ptr<pipeline::Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
+    std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
     /// True if counters travel to server 0 during the run.
     bool reporting = false;
     /// On server 0 only. Called with the counters of all ranks so far (after commits, at most once a second),
     /// and when all have left.
-    std::function<void(const std::map<int, pipeline::Statistics>&)> on_statistics;
+    std::function<void(const std::map<int, Statistics>&)> on_statistics;
     /// Each compute rank's share of the staging memory, and the setting that gives it the `needed` bytes.
     /// There are none if ranks lend their arrays.
     std::vector<Bytes> quotas;
@@ -37,8 +37,8 @@ class Server {
     /// Ends the job if other ranks would wait for one that gave up.
     std::function<void(const Status&)> give_up;
   };
-  Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
-         pipeline::OpenFiles& files, pipeline::Statistics& statistics, Setup setup);
+  Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor, OpenFiles& files,
+         Statistics& statistics, Setup setup);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -53,7 +53,7 @@ class Server {
  private:
   struct Stream {
     std::unique_ptr<StreamServer> server;
-    std::unique_ptr<pipeline::StreamRoot> root;
+    std::unique_ptr<StreamRoot> root;
     /// It is open on every server. Nobody sends anything about it before.
     bool started = false;
     /// Descriptors of the reference's lane before this one are in the put order, though the lane itself may
@@ -86,7 +86,7 @@ class Server {
   Setup setup_;  // without what the context has
   Context context_;
   std::map<std::uint32_t, Stream> streams_;
-  pipeline::Definitions definitions_;
+  Definitions definitions_;
   // A server that takes the place of another finds these in the lanes:
   std::map<std::uint32_t, std::int64_t> decided_;  // by stream that was not over: the steps that had verdicts
   std::map<std::uint32_t, std::int64_t> lead_before_;  // of the first step without one
@@ -102,12 +102,12 @@ class Server {
   int homes_left_ = 0;  // on server 0: how many of them have left
   std::int64_t streams_done_ = 0;
   std::int64_t streams_in_all_ = 0;
-  bool finishing_ = false;                        // server 0 has said that all ranks have left
-  bool told_ = false;                             // statistics sent
-  std::map<int, pipeline::Statistics> gathered_;  // by transport rank
+  bool finishing_ = false;              // server 0 has said that all ranks have left
+  bool told_ = false;                   // statistics sent
+  std::map<int, Statistics> gathered_;  // by transport rank
   std::int64_t reported_at_ = 0;
-  std::map<int, pipeline::Statistics> so_far_;  // by transport rank, on server 0
+  std::map<int, Statistics> so_far_;  // by transport rank, on server 0
   bool over_ = false;
 };
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

@@ -6,11 +6,11 @@
 #include <set>
 #include <string>
 
-#include "engine/stages/gathering.hpp"
-#include "engine/stages/put_order.hpp"
-#include "engine/stages/writing.hpp"
+#include "engine/pipeline/server/gathering.hpp"
+#include "engine/pipeline/server/put_order.hpp"
+#include "engine/pipeline/server/writing.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 /// One stream on one server: its stages, and which of them each message is for. Records go through PutOrder,
 /// Gathering and Encoding; the root places them; Writing takes them from there. It is a state machine: every
@@ -53,4 +53,4 @@ class StreamServer {
   Writing writing_{stream_};
 };
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

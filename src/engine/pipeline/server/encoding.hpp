@@ -13,9 +13,9 @@
 #include "ground/base/byte_pool.hpp"
 #include "ground/layout/stretch.hpp"
 
-#include "engine/stages/open_stream.hpp"
+#include "engine/pipeline/server/open_stream.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 /// One rank's share of a record: in the rank's lane, or in a message of the server that reads the lane.
 struct Piece {
@@ -189,4 +189,4 @@ class Encoding {
   Bytes moving_bytes_ = 0;                 // of those
 };
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

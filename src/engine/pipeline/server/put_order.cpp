@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/stages/put_order.hpp"
+#include "engine/pipeline/server/put_order.hpp"
 
 #include "ground/base/log.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 using node::Descriptor;
 
@@ -430,4 +430,4 @@ std::string PutOrder::waiting_for() const {
   return text;
 }
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

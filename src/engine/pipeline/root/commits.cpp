@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/commits.hpp"
+#include "engine/pipeline/root/commits.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -4,8 +4,8 @@
 #include <map>
 #include <memory>
 
-#include "engine/pipeline/commits.hpp"
-#include "engine/pipeline/sequencer.hpp"
+#include "engine/pipeline/root/commits.hpp"
+#include "engine/pipeline/root/sequencer.hpp"
 
 namespace tailrace::pipeline {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/stages/gathering.hpp"
+#include "engine/pipeline/server/gathering.hpp"
 
 #include <algorithm>
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 bool Gathering::needs_piece(const SequenceEntry& entry, int c) const {
   if (stream_.plan(entry.field).count(c) == 0) return false;
@@ -183,4 +183,4 @@ void Gathering::retire() {
     records_.pop_front();
 }
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

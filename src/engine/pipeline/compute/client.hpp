@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/pipeline/compute/outlet.hpp"
+#include "engine/pipeline/compute/stream_client.hpp"
 #include "engine/pipeline/messages.hpp"
-#include "engine/pipeline/outlet.hpp"
-#include "engine/pipeline/stream_client.hpp"
 #include "ground/comm/line.hpp"
 
 namespace tailrace::pipeline {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/stages/server.hpp"
+#include "engine/pipeline/server/server.hpp"
 
 #include <limits>
 
 #include "ground/base/text.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 using node::Descriptor;
 
 Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
-               pipeline::OpenFiles& files, pipeline::Statistics& statistics, Setup setup)
+               OpenFiles& files, Statistics& statistics, Setup setup)
     : roster_(roster),
       setup_(std::move(setup)),
       context_{line, roster_,          setup_.me, executor,   files,
@@ -90,7 +90,7 @@ void Server::take_messages() {
   on(Message::decided, &Server::on_decided);
   on(Message::so_far, &Server::on_so_far);
   context_.on(Message::statistics,
-              [this](int source, Unpacker& in) { gathered_[source] = pipeline::Statistics::unpack(in); });
+              [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
   context_.on(Message::farewell, [this](int, Unpacker& in) {
     ++homes_left_;
     streams_in_all_ = in.get<std::int64_t>();
@@ -126,9 +126,9 @@ void Server::open(Opening opening) {
   Stream& stream = streams_[id];
   stream.server = std::move(*server);
   if (context_.is_home(reference)) {
-    stream.root = std::make_unique<pipeline::StreamRoot>(
-        context_, stream.server->opening(), stream.server->codec(),
-        context_.make_ledger(stream.server->opening(), stream.server->codec()));
+    stream.root =
+        std::make_unique<StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
+                                     context_.make_ledger(stream.server->opening(), stream.server->codec()));
     on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
   }
   context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));
@@ -302,7 +302,7 @@ bool Server::report_so_far() {
   context_.news = false;
   reported_at_ = context_.line.now();
   Packer out;
-  pipeline::Statistics own;
+  Statistics own;
   own.streams = context_.statistics.streams;
   own.durable = context_.statistics.durable;
   out.put(Message::so_far).put(context_.line.rank());
@@ -310,7 +310,7 @@ bool Server::report_so_far() {
   for (const auto& [c, streams] : context_.said) {
     // With 0 servers a rank's counters are its server's already.
     if (roster_.self_served) break;
-    pipeline::Statistics rank;
+    Statistics rank;
     rank.streams = streams;
     out.put(context_.rank_of_compute(c));
     rank.pack(out);
@@ -322,7 +322,7 @@ bool Server::report_so_far() {
 void Server::on_so_far(Unpacker& in) {
   while (in.ok() && !in.rest().empty()) {
     const int rank = in.get<int>();
-    so_far_[rank] = pipeline::Statistics::unpack(in);
+    so_far_[rank] = Statistics::unpack(in);
   }
   // The final counters must not be overwritten by counters that were on their way then.
   if (setup_.on_statistics && !over_) setup_.on_statistics(so_far_);
@@ -365,4 +365,4 @@ std::string Server::waiting_for() const {
   return text;
 }
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

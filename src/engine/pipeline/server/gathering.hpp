@@ -6,9 +6,9 @@
 #include <set>
 #include <vector>
 
-#include "engine/stages/encoding.hpp"
+#include "engine/pipeline/server/encoding.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 /// The second stage. It takes the records of the put order, and for each of them the pieces that come in the
 /// lanes read here and from servers that read other lanes. It hands on each record of this server with all
@@ -87,4 +87,4 @@ class Gathering {
   ByteVector packed_;  // a piece of an array that is lent
 };
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

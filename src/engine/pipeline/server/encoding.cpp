@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/stages/encoding.hpp"
+#include "engine/pipeline/server/encoding.hpp"
 
 #include <algorithm>
 
 #include "ground/layout/memory.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 void use_up(Context& context, std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
@@ -366,4 +366,4 @@ void Encoding::forget(std::uint64_t number, Encoded encoded) {
   }
 }
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

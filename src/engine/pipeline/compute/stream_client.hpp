@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/pipeline/own_definitions.hpp"
+#include "engine/pipeline/compute/own_definitions.hpp"
+#include "engine/pipeline/compute/step_verdicts.hpp"
 #include "engine/pipeline/statistics.hpp"
-#include "engine/pipeline/step_verdicts.hpp"
 #include "ground/comm/line.hpp"
 
 namespace tailrace::pipeline {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/stages/writing.hpp"
+#include "engine/pipeline/server/writing.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 
 #include "ground/base/thread.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 using storage::Extent;
 
@@ -209,4 +209,4 @@ void Writing::forget_files() {
   for (const auto& [path, last] : std::exchange(written_, {})) forget(path);
 }
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/stages/stream_server.hpp"
+#include "engine/pipeline/server/stream_server.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 Status OpenStream::prepare() {
   Result<std::unique_ptr<codec::Codec>> made = opening.codec();
@@ -75,4 +75,4 @@ bool StreamServer::advance() {
   return encoding_.make_room() || ordered || gathered;
 }
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

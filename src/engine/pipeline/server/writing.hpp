@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
-#include "engine/stages/encoding.hpp"
+#include "engine/pipeline/server/encoding.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
 /// One chunk with its place, as the root has given it: what writing takes.
 struct Placed {
@@ -60,4 +60,4 @@ class Writing {
   std::map<std::string, Undecided> undecided_;
 };
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

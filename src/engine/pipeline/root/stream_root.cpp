@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/stream_root.hpp"
+#include "engine/pipeline/root/stream_root.hpp"
 
 namespace tailrace::pipeline {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/sequencer.hpp"
+#include "engine/pipeline/root/sequencer.hpp"
 
 #include <algorithm>
 

@@ -9,15 +9,8 @@
 #include "engine/pipeline/context.hpp"
 #include "formats/codec/codec.hpp"
 
-namespace tailrace::stages {
+namespace tailrace::pipeline {
 
-using pipeline::Context;
-using pipeline::Counters;
-using pipeline::LaneCursor;
-using pipeline::Message;
-using pipeline::Opening;
-using pipeline::SequenceEntry;
-using pipeline::VerdictKind;
 
 /// A stream that is open on this server, as all its stages know it.
 struct OpenStream {
@@ -53,4 +46,4 @@ struct OpenStream {
   }
 };
 
-}  // namespace tailrace::stages
+}  // namespace tailrace::pipeline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/definitions.hpp"
+#include "engine/pipeline/server/definitions.hpp"
 
 #include <algorithm>
 

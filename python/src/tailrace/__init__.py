@@ -23,7 +23,8 @@ from .errors import FormatError, NotThereError, SettingsError, StateError, Tailr
 from .index import Index, IndexField, IndexHeader, IndexStep, find_index, load_index
 from .manifest import ManifestEntry, manifest
 from .pattern import Context, Pattern
-from .run import Run, Step, Variable
+from .run import Run, Step
+from .variables import Variable
 
 __version__ = "0.1.0"
 

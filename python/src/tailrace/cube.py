@@ -11,8 +11,8 @@ from xarray.core import indexing
 
 from .data_file import DataFile
 from .errors import TailraceError
-from .run import Variable, absent
 from .threads import side_by_side
+from .variables import Variable, absent
 
 if TYPE_CHECKING:
     from .index import IndexHeader, IndexStep

@@ -12,8 +12,9 @@ import numpy as np
 from .binary import open_regular
 from .calendar import CALENDARS
 from .errors import FormatError, NotThereError, StateError, TailraceError
+from .formats import source_of
 from .index import Index, IndexHeader, IndexStep, find_index, holds_still, index_again, load_index
-from .source import Source, source_of
+from .source import Source
 
 _TRIES = 5
 T = TypeVar("T")

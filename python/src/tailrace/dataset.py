@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray
@@ -14,7 +14,10 @@ from .cube import Cube
 from .errors import NotThereError, StateError
 from .head import Coordinate, Described, plain_dims
 from .names import LEVEL_TYPES, level_attributes
-from .run import Run, Variable
+from .variables import Variable
+
+if TYPE_CHECKING:
+    from .run import Run
 
 
 def to_dataset(run: Run, level_type: str | None = None) -> xarray.Dataset:

@@ -18,7 +18,7 @@ from .definitions import Record, read_definitions
 from .errors import FormatError, UnsupportedError
 from .head import Coordinate, Described, plain_dims
 from .index import IndexField, IndexHeader
-from .source import CfSource, _assigned, cf_described
+from .source import CfSource, assigned, cf_described
 
 _OWN = ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates")
 MOST_CHUNKS, MOST_STEPS = 1 << 16, 1 << 22
@@ -127,7 +127,7 @@ class Netcdf4Source(CfSource):
 
     def _cut_of(self, field: IndexField) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """The shapes of a record and of its chunks in the file, which may have other dimensions than the program's array."""
-        found = next((each for number, each in _assigned(self.header.fields, self.variables()).items() if self.header.fields[number] is field), None)
+        found = next((each for number, each in assigned(self.header.fields, self.variables()).items() if self.header.fields[number] is field), None)
         if found is None or not found.chunk:
             return None
         elements = elements_of(field.shape, field.name)

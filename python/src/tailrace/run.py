@@ -6,7 +6,6 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,63 +17,12 @@ from .index import IndexField, IndexStep, find_index, load_index
 from .manifest import ManifestEntry, digest, manifest
 from .pattern import Context, Pattern
 from .threads import side_by_side
+from .variables import Variable, Variables, absent
 
 if TYPE_CHECKING:
     import datetime
 
     import xarray
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A field of a run: its name (with the type of level behind it if another field has the name), type of level and levels."""
-
-    name: str
-    field: IndexField
-
-    @property
-    def level_type(self) -> str:
-        return self.field.level_type
-
-    @property
-    def levels(self) -> tuple[float, ...]:
-        return self.field.levels
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of all levels in one step; a field with one level has no dimension for it."""
-        return ((len(self.levels),) if len(self.levels) > 1 else ()) + self.field.shape
-
-
-class Variables:
-    """The fields of all files, each once, with names of their own."""
-
-    def __init__(self) -> None:
-        self._by_field: dict[tuple[object, ...], Variable] = {}
-        self._of_header: dict[tuple[IndexField, ...], tuple[Variable, ...]] = {}
-        self.by_name: dict[str, Variable] = {}
-
-    def of(self, fields: tuple[IndexField, ...]) -> tuple[Variable, ...]:
-        """The variables of a file's fields, in their order."""
-        if fields not in self._of_header:
-            seen: dict[IndexField, int] = {}
-            found = []
-            for field in fields:
-                seen[field] = seen.get(field, 0) + 1
-                key = (field.name, field.level_type, field.levels, field.shape, seen[field])
-                if key not in self._by_field:
-                    self._by_field[key] = Variable(self._free_name(field), field)
-                    self.by_name[self._by_field[key].name] = self._by_field[key]
-                found.append(self._by_field[key])
-            self._of_header[fields] = tuple(found)
-        return self._of_header[fields]
-
-    def _free_name(self, field: IndexField) -> str:
-        name = field.name if field.name not in self.by_name else f"{field.name}_{field.level_type}"
-        number = 2
-        while name in self.by_name:
-            name, number = f"{field.name}_{field.level_type}_{number}", number + 1
-        return name
 
 
 class Step:
@@ -158,18 +106,6 @@ class Step:
 
     def _record(self, number: int, level: int) -> np.ndarray:
         return self._file.record(self._header, self._lead_seconds, self._ordinal, number, level)
-
-
-# Integers have no NaN: the NetCDF library takes these for "no value" (netcdf.h, NC_FILL_*).
-INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806}
-
-
-def absent(shape: tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
-    """A level that was not put: NaN, in integers the file's own fill value."""
-    value = INTEGER_FILL.get(dtype.str[1:], np.nan)
-    if dtype.kind in "iu" and isinstance(fill, (int, np.integer)) and np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
-        value = int(fill)
-    return np.full(shape, value, dtype)
 
 
 class Run:

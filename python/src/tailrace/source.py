@@ -10,7 +10,7 @@ import numpy as np
 
 from . import classic, decode_grib
 from .binary import elements_of, read_range
-from .errors import FormatError, UnsupportedError
+from .errors import FormatError
 from .head import Coordinate, Described, plain_dims
 from .index import IndexField, IndexHeader, IndexStep
 
@@ -170,7 +170,7 @@ class CfSource(Source):
 
 def _bounds_of(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable]) -> CfVariable | None:
     """The variable with the intervals of a field: the bounds of its time."""
-    found = _assigned(fields, variables).get(number)
+    found = assigned(fields, variables).get(number)
     if found is None:
         return None
     by_name = {each.name: each for each in variables if each.has_steps}
@@ -182,7 +182,7 @@ def _bounds_of(fields: Sequence[IndexField], number: int, variables: Sequence[Cf
 
 def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable], coordinate: Callable[[Any], Coordinate]) -> Described:
     """Finds the variable of a field among those of the file, and takes its metadata and coordinates."""
-    found = _assigned(fields, variables).get(number)
+    found = assigned(fields, variables).get(number)
     field = fields[number]
     if found is None:
         return Described(plain_dims(field.shape))
@@ -207,7 +207,7 @@ def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[
 V = TypeVar("V", bound=CfVariable)
 
 
-def _assigned(fields: Sequence[IndexField], variables: Sequence[V]) -> dict[int, V]:
+def assigned(fields: Sequence[IndexField], variables: Sequence[V]) -> dict[int, V]:
     """The variables of fields. Both are in the order of the definitions; a name that was taken has the type of level behind it."""
     left = [each for each in variables if each.has_steps and len(each.dims) > 1]
     out: dict[int, V] = {}
@@ -247,20 +247,3 @@ class ClassicSource(CfSource):
 
     def tells(self, row: int) -> bool:
         return classic.told_steps(self.path, self.head().version) > row
-
-
-def source_of(path: str, header: IndexHeader) -> Source:
-    """The reader of a file's format. An UnsupportedError for a program's own format."""
-    if header.format == "grib2":
-        return GribSource(path, header)
-    if header.format == "raw":
-        return Source(path, header)
-    if header.format in ("cdf5", "cdf2", "cdf1"):
-        return ClassicSource(path, header)
-    if header.format == "netcdf4":
-        from .netcdf4 import Netcdf4Source
-        return Netcdf4Source(path, header)
-    if header.format == "zarr":
-        from .stores import ZarrSource
-        return ZarrSource(path, header)
-    raise UnsupportedError(f'{path}: the format "{header.format}" is a program\'s own, and only that program can read it')

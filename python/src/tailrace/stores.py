@@ -16,7 +16,7 @@ from .binary import open_regular
 from .errors import FormatError, StateError, UnsupportedError
 from .head import Coordinate, Described
 from .index import IndexHeader, IndexStep
-from .source import CfSource, cf_described
+from .source import CfSource, assigned, cf_described
 
 MOST_METADATA = 64 << 20
 PATIENCE = 2.0  # seconds between a commit in the index and that in zarr.json
@@ -138,8 +138,7 @@ class ZarrSource(CfSource):
 
     def _name(self, number: int) -> str:
         if number not in self._names:
-            from .source import _assigned
-            found = _assigned(self.header.fields, variables_of(self.path)).get(number)
+            found = assigned(self.header.fields, variables_of(self.path)).get(number)
             if found is None:
                 raise FormatError(f'{self.path}: the store has no array of field "{self.header.fields[number].name}"')
             self._names[number] = found.name

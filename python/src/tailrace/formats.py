@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""All formats that streams write, by name."""
+from __future__ import annotations
+
+from .errors import UnsupportedError
+from .index import IndexHeader
+from .netcdf4 import Netcdf4Source
+from .source import ClassicSource, GribSource, Source
+from .stores import ZarrSource
+
+
+def source_of(path: str, header: IndexHeader) -> Source:
+    """The reader of a file's format. An UnsupportedError for a program's own format."""
+    if header.format == "grib2":
+        return GribSource(path, header)
+    if header.format == "raw":
+        return Source(path, header)
+    if header.format in ("cdf5", "cdf2", "cdf1"):
+        return ClassicSource(path, header)
+    if header.format == "netcdf4":
+        return Netcdf4Source(path, header)
+    if header.format == "zarr":
+        return ZarrSource(path, header)
+    raise UnsupportedError(f'{path}: the format "{header.format}" is a program\'s own, and only that program can read it')

@@ -11,7 +11,6 @@
 
 namespace tailrace::pipeline {
 
-
 /// A stream that is open on this server, as all its stages know it.
 struct OpenStream {
   Context& context;

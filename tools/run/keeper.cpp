@@ -45,6 +45,8 @@ int spare_of(const KeptFile& file) {
   return fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
+bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
+
 /// The limit on the size of files counts for the keeper's memory, too, and for all that programs write. They
 /// see to their own limit.
 void raise_file_limit() {
@@ -91,6 +93,9 @@ int Keeper::start() {
   reserve_ = fcntl(listener_, F_DUPFD_CLOEXEC, 0);
   waiter_ = epoll_create1(EPOLL_CLOEXEC);
   if (waiter_ < 0) return errno;
+  const auto own = static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0));
+  own_numbers_ = numbers_of(getpid(), own);
+  if (own >= 0) ::close(own);
   epoll_event event = {};
   event.events = EPOLLIN;
   return epoll_ctl(waiter_, EPOLL_CTL_ADD, listener_, &event) == 0 ? 0 : errno;
@@ -135,7 +140,7 @@ int Keeper::serve() {
 void Keeper::accept_peer() {
   const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (socket < 0) {
-    if (errno == EMFILE || errno == ENFILE) turn_away(errno);
+    if (is_out_of_descriptors(errno)) turn_away(errno);
     return;
   }
   ucred who = {};
@@ -148,10 +153,21 @@ void Keeper::accept_peer() {
   auto peer = std::make_unique<Peer>();
   peer->socket = socket;
   peer->process = who.pid;
-  if (who.pid != 0) peer->process_descriptor = static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0));
-  // Locks tell by the numbers of threads whether their holders go on, and the keeper by those of processes
-  // who has ended: all have to have the same ones. The number of a process that cannot be seen is 0.
-  peer->is_foreign = who.pid == 0 || is_in_namespace_below(who.pid, peer->process_descriptor);
+  peer->is_foreign = who.pid == 0;
+  if (who.pid != 0) {
+    peer->process_descriptor = static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0));
+    const bool is_watched = peer->process_descriptor >= 0 || !is_out_of_descriptors(errno);
+    // Locks tell by the numbers of threads whether their holders go on, and the keeper by those of processes
+    // who has ended: all have to have the same ones. The number of a process that cannot be seen is 0.
+    const int numbers = is_watched ? numbers_of(who.pid, peer->process_descriptor) : -1;
+    if (numbers < 0 && is_out_of_descriptors(errno)) {
+      tell_full(errno);
+      ::close(socket);
+      if (peer->process_descriptor >= 0) ::close(peer->process_descriptor);
+      return;
+    }
+    peer->is_foreign = numbers > own_numbers_;
+  }
   const std::uint64_t number = next_peer_++;
   epoll_event event = {};
   event.events = EPOLLIN;
@@ -176,6 +192,10 @@ void Keeper::turn_away(int error) {
   const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (socket >= 0) ::close(socket);
   reserve_ = fcntl(listener_, F_DUPFD_CLOEXEC, 0);
+  tell_full(error);
+}
+
+void Keeper::tell_full(int error) {
   ++failures_;
   if (has_turned_away_) return;
   has_turned_away_ = true;

@@ -64,6 +64,7 @@ class Keeper {
   void accept_peer();
   [[nodiscard]] std::size_t members() const;
   void turn_away(int error);
+  void tell_full(int error);
   bool receive(Peer& peer);
   void handle(Peer& peer, const Request& request, int descriptor);
   int perform(Peer& peer, const Request& request, int& descriptor, Answer& answer);
@@ -93,7 +94,8 @@ class Keeper {
   int listener_;
   const Plan plan_;
   int waiter_ = -1;
-  int reserve_ = -1;  // a descriptor to close when there are no more
+  int reserve_ = -1;     // a descriptor to close when there are no more
+  int own_numbers_ = 0;  // in how many PID namespaces the keeper has a number
   bool has_turned_away_ = false;
   std::size_t most_left_ = 32;
   KeptPages pages_;

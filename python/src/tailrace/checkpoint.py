@@ -156,7 +156,7 @@ class Checkpoint(Mapping[str, np.ndarray]):
             size = os.stat(path).st_size
         except FileNotFoundError as error:
             raise FormatError(f"{what}: the file is not there") from error
-        if begin < 0 or length < FOOTER_BYTES or begin > size or length > size - begin or (self.is_local and (begin or size != length)):
+        if begin < 0 or length < FOOTER_BYTES or begin > size or length > size - begin or (self.is_local and size != begin + length):
             raise FormatError(f"{what}: it takes bytes {begin} to {begin + length} of {size}")
         foot = read_range(path, begin + length - FOOTER_BYTES, FOOTER_BYTES)
         if foot[:8] != b"TRCKEND1" or struct.unpack("<Q", foot[-8:])[0] != xxh3_64(foot[:-8]):

@@ -91,8 +91,8 @@ Status Saving::make_room() {
   return *is_link ? target_.remove(plan_.path) : Status();
 }
 
-/// The first rank has looked at what has these names before the save began. Others may have put something
-/// there since, and it is not touched.
+/// The first rank has checked these names before the save. Another program may have put a file there since:
+/// open() checks once more, and leaves such a file alone.
 Status Saving::open() {
   const bool is_local = plan_.mode == Mode::local;
   if (is_local) TR_TRY(open_part());

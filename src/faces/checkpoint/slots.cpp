@@ -51,7 +51,7 @@ Status foreign(const std::string& path, const char* kind) {
 
 using Check = Result<bool> (*)(storage::File&, const std::string&);
 
-/// Does what `check` does, for what has the name. Nothing may be there.
+/// Opens the file at `path` and passes it to `check`. Returns success if nothing is there.
 Status check_named(storage::Target& target, const std::string& path, Check check) {
   const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
   if (file.status().error_number() == ENOENT) return {};
@@ -60,7 +60,8 @@ Status check_named(storage::Target& target, const std::string& path, Check check
   return check(**file, path).status();
 }
 
-/// What storage does not tell before a save, it does not tell the save either, which opens the file.
+/// Returns `status` if it refuses a foreign file, and success otherwise. A failure of storage is left to the
+/// save, which opens the same file and tells it.
 Status only_foreign(const Status& status) { return status.code() == Code::state ? status : Status(); }
 
 Found look_at_one(storage::Target& target, const std::string& path, Read read) {
@@ -139,7 +140,7 @@ Result<bool> check_ours(storage::File& file, const std::string& path) {
   return has_mark(*beginning);
 }
 
-/// Parts of older versions have no mark, but their footer, if they are whole.
+/// A part that an older version has written has no mark. Its footer tells it, if the part is whole.
 Result<bool> check_part_ours(storage::File& file, const std::string& path) {
   Result<bool> ours = check_ours(file, path);
   if (ours.status().code() != Code::state) return ours;
@@ -263,8 +264,8 @@ Result<bool> Slots::check(storage::Target& target, const std::string& path, Mode
   return are_given_ ? Result<bool>(false) : target.is_link(path);
 }
 
-/// A whole copy has shown that its parts are its own: those need not be opened for each save, which would
-/// take one rank long with very many of them.
+/// The parts of a whole copy are known to be its own, and are not opened again: with very many of them that
+/// would take the first rank long.
 Status Slots::check_parts(storage::Target& target, const std::string& path, int ranks) const {
   const auto slot = std::ranges::find(slots_, path, &Slot::path);
   const int known = slot != slots_.end() ? slot->own_parts : 0;

@@ -86,7 +86,7 @@ class Slots {
   /// Returns true if saves alternate over this place.
   [[nodiscard]] bool has(const std::string& path) const;
   void begun(std::int64_t generation, const std::string& path);
-  /// `parts`: how many of its parts have files of their own.
+  /// `parts` says how many parts of the copy have files of their own.
   void committed(std::int64_t generation, const std::string& path, int parts = 0) {
     set({path, Has::copy, generation, parts});
   }
@@ -102,7 +102,7 @@ class Slots {
     std::string path;
     Has has = Has::nothing;
     std::int64_t generation = 0;
-    int own_parts = 0;  // of a copy: that many first parts have files of their own, known to be its
+    int own_parts = 0;  // the first so many parts have files that are known to be the copy's
   };
   Status check_parts(storage::Target& target, const std::string& path, int ranks) const;
   void set(const Slot& slot);

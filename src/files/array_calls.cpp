@@ -38,6 +38,7 @@ struct ArrayCalls::Call {
   std::vector<Moving> moved;  // empty if there is no plan of one of them
   Bytes bytes = 0;            // of all arrays
   bool parallel = false;
+  bool each_reads_own = false;  // no stripes: OwnReads
   Limits limits;
 };
 
@@ -144,6 +145,7 @@ Status ArrayCalls::begin(Call& call, const Status& planned) {
     if (!call.parallel) stream_.forget_position();
     stream_.send_pending();
   }
+  if (mine.is_ok() && may_read_own(call)) mine = guarded([&] { return offer_to_read(call, told); });
   Group& group = *file_.place.group;
   const comm::Verdict verdict =
       group.agree({mine.in(call.text).at({-1, -1, group.rank()}), call.text, told.take()});
@@ -152,17 +154,50 @@ Status ArrayCalls::begin(Call& call, const Status& planned) {
   Unpacker in(verdict.contributions[Group::io_rank]);
   call.limits.begin = in.get<Bytes>();
   call.limits.end = in.get<Bytes>();
+  if (may_read_own(call)) compare_offers(call, verdict);
   return {};
+}
+
+/// The same on every rank. An asynchronous read returns at once, and stripes have the room for it. Framed
+/// arrays are not one after another in the file. Another node may see an older file. One rank alone is faster
+/// through stripes, since its thread fills one while it empties another: 512 MiB took 50 ms, and 96 ms
+/// straight into the array.
+bool ArrayCalls::may_read_own(const Call& call) const {
+  return call.direction == Direction::read && call.parallel && !file_.mode.async && call.framing == nullptr &&
+         file_.place.group->size() > 1 && call.channel->far_ranks().empty();
+}
+
+Status ArrayCalls::offer_to_read(const Call& call, Packer& out) {
+  std::vector<std::shared_ptr<const ArrayPlan>> plans;
+  for (const Call::Moving& each : call.moved) plans.push_back(each.plan);
+  // Where an array ends with its file, the aggregators find out.
+  const bool is_whole = !file_.holds_stream() || call.limits.available(call.bytes) == call.bytes;
+  out.put(is_whole ? own_reads_.offer(plans) : storage::FileNumber());
+  return {};
+}
+
+void ArrayCalls::compare_offers(Call& call, const comm::Verdict& verdict) {
+  std::vector<storage::FileNumber> offers;
+  for (const ByteVector& said : verdict.contributions) {
+    Unpacker in(said);
+    if (offers.empty()) in.get<Bytes>(), in.get<Bytes>();  // limits of the I/O rank
+    offers.push_back(in.get<storage::FileNumber>());
+  }
+  const storage::FileNumber& wanted = offers[Group::io_rank];
+  own_reads_.compare(wanted);
+  call.each_reads_own = wanted != storage::FileNumber() &&
+                        std::ranges::all_of(offers, [&](const auto& offer) { return offer == wanted; });
 }
 
 /// The I/O rank alone keeps the bytes that aggregators write over, before any of them writes. So everything
 /// kept of a file has one order.
-Status ArrayCalls::tell_position(const Call& call, Packer& out) {
+Status ArrayCalls::tell_position(Call& call, Packer& out) {
   const bool reads = call.direction == Direction::read;
   const Result<Bytes> begin = stream_.find_position(call.text, call.direction);
   TR_TRY(begin.status());
   const Result<Bytes> end = reads ? stream_.end_to_read() : std::numeric_limits<Bytes>::max();
   TR_TRY(end.status());
+  call.limits = {*begin, *end};
   out.put(*begin).put(*end);
   if (reads) return {};
   const Status kept = file_.place.service->journals().keep(file_.path, *stream_.c_stream().file, *begin,
@@ -179,6 +214,11 @@ void ArrayCalls::commit(const Call& call) {
   stream_.tasks().begin();
   Bytes at = call.limits.begin;
   for (const Call::Moving& each : call.moved) {
+    if (call.each_reads_own) {
+      own_reads_.read(each.data, *each.plan, at, *each.tally);
+      at += each.plan->bytes();
+      continue;
+    }
     // Stripes of a framed array end at multiples of its elements.
     const Bytes cut_from = call.framing ? 0 : at;
     exchange::Transfer transfer(*call.channel, *call.ring, each.plan, cut_from, call.parallel,

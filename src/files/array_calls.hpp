@@ -8,6 +8,7 @@
 
 #include "files/file_stream.hpp"
 #include "files/framing.hpp"
+#include "files/own_reads.hpp"
 
 namespace tailrace::files {
 
@@ -40,13 +41,17 @@ class ArrayCalls {
   struct Call;
 
   Status begin(Call& call, const Status& planned);
-  Status tell_position(const Call& call, Packer& out);
+  Status tell_position(Call& call, Packer& out);
+  [[nodiscard]] bool may_read_own(const Call& call) const;
+  Status offer_to_read(const Call& call, Packer& out);
+  void compare_offers(Call& call, const comm::Verdict& verdict);
   void commit(const Call& call);
   ArrayOutcome finish(const Call& call);
   ArrayOutcome leave_to_tasks(const Call& call);
 
   const Opened& file_;
   FileStream& stream_;
+  OwnReads own_reads_{file_, stream_};
   bool outstanding_ = false;
   std::atomic<bool> task_failed_{false};  // of this aggregator, not heard of by the stream's rank
 };

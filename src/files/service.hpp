@@ -32,6 +32,11 @@ class Service {
   /// Moves on what shared files and global arrays ask of other nodes.
   [[nodiscard]] exchange::RequestDesk& desk() { return desk_; }
 
+  /// Ranks read rows of an array straight into it if theirs are at least so long on average. Shorter ones
+  /// cost more calls of the system than a second copy takes. Tests set it lower, before files are opened.
+  [[nodiscard]] Bytes shortest_own_row() const { return shortest_own_row_; }
+  void set_shortest_own_row(Bytes bytes) { shortest_own_row_ = bytes; }
+
   /// Memory that is used again and again: fresh memory costs several times a copy. Any thread may call it.
   ByteVector take_buffer(Bytes bytes) {
     ByteVector buffer;
@@ -53,6 +58,7 @@ class Service {
  private:
   session::Session& session_;
   journal::Journals journals_;
+  Bytes shortest_own_row_ = Bytes{16} << 10;
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
   exchange::RequestDesk desk_;  // its thread uses what is above

@@ -38,6 +38,7 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   }
   Status set_permissions(unsigned permissions) override { return below_->set_permissions(permissions); }
   bool is_named(const std::string& path) override { return below_->is_named(path); }
+  storage::FileNumber number() override { return below_->number(); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
   /// Leaves the file open while somebody holds it. The last holder closes it, and a failure then is told in
   /// the log.

@@ -169,6 +169,16 @@ std::optional<Bytes> TransferMap::contiguous(Bytes begin, Bytes end) const {
   return run.memory + row * run.memory_stride + into;
 }
 
+Index TransferMap::pieces() const {
+  Index pieces = 0;
+  for (const Run& run : runs_) pieces += run.rows;
+  return pieces;
+}
+
+void TransferMap::for_each_piece(const std::function<void(Bytes, Bytes, Bytes)>& visit) const {
+  for_each(begin(), end(), visit);
+}
+
 MemoryExtent TransferMap::memory_extent() const {
   MemoryExtent extent;
   for (bool first = true; const Run& run : runs_) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -37,6 +38,11 @@ class TransferMap {
 
   /// Where bytes [begin, end) of the file lie in memory, if they lie there one after another.
   [[nodiscard]] std::optional<Bytes> contiguous(Bytes begin, Bytes end) const;
+
+  /// The parts of the map that lie one after another both in the file and in memory: their number, and each
+  /// of them, not always in the file's order.
+  [[nodiscard]] Index pieces() const;
+  void for_each_piece(const std::function<void(Bytes file, Bytes memory, Bytes length)>& visit) const;
 
   /// Memory -> the stripe that shows bytes [begin, end) of the file.
   void gather(const std::byte* base, Bytes begin, Bytes end, std::byte* stripe) const;

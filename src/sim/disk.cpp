@@ -36,6 +36,7 @@ class DiskFile final : public storage::File {
   }
   Status set_permissions(unsigned permissions) override { return below_->set_permissions(permissions); }
   bool is_named(const std::string& path) override { return below_->is_named(path); }
+  storage::FileNumber number() override { return below_->number(); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
   Status close() override { return below_->close(); }
 

@@ -95,6 +95,7 @@ class FaultyFile final : public File {
   }
   Status set_permissions(unsigned permissions) override { return below_->set_permissions(permissions); }
   bool is_named(const std::string& path) override { return below_->is_named(path); }
+  FileNumber number() override { return below_->number(); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
 
   Status close() override {
@@ -128,6 +129,7 @@ bool FaultClock::strikes(Call call) {
   if (late > 0 && !plan_.for_good) return false;
   // An interruption that never ended would be repeated for ever.
   if (plan_.fault == Fault::interrupted && late % 2 == 1) return false;
+  struck_ = call;
   return fired_ = true;
 }
 
@@ -141,6 +143,12 @@ void FaultClock::restart(FaultPlan plan) {
   plan_ = plan;
   calls_ = 0;
   fired_ = false;
+  struck_.reset();
+}
+
+std::optional<Call> FaultClock::struck() const {
+  const std::lock_guard guard(mutex_);
+  return struck_;
 }
 
 bool FaultClock::fired() const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "storage/target.hpp"
@@ -83,12 +84,15 @@ class FaultClock {
   /// fired() is true if any call has failed since the plan was given; calls() is how many were counted.
   [[nodiscard]] bool fired() const;
   [[nodiscard]] std::int64_t calls() const;
+  /// Returns the call that failed last since then.
+  [[nodiscard]] std::optional<Call> struck() const;
 
  private:
   mutable std::mutex mutex_;
   FaultPlan plan_;
   std::int64_t calls_ = 0;
   bool fired_ = false;
+  std::optional<Call> struck_;
 };
 
 class FaultyTarget final : public Target {
@@ -97,6 +101,7 @@ class FaultyTarget final : public Target {
 
   [[nodiscard]] bool fired() const { return clock_->fired(); }
   [[nodiscard]] std::int64_t calls() const { return clock_->calls(); }
+  [[nodiscard]] std::optional<Call> struck() const { return clock_->struck(); }
   void restart(FaultPlan plan) { clock_->restart(plan); }
 
   using Target::open;

@@ -252,6 +252,13 @@ bool PosixFile::is_named(const std::string& path) {
   return own.st_dev == named.st_dev && own.st_ino == named.st_ino;
 }
 
+FileNumber PosixFile::number() {
+  const std::shared_lock guard(open_);
+  struct stat info {};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &info) != 0) return {};
+  return {static_cast<std::uint64_t>(info.st_dev), static_cast<std::uint64_t>(info.st_ino)};
+}
+
 Status PosixFile::close() {
   const std::lock_guard guard(open_);
   TR_TRY(check_open("close"));

@@ -30,6 +30,7 @@ class PosixFile final : public File {
   Status set_owner(std::optional<unsigned> user, unsigned group) override;
   Status set_permissions(unsigned permissions) override;
   bool is_named(const std::string& path) override;
+  FileNumber number() override;
   [[nodiscard]] int descriptors() const override { return 1 + system_->descriptors(); }
   Status close() override;
 

@@ -10,6 +10,7 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "storage/identity.hpp"
 
 namespace tailrace::storage {
 
@@ -90,6 +91,9 @@ class File {
   virtual Status set_permissions(unsigned /*permissions*/) { return {}; }
   /// Returns false if `path` names another file than this one, or nothing; a link there is another file.
   virtual bool is_named(const std::string& /*path*/) { return true; }
+  /// Returns what tells this open file from all others, whatever has its name by now, or zeros if storage
+  /// does not know.
+  virtual FileNumber number() { return {}; }
   /// Returns true if the file reaches up to `end`, and has the ranges, which lie before it. They are records,
   /// all or none of each step.
   virtual Result<bool> holds(Bytes end, std::span<const Range> ranges);

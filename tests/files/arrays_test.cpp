@@ -138,6 +138,7 @@ template <typename Body>
 void in_all_modes(const Body& body) {
   for (const char* options : worlds) {
     World world(options);
+    if (options == worlds[2]) world.service().set_shortest_own_row(0);
     for (const std::string mode : {"", "p", "s", "ps"}) body(world, mode);
   }
 }
@@ -148,6 +149,7 @@ MPI_TEST(arrays, lie_in_the_file_as_one_rank_writes_them) {
   const Scratch scratch;
   for (const char* options : worlds) {
     World world(options);
+    if (options == worlds[0]) world.service().set_shortest_own_row(0);  // ranks read rows of any length
     for (unsigned seed = 0; seed < 60; ++seed) {
       Sample sample(seed, 1 + seed % 4);
       const char* const letters[] = {"", "p", "s", "ps"};

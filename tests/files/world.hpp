@@ -52,6 +52,13 @@ class World {
     return faulty != nullptr && faulty->fired();
   }
 
+  /// Returns the call of storage that failed last on this rank, as the session's fault plan wanted.
+  [[nodiscard]] std::optional<storage::Call> struck_call() {
+    auto* const faulty = dynamic_cast<storage::FaultyTarget*>(&session_->target());
+    return faulty != nullptr ? faulty->struck() : std::nullopt;
+  }
+  [[nodiscard]] Service& service() { return *service_; }
+
   /// Returns nullptr if the file could not be opened, which is a failure of the test.
   std::unique_ptr<File> open(const std::string& path, const std::string& mode) {
     return open_in(group_, path, mode);

@@ -15,6 +15,7 @@
 #include "scenario.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
+#include "storage/memory.hpp"
 #include "unformatted/record_file.hpp"
 
 namespace tailrace::sim {
@@ -45,7 +46,10 @@ void run_random_program(const FileProgram::Size& size, int ranks_per_node, std::
   SessionWorld world({nodes_of(size.ranks, ranks_per_node), random_settings(dice), {}, disk, seed});
   FileProgram::Heard heard;
   Texts wrong;
-  const Texts unfinished = world.run([&](SessionRank& rank) { program.run(rank, dice, heard, wrong); });
+  const Texts unfinished = world.run([&](SessionRank& rank) {
+    if (seed % 2 == 0) rank.files().set_shortest_own_row(0);
+    program.run(rank, dice, heard, wrong);
+  });
   EXPECT_EQ(wrong, Texts()) << "seed " << seed;
   EXPECT_EQ(unfinished, Texts()) << "seed " << seed;
   EXPECT_EQ(texts_of(world.failures()), Texts()) << "seed " << seed;
@@ -63,6 +67,127 @@ TEST(sim_files, every_call_of_a_correct_program_does_what_it_has_to) {
     const FileProgram::Size size = random_size(dice);
     run_random_program(size, static_cast<int>(dice.random(1, 5)), seed);
     if (testing::Test::HasFailure()) return;
+  }
+}
+
+/// Gives no bytes from `end` on, although its size says that there are some: somebody else cuts it.
+class CutFile final : public storage::File {
+ public:
+  CutFile(std::unique_ptr<File> below, Bytes end) : below_(std::move(below)), end_(end) {}
+  Status write_gathered(storage::Parts parts, Bytes offset) override {
+    return below_->write_gathered(parts, offset);
+  }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override {
+    const Bytes left = std::clamp(end_ - offset, Bytes{0}, std::ssize(data));
+    return below_->read(data.first(static_cast<std::size_t>(left)), offset);
+  }
+  Status sync() override { return below_->sync(); }
+  Status truncate(Bytes size) override { return below_->truncate(size); }
+  Result<Bytes> size() override { return below_->size(); }
+  storage::FileNumber number() override { return below_->number(); }
+  Status close() override { return below_->close(); }
+
+ private:
+  const std::unique_ptr<File> below_;
+  const Bytes end_;
+};
+
+class CutTarget final : public storage::MemoryTarget {
+ public:
+  explicit CutTarget(Bytes end) : MemoryTarget(false), end_(end) {}
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
+    TR_TRY(file.status());
+    return std::unique_ptr<storage::File>(std::make_unique<CutFile>(std::move(*file), end_));
+  }
+
+ private:
+  const Bytes end_;
+};
+
+/// Four ranks of a node read the blocks of an array that they have written, in the parallel mode. `heard`
+/// gets what each was told, `right` counts the ranks whose memory has what was written before byte `end`.
+Texts read_blocks(SessionWorld& world, Texts& heard, int& right, Bytes end,
+                  const std::function<void(SessionRank&)>& before_reading = [](SessionRank&) {}) {
+  constexpr Index side = 100;
+  heard.assign(4, {});
+  right = 0;
+  return world.run([&](SessionRank& rank) {
+    rank.files().set_shortest_own_row(0);
+    const auto group = rank.group({0, 1, 2, 3});
+    const auto file =
+        files::File::open({&rank.files(), *group, rank.rank()}, "blocks", *files::parse_mode("w+p"));
+    const Index top = rank.rank() / 2 * 50, left = rank.rank() % 2 * 50;
+    const layout::Layout layout =
+        *layout::Layout::boxes({side, side}, {{{0, 0}, {50, 50}},
+                                              {{0, 50}, {50, 100}},
+                                              {{50, 0}, {100, 50}},
+                                              {{50, 50}, {100, 100}}});
+    std::vector<double> values(2500);
+    arrays::Array array;
+    array.data = reinterpret_cast<std::byte*>(values.data());
+    array.layout = &layout;
+    const auto place = [&](std::size_t i) {
+      const auto at = static_cast<Index>(i);
+      return (top + at / 50) * side + left + at % 50;
+    };
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(place(i));
+    EXPECT_EQ((*file)->move_arrays("write", {&array, 1}, arrays::Direction::write).elements, side * side);
+    (*file)->ask("rewind", [](std::FILE* s) { return files::Outcome{std::fseek(s, 0, SEEK_SET), 0, {}}; });
+    before_reading(rank);
+    std::fill(values.begin(), values.end(), -1.0);
+    const auto read = (*file)->move_arrays("read", {&array, 1}, arrays::Direction::read);
+    const auto eof =
+        (*file)->ask("feof", [](std::FILE* s) { return files::Outcome{std::feof(s) != 0, 0, {}}; });
+    heard[static_cast<std::size_t>(rank.rank())] =
+        cat(read.elements, " elements, eof ", eof.value, ", ", read.status.text());
+    bool is_right = true;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if ((place(i) + 1) * 8 <= end) is_right = is_right && values[i] == static_cast<double>(place(i));
+    right += is_right ? 1 : 0;
+    EXPECT_TRUE((*file)->close().is_ok());
+  });
+}
+
+bool are_alike(const Texts& heard) { return std::ranges::count(heard, heard[0]) == std::ssize(heard); }
+
+TEST(sim_files, ranks_of_a_node_read_their_own_rows_or_all_go_through_the_aggregator) {
+  using storage::Call;
+  for (const int victim : {-1, 0, 3}) {
+    for (const Call call : {Call::read, Call::open}) {
+      SessionWorld world({nodes_of(4, 4), "parallel_threshold=0", {}, storage::memory_target(), 1});
+      Texts heard;
+      int right = 0;
+      std::vector<std::int64_t> before(4);
+      const Texts unfinished = read_blocks(world, heard, right, 80'000, [&](SessionRank& rank) {
+        const std::int64_t never = 1'000'000;
+        world.storage_at(rank.rank())
+            .restart({rank.rank() == victim ? 1 : never, storage::Fault::io_error, set_of(call), false});
+      });
+      EXPECT_EQ(unfinished, Texts());
+      EXPECT_TRUE(are_alike(heard)) << heard[0] << " | " << heard[3];
+      const bool fails = victim >= 0 && call == Call::read;
+      EXPECT_EQ(heard[0].find("Input/output error") != std::string::npos, fails) << heard[0];
+      if (fails) continue;
+      EXPECT_EQ(heard[0], "10000 elements, eof 0, ");
+      EXPECT_EQ(right, 4);
+      const bool may_not_open = call == Call::open && victim == 3;
+      EXPECT_EQ(world.storage_at(3).fired(), may_not_open);
+      for (int r = 1; r < 4 && call == Call::read; ++r) EXPECT_EQ(world.storage_at(r).calls(), 50) << r;
+    }
+  }
+}
+
+TEST(sim_files, a_file_that_is_cut_while_ranks_read_their_rows_ends_at_the_same_element_for_all) {
+  for (const Bytes end : {80'000, 79'999, 41'003, 40'000, 803, 1}) {
+    SessionWorld world({nodes_of(4, 4), "parallel_threshold=0", {}, std::make_shared<CutTarget>(end), 1});
+    Texts heard;
+    int right = 0;
+    EXPECT_EQ(read_blocks(world, heard, right, end), Texts());
+    EXPECT_TRUE(are_alike(heard));
+    EXPECT_TRUE(heard[0].starts_with(cat(end / 8, " elements"))) << heard[0];
+    EXPECT_EQ(right, 4) << end;
   }
 }
 

@@ -73,6 +73,22 @@ TEST(TransferMap, GathersTheFilesBytesThroughStripes) {
   }
 }
 
+TEST(TransferMap, HasTheFilesBytesInPieces) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
+    check_case(seed, [](Generator&, NaiveArray& array, const TransferMap& map, Bytes bytes) {
+      fill(array);
+      std::vector<std::byte> file(static_cast<std::size_t>(bytes), std::byte{0});
+      Index pieces = 0;
+      map.for_each_piece([&](Bytes at, Bytes memory, Bytes length) {
+        std::copy_n(array.base() + memory, length, file.begin() + at);
+        ++pieces;
+      });
+      EXPECT_EQ(file, expected_of(array, bytes / array.element).file);
+      EXPECT_EQ(map.pieces(), pieces);
+    });
+  }
+}
+
 TEST(TransferMap, ScattersNothingBesideTheRanksElements) {
   for (unsigned seed = 0; seed < 400; ++seed) {
     check_case(seed, [](Generator& generator, NaiveArray& array, const TransferMap& map, Bytes bytes) {

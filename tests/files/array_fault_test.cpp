@@ -183,8 +183,9 @@ Heard read_long_rows(World& world, const std::string& path) {
   const Index first = layout.rows(rank()).front().global;
   for (std::size_t i = 0; i < values.size(); ++i)
     heard.right = heard.right && values[i] == static_cast<double>(first + static_cast<Index>(i));
-  const Outcome failed = (*file)->ask(
-      "ferror", [&](std::FILE*) { return Outcome{(*file)->stream().has_failed() ? 1 : 0, 0, {}}; });
+  const Outcome failed = (*file)->ask("ferror", [&](std::FILE*) {
+    return Outcome{(*file)->stream().has_failed() ? 1 : 0, 0, {}};
+  });
   heard.all += std::to_string(outcome.elements) + " elements, ferror " + std::to_string(failed.value);
   heard.add((*file)->close());
   return heard;

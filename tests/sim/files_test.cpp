@@ -15,8 +15,8 @@
 #include "ground/base/text.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
-#include "scenario.hpp"
 #include "ground/storage/memory.hpp"
+#include "scenario.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -108,8 +108,9 @@ class CutTarget final : public storage::MemoryTarget {
 
 /// Four ranks of a node read the blocks of an array that they have written, in the parallel mode. `heard`
 /// gets what each was told, `right` counts the ranks whose memory has what was written before byte `end`.
-Texts read_blocks(SessionWorld& world, Texts& heard, int& right, Bytes end,
-                  const std::function<void(SessionRank&)>& before_reading = [](SessionRank&) {}) {
+Texts read_blocks(
+    SessionWorld& world, Texts& heard, int& right, Bytes end,
+    const std::function<void(SessionRank&)>& before_reading = [](SessionRank&) {}) {
   constexpr Index side = 100;
   heard.assign(4, {});
   right = 0;
@@ -119,11 +120,9 @@ Texts read_blocks(SessionWorld& world, Texts& heard, int& right, Bytes end,
     const auto file =
         files::File::open({&rank.files(), *group, rank.rank()}, "blocks", *files::parse_mode("w+p"));
     const Index top = rank.rank() / 2 * 50, left = rank.rank() % 2 * 50;
-    const layout::Layout layout =
-        *layout::Layout::boxes({side, side}, {{{0, 0}, {50, 50}},
-                                              {{0, 50}, {50, 100}},
-                                              {{50, 0}, {100, 50}},
-                                              {{50, 50}, {100, 100}}});
+    const layout::Layout layout = *layout::Layout::boxes(
+        {side, side},
+        {{{0, 0}, {50, 50}}, {{0, 50}, {50, 100}}, {{50, 0}, {100, 50}}, {{50, 50}, {100, 100}}});
     std::vector<double> values(2500);
     arrays::Array array;
     array.data = reinterpret_cast<std::byte*>(values.data());
@@ -138,8 +137,9 @@ Texts read_blocks(SessionWorld& world, Texts& heard, int& right, Bytes end,
     before_reading(rank);
     std::fill(values.begin(), values.end(), -1.0);
     const auto read = (*file)->move_arrays("read", {&array, 1}, arrays::Direction::read);
-    const auto eof =
-        (*file)->ask("feof", [](std::FILE* s) { return files::Outcome{std::feof(s) != 0, 0, {}}; });
+    const auto eof = (*file)->ask("feof", [](std::FILE* s) {
+      return files::Outcome{std::feof(s) != 0, 0, {}};
+    });
     heard[static_cast<std::size_t>(rank.rank())] =
         cat(read.elements, " elements, eof ", eof.value, ", ", read.status.text());
     bool is_right = true;

@@ -297,8 +297,10 @@ def test_limits():
     code, out, err = limited(resource.RLIMIT_NOFILE, 50, hard, ["python3", "-c", crowd])
     check(code == 0 and out == "failed 0\n", f"a soft limit of 50 open files: {code} {out} {err}")
     check(contents(f"{directory}/limits.bin") == b"".join(b"%07d\n" % n for n in range(60)), "a soft limit of 50 open files: other bytes")
-    code, out, err = limited(resource.RLIMIT_NOFILE, 50, 50, ["python3", "-c", crowd])
-    check(code == 1 and "cannot serve another process" in err, f"a hard limit of 50 open files: {code} {out} {err}")
+    for most in (50, 51):  # a process takes two of them: the last one is missed by its first step or by its second
+        code, out, err = limited(resource.RLIMIT_NOFILE, most, most, ["python3", "-c", crowd])
+        check(code == 1 and "cannot serve another process" in err, f"a hard limit of {most} open files: {code} {out} {err}")
+        check("another PID namespace" not in err, f"a hard limit of {most} open files: {err}")
     many = textwrap.dedent("""
         import errno, os
         def opened(numbers):

@@ -16,10 +16,10 @@ using Candidates = std::vector<const sources::Record*>;
 /// True if the two levels differ only by rounding.
 bool is_same_level(double a, double b);
 
-/// Local. Blocks on storage if `choice` or `bottom` asks for traits, which the inventory lacks. Keeps those
-/// of `records` that have the traits of `choice`, and this bottom. Keeps all records if the format has no
-/// traits. Code::argument, listing the traits that there are, if no record is left; its text begins with
-/// `what`: "a.grib2 has 't' at lead 0 s".
+/// Local. Blocks on storage if `choice` or `bottom` asks for traits, which the inventory lacks. Keeps only
+/// the records that have the traits of `choice` and this bottom; keeps all if the format has no traits. If no
+/// record is left, returns Code::argument with the traits that the file has. The text begins with `what`,
+/// such as "a.grib2 has 't' at lead 0 s".
 Status keep_chosen(const sources::Source& source, const Choice& choice, std::optional<double> bottom,
                    const std::string& what, Candidates& records);
 

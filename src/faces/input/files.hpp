@@ -73,8 +73,8 @@ class Files {
   /// steps that the index beside the file with the step at `lead` has now; nullptr if the stream does not
   /// follow.
   Result<std::shared_ptr<const Commits>> commits(std::int64_t lead);
-  /// Local. Returns those of the steps `known` that belong into the file with the step at `lead` and are not
-  /// in `commits`, the steps of this file: its writer has taken them back.
+  /// Local. Returns those of the steps `known` that belong to the file with the step at `lead` but are
+  /// missing in `commits`, the steps of this file: the writer has taken them back.
   [[nodiscard]] std::vector<std::int64_t> taken_back(std::int64_t lead, const Commits& commits,
                                                      std::span<const std::int64_t> known) const;
   /// Local. Forgets the file with the step at `lead`, so that the next at() opens it anew.

@@ -289,7 +289,7 @@ std::optional<int> InputStream::serving_rank() const {
   return topology.roster().self_served ? std::nullopt : topology.first_server_on(topology.node());
 }
 
-/// Lends the ring to a server of the node, which then reads ahead. Without one, the ranks' threads do.
+/// Hands the ring to a server of the node, which then reads ahead. Without one, the ranks' threads do.
 void InputStream::hand_over(Field& field) {
   const std::optional<int> server = serving_rank();
   if (!server) return;
@@ -316,8 +316,8 @@ InputStream::Field* InputStream::field_called(const std::string& name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-/// True if a thread that looked now would find a record to read or a step to look for. Between two steps of
-/// the files there is mostly nothing, and a thread woken in vain takes the model's core.
+/// True if a thread that looked now would find a record to read or a step to look for. For most steps between
+/// two of the files there is nothing, and a thread woken in vain takes the model's core.
 bool InputStream::has_work_ahead() {
   const auto is_needed = [](Loader* loader) { return loader->ring().soonest().has_value(); };
   const auto lacks_steps = [](Loader* loader) { return loader->ring().lacks_steps(); };

@@ -63,7 +63,7 @@ class InputStream final {
     std::unique_ptr<node::NodeMemory> memory;
     std::unique_ptr<Loader> loader;  // null: the node needs no part of the field
     bool is_served = false;          // a server of the node reads ahead
-    /// On the first rank of the node: number of the memory that is lent to a server.
+    /// On the first rank of the node: number of the memory that was handed to a server.
     std::optional<std::uint64_t> given;
   };
   /// The leads of the files' steps that make the program's step, and the weight of the second one. No leads

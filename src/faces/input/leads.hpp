@@ -39,8 +39,8 @@ class Follower {
   /// first file that cannot be read yet; last_failure() has the reason.
   Result<std::vector<std::int64_t>> look(storage::Target& target, const Opener& open, std::int64_t now);
   [[nodiscard]] const Status& last_failure() const { return failure_; }
-  /// Returns those of the steps `known` that have an indexed file in which the last look did not find them:
-  /// their writer has taken them back.
+  /// Returns those of the steps `known` that belong to a file with an index, but were not in it at the last
+  /// look: the writer has taken them back.
   [[nodiscard]] std::vector<std::int64_t> taken_back(std::span<const std::int64_t> known) const;
 
  private:

@@ -16,8 +16,8 @@ namespace tailrace::input {
 
 namespace {
 
-/// The most tries to read a record while its writer commits. A commit during a read is rare, so this many in
-/// a row do not happen.
+/// The most tries to read a record while its writer commits. A commit during a read is rare, and so many in a
+/// row are not expected.
 constexpr int most_reads = 20;
 
 /// How long a thread leaves memory to others. A rank without memory asks for some each millisecond.

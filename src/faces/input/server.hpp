@@ -17,7 +17,7 @@
 
 namespace tailrace::input {
 
-/// Reads records on a server, into the rings of its node: compute ranks lend it the memory of their rings.
+/// Reads records on a server, into the rings of its node: compute ranks hand it the memory of their rings.
 /// Its threads work as long as there is any ring.
 class InputServer {
  public:
@@ -28,7 +28,7 @@ class InputServer {
   InputServer& operator=(const InputServer&) = delete;
 
  private:
-  /// A ring that compute ranks have lent.
+  /// A ring that compute ranks have handed over.
   struct Ring {
     std::unique_ptr<node::NodeMemory> memory;
     std::shared_ptr<Files> files;

@@ -11,7 +11,7 @@ namespace tailrace::input {
 
 /// The part of each level that one rank gets, and its place in the rank's array.
 struct Share {
-  layout::TransferMap map;  // its "file" is the node's box, in C order
+  layout::TransferMap map;  // the map's "file" is the node's box, in C order
   Bytes level_stride = 0;
 };
 

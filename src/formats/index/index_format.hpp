@@ -74,7 +74,8 @@ struct IndexMark {
 enum class IndexTail {
   none,  // every byte belongs to a whole record
   torn,  // the last record is incomplete; opening the index cuts it off
-  /// Bytes within the committed records have changed after they were written.
+  /// Committed steps were harmed after they were written: whole records follow bytes that are none, a record
+  /// contradicts an earlier one, or bytes follow the closing record.
   damaged,
 };
 

@@ -19,10 +19,10 @@ using Records = std::span<const storage::Range>;
 /// Returns the places of all committed records. It is called only when they are needed.
 using AllRecords = std::function<Result<std::vector<storage::Range>>()>;
 
-/// True if there is no listing of this kind, or if the file with its name is one of this data file, which may
-/// be written anew at any time. A listing is recognised by its first line: it is that of the first record, or
-/// gives that record's place and length in the words of other tables. For kinds with an enclosure, the mark
-/// of the tool is enough.
+/// True if there is no file with the name of the listing, or if this file is a listing of the data file,
+/// which may be written anew at any time. A listing is recognised by its first line: it is the line of the
+/// first record, or gives the record's place and length in the words of other tables. For kinds with an
+/// enclosure, the mark of the tool is enough.
 Result<bool> is_ours(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
 /// Returns Code::state, naming the file, if another file has the name of one of these listings. A file that
@@ -35,7 +35,8 @@ Status check_ours(storage::Target& target, const std::string& data_path,
 Status check_field(const codec::Codec& codec, int field, const std::vector<codec::Listing>& kinds);
 
 /// Removes the file with the name of the listing, durably. If a listing with an enclosure cannot be removed,
-/// this function and those below only log a warning: its tool sees that it is older than the data file.
+/// this function and the functions below only log a warning: the tool sees that the listing is older than the
+/// data file.
 Status remove(storage::Target& target, const std::string& data_path, const codec::Listing& kind);
 
 /// Removes all listings of the data file, durably, and unfinished ones (FILE.idx.new). Leaves files of

@@ -55,8 +55,9 @@ struct FrontEnd {
   /// so `read` must not trust its places. A front end without `maker` ignores `inventory` for a file without
   /// an index: it blocks on storage and finds the records itself.
   Result<std::shared_ptr<const Source>> (*make)(const Opening& opening, Inventory inventory) = nullptr;
-  /// Local. Returns name, version and settings of the library that `scan` uses. A kept inventory is used only
-  /// if its text is equal. null: the records follow from a single header, so their inventory is not kept.
+  /// Local. Returns name, version and settings of the library that `scan` uses. An inventory is kept together
+  /// with this text, and used only as long as the text is the same. null: the records follow from a single
+  /// header, so their inventory is not kept.
   std::string (*maker)() = nullptr;
 };
 

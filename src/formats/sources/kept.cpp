@@ -41,8 +41,9 @@ bool is_still(const Opening& opening) {
   return now.is_ok() && opening.identity && *now == *opening.identity;
 }
 
-/// Writes a file under another name and renames it, so that readers find all of it or nothing. It is not
-/// synchronised: after a power failure its checksum fails, and the inventory is made again.
+/// Writes a file under another name and renames it, so that readers find the whole file or none. The file is
+/// not synchronised: if a power failure damages it, a reader finds a wrong checksum, and the inventory is
+/// made again.
 Status write_whole(Target& target, const std::string& place, const ByteVector& bytes) {
   const std::string name = cat(place, ".tmp-", Uuid::random().text().substr(0, 18));
   const auto write = [&]() -> Status {

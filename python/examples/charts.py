@@ -12,7 +12,7 @@ import tailrace as tr  # noqa: E402
 
 
 def chart(temperature, rain, title):
-    """A PNG of two maps, named after the title."""
+    """Draws two maps into a PNG named after the title."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4))
     for each, values, label in zip(axes, (temperature, rain), ("temperature [K]", "rain [kg m-2]")):
         figure.colorbar(each.imshow(values, origin="lower"), ax=each, label=label)

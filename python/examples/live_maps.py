@@ -17,7 +17,7 @@ import tailrace as tr  # noqa: E402
 
 
 def draw(step, grid, name, level, path):
-    """One map. It is renamed into place, so that a page which shows it never loads half of one."""
+    """Draws one map into a file. Renames it into place, so that a page with the map never loads half of one."""
     values = step.read(name, level) if level is not None else step[name]
     figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
     if values.ndim == 1 and "lat" in grid.coords and grid["lat"].dims == grid["lon"].dims:

@@ -31,12 +31,13 @@ __version__ = "0.1.0"
 
 def open(pattern: str | _os.PathLike[str], base: _Any = None, *, member: int | None = None, calendar: str = "proleptic_gregorian",
          run: str | _uuid.UUID | None = None, leads: _Iterable[_Duration] | None = None) -> Run:
-    """Opens the files of a stream. They need not be there yet: `Run.follow` waits for them.
+    """Opens the files of a stream. They need not exist yet: `Run.follow` waits for them.
 
-    `pattern` names them as `tr_stream_create` did, or is one file. `base` (as "2026-03-01T00:00Z", or a datetime) and `member` are needed
-    where the pattern asks for them. `run` passes over the files of other runs than this UUID. `leads` (as ["0h", "3h", ...], or seconds) are
-    those that a complete run has; without them a gap is told where the spacing of the leads shows one. Raises SettingsError for a pattern or
-    time that is not valid, FormatError for a damaged index."""
+    `pattern` is the pattern that `tr_stream_create` got, or the path of one file. `base` ("2026-03-01T00:00Z" or a
+    datetime) and `member` are needed if the pattern contains them. With `run`, a UUID, files of other runs are
+    ignored. `leads` (["0h", "3h", ...] or seconds) are the leads that a complete run has; without them, a gap is
+    reported where the spacing of the leads shows one. Raises SettingsError if the pattern or a time is not valid,
+    FormatError if an index is damaged."""
     return Run(pattern, base, member, calendar, run, leads)
 
 

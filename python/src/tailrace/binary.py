@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Bytes of files: bounded reading, and checksums."""
+"""Reading of bytes within the bounds of a file, and checksums."""
 from __future__ import annotations
 
 import errno
@@ -14,19 +14,19 @@ import xxhash
 
 from .errors import FormatError
 
-# The types of elements in indexes and checkpoints, by their numbers there, little-endian.
+# The types of elements, by their numbers in indexes and checkpoints. All are little-endian.
 ELEMENT_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<i8", 5: "<f4", 6: "<f8", 7: "<c8", 8: "<c16", 9: "<u1"}
 MOST_ELEMENTS = 1 << 62
 
 
 def xxh3_64(data: bytes | memoryview, seed: int = 0) -> int:
-    """XXH3-64 of xxHash 0.8."""
+    """Returns the XXH3-64 of xxHash 0.8."""
     return int(xxhash.xxh3_64_intdigest(data, seed))
 
 
 class Fields:
-    """Takes numbers and texts off bytes, one after another. Bytes that end too early are a FormatError with `what`. `order` is that of the
-    numbers, as `struct` names it."""
+    """Reads numbers and texts from bytes, one after another. Raises FormatError, beginning with `what`, if the bytes
+    end too early. `order` is the numbers' byte order, as in `struct`."""
 
     def __init__(self, data: bytes, what: str, order: Literal["<", "="] = "<") -> None:
         self.data, self.at, self.what, self.order = data, 0, what, order
@@ -42,7 +42,7 @@ class Fields:
         return self.data[self.at - length:self.at]
 
     def many(self, code: str) -> tuple[Any, ...]:
-        """Numbers in the codes of `struct`."""
+        """Returns the next numbers; `code` has their types as in `struct`."""
         return struct.unpack(self.order + code, self.raw(struct.calcsize(self.order + code)))
 
     def u32(self) -> int:
@@ -55,7 +55,8 @@ class Fields:
         return int(self.many("q")[0])
 
     def count(self, length_of_one: int, wide: bool = False) -> int:
-        """A number of things of which each takes at least so many bytes: more than the bytes can hold is an error."""
+        """Returns the number of entries that follow. Raises FormatError if the rest of the bytes cannot hold so many
+        entries of at least `length_of_one` bytes."""
         number = self.i64() if wide else self.u32()
         if number < 0 or number > self.left // max(length_of_one, 1):
             raise FormatError(f"{self.what}: {number} entries are told of at byte {self.at}, and {self.left} bytes are left")
@@ -77,7 +78,8 @@ def text_of(data: bytes, what: str) -> str:
 
 
 def elements_of(shape: Sequence[int], what: str) -> int:
-    """The number of elements of a shape. Negative extents and more than 2^62 elements are errors."""
+    """Returns the number of elements of a shape. Raises FormatError for negative extents and for more than 2^62
+    elements."""
     elements = 1
     for extent in shape:
         elements *= extent
@@ -87,7 +89,8 @@ def elements_of(shape: Sequence[int], what: str) -> int:
 
 
 def pread_whole(descriptor: int, length: int, offset: int) -> bytes:
-    """The bytes from the offset on, fewer at the end of the file. One system call reads less than 2 GiB."""
+    """Returns `length` bytes from `offset` on, and fewer at the end of the file. Repeats the call, because one
+    system call reads less than 2 GiB."""
     parts: list[bytes] = []
     while length > 0:
         part = os.pread(descriptor, min(length, 1 << 30), offset)
@@ -107,9 +110,10 @@ def _check_regular(mode: int, path: str) -> None:
 
 
 def open_regular(path: str) -> int:
-    """A descriptor of a regular file, for reading. What else has the name is an OSError, and nobody waits for the other end of a pipe."""
+    """Opens a regular file for reading and returns its descriptor. Raises OSError for anything else. Never waits for
+    the other end of a pipe."""
     _check_regular(os.stat(path).st_mode, path)
-    # Something else may take the file's place after it was looked at.
+    # Look at the opened file, because another one may take its place in between.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         _check_regular(os.fstat(descriptor).st_mode, path)
@@ -120,7 +124,7 @@ def open_regular(path: str) -> int:
 
 
 def read_range(path: str, offset: int, length: int) -> bytes:
-    """`length` bytes of a file from `offset` on. A FormatError if the file is shorter."""
+    """Returns `length` bytes of a file from `offset` on. Raises FormatError if the file is shorter."""
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size

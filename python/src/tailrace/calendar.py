@@ -14,8 +14,8 @@ _ALIASES = {"gregorian": 0, "standard": 0, "proleptic_gregorian": 0, "360_day": 
             "julian": 3, "all_leap": 4, "366_day": 4}
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
-# After so many years the leap days come again, their days, and the days from March 1 of year 0 to 1970-01-01. The other calendars have years of
-# one length.
+# For calendars with leap years: the years after which the leap days repeat, the days of such a cycle, and the days from
+# March 1 of year 0 to 1970-01-01. In the other calendars all years have the same length.
 _CYCLES = {0: (400, 146097, 719468), 3: (4, 1461, 719483)}
 _YEAR_DAYS = {1: 360, 2: 365, 4: 366}
 MOST_YEARS = 10**9
@@ -25,7 +25,7 @@ Duration = Union[int, float, str, datetime.timedelta]
 
 
 def calendar_number(name: str) -> int:
-    """The number of a calendar by its name in CF."""
+    """Returns the number of a calendar with this name in CF."""
     if name not in _ALIASES:
         raise SettingsError(f'calendar "{name}" does not exist; there are {", ".join(CALENDARS)}')
     return _ALIASES[name]
@@ -45,7 +45,7 @@ def _days_in_month(year: int, month: int, calendar: int) -> int:
 
 @dataclass(frozen=True, order=True)
 class Moment:
-    """A time in any of the calendars and any year. Formats as a datetime does, with %Y %y %m %d %H %M %S %j."""
+    """A time in any of the calendars and any year. Formats like a datetime, with %Y %y %m %d %H %M %S %j."""
 
     year: int
     month: int = 1
@@ -83,7 +83,7 @@ class Moment:
 
     @staticmethod
     def of(seconds: int, calendar: int) -> Moment:
-        """The time so many seconds after 1970-01-01T00:00 of the calendar."""
+        """Returns the time `seconds` after 1970-01-01T00:00 of the calendar."""
         days, rest = divmod(seconds, 86400)
         clock = (rest // 3600, rest // 60 % 60, rest % 60)
         if calendar in _CYCLES:
@@ -103,7 +103,7 @@ class Moment:
         return Moment(1970 + years, month, rest + 1, *clock, calendar)
 
     def letter(self, letter: str) -> str:
-        """The text for which a letter of a time format stands."""
+        """Returns the text of one letter of a time format, such as "2026" for Y."""
         value, width = {"Y": (self.year, 4), "y": (self.year % 100, 2), "m": (self.month, 2), "d": (self.day, 2), "H": (self.hour, 2),
                         "M": (self.minute, 2), "S": (self.second, 2), "j": (self.day_of_year, 3)}[letter]
         return f"-{-value:0{width}d}" if value < 0 else f"{value:0{width}d}"
@@ -119,7 +119,7 @@ class Moment:
 
 
 def public(moment: Moment) -> datetime.datetime | Moment:
-    """A datetime in UTC where Python has the time, otherwise the Moment itself."""
+    """Returns a datetime in UTC if Python can represent the time, otherwise the Moment itself."""
     if moment.calendar != 0 or not 1 <= moment.year <= 9999:
         return moment
     return datetime.datetime(moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, tzinfo=datetime.timezone.utc)
@@ -130,7 +130,8 @@ _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:[Tt ]?(\d\d)(?::?(\d\d)(?::?(\d\d)
 
 
 def parse_time(text: str | datetime.datetime | datetime.date | Moment, calendar: int = 0) -> Moment:
-    """A time as "2026-03-01T00:00Z", "2026-03-01 06" or "20260301T06", or a datetime (UTC unless it has a zone)."""
+    """Returns a time given as "2026-03-01T00:00Z", "2026-03-01 06" or "20260301T06", or as a datetime (UTC unless it
+    has a zone)."""
     if isinstance(text, Moment):
         return text
     if isinstance(text, datetime.datetime):
@@ -164,7 +165,7 @@ class Lead(datetime.timedelta):
 
 
 def duration_text(seconds: int) -> str:
-    """Seconds as 45h, 1h30m, 90s; hours are not made days, as file names do not."""
+    """Returns seconds as 45h, 1h30m or 90s. Hours are not turned into days, as in file names."""
     if seconds == 0:
         return "0h"
     parts, rest = [], abs(seconds)
@@ -176,7 +177,7 @@ def duration_text(seconds: int) -> str:
 
 
 def parse_duration(given: Duration) -> float:
-    """Seconds of "20min", "6h", "1h30m", "90s", "2d", "00:15", a timedelta, or a number of seconds."""
+    """Returns the seconds of "20min", "6h", "1h30m", "90s", "2d", "00:15", a timedelta, or a number of seconds."""
     if isinstance(given, datetime.timedelta):
         return given.total_seconds()
     if isinstance(given, (int, float)):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The copies of a checkpoint (docs/formats/checkpoint.md). Items are read when they are asked for, and each block is checked."""
+"""The copies of a checkpoint (docs/formats/checkpoint.md). Items are read only when they are asked for. Each block
+is checked against its checksum."""
 from __future__ import annotations
 
 import os
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 HEADER_BYTES, FOOTER_BYTES = 128, 96
 MOST_DIRECTORY, MOST_GENERATION, MOST_TABLE = 1 << 30, 1 << 48, 1 << 30
-MOST_RUNS = 20_000_000  # beyond so many runs that interleave, their numbers are compared and not their places
+MOST_RUNS = 20_000_000  # with more runs, Checkpoint checks numbers of elements only
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Item:
 
 @dataclass(frozen=True)
 class _Map:
-    """Groups of runs (global, count, stride, rows), how many elements they have together, and where the last of these ends."""
+    """Groups of runs (global, count, stride, rows), the number of their elements, and the end of the last run."""
 
     rows: np.ndarray
     elements: int
@@ -47,10 +48,10 @@ class _Map:
 
     @staticmethod
     def of(rows: np.ndarray, what: str) -> _Map:
-        """A FormatError if a group cannot be."""
+        """Returns the map of these groups. Raises FormatError if a group is impossible."""
         begin, count, stride, number = rows.T
         several = number > 1
-        # Floating-point numbers first: products of int64 may wrap.
+        # Calculate in floating-point numbers first: products of int64 may wrap.
         ends = begin.astype(float) + np.where(several, (number.astype(float) - 1) * stride, 0) + count
         if len(rows) and (min(begin.min(), count.min() - 1, number.min() - 1) < 0 or (stride[several] <= count[several]).any() or
                           max(ends.max(), (count.astype(float) * number).sum()) > MOST_ELEMENTS):
@@ -61,7 +62,8 @@ class _Map:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The share of an item in one part: groups of runs (global, count, stride, rows), and blocks (checksum, stored bytes)."""
+    """The part of an item in one part of the copy: groups of runs (global, count, stride, rows), and blocks
+    (checksum, stored bytes)."""
 
     part: int
     item: int
@@ -82,14 +84,15 @@ class _Part:
 
 
 class Checkpoint(Mapping[str, np.ndarray]):
-    """One whole copy of a checkpoint: its items by their names, as numpy arrays. A damaged block is a FormatError."""
+    """One whole copy of a checkpoint: a mapping from names to items, which are numpy arrays. Reading a damaged block
+    raises FormatError."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         header = _header(path)
         self._id, self.is_local, self._count, begun, place = header
         self.run, self.generation = uuid.UUID(bytes=self._id[:16]), int(struct.unpack("<q", self._id[16:])[0])
-        #: When the save began, in seconds since 1970-01-01T00:00Z.
+        #: Time at which the save began, in seconds since 1970-01-01T00:00Z.
         self.begun = begun
         directory = _extent(path, 0, place, MOST_DIRECTORY, "the directory")
         items, places = _directory(directory, self._id, self._count, path)
@@ -101,7 +104,7 @@ class Checkpoint(Mapping[str, np.ndarray]):
             for stored in part.stored:
                 self._of_item.setdefault(stored.item, []).append((part, stored))
         covered: set[tuple[int, ...]] = set()
-        #: Items of so many runs that their places are compared only when they are read.
+        #: Numbers of the items with so many runs that their places are compared only when the item is read.
         self._late: set[int] = set()
         for number, item in enumerate(items):
             if not _check_cover(item, [stored for _, stored in self._of_item.get(number, [])], path, covered):
@@ -117,13 +120,13 @@ class Checkpoint(Mapping[str, np.ndarray]):
         return f"<tailrace.Checkpoint {self.path}: generation {self.generation}, {', '.join(self.items_by_name)}>"
 
     def item(self, name: str) -> Item:
-        """Type and shape of an item."""
+        """Returns type and shape of an item."""
         if name not in self.items_by_name:
             raise NotThereError(f'{self.path}: no item "{name}"; there are {", ".join(self.items_by_name)}')
         return self.items_by_name[name]
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """The values of an item, an array of its own."""
+        """Reads an item and returns its values in a new array."""
         item, number = self.item(name), self._numbers[name]
         out = np.empty(item.elements, item.dtype)
         there = np.zeros(item.elements, bool) if number in self._late else None
@@ -137,13 +140,13 @@ class Checkpoint(Mapping[str, np.ndarray]):
         return out.reshape(item.shape).astype(item.dtype.newbyteorder("="), copy=False)
 
     def verify(self) -> None:
-        """Reads all blocks. A FormatError names one that is damaged."""
+        """Reads all blocks. Raises FormatError, naming the block, if one is damaged."""
         for name in self:
             for part, stored in self._of_item.get(self._numbers[name], []):
                 self._elements(part, stored, self.item(name))
 
     def to_xarray(self) -> xarray.Dataset:
-        """All items as variables of a Dataset, read when they are asked for."""
+        """Returns a Dataset with all items as variables, which are read only when they are asked for."""
         from .checkpoint_dataset import to_dataset
         return to_dataset(self)
 
@@ -272,8 +275,8 @@ def _twice(path: str, item: Item) -> str:
 
 
 def _check_cover(item: Item, stored: Sequence[_Stored], path: str, covered: set[tuple[int, ...]]) -> bool:
-    """A FormatError unless the parts together name each element once. False if they have too many runs to tell. `covered` has the maps that
-    were looked at, for items share them."""
+    """Checks that the parts together have each element of an item once, and raises FormatError if not. Returns False
+    if there are too many runs to check. `covered` remembers maps that were checked, because items share them."""
     total = sum(each.length for each in stored) // item.dtype.itemsize
     if total != item.elements:
         raise FormatError(f'{path}: the parts have {total} elements of item "{item.name}", which has {item.elements}')
@@ -294,7 +297,7 @@ def _check_cover(item: Item, stored: Sequence[_Stored], path: str, covered: set[
 
 
 def _place(out: np.ndarray, rows: np.ndarray, elements: np.ndarray) -> None:
-    """Puts the elements of a part where its map says. The map was checked."""
+    """Copies the elements of a part to their places in `out`. The map must have been checked."""
     at = 0
     for begin, count, stride, number in rows.tolist():
         part = elements[at:at + count * number].reshape(number, count)
@@ -313,7 +316,7 @@ def _decompressed(coding: int, data: bytes, size: int, what: str) -> bytes:
             out = lz4.block.decompress(data, uncompressed_size=size)
         elif coding == 2:
             import zstandard
-            # The size that a frame tells counts more than max_output_size.
+            # Check the size in the frame: zstandard trusts it more than max_output_size.
             told = zstandard.frame_content_size(data)
             if told not in (-1, size):
                 raise FormatError(f"{what}: its frame tells of {told} bytes in place of {size}")
@@ -334,7 +337,7 @@ def _decompressed(coding: int, data: bytes, size: int, what: str) -> bytes:
 
 
 def copies(name: str | os.PathLike[str]) -> list[str]:
-    """The files of a checkpoint's copies: NAME.0, NAME.1, ..., NAME.g12, whatever they hold."""
+    """Returns the files of a checkpoint's copies, whatever they hold: NAME.0, NAME.1, ..., NAME.g12."""
     directory, base = os.path.split(os.fspath(name))
     try:
         names = os.listdir(directory or ".")
@@ -344,8 +347,9 @@ def copies(name: str | os.PathLike[str]) -> list[str]:
 
 
 def checkpoint(name: str | os.PathLike[str], generation: int | None = None, verify: bool = False) -> Checkpoint:
-    """Opens the newest whole copy of a checkpoint, or that of a generation. With `verify` every block is read, and a copy with a damaged one is
-    passed over, too. `name` may also be the file of one copy. NotThereError if there is no whole copy; its text says why each is not."""
+    """Opens the newest whole copy of a checkpoint, or the copy of a generation. With `verify`, reads every block,
+    and skips a copy with a damaged block. `name` may also be the file of one copy. Raises NotThereError if there is
+    no whole copy; its text says for each copy why not."""
     path = os.fspath(name)
     candidates = copies(path) or ([path] if os.path.isfile(path) else [])
     whole: list[Checkpoint] = []

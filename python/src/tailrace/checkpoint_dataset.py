@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A checkpoint as xarray has it."""
+"""A checkpoint as an xarray Dataset."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Values(BackendArray):
-    """An item, read as a whole when a part of it is asked for."""
+    """The values of an item. Asking for any part reads the whole item."""
 
     def __init__(self, copy: Checkpoint, name: str) -> None:
         item = copy.item(name)
@@ -25,7 +25,8 @@ class _Values(BackendArray):
 
 
 def to_dataset(copy: Checkpoint) -> xarray.Dataset:
-    """All items. Dimensions are named after their item: a checkpoint does not say which of two are the same."""
+    """Returns a Dataset of all items. Each item has dimensions of its own, named after it, because a checkpoint does
+    not say which dimensions are the same."""
     variables = {name: xarray.Variable([f"{name}_dim_{i}" for i in range(len(copy.item(name).shape))],
                                        indexing.LazilyIndexedArray(_Values(copy, name))) for name in copy}
     return xarray.Dataset(variables, attrs={"generation": copy.generation, "run": str(copy.run)})

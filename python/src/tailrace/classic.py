@@ -29,7 +29,7 @@ class Variable:
 
 
 class _Scanner:
-    """Big-endian parts of a head. Each count is compared with the bytes that are left."""
+    """Reads the big-endian parts of a head. Raises FormatError for a count that the rest of the bytes cannot hold."""
 
     def __init__(self, data: bytes, what: str) -> None:
         self.data, self.what, self.at = data, what, 4
@@ -48,7 +48,7 @@ class _Scanner:
         return self.number("q" if self.version == 5 else "i")
 
     def some(self, least: int) -> int:
-        """A number of things of at least so many bytes each."""
+        """Returns the number of entries that follow, of at least `least` bytes each."""
         number = self.count()
         if number < 0 or number > (len(self.data) - self.at) // least:
             raise FormatError(f"{self.what}: the head tells of {number} entries at byte {self.at}, which it cannot hold")
@@ -90,7 +90,7 @@ class _Scanner:
 
 
 class ClassicHead:
-    """The variables of a file. `data_begin` is the index's: the head lies before it."""
+    """The variables of a file. `data_begin` is taken from the index; the head ends before it."""
 
     def __init__(self, path: str, data_begin: int) -> None:
         descriptor = open_regular(path)
@@ -111,7 +111,7 @@ class ClassicHead:
         if any(not 0 <= number < len(dimensions) for number in numbers):
             raise FormatError(f'{scanner.what}: variable "{name}" has a dimension that does not exist')
         attrs, dtype = scanner.attributes(), scanner.dtype()
-        scanner.count()  # its size, which follows from shape and type
+        scanner.count()  # skip its size, which follows from shape and type
         begin = scanner.number("i" if scanner.version == 1 else "q")
         dims = tuple(dimensions[number][0] for number in numbers)
         has_steps = bool(numbers) and dimensions[numbers[0]][1] == 0
@@ -120,13 +120,14 @@ class ClassicHead:
         return Variable(name, dims, attrs, dtype, shape, begin, has_steps)
 
     def first_of(self, variable: Variable, row: int) -> float:
-        """The first element of a variable in step `row`. A step holds the variables that have steps, each padded to a multiple of 4 bytes."""
+        """Returns the first element of a variable in step `row`. A step holds all variables with steps, each padded
+        to a multiple of 4 bytes."""
         size = sum(-(-elements_of(each.shape, self.path) * each.dtype.itemsize // 4) * 4 for each in self.variables if each.has_steps)
         data = read_range(self.path, variable.begin + row * size, variable.dtype.itemsize)
         return float(np.frombuffer(data, variable.dtype)[0])
 
     def coordinate(self, variable: Variable) -> Coordinate:
-        """A variable without steps, which lies before the first step."""
+        """Returns a variable without steps as a coordinate. Raises FormatError unless it lies before the first step."""
         length = elements_of(variable.shape, self.path) * variable.dtype.itemsize
         if variable.begin < 0 or variable.begin + length > self.data_begin:
             raise FormatError(f'{self.path}: variable "{variable.name}" of {length} bytes does not lie before the steps')
@@ -138,6 +139,6 @@ class ClassicHead:
 
 
 def told_steps(path: str, version: int) -> int:
-    """The number of steps that the file tells its readers."""
+    """Returns the number of steps in the head, which other readers rely on."""
     data = read_range(path, 4, 8 if version == 5 else 4)
     return int.from_bytes(data, "big")

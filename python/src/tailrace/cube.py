@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""One field over all leads of a run, of which values are read when they are asked for."""
+"""One field over all leads of a run. Its values are read only when they are asked for."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class Cube(BackendArray):
-    """Lazy values (lead, level, y, x), without the level if there is one. `places` tells for each lead and level in which of `steps` the
-    record is, or -1 if it was not put."""
+    """Lazy values (lead, level, y, x), or (lead, y, x) with one level. `places` has, for each lead and level, the
+    position in `steps` of the step with the record, or -1 if it was not put."""
 
     def __init__(self, variable: Variable, dtype: np.dtype, leads: int) -> None:
         self.variable = variable
@@ -30,23 +30,25 @@ class Cube(BackendArray):
         self.has_levels = len(variable.levels) > 1
         self.shape = (leads, *variable.shape)
         self.places = np.full((leads, len(variable.levels)), -1, np.int64)
-        # File, its header, step, its number among those of the lead, number of the field.
+        # Of each step: file, header of the file, step, its number among the steps of its lead, number of the field.
         self.steps: list[tuple[DataFile, IndexHeader, IndexStep, int, int]] = []
 
     def add(self, row: int, file: DataFile, step: IndexStep, ordinal: int, number: int) -> None:
-        """Takes the records of field `number` in a step, which is at lead `row`. The later one of two at one lead counts."""
+        """Adds the records of field `number` in a step, whose lead has position `row`. Of two steps at one lead the
+        later one counts."""
         self.places[row, step.records["level"][step.records["field"] == number]] = len(self.steps)
         assert file.index is not None
         self.steps.append((file, file.index.header, step, ordinal, number))
 
     def first(self) -> tuple[DataFile, IndexStep, int, np.void]:
-        """A record of the field, from which the file can be asked about it."""
+        """Returns one record of the field, with its file, for questions about the field."""
         file, _, step, _, number = self.steps[0]
         return file, step, number, step.records[np.flatnonzero(step.records["field"] == number)[0]]
 
     def begins(self) -> list[int | None]:
-        """For each lead, where the field's interval begins: seconds after the base time, None if that is not known or the field was not put.
-        A file that cannot be read tells none: only reading its values is an error."""
+        """Returns the begin of the field's interval for each lead, in seconds after the base time: None if it is
+        unknown or the field was not put. A file that cannot be read counts as unknown here; reading its values
+        raises the error."""
         def begin(lead: int) -> int | None:
             put = np.flatnonzero(self.places[lead] >= 0)
             if not len(put):
@@ -82,7 +84,8 @@ class Cube(BackendArray):
 
 
 def _cut(keys: tuple[Any, ...]) -> Callable[[np.ndarray], np.ndarray]:
-    """Takes the points of a record. From the last dimension on, so that the others keep their places."""
+    """Returns a function that selects points of a record. It starts with the last dimension, so that earlier ones
+    keep their positions."""
     def cut(record: np.ndarray) -> np.ndarray:
         for axis in range(len(keys) - 1, -1, -1):
             record = record[(slice(None),) * axis + (keys[axis],)]

@@ -21,31 +21,31 @@ T = TypeVar("T")
 
 
 def told(header: IndexHeader) -> str:
-    """How texts tell of which run a file is."""
+    """Returns a description of a file's run, for texts of errors."""
     return f"base time {header.base}, calendar {CALENDARS[header.base.calendar]}, member {'none' if header.member is None else header.member}, run {header.run}"
 
 
 class DataFile:
-    """One file of a run. `index` is None as long as there is none."""
+    """One file of a run. `index` is None as long as the file has none."""
 
     def __init__(self, path: str, lead: int) -> None:
         self.path, self.lead = path, lead
         self.index: Index | None = None
-        #: The run whose file alone is read; None: any with the same base time, member and fields.
+        #: Only files of this run are read; None: of any run with the same base time, member and fields.
         self.run: uuid.UUID | None = None
         self._source: tuple[int, Source] | None = None
         self._looks = 0
         self._rows: tuple[Index | None, dict[int, int]] = (None, {})  # the first row of each lead in this index
 
     def refresh(self, anew: bool = False) -> bool:
-        """Looks at the index again. Returns whether it was read. Equal sizes and times may hide other contents; so every 16th look reads
-        in any case."""
+        """Looks at the index again. Returns True if it was read. Every 16th call reads it in any case, because an
+        index may change while its size and time stay the same."""
         self._looks += 1
         for last in (False, True):
             try:
                 return self._look(anew)
             except FileNotFoundError:
-                # It was renamed between the two looks.
+                # The index was renamed between finding and opening it.
                 if last:
                     self.index = None
             except NotThereError:
@@ -80,12 +80,12 @@ class DataFile:
         return self._source[1]
 
     def find(self, lead: int, ordinal: int) -> tuple[int, IndexStep]:
-        """The step at this lead, of several with one lead the one with this number, and its place in the file."""
+        """Returns the step with number `ordinal` among those at this lead, and its position in the file."""
         index = self.index
         if index is not None:
             rows = self._rows
             if rows[0] is not index:
-                # Leads never fall, so steps of one lead are neighbours.
+                # Leads never decrease, so steps of one lead follow one another.
                 rows = self._rows = index, {step.lead: row for row, step in reversed(list(enumerate(index.steps)))}
             row = rows[1].get(lead, len(index.steps)) + ordinal
             if row < len(index.steps) and index.steps[row].lead == lead:
@@ -93,7 +93,7 @@ class DataFile:
         raise StateError(f"{self.path}: the step at lead {lead} s was cut back or replaced since it was looked at")
 
     def _number_in(self, header: IndexHeader, known: IndexHeader, number: int) -> int:
-        """The number that field `number` of a known header has in the header that the file has now."""
+        """Returns the number in the file's present header of the field that has `number` in the header `known`."""
         if header.checksum == known.checksum:
             return number
         if (header.base, header.member) != (known.base, known.member) or self.run not in (None, header.run):
@@ -107,16 +107,18 @@ class DataFile:
         return same[earlier]
 
     def record(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int) -> np.ndarray:
-        """The values of a field's level in a step. `number` is the field's in the header that was known when the step was taken."""
+        """Returns the values of one level of a field in a step. `number` is the field's number in `known`, the
+        header when the step was taken."""
         return self._read(known, lead, ordinal, number, level, lambda source, *place: source.values(*place))
 
     def interval_begin(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int) -> int | None:
-        """Where the interval of a record begins, in seconds after the base time. None if the file does not tell."""
+        """Returns the begin of a record's interval in seconds after the base time, or None if the file does not
+        state it."""
         return self._read(known, lead, ordinal, number, level, lambda source, *place: source.interval_begin(*place))
 
     def _read(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int, read: Callable[[Source, int, IndexStep, np.void], T]) -> T:
-        """Reads something of a record. A step that is not in the index any more when its bytes were read is looked for again: they may be
-        another step's."""
+        """Reads something of a record with `read`. If the index no longer has the step after reading, the bytes may
+        be another step's: looks for the step and reads again."""
         error: Exception | None = None
         is_fresh = False
         for _ in range(_TRIES):
@@ -148,7 +150,8 @@ class DataFile:
         raise StateError(f"{self.path}: the step at lead {lead} s was replaced again and again while it was read") from error
 
     def fill(self, known: IndexHeader, number: int) -> Any:
-        """The value that means "no value" in a field of which a step was read. None if the file says none."""
+        """Returns the value that means "no value" in a field, or None if the file states none. A step with the field
+        must exist."""
         source = self.source
         place = self._number_in(source.header, known, number)
         for step in self.steps:
@@ -157,8 +160,8 @@ class DataFile:
         return None
 
     def durable_steps(self) -> int:
-        """How many of the steps are on storage, as `tailrace wait` says: the index is synchronised, the data are as long as it says, and
-        the number of steps that the format tells, too."""
+        """Returns the number of steps that are on storage, by the same rules as `tailrace wait`: the index is
+        synchronised, the data are as long as the index says, and the format's own number of steps includes the step."""
         index = self.index
         if index is None or not index.steps:
             return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A run as xarray has it: dimensions, coordinates and attributes of CF, around lazy values."""
+"""A run as an xarray Dataset: dimensions, coordinates and attributes of CF, and lazy values."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def to_dataset(run: Run, level_type: str | None = None) -> xarray.Dataset:
-    """All fields of the run, or those on one type of level."""
+    """Returns a Dataset of all fields of the run, or of those on one type of level."""
     builder = _Builder(run)
     wanted = [name for name, cube in builder.cubes.items() if level_type in (None, cube.variable.level_type)]
     if not wanted:
@@ -32,7 +32,7 @@ def to_dataset(run: Run, level_type: str | None = None) -> xarray.Dataset:
 
 
 def to_groups(run: Run) -> dict[str, xarray.Dataset]:
-    """A group for each type of level. In its group a field has its own name unless two have the same."""
+    """Returns a Dataset for each type of level. A field has its own name in it, unless two fields have the same."""
     builder = _Builder(run)
     if not builder.cubes:
         raise run.lacks()
@@ -45,7 +45,7 @@ def to_groups(run: Run) -> dict[str, xarray.Dataset]:
 
 
 class _Names:
-    """Names of coordinates, each for one content: a second content gets another name."""
+    """Names of coordinates. Each name stands for one content: another content gets another name."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken, self.found = set(taken), {}  # type: set[str], dict[tuple[Any, ...], str]
@@ -62,7 +62,7 @@ class _Names:
 
 
 class _Builder:
-    """The cubes of a run, and Datasets of some of them."""
+    """The cubes of a run. Makes Datasets of some of them."""
 
     def __init__(self, run: Run) -> None:
         if mixed := run.mixed():
@@ -84,11 +84,11 @@ class _Builder:
         self.header = records[0][0].index.header if records and records[0][0].index else None
         self.attrs: dict[str, Any] = {"Conventions": "CF-1.8"}
         if self.header is not None:
-            # A run that went on without a checkpoint (existing=continue) has a UUID of its own.
+            # A run that was continued without a checkpoint (existing=continue) has files with several UUIDs.
             self.attrs["tailrace_run"] = " ".join(dict.fromkeys(str(file.index.header.run) for file, _, _ in records if file.index))
 
     def dataset(self, wanted: dict[str, str]) -> xarray.Dataset:
-        """A Dataset of these cubes, under the names that are given."""
+        """Returns a Dataset of the cubes in `wanted`, under the names given there."""
         coordinates = self._times()
         names = _Names({*wanted.values(), *coordinates})
         variables, intervals = {}, _Intervals(names)
@@ -122,7 +122,8 @@ class _Builder:
         return variable
 
     def _level(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], renamed: dict[str, str]) -> str | None:
-        """The coordinate of the levels, which is a scalar of one level. A single level without a value, as the surface, has none."""
+        """Returns the coordinate of the levels: a scalar if there is one level, and None if that has no value, like
+        the surface."""
         field = cube.variable.field
         known = LEVEL_TYPES.get(field.level_type)
         if not cube.has_levels and known is None and field.levels[0] == 0:
@@ -138,7 +139,7 @@ class _Builder:
         return name
 
     def _moments(self, leads: list[int | None]) -> np.ndarray:
-        """The times of these leads, in the calendar of the run. None has no time."""
+        """Returns the times of these leads, in the calendar of the run; no time (NaT) for None."""
         assert self.header is not None
         base = self.header.base
         if base.calendar == 0 and abs(base.year) < 10**6:
@@ -161,7 +162,7 @@ class _Builder:
             first = np.datetime64(base.seconds, "s")
             times["time"] = xarray.Variable(("lead",), first + times["lead"].values, valid)
             times["base"] = xarray.Variable((), first, start)
-            # Bounds are written with the units of their time.
+            # xarray writes bounds with the units of their time.
             times["time"].encoding = {"units": units, "calendar": CALENDARS[0], "dtype": np.dtype("int64")}
         else:
             told = {"units": units, "calendar": CALENDARS[base.calendar]}
@@ -174,13 +175,14 @@ class _Builder:
 
 
 class _Intervals:
-    """The intervals of fields. Fields that were put at the same leads, and whose intervals begin at the same times, share one set of bounds."""
+    """The intervals of fields. Fields that were put at the same leads and have the same begins share one set of
+    bounds."""
 
     def __init__(self, names: _Names) -> None:
         self.names, self.found = names, []  # type: _Names, list[list[int | None]]
 
     def name_of(self, begins: list[int | None]) -> str | None:
-        """The name of the bounds of these intervals, or None if no file tells where they begin."""
+        """Returns the name of the bounds for these begins, or None if no file states any."""
         if all(begin is None for begin in begins):
             return None
         if begins not in self.found:
@@ -191,7 +193,7 @@ class _Intervals:
         return self.names.of("time_bnds" if number == 0 else f"time_{number + 1}_bnds", ("interval", number))
 
     def add_to(self, coordinates: dict[str, xarray.Variable], moments: Callable[[list[int | None]], np.ndarray]) -> None:
-        """The bounds, and behind the first ones another time for each of them, as the NetCDF files have it."""
+        """Adds the bounds, and for each set of bounds but the first a time of its own, as in the NetCDF files."""
         leads = coordinates["lead"].values.astype("timedelta64[s]").astype(int).tolist()
         for number, begins in enumerate(self.found):
             time = coordinates["time"] if number == 0 else coordinates["time"].copy()
@@ -207,7 +209,8 @@ def _is_of_intervals(described: Described) -> bool:
 
 
 def _in_calendar(leads: list[int], base: Moment, attrs: dict[str, Any], told: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
-    """Times in a calendar that numpy does not have: as cftime's, or, where that is not installed, seconds with CF's units."""
+    """Returns times in a calendar that numpy lacks: as cftime's, or, if cftime is not installed, seconds with CF's
+    units."""
     try:
         import cftime
     except ImportError:
@@ -225,7 +228,7 @@ def _dtype(variable: Variable, format_: str) -> np.dtype:
 
 
 def _content(coordinate: Coordinate | None, extent: int) -> tuple[Any, ...]:
-    """A key that differs for two coordinates of one name if they have other contents."""
+    """Returns a key that differs between two coordinates of one name if their contents differ."""
     if coordinate is None:
         return (extent,)
     values = np.asarray(coordinate.values())

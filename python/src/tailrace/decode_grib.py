@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""GRIB2 messages: values by ecCodes, one message at a time, and what their headers say of field and grid.
+"""GRIB2 messages: values by ecCodes, one message at a time, and the headers' description of field and grid.
 
-ecCodes is a library in C that trusts its input. So the sections are walked first, and the numbers of points that they tell are compared,
-before a message is given to it."""
+ecCodes is a library in C that trusts its input. So the sections and the numbers of points in them are checked here
+before ecCodes gets a message."""
 from __future__ import annotations
 
 import struct
@@ -18,7 +18,7 @@ from .head import Coordinate, Described, plain_dims
 from .names import QUANTITIES, cf_units
 from .projection import Earth, lambert, polar
 
-# A message of so few bytes cannot have so many points, unless all are equal and the file lies.
+# A message beyond both limits counts as damaged: so many points fit into so few bytes only if all values are equal.
 MOST_POINTS, MOST_POINTS_PER_BYTE = 1 << 27, 4096
 _MISSING = 9.96921e36  # stands for missing values while a message is decoded
 _decoded = 0
@@ -26,7 +26,8 @@ _guard = threading.Lock()
 
 
 def decoded_messages() -> int:
-    """How many messages this process has decoded so far. Looking at headers does not count."""
+    """Returns the number of messages that this process has decoded so far, without those of which only the header
+    was read."""
     return _decoded
 
 
@@ -39,7 +40,7 @@ def _eccodes() -> Any:
 
 
 def check_message(message: bytes, points: int, what: str) -> None:
-    """A FormatError unless the sections of the message add up and tell of so many points."""
+    """Raises FormatError unless the sections of the message fit together and state `points` points."""
     if len(message) < 20 or message[:4] != b"GRIB" or message[7] != 2:
         raise FormatError(f"{what}: no message of GRIB2 begins where the index says")
     if struct.unpack_from(">Q", message, 8)[0] != len(message) or message[-4:] != b"7777":
@@ -64,7 +65,7 @@ def check_message(message: bytes, points: int, what: str) -> None:
 
 
 class Message:
-    """A checked message in ecCodes' hands, for as long as a `with` lasts."""
+    """A checked message that is open in ecCodes, for the length of a `with`."""
 
     def __init__(self, message: bytes, points: int, what: str) -> None:
         check_message(message, points, what)
@@ -93,7 +94,7 @@ class Message:
             raise FormatError(f"{self._what}: {key}: {error}") from error
 
     def values(self) -> np.ndarray:
-        """All points as float64, NaN where there is no value."""
+        """Returns all points as float64, NaN for missing values."""
         global _decoded
         with _guard:
             _decoded += 1
@@ -109,7 +110,8 @@ class Message:
         return self._rows_one_way(values)
 
     def _rows_one_way(self, values: np.ndarray) -> np.ndarray:
-        """The values in rows that all go the same way. Some files have every second one the other way round (alternativeRowScanning)."""
+        """Returns the values with all rows in the same direction: some files store every second row the other way
+        round (alternativeRowScanning)."""
         if not self.get("alternativeRowScanning", 0):
             return values
         length = self.get("Nj" if self.get("jPointsAreConsecutive", 0) else "Ni") if not self.get("PLPresent", 0) else None
@@ -121,7 +123,7 @@ class Message:
 
 
 def decode(message: bytes, shape: tuple[int, ...], dtype: np.dtype, what: str) -> np.ndarray:
-    """The values of a message. Missing ones are NaN."""
+    """Returns the values of a message. Missing values are NaN."""
     points = int(np.prod(shape, dtype=object))
     with Message(message, points, what) as opened:
         values = opened.values()
@@ -131,7 +133,7 @@ def decode(message: bytes, shape: tuple[int, ...], dtype: np.dtype, what: str) -
 
 
 def section_3(message: bytes) -> bytes:
-    """The bytes that describe the grid: equal bytes mean equal grids."""
+    """Returns the section that describes the grid: equal bytes mean equal grids."""
     at = 16
     while at + 5 <= len(message):
         length, number = struct.unpack_from(">IB", message, at)
@@ -146,8 +148,8 @@ _OF_INTERVALS = range(8, 15)  # product definition templates
 
 
 def interval_begin(header: bytes, what: str) -> int | None:
-    """Where the interval of a message begins, in seconds after the base time. None if its values are of a moment. `header` has the sections
-    before the values."""
+    """Returns the begin of a message's interval in seconds after the base time, or None if its values are for a
+    moment. `header` holds the sections before the values."""
     at = 16
     while at + 34 <= len(header):
         length, number = struct.unpack_from(">IB", header, at)
@@ -166,7 +168,8 @@ _METHODS = {"accum": "time: sum", "avg": "time: mean", "max": "time: maximum", "
 
 
 def describe(message: bytes, name: str, shape: tuple[int, ...], what: str, grids: dict[bytes, Described]) -> Described:
-    """Names, units and grid of a field, from the header of one of its messages. `grids` keeps the grids that were seen."""
+    """Returns names, units and grid of a field, from the header of one of its messages. `grids` keeps the grids that
+    were seen."""
     with Message(message, int(np.prod(shape, dtype=object)), what) as opened:
         key = section_3(message) + repr(shape).encode()
         if key not in grids:
@@ -182,7 +185,8 @@ def describe(message: bytes, name: str, shape: tuple[int, ...], what: str, grids
             turned = {"eastward_wind": "x_wind", "northward_wind": "y_wind"}
             if attrs.get("standard_name") in turned:
                 attrs["standard_name"] = turned[attrs["standard_name"]]
-        # Each kind of name takes ecCodes 0.06 s to load its table: a field with a standard name does without the longer one.
+        # ecCodes takes 0.06 s to load the table of each kind of name, so a field with a standard name gets no long
+        # name.
         if "standard_name" not in attrs:
             attrs["long_name"] = opened.get("name", name)
         attrs["units"] = units
@@ -202,7 +206,7 @@ def _constant(values: np.ndarray | int, dims: tuple[str, ...], attrs: dict[str, 
 
 
 def _grid(opened: Message, shape: tuple[int, ...]) -> Described:
-    """Dimensions and coordinates of the points."""
+    """Returns dimensions and coordinates of the points."""
     kind = opened.get("gridType", "unknown")
     if len(shape) != 2 or kind not in ("regular_ll", "regular_gg", "rotated_ll", "lambert", "polar_stereographic"):
         return Described(plain_dims(shape), {"GRIB_gridType": kind})
@@ -240,7 +244,8 @@ def _rotated(opened: Message, shape: tuple[int, ...]) -> dict[str, Coordinate]:
 
 
 def _projected(opened: Message, shape: tuple[int, ...], kind: str) -> tuple[tuple[str, ...], str, dict[str, Coordinate]]:
-    """The mapping, and y and x in metres as the library writes them into NetCDF. A message that makes no map has neither y nor x."""
+    """Returns the grid mapping, and y and x in metres as Tailrace writes them into NetCDF. Without y and x if the
+    message is on no such map."""
     attrs: dict[str, Any]
     major = opened.get("earthMajorAxisInMetres") if opened.get("earthIsOblate", 0) else opened.get("radius")
     minor = opened.get("earthMinorAxisInMetres") if opened.get("earthIsOblate", 0) else major

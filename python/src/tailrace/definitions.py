@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The definitions in the head of a NetCDF-4 file (docs/formats/netcdf4.md). They tell how records are cut and compressed, and which value means that
-there is none, before HDF5 has written anything."""
+"""The definitions in the head of a NetCDF-4 file (docs/formats/netcdf4.md). They describe how records are cut into
+chunks and compressed, and which value means "no value", before HDF5 has written anything."""
 from __future__ import annotations
 
 import math
@@ -17,17 +17,18 @@ from .errors import FormatError
 from .index import MOST_HEADER, IndexField, IndexHeader
 
 _BEGIN, _MARK, _VERSION, _ALIGNMENT = 64, b"TRLNC4D", b"2", 512
-_ORDER: Final = "="  # numbers are of the byte order of the machine that writes
-_UNKNOWN, _TOLD = 0, 6  # kinds of grids between which those are that have dimensions of their own
-# What the NetCDF library takes, by the number of the type of the elements.
+_ORDER: Final = "="  # numbers have the byte order of the machine that writes
+_UNKNOWN, _TOLD = 0, 6  # kinds of grids between these two have dimensions of their own
+# The NetCDF library's fill values, by the numbers of the types of elements.
 _FILLS = {1: -127, 2: -32767, 3: -2147483647, 4: -9223372036854775806, 5: 9.969209968386869e36, 6: 9.969209968386869e36, 9: 255}
-#: Definitions with more coordinates than this are not looked at: all their bytes would have to be read for the checksum.
+#: Definitions with more bytes are not read: the checksum would need all of them.
 MOST_DEFINITIONS = 4 << 30
 
 
 @dataclass(frozen=True)
 class Record:
-    """How the records of a field lie in the file: their shape there and that of their chunks, and one element that means "no value"."""
+    """The layout of a field's records in the file: shape of a record and of its chunks, and the element that means
+    "no value"."""
 
     shape: tuple[int, ...]
     chunk: tuple[int, ...]
@@ -37,7 +38,8 @@ class Record:
 
 
 def read_definitions(path: str, header: IndexHeader) -> tuple[Record, ...] | None:
-    """The records of the fields of the index. None if another version of Tailrace has written the definitions, or if they are too many bytes."""
+    """Returns the records of the index's fields. Returns None if another version of Tailrace has written the
+    definitions, or if they have too many bytes."""
     parts = Fields(read_range(path, _BEGIN, 24), path, _ORDER)
     mark, version = parts.raw(len(_MARK)), parts.raw(1)
     if mark != _MARK:
@@ -50,7 +52,7 @@ def read_definitions(path: str, header: IndexHeader) -> tuple[Record, ...] | Non
         raise FormatError(f"{path}: its head tells of {length} bytes of definitions, and the data begin at byte {header.data_begin}")
     if length > MOST_DEFINITIONS:
         return None
-    # Behind the definitions stand the values of coordinates, which may be many.
+    # Keep only the first bytes: the rest holds values of coordinates, which may be many.
     body, digest = b"", xxhash.xxh3_64()
     for at in range(0, length, MOST_HEADER):
         part = read_range(path, begin + at, min(length - at, MOST_HEADER))
@@ -113,7 +115,7 @@ def _list(parts: Fields, dtype: Literal["i8", "f8"]) -> tuple[Any, ...]:
 
 
 def _keys(parts: Fields) -> dict[bytes, bytes]:
-    """Of two with one name the first counts."""
+    """Reads a list of keys. Of two keys with one name the first counts."""
     keys: dict[bytes, bytes] = {}
     for _ in range(parts.count(16, wide=True)):
         name, value = _bytes(parts), _bytes(parts)
@@ -122,7 +124,8 @@ def _keys(parts: Fields) -> dict[bytes, bytes]:
 
 
 def _shape(prepared: Fields, field: IndexField) -> tuple[int, ...]:
-    """The shape of a record in the file: a grid that is known has rows and columns, whatever the program's array has."""
+    """Returns the shape of a record in the file. On a known grid it has rows and columns, whatever the shape of the
+    program's array."""
     kind, _, _, rows, _, _, columns = prepared.many("iddqddq")
     if not _UNKNOWN <= kind <= _TOLD:
         raise FormatError(f"{prepared.what} tell of a grid of kind {kind}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The errors of this package. Each has a text that says what failed, on what, and what to do."""
+"""The errors of this package. Each text says what failed, on what, and what to do."""
 
 
 class TailraceError(Exception):

@@ -10,7 +10,7 @@ from .stores import ZarrSource
 
 
 def source_of(path: str, header: IndexHeader) -> Source:
-    """The reader of a file's format. An UnsupportedError for a program's own format."""
+    """Returns the reader for a file's format. Raises UnsupportedError for a program's own format."""
     if header.format == "grib2":
         return GribSource(path, header)
     if header.format == "raw":

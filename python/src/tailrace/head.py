@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The metadata that a data file has of its fields: names, units, grids."""
+"""The metadata of fields that a data file holds: names, units, grids."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Coordinate:
-    """A variable that does not change with the steps. Its values are read when they are asked for."""
+    """A variable that is the same in all steps. Its values are read only when they are asked for."""
 
     dims: tuple[str, ...]
     values: Callable[[], np.ndarray]
@@ -20,7 +20,8 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Described:
-    """One field: the dimensions of a record in the file, attributes, the value that means "no value", and its coordinates by name.
+    """One field: dimensions of a record in the file, attributes, the value that means "no value", and coordinates by
+    name.
 
     `level` is the name of the coordinate of its levels, if the file has one."""
 
@@ -32,5 +33,5 @@ class Described:
 
 
 def plain_dims(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Names of dimensions of which nothing is known, as in the files that Tailrace writes."""
+    """Returns names for dimensions of which nothing is known, as in the files that Tailrace writes."""
     return {1: ("cell",), 2: ("y", "x"), 3: ("z", "y", "x")}.get(len(shape), tuple(f"dim{i}" for i in range(len(shape))))

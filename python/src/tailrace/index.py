@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The index beside a data file (docs/formats/index.md): which steps are committed, and where each record lies."""
+"""The index beside a data file (docs/formats/index.md): the committed steps, and the place of each record."""
 from __future__ import annotations
 
 import errno
@@ -18,7 +18,7 @@ from .errors import FormatError, NotThereError, StateError, UnsupportedError
 MARK = b"TRLINDEX"
 RECORD = np.dtype([("field", "<i4"), ("level", "<i4"), ("offset", "<i8"), ("length", "<i8")])
 _FIXED, _CLOSED = 72, 40  # bytes of a step without its records, and of the closing record
-# No run has these. A file that tells of more is damaged, and is not read into memory.
+# No run reaches these limits. A file that claims to is damaged, and is not read into memory.
 MOST_HEADER, MOST_RECORD, MOST_TAIL = 64 << 20, 256 << 20, 64 << 20
 MOST_TEXT = 1 << 20
 MOST_LEAD = 999_999_999 * 86_400  # seconds that a timedelta holds
@@ -27,7 +27,7 @@ MOST_DIMENSIONS = 29  # numpy has 32 at least; of a Dataset two are lead and lev
 
 @dataclass(frozen=True)
 class IndexField:
-    """A field as its stream defined it. `shape` is that of one record, slowest dimension first."""
+    """A field as its stream defined it. `shape` is the shape of one record, slowest dimension first."""
 
     name: str
     type: int
@@ -57,7 +57,8 @@ class IndexHeader:
 
 @dataclass(frozen=True, eq=False)
 class IndexStep:
-    """One committed step. `records` is an array of RECORD. `position`, `length` and `checksum` are those of the step in the index."""
+    """One committed step. `records` is an array of RECORD. `position`, `length` and `checksum` are those of the
+    step's own record in the index."""
 
     number: int
     lead: int
@@ -83,12 +84,12 @@ class Index:
 
     @property
     def data_end(self) -> int:
-        """Where the committed bytes of the data file end."""
+        """The end of the committed bytes in the data file."""
         return self.steps[-1].end if self.steps else self.header.data_begin
 
 
 def begins_as_index(path: str) -> bool:
-    """Whether a file is there and has the first bytes of an index."""
+    """Returns True if the file exists and begins as an index does."""
     try:
         with open(open_regular(path), "rb") as file:
             return file.read(len(MARK)) == MARK
@@ -99,7 +100,8 @@ def begins_as_index(path: str) -> bool:
 
 
 def index_again(data_path: str) -> str | None:
-    """The index of data that were written once more (docs/formats/index.md, Writing), if they have the name already and it has not."""
+    """Returns the index of a replaced data file, FILE.again.trx (docs/formats/index.md, Writing), if the new data
+    have been renamed to FILE already and the index has not."""
     again = data_path + ".again"
     if not begins_as_index(again + ".trx") or os.path.lexists(again):
         return None
@@ -111,7 +113,8 @@ def index_again(data_path: str) -> str | None:
 
 
 def find_index(data_path: str) -> str:
-    """The path of a data file's index, under its name or the old one. NotThereError if there is none."""
+    """Returns the path of a data file's index, under the present name or the old one. Raises NotThereError if there
+    is none."""
     if again := index_again(data_path):
         return again
     path, old = data_path + ".trx", data_path + ".idx"
@@ -134,19 +137,20 @@ def find_index(data_path: str) -> str:
 
 
 def stamp_of(descriptor: int) -> tuple[int, ...]:
-    """Numbers that change if the file at a path is replaced or written to."""
+    """Returns numbers that change when the file is replaced or written to."""
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def load_index(path: str) -> Index:
-    """Reads an index. A FormatError if its header is damaged; damage behind it is told by `tail`."""
+    """Reads an index. Raises FormatError if its header is damaged; damage behind the header is reported in `tail`."""
     descriptor = open_regular(path)
     try:
         for last in (False, False, False, False, True):
             stamp = stamp_of(descriptor)
             index = _Reading(path, descriptor, stamp[2], stamp).read()
-            # Bytes that a writer has cut off and written anew between two reads are no damage.
+            # Damage is real only if the index did not change while it was read: a writer may have cut it and written it
+            # again.
             if last or index.tail != "damaged" or stamp_of(descriptor) == stamp:
                 break
         return index
@@ -155,14 +159,14 @@ def load_index(path: str) -> Index:
 
 
 class _Reading:
-    """Takes a file of `size` bytes apart. Lengths are compared with it before anything is read into memory."""
+    """Reads an index of `size` bytes. Compares each length with `size` before it reads so much into memory."""
 
     def __init__(self, path: str, descriptor: int, size: int, stamp: tuple[int, ...] = ()) -> None:
         self.path, self.descriptor, self.size, self.stamp = path, descriptor, size, stamp
 
     def read(self) -> Index:
         header = self.header()
-        # Indexes are small: one read takes all of nearly every one.
+        # Most indexes are small, so that one read gets everything.
         window_begin, window = 0, pread_whole(self.descriptor, min(self.size, 4 << 20), 0)
         steps: list[IndexStep] = []
         closed, at, previous, sequence = False, header.length, header.checksum, 0
@@ -217,7 +221,7 @@ class _Reading:
 
 
 def _header(data: bytes, path: str) -> IndexHeader:
-    """Takes the parts of a header whose checksum is right."""
+    """Returns the header in these bytes, whose checksum has been checked."""
     parts = Fields(data[:-8], path)
     parts.raw(16)
     run = uuid.UUID(bytes=parts.raw(16))
@@ -234,7 +238,7 @@ def _header(data: bytes, path: str) -> IndexHeader:
 
 
 def _field(parts: Fields, path: str) -> IndexField:
-    # A name need not be UTF-8 in raw files: other bytes stay tellable.
+    # In raw files a name need not be UTF-8: keep the other bytes, too, so that names stay different.
     name = parts.raw(parts.count(1)).decode("utf-8", "surrogateescape")
     kind = parts.i32()
     shape = tuple(int(extent) for extent in parts.array("<i8", parts.count(8)))
@@ -249,14 +253,14 @@ def _field(parts: Fields, path: str) -> IndexField:
 
 
 def _length_at(data: bytes, at: int) -> int:
-    """The length that a record tells, 0 if none begins there."""
+    """Returns the length of the record at `at`, 0 if none begins there."""
     if data[at:at + 4] not in (b"STEP", b"DONE") or at + 8 > len(data):
         return 0
     return int(struct.unpack_from("<I", data, at + 4)[0])
 
 
 def _whole_record(data: bytes, at: int, seed: int) -> bytes | None:
-    """The record that begins at `at` if its length and checksum are right."""
+    """Returns the record at `at`, or None if its length or checksum is wrong."""
     length = _length_at(data, at)
     if length < _CLOSED or length > MOST_RECORD or at + length > len(data):
         return None
@@ -265,7 +269,8 @@ def _whole_record(data: bytes, at: int, seed: int) -> bytes | None:
 
 
 def _holds_record(tail: bytes, seed: int) -> bool:
-    """Whether a whole record of this file begins anywhere in the tail. So much hashing that no torn record needs it counts as yes."""
+    """Returns True if a whole record of this file begins anywhere in the tail. Gives up, and returns True, after
+    more hashing than any torn record needs."""
     budget, at = MOST_TAIL + 4 * len(tail), 0
     while at + _CLOSED <= len(tail):
         found = [each for each in (tail.find(b"STEP", at), tail.find(b"DONE", at)) if each >= 0]
@@ -280,7 +285,8 @@ def _holds_record(tail: bytes, seed: int) -> bool:
 
 
 def _take(record: bytes, at: int, header: IndexHeader, before: IndexStep | None, end: int, previous: int, sequence: int) -> IndexStep | None:
-    """The step of a whole record, None for the closing one. A FormatError if it cannot stand here."""
+    """Returns the step of a whole record, None for the closing record. Raises FormatError if the record cannot stand
+    here."""
     if struct.unpack_from("<Qq", record, 8) != (previous, sequence):
         raise FormatError("it is missing or was replaced: another one stands in its place")
     if record[:4] == b"DONE":
@@ -315,13 +321,13 @@ def _check(step: IndexStep, header: IndexHeader, before: IndexStep | None, end: 
     most = np.array([len(each.levels) for each in header.fields])
     if levels.min() < 0 or (levels >= most[numbers]).any():
         raise FormatError(f"{where} has a record of a level that its field does not have")
-    # In this order, because offset + length may not fit into 64 bits.
+    # Keep this order: offset + length may not fit into 64 bits.
     if lengths.min() < 0 or offsets.min() < step.begin or offsets.max() > step.end or (lengths > step.end - offsets).any():
         raise FormatError(f"{where} has a record outside of its bytes {step.begin} to {step.end}")
 
 
 def holds_still(path: str, step: IndexStep) -> bool:
-    """Whether the index at the path still has this step: it was neither cut back nor replaced."""
+    """Returns True if the index still has this step: the index was neither cut back nor replaced."""
     try:
         descriptor = open_regular(path)
     except FileNotFoundError:

@@ -30,8 +30,9 @@ class ManifestEntry:
 
 
 def manifest(path: str | os.PathLike[str]) -> dict[str, ManifestEntry]:
-    """The finished files of a directory, or of the `manifest.jsonl` that is named, by their paths. The last line about a path
-    counts. A last line that a crash has torn is passed over; any other damage is a FormatError."""
+    """Returns the finished files of a directory, or of the `manifest.jsonl` at `path`, by their paths. Of several
+    lines about one path the last counts. A last line that a crash has torn is ignored; other damage raises
+    FormatError."""
     path = os.fspath(path)
     if os.path.isdir(path):
         path = os.path.join(path, "manifest.jsonl")
@@ -55,7 +56,7 @@ _TORN = object()
 
 
 def _parsed(line: bytes) -> Any:
-    """The JSON of a line, or _TORN for what a crash may leave."""
+    """Returns the JSON of a line, or _TORN for a line that a crash may have left."""
     try:
         return json.loads(line) if line.endswith(b"\n") else _TORN
     except (ValueError, RecursionError):
@@ -74,7 +75,7 @@ def _entry(content: Any, where: str) -> ManifestEntry:
 
 
 def digest(path: str) -> str:
-    """XXH3-128 of a file's bytes, as the manifest has it."""
+    """Returns the XXH3-128 of a file's bytes, as in the manifest."""
     state = xxhash.xxh3_128()
     with open(open_regular(path), "rb") as file:
         while piece := file.read(4 << 20):

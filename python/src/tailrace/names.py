@@ -89,14 +89,14 @@ LEVEL_TYPES = {
 
 
 def cf_units(units: str) -> str:
-    """ecCodes' units ("m s**-1", "(0 - 1)") as CF writes them ("m s-1", "1")."""
+    """Returns ecCodes' units ("m s**-1", "(0 - 1)") as CF writes them ("m s-1", "1")."""
     if units in ("(0 - 1)", "Proportion", "Numeric", "dimensionless", "Dimensionless", "~", ""):
         return "1"
     return re.sub(r"\*\*\s*", "", units)
 
 
 def level_attributes(level_type: str) -> dict[str, str]:
-    """The attributes of the coordinate of a type of level."""
+    """Returns the attributes of the coordinate of a type of level."""
     known = LEVEL_TYPES.get(level_type)
     attributes = {"standard_name": known.standard_name} if known and known.standard_name else {}
     attributes.update(long_name=level_type, units=known.units if known else "1", axis="Z")

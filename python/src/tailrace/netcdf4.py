@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Records of NetCDF-4 files (docs/formats/netcdf4.md), taken by our index: so the steps of a file that HDF5 cannot open yet are read, too.
-h5py tells names, units, coordinates and chunks of a finished file; of others the head tells chunks and missing values."""
+"""Records of NetCDF-4 files (docs/formats/netcdf4.md). Tailrace's index says where they lie, so steps can be read
+before HDF5 can open the file. In a finished file, h5py gives names, units, coordinates and chunks; before, the head
+gives chunks and missing values."""
 from __future__ import annotations
 
 import itertools
@@ -36,14 +37,14 @@ class Variable:
 
 
 class Netcdf4Source(CfSource):
-    """Chunks through shuffle and deflate, or as they are."""
+    """Reads chunks that are plain, or shuffled and deflated."""
 
     _variables: list[Variable] | None = None
 
     def __init__(self, path: str, header: IndexHeader) -> None:
         super().__init__(path, header)
         self._begins: dict[str, tuple[tuple[int, ...], np.ndarray]] = {}
-        self._records: list[tuple[Record, ...] | None] = []  # empty until they are asked for
+        self._records: list[tuple[Record, ...] | None] = []  # empty until first needed
 
     @property
     def is_finished(self) -> bool:
@@ -56,7 +57,7 @@ class Netcdf4Source(CfSource):
         return cf_described(self.header.fields, number, self.variables(), self.coordinate)
 
     def described(self, number: int, step: Any, record: np.void) -> Described:
-        # A file that is not finished yet says less than it will.
+        # Do not keep this description: the finished file will hold more.
         if number not in self._described and not self.is_finished:
             if self.records() is None:
                 warnings.warn("a NetCDF-4 file that is not finished tells its missing values (missing=) in a way that this version of the package does "
@@ -65,7 +66,8 @@ class Netcdf4Source(CfSource):
         return super().described(number, step, record)
 
     def records(self) -> tuple[Record, ...] | None:
-        """How the records of each field lie in the file, by its head. None if that is of another version."""
+        """Returns the layout of each field's records, from the head, or None if another version has written the
+        head."""
         if not self._records:
             self._records = [read_definitions(self.path, self.header)]
         return self._records[0]
@@ -80,7 +82,7 @@ class Netcdf4Source(CfSource):
         return self.variables() if self.is_finished else None
 
     def bounds_at(self, variable: Variable, row: int) -> float:
-        # A stream that goes on opens a finished file again, and finishes it with more steps.
+        # A stream that continues opens a finished file again and adds steps, so look whether the file has changed.
         status = os.stat(self.path)
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         if variable.name not in self._begins or self._begins[variable.name][0] != stamp:
@@ -103,7 +105,7 @@ class Netcdf4Source(CfSource):
         return Coordinate(variable.dims, values, {name: value for name, value in variable.attrs.items() if name != "_FillValue"})
 
     def most_bytes(self, field: IndexField, what: str) -> int:
-        # Chunks at the edges are whole, and data that cannot be compressed grow a little.
+        # Chunks at the edges have their whole size, and data that cannot be compressed grow a little.
         return (super().most_bytes(field, what) << (len(field.shape) + 1)) + (1 << 20)
 
     def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
@@ -112,7 +114,7 @@ class Netcdf4Source(CfSource):
         records = None if is_finished else self.records()
         if records is not None:
             return _as_told(data, field, next(each for each, its in zip(records, self.header.fields) if its is field), what)
-        # A record's length does not tell whether it is one chunk.
+        # A record's length does not show whether it is a single chunk.
         shape, chunk = (self._cut_of(field) if is_finished else None) or (field.shape, field.shape)
         if any(part < extent for part, extent in zip(chunk, shape)):
             if elements_of(chunk, what) * field.dtype.itemsize > size * 2 ** len(chunk):
@@ -126,7 +128,8 @@ class Netcdf4Source(CfSource):
         raise FormatError(f"{what}: the record is none of {size} bytes, and the file tells no chunks for it")
 
     def _cut_of(self, field: IndexField) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """The shapes of a record and of its chunks in the file, which may have other dimensions than the program's array."""
+        """Returns the shapes of a record and of its chunks in the file, whose dimensions may differ from those of
+        the program's array."""
         found = next((each for number, each in assigned(self.header.fields, self.variables()).items() if self.header.fields[number] is field), None)
         if found is None or not found.chunk:
             return None
@@ -166,7 +169,7 @@ def _attribute(value: Any) -> Any:
 
 
 def _as_told(data: bytes, field: IndexField, record: Record, what: str) -> np.ndarray:
-    """The elements of a record of which all is known."""
+    """Returns the elements of a record whose layout is known."""
     trailers = (8,) if record.has_interval else (0,)
     if record.chunk != record.shape:
         return _joined(data, field.dtype, record.shape, record.chunk, what, trailers, record.is_deflated).reshape(field.shape)
@@ -178,8 +181,8 @@ def _as_told(data: bytes, field: IndexField, record: Record, what: str) -> np.nd
 
 
 def _one_chunk(data: bytes, dtype: np.dtype, size: int, trailers: Sequence[int] = (0, 8), is_deflated: bool | None = None) -> np.ndarray | None:
-    """The elements of a record that is one chunk, perhaps with the begin of its interval behind it. None if it is not. If nothing tells whether
-    it is deflated, its bytes do."""
+    """Returns the elements of a record of one chunk, which the begin of its interval may follow, or None if it is
+    not such a record. If `is_deflated` is None, the bytes show whether it is deflated."""
     if not is_deflated and len(data) - size in trailers and (is_deflated is False or not _is_deflated(data, size)):
         return np.frombuffer(data[:size], dtype).astype(dtype.newbyteorder("="))
     inflated = None if is_deflated is False else _inflated(data, size)
@@ -189,7 +192,8 @@ def _one_chunk(data: bytes, dtype: np.dtype, size: int, trailers: Sequence[int] 
 
 
 def _may_be_cut(data: bytes) -> bool:
-    """Whether a record may end with the lengths of chunks: so many that their sum is what lies before them."""
+    """Returns True if the record may end with the lengths of its chunks: numbers whose sum is the number of bytes
+    before them."""
     for trailer in (0, 8):
         end = len(data) - trailer
         number = min(max(end, 0) // 4, MOST_CHUNKS)
@@ -205,7 +209,8 @@ def _is_deflated(data: bytes, size: int) -> bool:
 
 
 def _inflated(data: bytes, size: int) -> tuple[bytes, int] | None:
-    """The inflated data, if they have this size, and how many bytes are left behind them. At most one byte too much is inflated."""
+    """Returns the inflated data if they have this size, and the number of bytes behind them. Inflates at most one
+    byte more than `size`."""
     inflate = zlib.decompressobj()
     try:
         out = inflate.decompress(data, size + 1)
@@ -223,14 +228,14 @@ def _unshuffled(data: bytes, dtype: np.dtype) -> np.ndarray:
 
 def _joined(data: bytes, dtype: np.dtype, shape: tuple[int, ...], chunk: tuple[int, ...], what: str, trailers: Sequence[int] = (0, 8),
             is_deflated: bool | None = None) -> np.ndarray:
-    """Puts a record together whose chunks follow one another, with their lengths behind them."""
+    """Returns the elements of a record of several chunks, which follow one another, with their lengths behind them."""
     counts = [-(-extent // length) for extent, length in zip(shape, chunk)]
     number = elements_of(counts, what)
     size = elements_of(chunk, what) * dtype.itemsize
     if not 1 < number <= MOST_CHUNKS:
         raise FormatError(f"{what}: a record of {number} chunks")
     for trailer in trailers:
-        end = len(data) - trailer - 4 * number  # of the chunks
+        end = len(data) - trailer - 4 * number  # end of the chunks
         lengths = np.frombuffer(data[end:end + 4 * number] if end >= 0 else b"", "<u4")
         if len(lengths) and int(lengths.sum(dtype=np.int64)) == end:
             break

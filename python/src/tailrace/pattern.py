@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""File names with places for times, as src/faces/streams/definition/pattern.hpp has them: "fc_{base:%Y%m%d%H}+{lead:03h}.grib2"."""
+"""File names with places for times: "fc_{base:%Y%m%d%H}+{lead:03h}.grib2". The same as
+src/faces/streams/definition/pattern.hpp."""
 from __future__ import annotations
 
 import difflib
@@ -18,7 +19,7 @@ _FORMS = "{base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {lead:06s} {mem
 
 @dataclass(frozen=True)
 class Part:
-    """A literal text, or a place."""
+    """A literal text, or a place in braces."""
 
     kind: str  # literal, base, valid, lead or member
     text: str = ""  # literal text, or the time format
@@ -28,14 +29,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Context:
-    """The values on which a file's name depends besides its lead."""
+    """The values that determine a file's name, apart from its lead."""
 
     base: Moment = field(default_factory=lambda: Moment(1970))
     member: int | None = None
 
 
 class Pattern:
-    """A parsed pattern. A SettingsError names the position of a mistake."""
+    """A parsed pattern. Parsing raises SettingsError, which names the position of a mistake."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -59,7 +60,8 @@ class Pattern:
         return any(_changes(part) for part in self.parts)
 
     def expand(self, lead: int, context: Context) -> str:
-        """The name of the file that holds this lead, in seconds. A SettingsError if it cannot be named exactly."""
+        """Returns the name of the file that holds this lead, in seconds. Raises SettingsError if the pattern cannot
+        name it exactly."""
         out = []
         for part in self.parts:
             if part.kind == "literal":
@@ -80,8 +82,9 @@ class Pattern:
         return "".join(out)
 
     def match(self, name: str, context: Context) -> int | None:
-        """The least lead of the file of this name that is not below zero, in seconds; the least one if the file has times before the base time
-        alone. None if the pattern does not give the name."""
+        """Returns the smallest lead that belongs to the file of this name, in seconds: the smallest from 0 on, or
+        the smallest at all if the file has only times before the base time. Returns None if the pattern does not
+        give the name."""
         for lead in self._leads(0, name, {}, context):
             try:
                 if abs(lead) <= MOST_SECONDS and self.expand(lead, context) == name:
@@ -91,14 +94,15 @@ class Pattern:
         return None
 
     def lead_text(self, lead: int) -> str | None:
-        """A lead as the pattern writes it, with its unit: 045h. None if the pattern has no lead, or does not write this one."""
+        """Returns a lead as the pattern writes it, with its unit: 045h. Returns None if the pattern has no lead or
+        cannot write this one."""
         for part in self.parts:
             if part.kind == "lead" and lead >= 0 and lead % _SECONDS[part.unit] == 0:
                 return f"{lead // _SECONDS[part.unit]:0{max(part.width, 1)}d}{part.unit}"
         return None
 
     def stream_lock(self, context: Context) -> str:
-        """The name of the lock that a stream holds as long as it lives (docs/formats/index.md, Writing)."""
+        """Returns the name of the lock that a stream holds as long as it is open (docs/formats/index.md, Writing)."""
         fixed, rest, changes = "", "", False
         for part in self.parts:
             text = part.text
@@ -119,8 +123,8 @@ class Pattern:
         return f"{directory}{slash}{(name + rest).replace('/', '_')}.stream.lock"
 
     def find(self, context: Context) -> list[tuple[int, str]]:
-        """The leads and paths of all data files that the pattern names and of which there is a file or an index, in the order of their
-        leads. A pattern that does not change with the lead names one file, with lead 0."""
+        """Returns leads and paths of all data files that the pattern names, in the order of their leads. A file is
+        listed if it or its index exists. A pattern without lead names one file, with lead 0."""
         if not self.depends_on_lead:
             return [(0, self.expand(0, context))]
         found: dict[str, int] = {}
@@ -134,7 +138,7 @@ class Pattern:
         return sorted((lead, name) for name, lead in found.items())
 
     def _candidates(self, context: Context) -> Iterator[str]:
-        """The paths below the directories that the pattern may name."""
+        """Yields the paths in all directories that the pattern may name."""
         directories = [""]
         *upper, last = _components(self.parts, context, self.text)
         for literal, shape in upper:
@@ -149,7 +153,7 @@ class Pattern:
                     yield each + name
 
     def _leads(self, at: int, rest: str, found: dict[str, int], context: Context) -> Iterator[int]:
-        """Leads that the parts from `at` on may mean; the caller expands each again."""
+        """Yields the leads that `rest` may mean for the parts from `at` on. The caller checks each by expanding it."""
         if at == len(self.parts):
             if not rest:
                 yield from _lead_of(found, context)
@@ -198,7 +202,8 @@ def _listed(directory: str) -> list[str]:
 
 
 def _components(parts: tuple[Part, ...], context: Context, text: str) -> list[tuple[str | None, re.Pattern[str]]]:
-    """For each directory of the pattern and the name: its text if it has no lead, and what its names look like."""
+    """Returns, for each directory of the pattern and for the file name: its text, or None if it changes with the
+    lead, and a regular expression of its names."""
     pieces: list[list[tuple[str, bool]]] = [[]]
     for part in parts:
         if part.kind == "lead" or part.kind == "valid":
@@ -243,8 +248,8 @@ def _take_time(rest: str, form: str) -> tuple[dict[str, int], str] | None:
 
 
 def _lead_of(found: dict[str, int], context: Context) -> Iterator[int]:
-    """The least lead at which the valid time has the numbers that were found; of a time before the base time the base time's lead first, which may
-    have them, too."""
+    """Yields the smallest lead whose valid time has the numbers in `found`. If that time is before the base time,
+    yields lead 0 first, which may have the same numbers."""
     if "lead" in found:
         yield found["lead"]
         return
@@ -264,7 +269,7 @@ def _lead_of(found: dict[str, int], context: Context) -> Iterator[int]:
 
 
 def _is_one_time(found: dict[str, int]) -> bool:
-    """Whether no unit of time was found without the longer ones, which might have other numbers than the base time's."""
+    """Returns True if the numbers determine one time: a shorter unit never appears without the longer ones."""
     has_day = "j" in found or ("m" in found and "d" in found)
     return "Y" in found and all(longer for unit, longer in (("d", "m" in found), ("H", has_day), ("M", "H" in found), ("S", "M" in found)) if unit in found)
 
@@ -274,7 +279,7 @@ def _mistake(text: str, at: int, what: str) -> SettingsError:
 
 
 def _merged(parts: Iterator[Part]) -> Iterator[Part]:
-    """Literal texts that follow one another are one part."""
+    """Joins literal texts that follow one another into one part."""
     before: Part | None = None
     for part in parts:
         if before and before.kind == part.kind == "literal":

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Conformal maps of the earth: where a point lies on Lambert's cone, or on a plane at a pole, in metres.
+"""Conformal maps of the earth: the place of a point on Lambert's cone, or on a plane at a pole, in metres.
 
-The equations are those of J. P. Snyder, Map projections: a working manual (USGS, 1987), as in src/formats/cf/projection.cpp."""
+The equations are those of J. P. Snyder, Map projections: a working manual (USGS, 1987), as in
+src/formats/cf/projection.cpp."""
 from __future__ import annotations
 
 import math
@@ -20,18 +21,18 @@ class Earth:
         return math.sqrt(max(0.0, 1 - (self.minor / self.major) ** 2))
 
     def m(self, latitude: float) -> float:
-        """Equation 14-15. Latitudes are in radians."""
+        """Returns m of equation 14-15. Latitudes are in radians."""
         return math.cos(latitude) / math.sqrt(1 - (self.eccentricity * math.sin(latitude)) ** 2)
 
     def t(self, latitude: float) -> float:
-        """Equation 15-9."""
+        """Returns t of equation 15-9."""
         e = self.eccentricity
         part = e * math.sin(latitude)
         return math.tan(math.pi / 4 - latitude / 2) / math.pow((1 - part) / (1 + part), e / 2)
 
 
 def lambert(earth: Earth, parallels: tuple[float, float], origin: float, central: float, latitude: float, longitude: float) -> tuple[float, float]:
-    """x and y of a point, in metres: equations 15-1 to 15-10. All angles are in degrees."""
+    """Returns x and y of a point in metres: equations 15-1 to 15-10. All angles are in degrees."""
     one, two = map(math.radians, parallels)
     if abs(parallels[0] - parallels[1]) < 1e-9:
         n = math.sin(one)
@@ -44,7 +45,8 @@ def lambert(earth: Earth, parallels: tuple[float, float], origin: float, central
 
 
 def polar(earth: Earth, parallel: float, south: bool, central: float, latitude: float, longitude: float) -> tuple[float, float]:
-    """x and y of a point on the plane at a pole, in metres: equations 21-30 to 21-34. All angles are in degrees."""
+    """Returns x and y of a point on the plane at a pole, in metres: equations 21-30 to 21-34. All angles are in
+    degrees."""
     sign, true, e = -1 if south else 1, math.radians(abs(parallel)), earth.eccentricity
     if abs(parallel) < 90:
         scale = earth.major * earth.m(true) / earth.t(true)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class Step:
-    """All fields valid at one lead. `step["t"]` decodes the field's levels, in threads, into a numpy array of its own."""
+    """All fields valid at one lead. `step["t"]` decodes all levels of a field, in several threads, into a new numpy
+    array."""
 
     def __init__(self, run: Run, file: DataFile, step: IndexStep, ordinal: int) -> None:
         assert file.index is not None
@@ -82,7 +83,8 @@ class Step:
         return f"<tailrace.Step {signed(str(self.lead))}, valid {self.valid:%Y-%m-%d %H:%M}, {', '.join(self._fields)}>"
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """All levels of a field: (level, y, x), or (y, x) if it has one. Levels that were not put are NaN."""
+        """Returns all levels of a field: (level, y, x), or (y, x) if it has one level. Levels that were not put are
+        NaN."""
         number, field = self._number(name)
         put = sorted(set(self._records["level"][self._records["field"] == number].tolist()))
         read = dict(zip(put, side_by_side(lambda level: self._record(number, level), put)))
@@ -93,7 +95,7 @@ class Step:
         return levels[0] if len(levels) == 1 else np.stack(levels)
 
     def read(self, name: str, level: float) -> np.ndarray:
-        """One level of a field, by its value (850 for 850 hPa). Decodes one message."""
+        """Returns one level of a field, given by its value (850 for 850 hPa). Decodes one message."""
         number, field = self._number(name)
         if level not in field.levels:
             raise NotThereError(f'{self.path}: "{name}" has no level {level}; it has {", ".join(f"{each:g}" for each in field.levels)}')
@@ -109,7 +111,8 @@ class Step:
 
 
 class Run:
-    """The files that a pattern names. Iterating gives the committed steps in the order of their leads; `follow` waits for more."""
+    """The files that a pattern names. Iterating yields the committed steps in the order of their leads; `follow`
+    waits for more."""
 
     def __init__(self, pattern: str | os.PathLike[str], base: Any = None, member: int | None = None, calendar: str = "proleptic_gregorian",
                  run: str | uuid.UUID | None = None, leads: Iterable[Duration] | None = None) -> None:
@@ -121,7 +124,8 @@ class Run:
         self._base = parse_time(base, calendar_number(calendar)) if base is not None else None
         self.context = Context(self._base or Moment(1970), member)
         self.uuid = uuid.UUID(str(run)) if run is not None else None
-        #: The leads, in seconds, that the run must have to be complete; None: those between the first and the last.
+        #: The leads, in seconds, that a complete run must have; None: those between the first and the last that are
+        #: there.
         self.leads = None if leads is None else sorted({round(parse_duration(lead)) for lead in leads})
         self.variables = Variables()
         self._files: dict[str, DataFile] = {}
@@ -129,7 +133,7 @@ class Run:
         self.refresh()
 
     def refresh(self) -> None:
-        """Looks at the files again. Steps that were taken before stay as they are."""
+        """Looks at the files again. Steps that the caller already has stay as they are."""
         found = [(lead, path) for lead, path in self.pattern.find(self.context) if lead >= 0 or self._has_steps_before_base(path)]
         files = {path: self._files.get(path) or DataFile(path, lead) for lead, path in found}
         for file in files.values():
@@ -138,8 +142,8 @@ class Run:
         self._files = files
 
     def _has_steps_before_base(self, path: str) -> bool:
-        """Whether a file of a time before the base time is of this run. Earlier runs may have left many: each of their indexes is read once, and
-        what is wrong with them is no error of this run."""
+        """Returns True if a file for times before the base time belongs to this run. Earlier runs may have left many
+        such files: the index of each is read only once, and damage in it is no error of this run."""
         if path in self._files or path in self._earlier:
             return path in self._files
         try:
@@ -154,7 +158,7 @@ class Run:
 
     @property
     def files(self) -> list[str]:
-        """The data files that are there, in the order of their leads."""
+        """The existing data files, in the order of their leads."""
         return [file.path for file in self._ours() if os.path.exists(file.path)]
 
     @property
@@ -165,7 +169,7 @@ class Run:
 
     @property
     def fields(self) -> dict[str, Variable]:
-        """The fields of the run by their names."""
+        """The fields of the run, by name."""
         for file in self._ours():
             if file.index:
                 self.variables.of(file.index.header.fields)
@@ -173,7 +177,7 @@ class Run:
 
     @property
     def steps(self) -> list[Step]:
-        """The steps that were committed when the run was opened, or last refreshed or followed."""
+        """The steps that were committed when the run was opened, refreshed or followed last."""
         steps = [step for file in self._ours() for step in self._steps_of(file, len(file.steps))]
         return sorted(steps, key=lambda step: step.lead)
 
@@ -185,7 +189,7 @@ class Run:
         return sum(len(file.steps) for file in self._ours())
 
     def step(self, lead: Duration) -> Step:
-        """The step at a lead, as "6h" or in seconds; of several the last."""
+        """Returns the step at a lead ("6h" or seconds). Of several steps the last one counts."""
         seconds = round(parse_duration(lead))
         self.refresh()
         for step in reversed(self.steps):
@@ -194,7 +198,8 @@ class Run:
         raise self.lacks(f"step at lead {duration_text(seconds)}")
 
     def lacks(self, what: str = "step") -> NotThereError:
-        """The error of a step that is not there. Files of other programs have no index, and so no steps."""
+        """Returns the error for a step that does not exist. Its text says if the files have no index at all, like files
+        of other programs."""
         there = [file for file in self._files.values() if os.path.exists(file.path)]
         if not there or any(file.index for file in self._files.values()):
             return NotThereError(f"{self.pattern.text}: no {what} is committed")
@@ -207,11 +212,11 @@ class Run:
     # ---- following ---------------------------------------------------------------------------------------------
 
     def follow(self, timeout: Duration | None = None) -> Iterator[Step]:
-        """Yields each step once it is durable, in the order of the leads, and waits for more: until the stream was closed and has all of
-        `leads`, if they were given, or until no step has come for `timeout` (as "20min"; None waits for ever).
+        """Yields each step once it is durable, in the order of the leads, and waits for more. Ends when the stream is
+        closed and all of `leads` have come, or when no step has come for `timeout` ("20min"; None waits for ever).
 
-        The writer need not be asked, and may be killed, restarted and cut back meanwhile: a step that it writes once more is not yielded
-        again."""
+        The model does not notice. It may be killed, restarted and cut back meanwhile: a step that it writes again is
+        not yielded again."""
         limit = None if timeout is None else parse_duration(timeout)
         seen: set[tuple[int, int]] = set()
         since, pause = time.monotonic(), 0.01
@@ -235,12 +240,12 @@ class Run:
             pause = min(2 * pause, 0.5)
 
     def _durable(self, seen: set[tuple[int, int]], is_open: bool) -> Iterator[tuple[tuple[int, int], Step]]:
-        """The steps on storage that are not among those seen. A file that is still written holds those of later ones back, so that leads
-        rise."""
+        """Yields the steps on storage that are not in `seen`. Stops at a file that is still being written, so that
+        leads are yielded in ascending order."""
         for file in self._ours():
             index = file.index
             if index is None:
-                # Its writer may be about to make the index.
+                # The writer may be about to make the index.
                 if is_open and os.path.exists(file.path):
                     return
                 continue
@@ -258,25 +263,27 @@ class Run:
                 return
 
     def _ours(self) -> list[DataFile]:
-        """The files, without those of other runs."""
+        """Returns the files that do not belong to other runs."""
         return [file for file in self._files.values() if not self._is_foreign(file)]
 
     def _is_foreign(self, file: DataFile) -> bool:
-        """Whether a file has another base time, member or run than were given. What was not given is not compared."""
+        """Returns True if a file has another base time, member or run than the given ones. Compares only those that
+        were given."""
         if file.index is None:
             return False
         header = file.index.header
         return (self._base not in (None, header.base) or self.context.member not in (None, header.member) or self.uuid not in (None, header.run))
 
     def foreign(self) -> list[str]:
-        """One file that the pattern finds and that has another base time or member than were given, in words; empty if there is none."""
+        """Returns a description of one file with another base time or member than the given ones, in a list; an
+        empty list if there is none."""
         headers = [(file.path, file.index.header) for file in self._files.values() if file.index]
         others = [each for each in headers if self._base not in (None, each[1].base) or self.context.member not in (None, each[1].member)]
         more = f" (and {len(others) - 1} files more)" if len(others) > 1 else ""
         return [f"{path}: is of another run: {told(header)}{more}" for path, header in others[:1]]
 
     def mixed(self) -> str:
-        """Says that files have different base times or members, and which. Empty if they agree."""
+        """Returns a text that names two files with different base times or members, or "" if all agree."""
         known = [(file.path, file.index.header) for file in self._ours() if file.index]
         for path, header in known:
             if (header.base, header.member) != (known[0][1].base, known[0][1].member):
@@ -292,20 +299,22 @@ class Run:
         return os.path.exists(self.pattern.stream_lock(self.context))
 
     def _all_closed(self) -> bool:
-        """Whether no file is being written, of a stream that is not open any more: nobody will make an index that is not there."""
+        """Returns True if no file is being written. The stream must not be open any more, so that no new index will
+        appear."""
         return all(file.is_closed for file in self._ours() if file.index)
 
     # ---- completeness ------------------------------------------------------------------------------------------
 
     @property
     def complete(self) -> bool:
-        """Whether the stream was closed and nothing is missing."""
+        """True if the stream was closed and nothing is missing."""
         return not self.missing
 
     @property
     def missing(self) -> list[str]:
-        """The steps and files that the run lacks, as "+045h: not written" (no file), "+048h: not committed" (a file, but no such step in its index), or a file
-        that is damaged or not finished. Without `leads=` a step is missing where the spacing of the leads tells so."""
+        """The steps and files that the run lacks: "+045h: not written" (no file), "+048h: not committed" (a file
+        without this step in its index), or a file that is damaged or not finished. Without `leads=`, a step is
+        missing where the spacing of the leads shows a gap."""
         self.refresh()
         files, have = self._ours(), {step.lead for file in self._ours() for step in file.steps}
         begun = {file.lead for file in files if not file.steps and self.pattern.depends_on_lead}
@@ -332,8 +341,8 @@ class Run:
         return "not committed" if os.path.exists(path) or os.path.exists(path + ".trx") else "not written"
 
     def verify(self) -> list[str]:
-        """Compares the size and the XXH3-128 of each finished file with the manifest beside it, and returns the differences. Reads every
-        byte. Stores (Zarr) are left to `tailrace verify`."""
+        """Compares size and XXH3-128 of each finished file with the manifest beside it, and returns the differences.
+        Reads every byte. Leaves out stores (Zarr), for which there is `tailrace verify`."""
         out = []
         known: dict[str, dict[str, ManifestEntry]] = {}
         for file in self._ours():
@@ -356,8 +365,9 @@ class Run:
     # ---- xarray ------------------------------------------------------------------------------------------------
 
     def to_xarray(self, chunks: Any = None, level_type: str | None = None) -> xarray.Dataset:
-        """All committed steps as one lazy Dataset (lead, level, y, x) with names and units of CF; each message is decoded when its values
-        are asked for. `chunks={}` makes dask arrays with a chunk for each message. `level_type` takes fields on one type of level."""
+        """Returns all committed steps as one lazy Dataset (lead, level, y, x) with names and units of CF. A message
+        is decoded when its values are asked for. `chunks={}` makes dask arrays with one chunk for each message.
+        `level_type` selects the fields on one type of level."""
         from .dataset import to_dataset
         self.refresh()
         data = to_dataset(self, level_type)
@@ -366,7 +376,7 @@ class Run:
         return data.chunk(chunks or {dim: 1 for each in data.variables.values() for dim in each.encoding.get("preferred_chunks", ())})
 
     def to_datatree(self) -> xarray.DataTree:
-        """The same with one group for each type of level, where fields of one name do not meet."""
+        """Returns the same with one group for each type of level, so that fields of one name do not collide."""
         import xarray
 
         from .dataset import to_groups
@@ -374,18 +384,18 @@ class Run:
         return xarray.DataTree.from_dict(to_groups(self))
 
     def records(self) -> Iterator[tuple[DataFile, IndexStep, int]]:
-        """All committed steps with their files and numbers among those of one lead."""
+        """Yields all committed steps with their files, and their numbers among the steps of one lead."""
         for file in self._ours():
             yield from ((file, step, number) for step, number in zip(file.steps, _ordinals(file.steps)))
 
 
 def signed(lead: str) -> str:
-    """The text of a lead with its sign: +45h, -1h."""
+    """Returns the text of a lead with its sign: +45h, -1h."""
     return lead if lead.startswith("-") else f"+{lead}"
 
 
 def _ordinals(steps: Iterable[IndexStep]) -> list[int]:
-    """The number of each step among those with its lead."""
+    """Returns the number of each step among those with the same lead."""
     seen: dict[int, int] = {}
     out = []
     for step in steps:
@@ -395,8 +405,8 @@ def _ordinals(steps: Iterable[IndexStep]) -> list[int]:
 
 
 def _with_gaps(leads: set[int]) -> set[int]:
-    """The leads, and those that are missing among them: where the distance is a multiple of that before, and that one comes back or the
-    leads end. A run may change its spacing once and for all."""
+    """Returns the leads and those missing among them. A distance is a gap if it is a multiple of the distance
+    before, and if that distance comes again or the leads end. So a run may change its spacing once and for all."""
     ordered = sorted(leads)
     distances = np.diff(ordered).tolist()
     out, spacing = set(ordered), 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The values of a data file, record by record, in each of the formats that streams write."""
+"""Reads the values of a data file, record by record, in each format that streams write."""
 from __future__ import annotations
 
 import os
@@ -15,11 +15,11 @@ from .head import Coordinate, Described, plain_dims
 from .index import IndexField, IndexHeader, IndexStep
 
 
-_LATEST = 1 << 53  # seconds that float64 counts one by one
+_LATEST = 1 << 53  # seconds up to which float64 holds every whole number
 
 
 class CfVariable(Protocol):
-    """A variable of a format that keeps metadata of CF."""
+    """A variable in a format that keeps CF metadata."""
 
     @property
     def name(self) -> str: ...
@@ -34,14 +34,14 @@ class CfVariable(Protocol):
 
 
 class Source:
-    """A data file whose index has this header. Raw records, and the base of the other formats."""
+    """A data file with the header of its index. Reads raw records, and is the base of the readers of other formats."""
 
     def __init__(self, path: str, header: IndexHeader) -> None:
         self.path, self.header = path, header
         self._described: dict[int, Described] = {}
 
     def values(self, row: int, step: IndexStep, record: np.void) -> np.ndarray:
-        """One record of the step, which is step `row` of the file: an array of its own with the shape of the field."""
+        """Returns one record of the step at position `row` of the file, in a new array with the shape of the field."""
         field = self.header.fields[record["field"]]
         values = self.decoded(self.bytes_of(step, record), field, self.what(step, record))
         fill = self.described(int(record["field"]), step, record).fill
@@ -50,7 +50,8 @@ class Source:
         return values
 
     def bytes_of(self, step: IndexStep, record: np.void) -> bytes:
-        """The bytes of a record. Their number is compared with the field before they are read: a file with holes has any size."""
+        """Returns the bytes of a record. Checks their number against the field first, because a file with holes can
+        claim any size."""
         length, what = int(record["length"]), self.what(step, record)
         most = self.most_bytes(self.header.fields[record["field"]], what)
         if length > most:
@@ -58,11 +59,11 @@ class Source:
         return read_range(self.path, int(record["offset"]), length)
 
     def most_bytes(self, field: IndexField, what: str) -> int:
-        """No record of the field has more."""
+        """Returns an upper bound of the bytes of a record of the field."""
         return elements_of(field.shape, what) * field.dtype.itemsize
 
     def what(self, step: IndexStep, record: np.void) -> str:
-        """How errors name a record."""
+        """Returns the words by which errors name a record."""
         field = self.header.fields[record["field"]]
         return f'{self.path}: "{field.name}", level {field.levels[record["level"]]:g}, lead {step.lead} s'
 
@@ -70,7 +71,7 @@ class Source:
         return _plain(data, field.dtype, field.shape, what)
 
     def described(self, number: int, step: IndexStep, record: np.void) -> Described:
-        """The metadata that the file has of a field. `record` is one of the field's records."""
+        """Returns the metadata of a field that the file holds. `record` is one of the field's records."""
         if number not in self._described:
             self._described[number] = self._describe(number, step, record)
         return self._described[number]
@@ -79,22 +80,24 @@ class Source:
         return Described(plain_dims(self.header.fields[number].shape))
 
     def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
-        """Where the interval of a record of step `row` begins, in seconds after the base time. None if the file does not tell."""
+        """Returns the begin of the interval of a record in step `row`, in seconds after the base time, or None if
+        the file does not state it."""
         return None
 
     def check_size(self, end: int) -> None:
-        """A FormatError if the file is shorter than its committed bytes."""
+        """Raises FormatError if the file is shorter than its committed bytes."""
         size = os.stat(self.path).st_size
         if size < end:
             raise FormatError(f"{self.path}: has {size} bytes, but its index says that {end} are committed")
 
     def tells(self, row: int) -> bool:
-        """Whether other readers of the format find step `row`, too: some formats tell their number of steps by themselves."""
+        """Returns True if other readers of the format find step `row`, too: some formats have their own number of
+        steps in the file."""
         return True
 
 
 def _plain(data: bytes, dtype: np.dtype, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Elements with nothing around them, in this machine's byte order."""
+    """Returns elements that have nothing around them, in this machine's byte order."""
     if len(data) != elements_of(shape, what) * dtype.itemsize:
         raise FormatError(f"{what}: a record of {len(data)} bytes in place of {elements_of(shape, what) * dtype.itemsize}")
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="))
@@ -108,7 +111,7 @@ class GribSource(Source):
         self.grids: dict[bytes, Described] = {}
 
     def most_bytes(self, field: IndexField, what: str) -> int:
-        # Values of at most 64 bits, a bitmap, and sections of which the longest tells rows.
+        # Room for values of at most 64 bits, a bitmap, and sections, of which the longest lists rows.
         return 16 * elements_of(field.shape, what) + (128 << 20)
 
     def values(self, row: int, step: IndexStep, record: np.void) -> np.ndarray:
@@ -119,7 +122,7 @@ class GribSource(Source):
     def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
         what, length = self.what(step, record), int(record["length"])
         begin = None
-        # Section 3 of a reduced grid has a number for each row.
+        # Try a short read first: only section 3 of a reduced grid is longer, with a number for each row.
         for most in (1024, 1 << 20):
             try:
                 begin = decode_grib.interval_begin(read_range(self.path, int(record["offset"]), min(length, most)), what)
@@ -149,11 +152,12 @@ class CfSource(Source):
         raise NotImplementedError
 
     def cf_variables(self) -> Sequence[CfVariable] | None:
-        """The variables of the file. None if it does not tell them yet."""
+        """Returns the variables of the file, or None if the file does not list them yet."""
         raise NotImplementedError
 
     def bounds_at(self, variable: Any, row: int) -> float:
-        """Where the interval of step `row` begins, of a variable with the bounds of a time. NaN if it is not there."""
+        """Returns the begin of the interval in step `row`, from a variable with the bounds of a time. NaN if it is
+        not there."""
         raise NotImplementedError
 
     def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
@@ -169,7 +173,7 @@ class CfSource(Source):
 
 
 def _bounds_of(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable]) -> CfVariable | None:
-    """The variable with the intervals of a field: the bounds of its time."""
+    """Returns the variable with the intervals of a field: the bounds of the field's time."""
     found = assigned(fields, variables).get(number)
     if found is None:
         return None
@@ -181,7 +185,7 @@ def _bounds_of(fields: Sequence[IndexField], number: int, variables: Sequence[Cf
 
 
 def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable], coordinate: Callable[[Any], Coordinate]) -> Described:
-    """Finds the variable of a field among those of the file, and takes its metadata and coordinates."""
+    """Returns metadata and coordinates of a field, from its variable among those of the file."""
     found = assigned(fields, variables).get(number)
     field = fields[number]
     if found is None:
@@ -208,7 +212,8 @@ V = TypeVar("V", bound=CfVariable)
 
 
 def assigned(fields: Sequence[IndexField], variables: Sequence[V]) -> dict[int, V]:
-    """The variables of fields. Both are in the order of the definitions; a name that was taken has the type of level behind it."""
+    """Returns the variable of each field. Both lists are in the order of the definitions. If several fields have one
+    name, the later ones' variables also have the type of level in their names."""
     left = [each for each in variables if each.has_steps and len(each.dims) > 1]
     out: dict[int, V] = {}
     for number, field in enumerate(fields):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Zarr stores (docs/formats/zarr.md), whose chunks zarr-python decodes."""
+"""Zarr stores (docs/formats/zarr.md). zarr-python decodes their chunks."""
 from __future__ import annotations
 
 import base64
@@ -19,7 +19,7 @@ from .index import IndexHeader, IndexStep
 from .source import CfSource, assigned, cf_described
 
 MOST_METADATA = 64 << 20
-PATIENCE = 2.0  # seconds between a commit in the index and that in zarr.json
+PATIENCE = 2.0  # seconds to wait for zarr.json after a commit in the index
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Variable:
 
 
 def variables_of(path: str) -> list[Variable]:
-    """The arrays that `zarr.json` of a store tells of."""
+    """Returns the arrays that `zarr.json` of a store lists."""
     file = os.path.join(path, "zarr.json")
     if os.stat(file).st_size > MOST_METADATA:
         raise FormatError(f"{file}: has more than {MOST_METADATA >> 20} MiB")
@@ -57,7 +57,7 @@ def _variable(name: str, metadata: dict[str, Any]) -> Variable:
 
 
 def _fill(value: Any) -> Any:
-    """A fill value: an integer, or the base64 of a little-endian float64."""
+    """Returns a fill value, which is stored as an integer or as the base64 of a little-endian float64."""
     if not isinstance(value, str):
         return value
     data = base64.b64decode(value)
@@ -101,7 +101,7 @@ class ZarrSource(CfSource):
                           {name: value for name, value in variable.attrs.items() if name != "_FillValue"})
 
     def array(self, name: str, steps: int) -> Any:
-        """An array, opened again if the one at hand does not have so many steps yet."""
+        """Returns an array. Opens it again if the opened one has fewer steps than `steps`."""
         found = self._arrays.get(name)
         if found is None or (found.ndim and found.shape[0] < steps):
             try:
@@ -115,7 +115,7 @@ class ZarrSource(CfSource):
         number = int(record["field"])
         field, what = self.header.fields[number], self.what(step, record)
         array = self.array(self._name(number), row + 1)
-        # A writer commits a step a moment before zarr.json tells it.
+        # A writer commits a step in the index a moment before it changes zarr.json.
         until = time.monotonic() + PATIENCE
         while array.shape[0] <= row and time.monotonic() < until:
             time.sleep(0.01)

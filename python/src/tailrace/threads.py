@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Messages are decoded side by side: ecCodes lets go of Python's lock while it works."""
+"""Decodes messages at the same time in several threads: ecCodes releases Python's global lock while it works."""
 from __future__ import annotations
 
 import os
@@ -19,7 +19,7 @@ def _cores() -> int:
 
 
 def _forget() -> None:
-    # A pool does not survive a fork: its threads are not there.
+    # The threads of a pool do not exist in a forked child.
     global _pool
     _pool = None
 
@@ -29,7 +29,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def side_by_side(function: Callable[[T], R], things: Iterable[T]) -> list[R]:
-    """The results of the function, in the order of the things. The first error is raised. The function must not call this."""
+    """Returns the results of the function, in the order of the things. Raises the first error. The function must not
+    call side_by_side: it could wait for itself."""
     global _pool
     each = list(things)
     if len(each) < 2 or _cores() == 1:

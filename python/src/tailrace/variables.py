@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The fields of a run's files under one name each, and what stands for those that a step does not have."""
+"""The fields of a run's files, each under one name, and the values of levels that a step lacks."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class Variable:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of all levels in one step; a field with one level has no dimension for it."""
+        """The shape of all levels in one step. A field with one level has no dimension for levels."""
         return ((len(self.levels),) if len(self.levels) > 1 else ()) + self.field.shape
 
 
 class Variables:
-    """The fields of all files, each once, with names of their own."""
+    """The fields of all files. Each field appears once, under a name of its own."""
 
     def __init__(self) -> None:
         self._by_field: dict[tuple[object, ...], Variable] = {}
@@ -40,7 +40,7 @@ class Variables:
         self.by_name: dict[str, Variable] = {}
 
     def of(self, fields: tuple[IndexField, ...]) -> tuple[Variable, ...]:
-        """The variables of a file's fields, in their order."""
+        """Returns the variables of a file's fields, in their order."""
         if fields not in self._of_header:
             seen: dict[IndexField, int] = {}
             found = []
@@ -62,12 +62,12 @@ class Variables:
         return name
 
 
-# Integers have no NaN: the NetCDF library takes these for "no value" (netcdf.h, NC_FILL_*).
+# Integers have no NaN: these are the NetCDF library's values for "no value" (netcdf.h, NC_FILL_*).
 INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806}
 
 
 def absent(shape: tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
-    """A level that was not put: NaN, in integers the file's own fill value."""
+    """Returns a level that was not put: NaN, or in integers the file's fill value."""
     value = INTEGER_FILL.get(dtype.str[1:], np.nan)
     if dtype.kind in "iu" and isinstance(fill, (int, np.integer)) and np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
         value = int(fill)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""`xarray.open_dataset(path, engine="tailrace")`: files with an index beside them, patterns, and indexes themselves."""
+"""`xarray.open_dataset(path, engine="tailrace")`, for files with an index beside them, for patterns, and for
+indexes."""
 from __future__ import annotations
 
 import os
@@ -15,7 +16,7 @@ from .run import Run
 
 
 class TailraceBackend(BackendEntrypoint):
-    """Opens what Tailrace has written, lazily, one message at a time."""
+    """Opens what Tailrace has written. Messages are decoded one at a time, when their values are asked for."""
 
     description = "Open files of Tailrace through their index: GRIB2, NetCDF, Zarr and raw, also while a model writes them"
     open_dataset_parameters = ("filename_or_obj", "drop_variables", "base", "member", "calendar", "run", "level_type")
@@ -23,14 +24,15 @@ class TailraceBackend(BackendEntrypoint):
 
     def open_dataset(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, base: Any = None, member: int | None = None,
                      calendar: str = "proleptic_gregorian", run: str | None = None, level_type: str | None = None) -> xarray.Dataset:
-        """All committed steps. `filename_or_obj` is a data file, its index, or a pattern, for which `base` and `member` are given."""
+        """Returns all committed steps. `filename_or_obj` is a data file, its index, or a pattern with `base` and
+        `member`."""
         data = _opened(filename_or_obj, base, member, calendar, run).to_xarray(level_type=level_type)
         drop = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         return data.drop_vars(drop, errors="ignore")
 
     def open_groups_as_dict(self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None, base: Any = None,
                             member: int | None = None, calendar: str = "proleptic_gregorian", run: str | None = None) -> dict[str, xarray.Dataset]:
-        """One group for each type of level."""
+        """Returns one Dataset for each type of level."""
         from .dataset import to_groups
         drop = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
         return {group: data.drop_vars(drop, errors="ignore")
@@ -40,7 +42,7 @@ class TailraceBackend(BackendEntrypoint):
         return xarray.DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, drop_variables=drop_variables, **options))
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Whether this is an index, or a file with one beside it."""
+        """Returns True for an index, and for a file with an index beside it."""
         try:
             path = os.fspath(filename_or_obj)
         except TypeError:
@@ -57,7 +59,7 @@ def _opened(given: Any, base: Any, member: int | None, calendar: str, run: str |
     path = os.fspath(given)
     if path.endswith((".trx", ".idx")) and begins_as_index(path):
         path = path[:-4]
-    # A file that is there is meant as it is, whatever braces its name has.
+    # An existing file is opened under this name, even if the name has braces.
     if os.path.exists(path):
         path = path.replace("{", "{{").replace("}", "}}")
     return Run(path, base, member, calendar, run)

@@ -16,13 +16,13 @@ namespace {
 using sources::Record;
 using sources::Traits;
 
-/// Texts of errors name so many of the records that there are.
+/// The most records that the text of an error lists.
 constexpr std::size_t most_told = 12;
 
-/// Values of keys longer than this say nothing to people.
+/// Longer values of keys are left out of error texts: they help nobody.
 constexpr std::size_t longest_value = 40;
 
-/// Returns "6h", as interval= takes it.
+/// Returns the length of an interval as interval= takes it: "6h".
 std::string interval_text(std::int64_t begin, std::int64_t end) {
   const std::int64_t seconds = end - begin;
   if (seconds % 3600 == 0) return cat(seconds / 3600, "h");
@@ -31,7 +31,7 @@ std::string interval_text(std::int64_t begin, std::int64_t end) {
 
 bool has_length(std::int64_t begin, std::int64_t end, const operations::IntervalLength& length) {
   if (length.months == 0) return end - begin == length.seconds;
-  // Messages with months have this calendar.
+  // GRIB, the only format with such intervals, has this calendar.
   DateTime at = from_seconds(begin, Calendar::proleptic_gregorian);
   const std::int64_t month = at.month - 1 + length.months;
   at.year += month / 12;
@@ -41,12 +41,12 @@ bool has_length(std::int64_t begin, std::int64_t end, const operations::Interval
 
 bool has_since(const Record& record, std::int64_t begin, const codec::Statistic& since) {
   if (since.since == codec::Statistic::Since::start) return begin == record.reference;
-  // A shorter interval begins at the base time.
+  // An interval that would begin before the base time begins at the base time.
   return begin == std::max(record.reference, record.valid - since.duration_seconds);
 }
 
-/// One thing that a definition asks of a record: as options take it, what the record has, and whether that is
-/// it.
+/// One trait that a definition asks for: the option, the same option with the record's own value, and whether
+/// the two agree.
 struct Asked {
   std::string wanted;
   std::string got;
@@ -57,7 +57,7 @@ std::string option_text(std::string_view key, const std::string& value) {
   return cat(key, "=", value.empty() ? "none" : value);
 }
 
-/// Returns a list of keys as keys= takes it.
+/// Returns a list of keys as the user writes it in keys="...".
 std::string keys_text(const std::string& list) {
   return cat("keys=", list.find('"') == std::string::npos ? cat('"', list, '"') : quote_option(list));
 }
@@ -105,11 +105,11 @@ bool is_open(const Choice& choice) {
          choice.keys.empty();
 }
 
-/// A record, and what tells it from others.
+/// A record, and the options and keys in which it may differ from others.
 struct Told {
   const Record* record = nullptr;
   std::uint64_t checksum = 0;
-  codec::Keys options;  // as tr_stream_define takes them
+  codec::Keys options;  // options of tr_stream_define
   codec::Keys keys;     // of the format
 };
 
@@ -124,7 +124,7 @@ Told told_of(const Record& record, const Traits& traits) {
   return told;
 }
 
-/// Says how records differ, by as few options and keys as tell them apart.
+/// Describes the differences of records, by as few options and keys as tell them apart.
 class Differences {
  public:
   explicit Differences(const std::vector<Told>& all) : all_(all) {
@@ -141,7 +141,7 @@ class Differences {
     are_all_told_ = count == all_.size();
   }
 
-  /// Returns false if some of the records differ in octets that have no key.
+  /// True if options and keys tell all records apart; false if some differ only in octets without a key.
   [[nodiscard]] bool are_all_told() const { return are_all_told_; }
   /// Returns the options that choose a record: statistic=accum keys="typeOfSizeInterval=1".
   [[nodiscard]] std::string text(const Told& told) const {
@@ -173,7 +173,7 @@ class Differences {
       values.push_back(value == nullptr ? "" : *value);
     }
   }
-  /// Returns how many records differ in these names.
+  /// Returns the number of different combinations of values of these names.
   [[nodiscard]] std::size_t classes(Part part, const std::vector<std::string>& names) const {
     std::set<std::vector<std::string>> found;
     for (const Told& told : all_) {
@@ -223,7 +223,7 @@ Status keep_chosen(const sources::Source& source, const Choice& choice, std::opt
   for (const Record* const record : records) {
     const Result<std::optional<Traits>> traits = source.traits(*record, choice.keys);
     TR_TRY(traits.status());
-    // The format tells nothing: the name of the variable has chosen.
+    // The format has no traits, so the name of the variable alone has chosen the records.
     if (!*traits) return {};
     std::string got;
     bool fits = true;
@@ -250,7 +250,7 @@ Result<const Record*> the_last_of_equals(const sources::Source& source, const st
     const Result<std::optional<Traits>> traits = source.traits(*record, {});
     TR_TRY(traits.status());
     if (!*traits) return records.back();
-    // The last one counts among records with the same headers.
+    // Of several records with the same headers, keep the last.
     std::erase_if(all, [&](const Told& each) { return each.checksum == (*traits)->checksum; });
     all.push_back(told_of(*record, **traits));
   }

@@ -13,17 +13,18 @@ namespace tailrace::input {
 /// Records of one field, member, level and time in a file.
 using Candidates = std::vector<const sources::Record*>;
 
-/// Two levels are the same if they differ by rounding alone.
+/// True if the two levels differ only by rounding.
 bool is_same_level(double a, double b);
 
-/// Local. Blocks on storage if the definition chooses by what the inventory does not tell. Leaves those
-/// records that have what the choice asks for, and this bottom. `what` begins texts of errors: "a.grib2 has
-/// 't' at lead 0 s". Code::argument if none is left names what they have.
+/// Local. Blocks on storage if `choice` or `bottom` asks for traits, which the inventory lacks. Keeps only
+/// the records that have the traits of `choice` and this bottom; keeps all if the format has no traits. If no
+/// record is left, returns Code::argument with the traits that the file has. The text begins with `what`,
+/// such as "a.grib2 has 't' at lead 0 s".
 Status keep_chosen(const sources::Source& source, const Choice& choice, std::optional<double> bottom,
                    const std::string& what, Candidates& records);
 
-/// Local. Blocks on storage if there are several. Returns the last record if the headers of all say the same,
-/// and otherwise Code::argument, which names how they differ.
+/// Local. Blocks on storage if there are several records. Returns the last record if the headers of all are
+/// the same; otherwise Code::argument, which names the differences.
 Result<const sources::Record*> the_last_of_equals(const sources::Source& source, const std::string& what,
                                                   const Candidates& records);
 

@@ -9,7 +9,8 @@ namespace tailrace::input {
 
 namespace {
 
-/// Returns the index that did not change while it was read.
+/// Reads an index, again if it changes meanwhile, at most 10 times. `stamp` is its identity, before and
+/// after.
 Result<streams::IndexContents> load_unchanged(storage::Target& target, const std::string& path,
                                               std::optional<storage::Identity>& stamp) {
   constexpr int most_tries = 10;
@@ -25,7 +26,7 @@ Result<streams::IndexContents> load_unchanged(storage::Target& target, const std
 
 }  // namespace
 
-/// Names of targets that are no file system have no identity: their bytes stand for it.
+/// A target that is no file system has no identities: a checksum of the file's bytes is used instead.
 Result<std::optional<storage::Identity>> stamp_of(storage::Target& target, const std::string& path) {
   if (const Result<storage::Identity> told = storage::identity_of(path); told.is_ok())
     return std::optional(*told);
@@ -56,7 +57,7 @@ Result<Commits> Commits::read(storage::Target& target, const std::string& data_p
   TR_TRY(contents.status());
   commits.shows_changes_ = shows_changes && commits.stamp_ == *stamp;
   const std::int64_t base = to_seconds(contents->header.base, contents->header.calendar);
-  // The last of several steps with one lead counts, as it does for their records.
+  // Of several steps with one lead the last one counts, as it does for their records.
   for (std::size_t i = 0; i < contents->steps.size(); ++i)
     commits.versions_[base + contents->steps[i].lead] = contents->marks[i + 1].chain.previous;
   return commits;

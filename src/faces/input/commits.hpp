@@ -11,34 +11,37 @@
 
 namespace tailrace::input {
 
-/// The steps that the index beside a data file told when it was read. A writer that goes on from a checkpoint
-/// takes steps back and writes them once more: it cuts the index before it touches their bytes, and the index
-/// has a step again once all its bytes are durable. So bytes that were read between two looks at an index
-/// that did not change are those of the steps that it tells. Immutable. Any thread may use it.
+/// The steps in the index beside a data file, at the time when it was read. A writer that continues from a
+/// checkpoint takes steps back and writes them again: it cuts a step from the index before it touches the
+/// step's bytes, and adds it again when all bytes are durable. So if the index has not changed while bytes
+/// were read, they are those of the steps in it. Immutable. Any thread may use it.
 class Commits {
  public:
-  /// Local. Reads the index beside `data_path`, if there is one. Code::corrupt if it is damaged.
+  /// Local. Blocks on storage. Reads the index beside `data_path`, if there is one. Code::corrupt if it is
+  /// damaged.
   static Result<Commits> read(storage::Target& target, const std::string& data_path);
 
-  /// Returns false if no index lies beside the file: another program has written it.
+  /// False if the file has no index: another program has written it.
   [[nodiscard]] bool has_index() const { return stamp_.has_value(); }
   /// Returns the version of the step that is valid at this time (in seconds), or nothing if the index has no
-  /// such step. A step that was taken back and written once more has another version, unless it and all
-  /// steps before it lie at the same places as before.
+  /// such step. A step that was taken back and written again gets another version, unless it and all steps
+  /// before it lie at the same places as before.
   [[nodiscard]] std::optional<std::uint64_t> version(std::int64_t valid) const;
-  /// Returns true if the index had not changed between the two looks.
+  /// True if the index was the same when both were read.
   [[nodiscard]] bool are_those_of(const Commits& other) const { return stamp_ == other.stamp_; }
-  /// Local. Returns true if nothing has been written to the index since it was read, and none has come.
+  /// Local. Blocks on storage. True if the index has not been written, made or removed since it was read.
   [[nodiscard]] Result<bool> is_current(storage::Target& target) const;
 
  private:
   std::string index_path_;
-  std::optional<storage::Identity> stamp_;          // of the index; none: there is none
-  bool shows_changes_ = true;                       // a change since shows in the stamp
+  /// Identity of the index when it was read; none: there was no index.
+  std::optional<storage::Identity> stamp_;
+  bool shows_changes_ = true;                       // any later change shows in the stamp
   std::map<std::int64_t, std::uint64_t> versions_;  // by valid time
 };
 
-/// Local. Returns what changes with each write to the file at `path`, or nothing if there is no file.
+/// Local. Blocks on storage. Returns an identity that changes with each write to the file, or nothing if
+/// there is no file.
 Result<std::optional<storage::Identity>> stamp_of(storage::Target& target, const std::string& path);
 
 }  // namespace tailrace::input

@@ -21,7 +21,7 @@ std::optional<T> get_optional(Unpacker& in) {
   return is_there ? std::optional(value) : std::nullopt;
 }
 
-/// Returns " (fc_009.grib2)", or "" if the files' names do not tell steps apart.
+/// Returns the file name of a step in brackets, " (fc_009.grib2)", or "" if both steps are in one file.
 std::string name_text(const FilesDefinition& files, std::int64_t lead, std::int64_t before) {
   const Result<streams::Pattern> pattern = streams::Pattern::parse(files.pattern);
   if (!pattern.is_ok()) return "";
@@ -57,7 +57,7 @@ Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::i
   if (follows && next == there.end()) return std::vector<std::int64_t>();
   const bool is_between = next != there.begin() && next != there.end();
   if (is_linear && is_between) {
-    // While no step behind the last one has come, steps may come less often from there on.
+    // Behind the last known step, a long distance proves nothing: steps may be rarer from there on.
     const bool is_open = follows && std::next(next) == there.end();
     if (!bridges && !is_open) TR_TRY(check_gap(*this, there, lead));
     return std::vector{*std::prev(next), *next};
@@ -77,10 +77,10 @@ std::optional<std::int64_t> FilesDefinition::missing_step(std::span<const std::i
   std::int64_t distance_before = 0, distance_behind = 0;
   if (before != there.begin()) distance_before = *before - *std::prev(before);
   if (std::next(behind) != there.end()) distance_behind = *std::next(behind) - *behind;
-  // Months differ by a tenth; a step that is missing doubles the distance.
+  // Months differ by a tenth of their length, and a missing step doubles the distance: draw the line at 7/4.
   const std::int64_t usual = std::max(distance_before, distance_behind);
   const bool is_far = usual > 0 && 4 * (*behind - *before) >= 7 * usual;
-  // Steps may come less often behind the gap: the first one that is missing lies as far as those before it.
+  // Steps may be rarer behind the gap, so the distance before it says where the missing step would be.
   if (!is_far) return std::nullopt;
   return *before + (distance_before > 0 ? distance_before : distance_behind);
 }
@@ -89,7 +89,7 @@ std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> 
                                                   std::vector<std::int64_t> now, std::int64_t lead,
                                                   bool backward) const {
   std::vector<std::int64_t> wanted = std::move(now);
-  // The step before a later one that may still come is needed with it.
+  // The step to come will be interpolated from the last known step, so that is needed, too.
   if (wanted.empty() && is_linear && !there.empty()) wanted.push_back(there.back());
   if (backward && !wanted.empty()) {
     const auto before = std::ranges::lower_bound(there, wanted.front());

@@ -23,61 +23,65 @@ struct FilesDefinition {
   std::optional<int> member;
   bool follows = false;
   bool is_linear = false;
-  bool bridges = false;  // with is_linear: also over steps that are missing
+  bool bridges = false;  // with is_linear: also interpolate over missing steps
   Index prefetch = 0;
-  std::string cache;                // directory of inventories; "" = none
-  std::vector<std::int64_t> leads;  // of the steps that the files had at the beginning, ascending
-  std::string directory;            // in which the first rank has opened the stream; ends in "/"
+  std::string cache;                // directory of kept inventories; "" = none
+  std::vector<std::int64_t> leads;  // leads of the files' steps when the stream was opened, ascending
+  /// The directory in which the first rank has opened the stream; ends in "/".
+  std::string directory;
 
   [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member}; }
   [[nodiscard]] std::int64_t valid(std::int64_t lead) const { return to_seconds(base, calendar) + lead; }
-  /// Returns how many steps are in memory at a time.
+  /// Returns the number of steps that are in memory at a time.
   [[nodiscard]] Index slots() const {
     const Index wanted = prefetch + (is_linear ? 2 : 1);
     return follows ? wanted : std::clamp<Index>(std::ssize(leads), 1, wanted);
   }
-  /// Returns the steps of the files from which a step at `lead` is made, if the files have those that are
-  /// `there`: one, or the two around it. Returns none if it may still come, and Code::argument, naming what
-  /// there is, if it does not, or if a step between the two around it is missing.
+  /// Returns the leads of the files' steps that make the step at `lead`: that step itself, or the two around
+  /// it for interpolation. `there` are the leads that the files have. Returns nothing if the step may still
+  /// come. Code::argument, listing the steps that there are, if it will not come, or if a step between the
+  /// two seems to be missing.
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::span<const std::int64_t> there,
                                                          std::int64_t lead) const;
-  /// Returns the first step that is missing between the two around `lead`, if they are much further apart
-  /// than the steps before and behind them. Steps may come less often from some lead on.
+  /// Returns the lead of the first step that seems to be missing between the two around `lead`: one does if
+  /// they are much further apart than the steps before and behind them. It may also be that steps become
+  /// rarer from some lead on.
   [[nodiscard]] static std::optional<std::int64_t> missing_step(std::span<const std::int64_t> there,
                                                                 std::int64_t lead);
-  /// Returns `now`, from which the step at `lead` is made, and behind them the steps to read ahead, at most
-  /// slots() in all. `now` is empty if they may still come. `backward`: the steps come in falling order.
+  /// Returns `now`, the leads that make the step at `lead`, and then the leads to read ahead, together at
+  /// most slots(). `now` is empty if the step may still come. `backward`: the program steps to earlier leads.
   [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there,
                                                  std::vector<std::int64_t> now, std::int64_t lead,
                                                  bool backward) const;
 
-  /// Returns the same files for a process in another directory.
+  /// Returns the definition with absolute paths, for a process in another directory.
   [[nodiscard]] FilesDefinition from_root() const;
 
   void pack(Packer& out) const;
   static FilesDefinition unpack(Unpacker& in);
 };
 
-/// The program's choice among records of one field, level and time, of which a file may have several.
+/// The program's choice among records of one field, level and time: a file may have several.
 struct Choice {
   std::string statistic;  // a word of statistic=; "" = any
   std::optional<operations::IntervalLength> interval;
-  std::optional<codec::Statistic> since;  // where the interval begins; none = anywhere
+  std::optional<codec::Statistic> since;  // begin of the interval; none = any
   std::optional<double> percentile;
-  codec::Keys keys;  // of the format
+  codec::Keys keys;  // keys of the format
 
   void pack(Packer& out) const;
   static Choice unpack(Unpacker& in);
 };
 
-/// A field of an input stream, as the workers of a node need to know it.
+/// A field of an input stream, with all that the workers of a node need.
 struct FieldDefinition {
-  std::string name;  // the file's
+  std::string name;  // name in the file
   codec::Levels levels;
-  bool takes_any_level = false;  // the program has named none: one that is alone will do, of any type
+  /// The program has named no level: if the file has only one, it is taken, whatever its type.
+  bool takes_any_level = false;
   std::vector<Index> shape;
   ElementType type = ElementType::f32;
-  layout::Box cut;  // what the ranks of the node need
+  layout::Box cut;  // the part that the ranks of the node need
   std::optional<double> missing;
   codec::Georeference georeference;  // without coordinates
   Choice choice;

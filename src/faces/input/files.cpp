@@ -13,33 +13,35 @@ namespace tailrace::input {
 
 namespace {
 
-/// Steps that are read ahead lie in several files. More than these stay open for nothing.
+/// The most files that stay open. Steps that are read ahead lie in several files, but seldom in more than
+/// these.
 constexpr std::size_t most_open = 8;
 
-/// A writer that commits while a file is opened does so once in a while.
+/// The most tries to open a file whose writer commits meanwhile. Writers commit seldom enough.
 constexpr int most_tries = 10;
 
-/// Texts of errors name so many of the things that there are.
+/// The most names that the text of an error lists.
 constexpr std::size_t most_named = 12;
 
-/// Levels in a file may be rounded to float32, while the program gives decimal numbers.
+/// True if the levels are equal as float32: a file may hold rounded levels, while the program gives decimal
+/// numbers.
 bool is_rounded_level(double a, double b) { return static_cast<float>(a) == static_cast<float>(b); }
 
-/// A level and its type, in the unit that all types of one surface have in common.
+/// A level and its type. Types of one kind of surface are turned into one type with one unit.
 struct Surface {
   std::string_view type;
   double level;
 };
 
-/// Pressures have two types: ecCodes names them by whether they are whole hPa. It has a name for the surface
-/// of the sea, too.
+/// Turns a level into its common type and unit. ecCodes has two types for pressures (whole hPa or not), and a
+/// type of its own for the surface of the sea.
 Surface in_common_unit(std::string_view type, double level) {
   if (type == "isobaricInPa") return {"isobaricInhPa", level / 100};
   if (type == "oceanSurface") return {"depthBelowSea", 0};
   return {type, level};
 }
 
-/// Returns the records that have the values of this level.
+/// Returns the records of this level.
 std::vector<const sources::Record*> at_level(const std::vector<const sources::Record*>& records,
                                              const FieldDefinition& field, double level) {
   const Surface wanted = in_common_unit(field.levels.type, level);
@@ -50,7 +52,8 @@ std::vector<const sources::Record*> at_level(const std::vector<const sources::Re
   for (const sources::Record* record : records)
     if (record->level_type.empty() || in_common_unit(record->level_type, 0).type == wanted.type)
       of_type.push_back(record);
-  // A file that tells no type has the values of levels all the same, unless there is one level alone.
+  // A record without a type of level is taken whatever its level, if it and the wanted level are the only
+  // ones. Otherwise its level must agree.
   if (of_type.size() == 1 && of_type.front()->level_type.empty() && field.levels.values.size() == 1)
     return of_type;
   const auto is_it = [&](const sources::Record* each) { return is_same_level(level_of(each), wanted.level); };
@@ -61,7 +64,7 @@ std::vector<const sources::Record*> at_level(const std::vector<const sources::Re
   const auto same = [&](const sources::Record* each) {
     return each->level_type == records.front()->level_type && each->level == records.front()->level;
   };
-  // The program has named no level: one that is alone is meant.
+  // The program has named no level: a file's only level is meant.
   if (of_type.empty() && field.takes_any_level && std::ranges::all_of(records, same)) return records;
   return of_type;
 }
@@ -74,7 +77,7 @@ std::optional<double> bottom_of(const codec::Levels& levels, double level) {
 
 bool tells_time(const sources::Record& record) { return record.valid != sources::any_time; }
 
-/// Leaves the records that fit, unless none does.
+/// Keeps the records that fit; keeps all if none fits.
 template <typename Fits>
 void keep_some(Candidates& records, const Fits& fits) {
   if (records.size() == 1) return;
@@ -129,8 +132,8 @@ Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, cons
   return the_one(fitting, files, field, lead, level);
 }
 
-/// Returns the record of the stream's member and run, and of the definition's choice, among those of one
-/// level.
+/// Returns the record, among those of one level, that fits the stream's member and base time and the field's
+/// choice.
 Result<const sources::Record*> OpenFile::the_one(Candidates records, const FilesDefinition& files,
                                                  const FieldDefinition& field, std::int64_t lead,
                                                  double level) const {
@@ -159,7 +162,7 @@ Result<const sources::Record*> OpenFile::the_one(Candidates records, const Files
     return each->grid == records.front()->grid;
   };
   if (!std::ranges::all_of(records, has_first_grid)) {
-    // The layout chooses among grids.
+    // If the records have several grids, the layout chooses.
     keep_some(records, [&](const sources::Record& each) {
       const sources::Grid& grid = source_->inventory().grids[static_cast<std::size_t>(each.grid)];
       return sources::check_grid(grid, field.shape, field.georeference).is_ok();
@@ -168,7 +171,7 @@ Result<const sources::Record*> OpenFile::the_one(Candidates records, const Files
   return the_last_of_equals(*source_, what, records);
 }
 
-/// Adds what the file has beside its records, if that may be of the field.
+/// Adds to an error that the file has parts that were not read, if one of them may be the field.
 Status OpenFile::with_unread(const std::string& name, const Status& status) const {
   const std::vector<sources::Unread>& unread = source_->inventory().unread;
   auto found = std::ranges::find(unread, name, &sources::Unread::field);
@@ -251,7 +254,7 @@ Result<std::shared_ptr<const Commits>> Files::look_at_index(Entry& entry, const 
   return entry.commits;
 }
 
-/// Returns true if both tell the same of the step at `lead`, whatever was committed behind it.
+/// True if both have the same version of the step at `lead`, whatever was committed behind it.
 bool Files::are_same(const std::shared_ptr<const Commits>& a, const std::shared_ptr<const Commits>& b,
                      std::int64_t lead) const {
   if (a == b) return true;
@@ -270,7 +273,8 @@ Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
     TR_TRY(before.status());
     if (entry->file != nullptr && are_same(entry->file->commits(), *before, lead)) return entry->file;
     const Result<std::shared_ptr<const sources::Source>> source = open_(*path);
-    // The source has read the index, too: both must have seen the same step.
+    // The source has read the index, too. If the step has the same version before and after, the source has
+    // that version.
     const Result<std::shared_ptr<const Commits>> behind = look_at_index(*entry, *path);
     TR_TRY(behind.status());
     if (!are_same(*before, *behind, lead) && tries < most_tries) continue;

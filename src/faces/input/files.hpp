@@ -15,25 +15,25 @@
 
 namespace tailrace::input {
 
-/// Returns Code::settings if the file has times, and counts them in another calendar than the stream.
+/// Returns Code::settings if the file has times, and in another calendar than the stream.
 Status check_calendar(const std::string& path, const sources::Inventory& inventory,
                       const FilesDefinition& files);
 
 /// A file of an input stream, with its records by field and time. Immutable. Any thread may use it.
 class OpenFile {
  public:
-  /// `commits` are those by which the source has found its records; nullptr: nobody has asked.
+  /// `commits` is the state of the index when the source was opened; nullptr: the stream does not follow.
   OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
            std::shared_ptr<const Commits> commits = nullptr);
 
   [[nodiscard]] const sources::Source& source() const { return *source_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const std::shared_ptr<const Commits>& commits() const { return commits_; }
-  /// Local. May block on storage. Returns the record of one level of a field, at a lead; a record without a
-  /// time fits each. If the file has several whose headers say the same, the last one counts. Code::argument
-  /// names what the file has, if it has no such record, or several that differ and neither the stream nor the
-  /// field says which; Code::settings: check_calendar(). Of a field that the file has, and that is not read,
-  /// the error says why (Inventory::unread).
+  /// Local. May block on storage. Returns the record of one level of a field at a lead; a record without a
+  /// time is used for every lead. Among several records with the same headers the last one counts.
+  /// Code::argument, listing what the file has, if it has no such record, or several different ones among
+  /// which neither stream nor field chooses. Code::settings as of check_calendar(). If the file has the field
+  /// but it was not read, returns the reason in Inventory::unread.
   [[nodiscard]] Result<const sources::Record*> find(const FilesDefinition& files,
                                                     const FieldDefinition& field, std::int64_t lead,
                                                     double level) const;
@@ -57,29 +57,31 @@ class OpenFile {
   std::map<std::string, Times> fields_;
 };
 
-/// The files of an input stream that a process has open: those that it has used last. Any thread may call it.
+/// The files of an input stream that a process has open: those that were used last. Any thread may call it.
 class Files {
  public:
-  /// `target` has the indexes beside the files, which are looked at if the stream follows. nullptr: nobody
-  /// takes steps back.
+  /// `target` holds the indexes beside the files, which are read again and again if the stream follows.
+  /// nullptr: no writer takes steps back.
   Files(const FilesDefinition& definition, Opener open, storage::Target* target = nullptr);
 
   [[nodiscard]] const FilesDefinition& definition() const { return definition_; }
-  /// Returns the file with the step at `lead`, as its index tells it by now. A file that cannot be opened is
-  /// tried again by the next call.
+  /// Local. Blocks on storage, or until another thread has opened the file. Returns the file with the step at
+  /// `lead`, opened anew if its index now has another version of the step. After an error the next call tries
+  /// again.
   Result<std::shared_ptr<const OpenFile>> at(std::int64_t lead);
-  /// Returns the steps that the index beside that file tells by now; nullptr if the stream does not follow.
-  /// Blocks on storage for that index, and never for a thread that opens the file.
+  /// Local. Blocks on storage for the index, but never until another thread has opened the file. Returns the
+  /// steps that the index beside the file with the step at `lead` has now; nullptr if the stream does not
+  /// follow.
   Result<std::shared_ptr<const Commits>> commits(std::int64_t lead);
-  /// Returns those of the steps `known` that lie in the file with the step at `lead`, and that `commits`, of
-  /// this file, do not tell: its writer has taken them back.
+  /// Local. Returns those of the steps `known` that belong to the file with the step at `lead` but are
+  /// missing in `commits`, the steps of this file: the writer has taken them back.
   [[nodiscard]] std::vector<std::int64_t> taken_back(std::int64_t lead, const Commits& commits,
                                                      std::span<const std::int64_t> known) const;
-  /// Forgets a file that may have grown.
+  /// Local. Forgets the file with the step at `lead`, so that the next at() opens it anew.
   void forget(std::int64_t lead);
 
  private:
-  /// A file that one thread opens, while others wait for it. Its index is looked at meanwhile.
+  /// A file. One thread opens it while others wait; its index can be read meanwhile.
   struct Entry {
     std::mutex opening;
     std::shared_ptr<const OpenFile> file;

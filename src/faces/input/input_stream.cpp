@@ -20,14 +20,15 @@ namespace tailrace::input {
 
 namespace {
 
-/// So many ranks of a node read ahead. Each of them opens all files, which costs storage a look through each;
-/// that more ranks decode side by side is worth it only where a get waits.
+/// The most ranks of a node that read ahead. Each of them opens all files, and has to look through them. More
+/// ranks at work only pay where a get waits, and then the waiting rank reads itself.
 constexpr int most_readers = 8;
 
-/// A rank that has no room to decode a record waits so long while nobody on its node decodes; in nanoseconds.
+/// The longest time in nanoseconds that a rank waits for memory to decode a record while no rank of its node
+/// decodes.
 constexpr std::int64_t room_comes_within = 1'000'000'000;
 
-/// The session's storage outlives its streams.
+/// Returns a pointer that owns nothing: the session's storage outlives its streams.
 std::shared_ptr<storage::Target> borrowed(storage::Target& target) {
   return {std::shared_ptr<void>(), &target};
 }
@@ -37,7 +38,7 @@ Status changed(std::int64_t lead) {
                            " s back and written it once more while it was read: try the step again")};
 }
 
-/// As long as it lives TAILRACE_TIMEOUT does not end the job: a step that is to come is no hang.
+/// Keeps TAILRACE_TIMEOUT from ending the job while it lives: waiting for a step to come is no hang.
 class Excused {
  public:
   explicit Excused(comm::Switchboard& board) : seconds_(board.watch().give_up_seconds), before_(seconds_) {
@@ -52,8 +53,8 @@ class Excused {
   const std::optional<std::int64_t> before_;
 };
 
-/// Returns Code::state if two nodes have got different versions of a step, or interpolated between different
-/// steps: files may come in another order than their steps. Ranks that got nothing tell nothing.
+/// Returns Code::state if two nodes have got different versions of a step, or have interpolated between
+/// different steps because files came in another order than their steps. Ranks that got nothing are left out.
 Status check_versions(const std::vector<ByteVector>& told) {
   std::map<std::int64_t, std::uint64_t> all;
   std::size_t ranks = 0;
@@ -128,7 +129,7 @@ InputStream::~InputStream() {
     if (field->given) group_->service().session().giver().abandon(*field->given);
 }
 
-/// An epoch tells the streams of one name apart.
+/// Agrees with all ranks. The epoch keeps streams of one name apart.
 comm::Verdict InputStream::agree(const std::string& call, const Status& mine, ByteVector told,
                                  ByteVector versions) {
   const Cause cause{mine.cause().step, mine.cause().operation, group_->rank()};
@@ -173,7 +174,7 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
                                 ? "no layout"
                                 : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
   TR_TRY(agree(cat(call, " on a ", shape), mine.in(call)).status);
-  // The ranks of a node agree on their box and take their memory; then the nodes hear of each other.
+  // First the ranks of a node agree on their box and take their memory, then all nodes agree on the result.
   const Result<layout::Box> box = agree_on_box(*field, call);
   Status ready = box.status();
   if (ready.is_ok()) {
@@ -198,15 +199,15 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
     by_name_.emplace(name, field.get());
     fields_.push_back(std::move(field));
   }
-  // The thread looks at all rings. With very many of them it is woken for some dozens of new ones, and the
-  // first step has it read the rest.
+  // The thread looks at all rings. With many fields it is woken only about 64 times in all, and the first
+  // step makes it read the rest.
   constexpr Index looks = 64;
   const Index fields = std::ssize(fields_);
   if (fields % std::max<Index>(1, fields / looks) == 0) read_ahead();
   return {};
 }
 
-/// Returns the box that the ranks of this node need.
+/// Returns the box that the ranks of this node need. Collective over them.
 Result<layout::Box> InputStream::agree_on_box(const Field& field, const std::string& call) {
   Packer told;
   const Status mine = guarded([&]() -> Status {
@@ -227,7 +228,7 @@ Result<layout::Box> InputStream::agree_on_box(const Field& field, const std::str
   return all;
 }
 
-/// Collective over the ranks of the node.
+/// Makes the field's ring. Collective over the ranks of the node.
 Status InputStream::make_ring(const FieldDefinition& definition, const std::string& call, Field& field) {
   if (definition.elements() == 0) return {};
   const auto levels = std::ssize(definition.levels.values);
@@ -250,10 +251,10 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   }
   std::vector<Bytes> parts(static_cast<std::size_t>(group_->node().size()), 0);
   parts.front() = bytes;
-  // A huge page for each small ring would be far more than the budget has counted.
+  // Huge pages for small rings would take far more memory than was drawn on the budget.
   constexpr Bytes least_for_huge_pages = Bytes{1} << 20;
   const bool huge_pages = group_->settings().huge_pages && bytes >= least_for_huge_pages;
-  // A server may map memory of this kind alone. It keeps a descriptor for each field.
+  // A server can map only memory of this kind, which keeps a descriptor open for each field.
   const node::NodeMemory::Growth growth =
       serving_rank() ? node::NodeMemory::Growth::by_any : node::NodeMemory::Growth::none;
   Result<std::unique_ptr<node::NodeMemory>> memory = node::NodeMemory::create(
@@ -264,14 +265,14 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   const Status mine = guarded([&]() -> Status {
     if (group_->node().rank() != 0) return {};
     Ring::make(field.memory->part(0), files_, definition);
-    // Steps that have come since the stream was opened are in the rings of other fields.
+    // Steps that came after the stream was opened are known to the rings of other fields.
     if (Ring* const other = any_ring(); other != nullptr)
       Ring(field.memory->part(0), group_->line().board().transport()).add_steps(other->steps());
     hand_over(field);
     told.put(field.given.has_value());
     return {};
   });
-  // Nobody may look before it is there.
+  // No rank may use the ring before it is made.
   const comm::Verdict verdict = group_->node().agree({mine, cat(call, ": the node's memory"), told.take()});
   TR_TRY(verdict.status);
   field.is_served = Unpacker(verdict.contributions.front()).get<bool>();
@@ -282,13 +283,13 @@ Status InputStream::make_ring(const FieldDefinition& definition, const std::stri
   });
 }
 
-/// Returns the server that reads for the ranks of this node, if there is one.
+/// Returns the server that reads for the ranks of this node, or nothing.
 std::optional<int> InputStream::serving_rank() const {
   const session::Topology& topology = group_->service().session().topology();
   return topology.roster().self_served ? std::nullopt : topology.first_server_on(topology.node());
 }
 
-/// Has a server of the node read what the ring wants, if there is one and it can.
+/// Hands the ring to a server of the node, which then reads ahead. Without one, the ranks' threads do.
 void InputStream::hand_over(Field& field) {
   const std::optional<int> server = serving_rank();
   if (!server) return;
@@ -301,7 +302,7 @@ void InputStream::hand_over(Field& field) {
                             given.status().text(), "): the I/O threads of its compute ranks do"));
 }
 
-/// The server has let go of the ring on return.
+/// Takes the ring back: the server does not use it any more on return.
 void InputStream::take_back(Field& field) {
   if (!field.given) return;
   const ByteVector told = group_->service().session().giver().take_back(*std::exchange(field.given, {}));
@@ -315,19 +316,19 @@ InputStream::Field* InputStream::field_called(const std::string& name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-/// Returns true if a thread that looked now would find something to read, or to look for. Most steps between
-/// two of the files leave nothing: a thread that is woken in vain takes the model's core.
+/// True if a thread that looked now would find a record to read or a step to look for. For most steps between
+/// two of the files there is nothing, and a thread woken in vain takes the model's core.
 bool InputStream::has_work_ahead() {
   const auto is_needed = [](Loader* loader) { return loader->ring().soonest().has_value(); };
   const auto lacks_steps = [](Loader* loader) { return loader->ring().lacks_steps(); };
   if (files_.follows && std::ranges::any_of(loaders(true), lacks_steps)) return true;
   if (files_.prefetch <= 0 && !files_.follows) return false;
-  // The field that was defined last is the one that most likely has nothing yet.
+  // Look at the last field first: it most likely has no records yet.
   const std::vector<Loader*> all = loaders(false);
   return std::any_of(all.rbegin(), all.rend(), is_needed);
 }
 
-/// Has a thread read what the rings want, if there are threads.
+/// Wakes the thread that reads ahead, if this rank has one and there is work.
 void InputStream::read_ahead() {
   executor::Threads& threads = group_->threads();
   if (group_->node().rank() >= most_readers || threads.waiting_threads() == 0) return;
@@ -346,7 +347,7 @@ void InputStream::read_ahead() {
   if (!queued.is_ok()) is_busy_ = false;  // the ranks read when they need it
 }
 
-/// Works until nothing is left to do. Somebody who asked after the last look saw the thread busy.
+/// Works until nothing is left. A caller that found the thread busy has raised asked_: look again then.
 void InputStream::work() {
   std::int64_t asked = 0;
   do {
@@ -371,7 +372,7 @@ std::vector<Loader*> InputStream::loaders(bool served_too) {
   return all;
 }
 
-/// Looks for steps that are still to come, and then rests. Returns false if none is wanted.
+/// Looks for steps that are to come, and then rests. Returns false if no ring needs another step.
 bool InputStream::follow() {
   if (follower_ == nullptr || is_closed_) return false;
   const std::vector<Loader*> all = loaders(true);
@@ -381,7 +382,7 @@ bool InputStream::follow() {
   return true;
 }
 
-/// Looks once, if it is the caller's turn on this node. `ring` is that of the first field.
+/// Looks once for new steps, if it is this rank's turn on the node. `ring` is that of the first field.
 void InputStream::look_for_steps(Ring& ring) {
   if (!ring.may_look()) return;
   const std::lock_guard lock(look_mutex_);
@@ -399,9 +400,9 @@ void InputStream::forget_steps(const std::vector<std::int64_t>& gone) {
   for (Loader* const loader : loaders(true)) loader->ring().forget_steps(gone);
 }
 
-/// The files' steps of the step to begin may have been taken back since they were read ahead, and steps
-/// between may have come. The first ranks of a node to begin look once more. A file that cannot be looked at
-/// now fails when it is read.
+/// Looks at the indexes before a step is begun. The files' steps may have been taken back since they were
+/// read ahead, and new ones may have come between them. Only ranks that begin before others of their node
+/// look. A file that cannot be looked at now fails when it is read.
 void InputStream::renew_step() {
   Ring* const first = any_ring();
   const bool disagreed = std::exchange(disagreed_, false);
@@ -449,7 +450,7 @@ void InputStream::begin(std::int64_t lead) {
   counters().blocked += now() - entered;
 }
 
-/// The first ring says from which steps of the files the step is made.
+/// Begins the step in all rings. The first ring chooses the files' steps that make it.
 Status InputStream::begin_rings() {
   renew_step();
   Result<std::vector<std::int64_t>> leads = around(lead_);
@@ -470,8 +471,8 @@ Status InputStream::begin_rings() {
   return {};
 }
 
-/// Says once that a step of a followed run is interpolated over a longer distance than those before: a file
-/// may be missing, or steps come less often from here on.
+/// Warns, once for each gap, that a followed stream is interpolated over a longer distance than before: a
+/// file may be missing, or steps have become rarer.
 void InputStream::tell_gap() {
   Ring* const ring = any_ring();
   if (follower_ == nullptr || !files_.is_linear || files_.bridges) return;
@@ -494,7 +495,7 @@ void InputStream::set_now(std::vector<std::int64_t> leads) {
                    static_cast<double>(now_->leads.back() - now_->leads.front());
 }
 
-/// Returns the ring of the first field of which this node needs something, or nullptr.
+/// Returns the ring of the first field that this node needs, or nullptr.
 Ring* InputStream::any_ring() const {
   for (const auto& field : fields_)
     if (field->loader != nullptr) return &field->loader->ring();
@@ -507,7 +508,7 @@ Result<std::vector<std::int64_t>> InputStream::around(std::int64_t lead) const {
   return files_.around(files_.leads, lead);
 }
 
-/// Waits until the step has come, or it is clear that it does not.
+/// Waits until the step has come, will not come, or is too late.
 Status InputStream::await_step() {
   Ring& ring = *any_ring();
   Status status;
@@ -549,7 +550,7 @@ void InputStream::get(const std::string& name, void* data, const streams::ArrayS
                  cat("tr_stream_get('", name, "') outside of a step: tr_stream_begin comes first")));
     return;
   }
-  if (!now_) return;  // begin() has kept the reason
+  if (!now_) return;  // begin() has latched the reason
   const std::string call = cat("tr_stream_get('", name, "') ", step_text());
   Field* const field = field_called(name);
   if (field == nullptr) {
@@ -595,13 +596,14 @@ Result<const Share*> InputStream::share_of(Field& field, const streams::ArraySha
   return &*field.last_share;
 }
 
-/// A step may be taken back and written once more between two of its records.
+/// Notes the version of a record. Code::state if other records of the step had another: it was written again
+/// meanwhile.
 Status InputStream::note_version(std::int64_t lead, std::uint64_t version, const Field& field) {
   if (versions_.emplace(lead, version).first->second == version) return {};
   return changed(lead).in(cat("'", field.request.in_file, "'"));
 }
 
-/// The ranks of a node have their records in common, but may get them at different times or not at all.
+/// Returns the versions of the steps that this rank has got, for end() to compare over all ranks.
 ByteVector InputStream::versions_told() {
   Packer told;
   if (follower_ != nullptr)
@@ -638,8 +640,8 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
   return {};
 }
 
-/// Returns the slots of the steps that make this one. A slot is missing only until a worker has ended a task
-/// of the step that was there before.
+/// Returns the slots of the files' steps that make this step. Waits while a worker still decodes into a
+/// needed slot for the step that had it before.
 std::vector<Index> InputStream::slots_of(Field& field) {
   Ring& ring = field.loader->ring();
   std::vector<Index> slots;
@@ -661,11 +663,11 @@ std::vector<Index> InputStream::slots_of(Field& field) {
   return slots;
 }
 
-/// Waits for a record. The caller reads it if nobody else does, and otherwise others of the step meanwhile.
-/// Code::memory if it has no room to decode it, and nobody decodes who would give some back.
+/// Waits for a record. Reads it if no other worker does, and otherwise reads other records of the step
+/// meanwhile. Code::memory if there is no memory to decode it, and no rank decodes that would give some back.
 Status InputStream::wait_for(Field& field, Index slot, Index level) {
   Ring& ring = field.loader->ring();
-  std::optional<std::int64_t> refused_at;  // first, since anybody has decoded
+  std::optional<std::int64_t> refused_at;  // first refusal since a rank was last decoding
   const auto is_done = [&] {
     const Ring::State state = ring.state(slot, level);
     return state == Ring::State::ready || state == Ring::State::failed;
@@ -686,7 +688,8 @@ Status InputStream::wait_for(Field& field, Index slot, Index level) {
           return is_done();
         }
         scratch_.release();
-        // A rank that finds the record claimed learns nothing of the room: whoever has it may be refused.
+        // If another worker has the record, nothing says that this rank would be refused memory: do not start
+        // the clock.
         const bool is_refused = !scratch_.refused().is_ok();
         if (scratch_.is_anyone_decoding())
           refused_at.reset();
@@ -733,8 +736,8 @@ Status InputStream::end() {
   const std::string call = cat("tr_stream_end(\"", name_, "\")");
   if (!in_step_) latch(Status(Code::state, cat(call, " without tr_stream_begin")));
   const std::string place = in_step_ ? cat(call, " ", step_text()) : call;
-  // Other ranks may wait for a step that this one has got before it was taken back, or of which it gets
-  // nothing.
+  // Other ranks may still be waiting for the step: this one may have got it before it was taken back, or need
+  // no part of it.
   std::optional<Excused> excused;
   if (follower_ != nullptr) excused.emplace(group_->line().board());
   ByteVector versions;
@@ -744,7 +747,7 @@ Status InputStream::end() {
   }));
   const Status status = agree(place, std::exchange(latched_, Status()), {}, std::move(versions)).status;
   excused.reset();
-  // The step may have come, and the one before it not, since it was begun.
+  // The step may have come only since it was begun, with a gap before it.
   if (status.is_ok()) tell_gap();
   disagreed_ = files_.is_linear && status.code() == Code::state;
   in_step_ = false;
@@ -756,7 +759,7 @@ Status InputStream::end() {
   return status;
 }
 
-/// Streams of one pattern have their counters in common.
+/// Adds this stream's new counts: streams of one pattern share their counters.
 void InputStream::take_counts() {
   const std::int64_t records = counts_.records;
   const std::int64_t bytes = counts_.bytes;

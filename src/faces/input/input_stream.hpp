@@ -18,13 +18,13 @@
 
 namespace tailrace::input {
 
-/// A stream that is read, on a compute rank. include/tailrace.h has the contract of each call. On each node
-/// the decoded records of the next steps lie in memory that its ranks share. I/O threads of the ranks read
-/// ahead; a rank that needs a record that nobody has begun reads it itself.
+/// A stream that is read, on a compute rank. include/tailrace.h has the contract of each call. The decoded
+/// records of the next steps lie in memory that the ranks of a node share. I/O threads of the ranks, or a
+/// server, read ahead; a rank that needs a record reads it itself if nobody has begun to.
 class InputStream final {
  public:
-  /// Collective over the compute ranks, which `group` has. `open` opens files; without it sources::open does.
-  /// Returns the same Status on every rank.
+  /// Collective over the compute ranks, those of `group`. Blocks until the first rank has found the files.
+  /// Without `open`, files are opened with sources::open. Returns the same Status on every rank.
   static Result<std::unique_ptr<InputStream>> open(const std::shared_ptr<files::Group>& group,
                                                    const std::string& pattern, const std::string& options,
                                                    Opener open = nullptr);
@@ -35,7 +35,7 @@ class InputStream final {
   Status define(const std::string& field, const streams::PlacedLayout* layout, int type,
                 const std::string& options);
   void begin(std::int64_t lead);
-  /// `shape` describes an array that is not allocated as defined; nullptr: it is.
+  /// `shape` describes an array that is not allocated as the field was defined; nullptr: it is.
   void get(const std::string& field, void* data, const streams::ArrayShape* shape);
   Status end();
   Status seek(std::int64_t lead);
@@ -53,19 +53,21 @@ class InputStream final {
     FieldRequest request;
     const layout::Layout layout;
     const std::vector<Index> halo;
-    Share share;                      // of arrays allocated as defined
-    std::vector<Index> last_extents;  // that of arrays handed over with their shape, kept
+    Share share;  // for arrays allocated as defined
+    /// The share for the last array that came with a shape, and its shape.
+    std::vector<Index> last_extents;
     std::vector<Bytes> last_strides;
     std::optional<Share> last_share;
     layout::Box cut;
     std::unique_ptr<node::Draw> drawn;  // on the first rank of the node
     std::unique_ptr<node::NodeMemory> memory;
-    std::unique_ptr<Loader> loader;      // none if the node needs nothing of the field
-    bool is_served = false;              // a server of the node reads ahead
-    std::optional<std::uint64_t> given;  // on the first rank of the node: the server's memory
+    std::unique_ptr<Loader> loader;  // null: the node needs no part of the field
+    bool is_served = false;          // a server of the node reads ahead
+    /// On the first rank of the node: number of the memory that was handed to a server.
+    std::optional<std::uint64_t> given;
   };
-  /// The steps of the files that make the step of the program, and the weight of the second one. None if they
-  /// may still come.
+  /// The leads of the files' steps that make the program's step, and the weight of the second one. No leads
+  /// if the step may still come.
   struct Between {
     std::vector<std::int64_t> leads;
     double weight = 0;
@@ -109,7 +111,8 @@ class InputStream final {
   void read_ahead();
   void work();
   void take_counts();
-  /// A stream that is written may have the same pattern. The report shows the first line of the name.
+  /// Returns the counters of this input stream. Its key differs from that of an output stream with the same
+  /// pattern; the report shows the first line of the key.
   [[nodiscard]] pipeline::Counters& counters() {
     return group_->service().session().statistics().streams[name_ + "\ninput"];
   }
@@ -122,20 +125,20 @@ class InputStream final {
   FilesDefinition files_;
   std::shared_ptr<Files> opened_;
   LoadCounts counts_;
-  std::int64_t told_records_ = 0;  // those of counts_ that are in the counters
+  std::int64_t told_records_ = 0;  // the part of counts_ already in the counters
   std::int64_t told_bytes_ = 0;
   std::vector<std::unique_ptr<Field>> fields_;
   std::unordered_map<std::string, Field*> by_name_;
-  executor::Key key_ = 0;               // of the thread that reads ahead
-  std::mutex mutex_;                    // guards fields_ between that thread and define()
+  executor::Key key_ = 0;               // the thread that reads ahead
+  std::mutex mutex_;                    // guards fields_: that thread reads, define() writes
   std::atomic<bool> is_busy_{false};    // that thread has a job
-  std::atomic<std::int64_t> asked_{0};  // how often it was asked to look
+  std::atomic<std::int64_t> asked_{0};  // number of times it was asked to look
   std::atomic<bool> is_closed_{false};
   std::mutex look_mutex_;
-  std::unique_ptr<Follower> follower_;  // with follow=on; its mutex guards it
+  std::unique_ptr<Follower> follower_;  // with follow=on; look_mutex_ guards it
   std::int64_t timeout_ = -1;           // nanoseconds; -1: none
-  std::int64_t began_ = 0;              // when the step was begun
-  DrawnScratch scratch_;                // of the program's thread
+  std::int64_t began_ = 0;              // time at which the step was begun
+  DrawnScratch scratch_;                // for the program's thread
   DrawnScratch thread_scratch_;
   ByteVector between_;
   Status latched_;
@@ -143,10 +146,12 @@ class InputStream final {
   std::int64_t step_ = 0;
   std::int64_t operation_ = 0;
   std::int64_t lead_ = 0;
-  std::optional<std::int64_t> told_gap_;            // the step behind the last gap that was told
-  std::optional<Between> now_;                      // nothing if there is no such step
-  std::map<std::int64_t, std::uint64_t> versions_;  // of the files' steps that this rank has got, by lead
-  bool disagreed_ = false;                          // nodes have got different steps: this one may lack some
+  std::optional<std::int64_t> told_gap_;  // the step behind the last gap that was logged
+  std::optional<Between> now_;            // nothing: the step does not exist
+  /// Versions of the files' steps of which this rank has got values, by lead.
+  std::map<std::int64_t, std::uint64_t> versions_;
+  /// Nodes have got different steps, so this one may not know all steps.
+  bool disagreed_ = false;
 };
 
 }  // namespace tailrace::input

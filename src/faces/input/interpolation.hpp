@@ -12,17 +12,18 @@
 
 namespace tailrace::input {
 
-/// Makes the float32 nearest to `missing`, which stands in float64 values that come from float32, `missing`
-/// itself: the program looks for that.
+/// Replaces the float32 nearest to `missing` by `missing` itself, in float64 values that a file holds as
+/// float32: the program looks for `missing` itself.
 inline void widen_missing(std::span<double> values, double missing) {
   const double narrow = missing_in(ElementType::f32, missing);
   if (narrow == missing || std::isnan(missing)) return;
   for (double& each : values) each = each == narrow ? missing : each;
 }
 
-/// Writes `bytes` of values of type T between those of two steps, `weight` of the second, or copies the first
-/// if there is no second. NaN, and with a second also `missing` itself, becomes `missing` where it is given.
-/// Values that a file holds as float32 have been through widen_missing().
+/// Writes `bytes` of values of type T to `out`: the first step's values, or with a second step values between
+/// the two, in which the second has `weight`. If `missing` is given, NaN becomes `missing`; with a second
+/// step, so does every value for which one of the two is `missing`. Values that a file holds as float32 must
+/// have been through widen_missing().
 template <typename T>
 void interpolate(const std::byte* first, const std::byte* second, double weight, Bytes bytes,
                  const std::optional<double>& missing, std::byte* out) {
@@ -32,7 +33,7 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
   const T w = static_cast<T>(weight);
   const T rest = static_cast<T>(1 - weight);
   const auto count = bytes / static_cast<Bytes>(sizeof(T));
-  // Loops without a branch, which the compiler makes vector operations of.
+  // These loops have no branch, so the compiler turns them into vector operations.
   if (second == nullptr)
     std::copy_n(a, count, to);
   else
@@ -42,7 +43,8 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
   const T value = static_cast<T>(missing_in(type, *missing));
   for (Bytes i = 0; i < count; ++i)
     if (std::isnan(to[i])) to[i] = value;
-  // Raw files do not tell which value means none.
+  // The reader of a raw file cannot turn missing values into NaN: a raw file does not say which value means
+  // missing.
   if (second == nullptr) return;
   for (Bytes i = 0; i < count; ++i)
     if (a[i] == value || b[i] == value) to[i] = value;

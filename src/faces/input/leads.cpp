@@ -23,14 +23,14 @@ Result<Names> find_names(storage::Target& target, const OpenRequest& request,
   Result<Names> files = streams::find_files(target, request.pattern, context);
   if (!files.is_ok() || !request.pattern.depends_on_lead()) return files;
   Names& found = *files;
-  // Earlier runs may have left any number of files. The last one before the base time is needed to
-  // interpolate.
+  // Earlier runs may have left any number of files. Of those before the base time only the last is kept, for
+  // interpolation.
   if (const auto from_base = found.lower_bound(0); from_base != found.begin())
     found.erase(found.begin(), std::prev(from_base));
   return files;
 }
 
-/// Returns true if the name of the file with this lead is that of later leads, too.
+/// True if the file of this lead also holds later leads.
 bool is_coarse(const OpenRequest& request, const streams::PatternContext& context, std::int64_t lead) {
   const Result<std::string> here = request.pattern.expand(lead, context);
   const Result<std::string> behind = request.pattern.expand(lead + 1, context);
@@ -102,7 +102,7 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
                     cat("base= is missing, and ", names->begin()->second, " has no record that tells it"));
     const auto told = std::ranges::find_if(
         inventory.records, [](const auto& each) { return each.reference != sources::any_time; });
-    // Without any time the file has one step, at lead 0 of whatever base.
+    // A file without any times has one step, at lead 0, whatever the base time.
     if (told != inventory.records.end()) {
       files.calendar = inventory.calendar;
       files.base = from_seconds(told->reference, files.calendar);
@@ -116,7 +116,8 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
     const auto source = open(path);
     const Status fits =
         source.is_ok() ? check_calendar(path, (*source)->inventory(), files) : source.status();
-    // The file before the base time may be of an earlier run: a step that is missed names what there is.
+    // The file before the base time may be of an earlier run, so its error does not count. If a step is
+    // missing because of it, that error lists the steps that there are.
     if (lead < 0 && !fits.is_ok()) continue;
     TR_TRY(fits);
     std::ranges::copy(leads_in((*source)->inventory(), files, request.pattern, path, lead),
@@ -152,13 +153,14 @@ Result<std::vector<std::int64_t>> Follower::look_once(storage::Target& target, c
     if (!ready.is_ok()) failure_ = ready.status();
     if (ready.is_ok() && *ready && !seen.is_read) {
       const Status read = read_leads(open, path, lead, seen);
-      // It will not get better: an error of the open, unless the file may be of an earlier run.
+      // Wrong settings stay wrong, so opening fails, unless the file may be of an earlier run.
       if (read.code() == Code::settings && lead >= 0) return read;
       if (!read.is_ok()) failure_ = read;
     }
     if (seen.is_read && seen.index) looked_at_.insert(path);
     all.insert(all.end(), seen.leads.begin(), seen.leads.end());
-    // Steps come in their order: a later one would say that this file has no more.
+    // Stop at a file that cannot be read yet: with later steps known, this file would seem to have no more of
+    // its own.
     if (!seen.is_read && lead >= 0) break;
   }
   std::ranges::sort(all);
@@ -190,7 +192,7 @@ Status Follower::read_leads(const Opener& open, const std::string& path, std::in
   return {};
 }
 
-/// Returns true if the file may be read.
+/// True if the file may be read now.
 Result<bool> Follower::is_ready(storage::Target& target, const std::string& path, Seen& seen,
                                 std::int64_t now) {
   const Result<std::string> index = streams::find_index(target, path);
@@ -199,9 +201,9 @@ Result<bool> Follower::is_ready(storage::Target& target, const std::string& path
   TR_TRY(of_index.status());
   const Result<std::optional<storage::Identity>> stamp = stamp_of(target, *index);
   TR_TRY(stamp.status());
-  // An index grows with each commit, and is cut when steps are taken back.
+  // With an index, its size counts: it grows with each commit, and is cut when steps are taken back.
   const Result<std::optional<Bytes>> size = *of_index ? of_index : storage::size_if_there(target, path);
-  // Targets that take stores for files have no file for a store of another program: Code::state.
+  // Targets that present stores as files answer Code::state for a store of another program.
   const bool is_directory = size.status().error_number() == EISDIR || size.status().code() == Code::state;
   if (!is_directory) TR_TRY(size.status());
   const Bytes bytes = is_directory ? 0 : size->value_or(0);

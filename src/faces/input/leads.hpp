@@ -21,25 +21,26 @@ namespace tailrace::input {
 /// Opens a file for reading.
 using Opener = std::function<Result<std::shared_ptr<const sources::Source>>(const std::string& path)>;
 
-/// Local. Finds the files of the pattern and their steps: by their names, if a name tells the lead, and by
-/// their inventories otherwise. Without base= the first file's reference time is the base time. `cache` is
-/// for later readers. Code::io with ENOENT if no file has such a name and the stream does not follow.
+/// Local. Blocks on storage. Finds the files of the pattern and their steps: by the files' names if a name
+/// belongs to one lead, otherwise by their inventories. Without base=, the base time is the reference time of
+/// the first file. `cache` is handed on to those who open the files later. Code::io with ENOENT if no file
+/// has such a name and the stream does not follow.
 Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& request,
                                    const std::string& cache, const Opener& open);
 
-/// Looks again and again for steps of files that are being written. A step is there once the index beside its
-/// file has it, which is after its commit. A file without an index is another program's: its steps are there
-/// once its size has not changed for two seconds and it can be read, or FILE.ready lies beside it. A
-/// directory has no size: it needs FILE.ready.
+/// Finds steps of files that are being written, in repeated looks. A step with an index beside its file
+/// exists once the index has it, which is after its commit. A file without an index is another program's: its
+/// steps exist once FILE.ready lies beside it, or once its size has not changed for two seconds and it can be
+/// read. A directory has no size, so it needs FILE.ready.
 class Follower {
  public:
   explicit Follower(const FilesDefinition& files);
-  /// Local. Returns the steps that there are by `now` (nanoseconds), ascending: those before the first file
-  /// that cannot be read yet. last_failure() has the reason.
+  /// Local. Blocks on storage. Returns the steps that exist at `now` (nanoseconds), ascending, up to the
+  /// first file that cannot be read yet; last_failure() has the reason.
   Result<std::vector<std::int64_t>> look(storage::Target& target, const Opener& open, std::int64_t now);
   [[nodiscard]] const Status& last_failure() const { return failure_; }
-  /// Returns those of the steps `known` that the last look found no more in files with an index: their writer
-  /// has taken them back.
+  /// Returns those of the steps `known` that belong to a file with an index, but were not in it at the last
+  /// look: the writer has taken them back.
   [[nodiscard]] std::vector<std::int64_t> taken_back(std::span<const std::int64_t> known) const;
 
  private:
@@ -47,7 +48,7 @@ class Follower {
     Bytes size = -1;
     std::int64_t since = 0;
     std::optional<storage::Identity> index;
-    bool is_read = false;  // at this size, by this index
+    bool is_read = false;  // read with this size and index
     std::vector<std::int64_t> leads;
   };
   Result<std::vector<std::int64_t>> look_once(storage::Target& target, const Opener& open, std::int64_t now);
@@ -58,12 +59,12 @@ class Follower {
   const FilesDefinition files_;
   OpenRequest request_;
   std::map<std::string, Seen> seen_;  // by path
-  std::set<std::string> looked_at_;   // paths, by the last look
+  std::set<std::string> looked_at_;   // paths of indexed files, read by the last look
   Status failure_;
 };
 
-/// Returns the steps of this stream in the file `path`, ascending: those that have its name. `lead` is the
-/// least that has, and the step of a file whose records have no times.
+/// Returns the steps of this stream in the file `path`, ascending: leads for which the pattern gives this
+/// name. `lead` is the least of them, and the only step of a file without times.
 std::vector<std::int64_t> leads_in(const sources::Inventory& inventory, const FilesDefinition& files,
                                    const streams::Pattern& pattern, const std::string& path,
                                    std::int64_t lead);

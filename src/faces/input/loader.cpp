@@ -16,17 +16,18 @@ namespace tailrace::input {
 
 namespace {
 
-/// A writer seldom commits while a record is read, and much seldomer so often.
+/// The most tries to read a record while its writer commits. A commit during a read is rare, and so many in a
+/// row are not expected.
 constexpr int most_reads = 20;
 
-/// A rank that has no room looks for some each millisecond.
+/// How long a thread leaves memory to others. A rank without memory asks for some each millisecond.
 constexpr std::chrono::milliseconds way_for_others{3};
 
-/// A thread that has no room rests so long: nothing tells it that some was given back.
+/// How long a thread without memory rests. Nobody wakes it when memory is given back.
 constexpr std::chrono::milliseconds first_wait{2};
 constexpr std::chrono::milliseconds longest_wait{50};
 
-/// A program that was killed is not started anew, and has written a step once more, in less time.
+/// The least time in which a killed program can be started again and write a step again.
 constexpr std::chrono::seconds least_restart{3};
 
 Status taken_back(const std::string& path, std::int64_t lead) {
@@ -47,8 +48,7 @@ void replace_missing(std::span<T> values, double missing) {
     if (std::isnan(each)) each = static_cast<T>(missing);
 }
 
-/// Returns the part of a record on this grid: the field may have dimensions of 1 that the file does not have,
-/// or lack some that it has.
+/// Returns the field's part of a record on this grid. Field and grid may differ in dimensions of length 1.
 layout::Box cut_on(const sources::Grid& grid, const FieldDefinition& field) {
   layout::Box cut;
   std::size_t d = 0;
@@ -95,7 +95,7 @@ bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch) {
   for (Loader* const loader : loaders)
     if (const std::optional<Index> ahead = loader->ring().soonest()) soonest.emplace_back(*ahead, loader);
   std::ranges::stable_sort(soonest, {}, [](const auto& each) { return each.first; });
-  // A look at very many rings for each record would take longer than the record.
+  // With very many rings, looking at all of them for each record would take longer than reading the record.
   constexpr int most_at_once = 64;
   int worked = 0;
   Index first = 0;
@@ -139,7 +139,8 @@ bool Loader::work_on(Index slot, Index level, DrawnScratch& scratch) {
   return claim && work(*claim, scratch);
 }
 
-/// Ends the task whatever happens: other ranks wait for it. Without room to decode another worker may do it.
+/// Reads a claimed record and ends its task in any case, because other ranks wait for it. If there is no
+/// memory to decode, leaves the task to another worker.
 bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
   const DefaultArithmetic guard;
   std::uint64_t version = 0;
@@ -153,8 +154,8 @@ bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
   return true;
 }
 
-/// The bytes that were read are those of a committed step if the index told one version of it before and
-/// behind, whatever was committed to other steps. If it did not, the record is read once more.
+/// Reads a record, and again until it is surely that of a committed step: the index must have the same
+/// version of the step before and after reading. Commits of other steps do not matter.
 Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
   const std::int64_t valid = ring_.files().valid(claim.lead);
   for (int tries = 1;; ++tries) {
@@ -173,7 +174,8 @@ Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64
     if ((*behind)->has_index() && !committed) return taken_back((*file)->path(), claim.lead);
     const bool is_same = committed && (*before)->version(valid) == committed &&
                          (*file)->commits()->version(valid) == committed;
-    // Another try of a step may have the version of the first.
+    // A step that was taken back and written again may have its old version. If the index has changed, accept
+    // the record only if reading took too little time for that.
     const bool was_quick = std::chrono::steady_clock::now() - began < least_restart;
     if (is_same && (is_unchanged || (was_quick && loaded.is_ok()))) {
       version = *committed;
@@ -187,7 +189,7 @@ Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64
   }
 }
 
-/// `file` becomes the file as it was opened anew.
+/// Reads a record of `file`. If the file has to be opened anew, sets `file` to the new one.
 Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Claim& claim,
                          DrawnScratch& scratch) {
   const FieldDefinition& field = ring_.field();
@@ -208,7 +210,7 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   TR_TRY(scratch.reserve(source.scratch_bound((*record)->place, grid), file->path()));
   const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
                                             claim.values.data(), scratch.memory());
-  // Its program may have written it anew: the next try opens it once more.
+  // The file may have been replaced: the next try opens it anew.
   if (!missing.is_ok()) files_->forget(claim.lead);
   TR_TRY(missing.status());
   ++counts_.records;
@@ -218,15 +220,16 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   return *missing > 0 ? fill_missing(*file, claim, *missing) : Status();
 }
 
-/// A step is known once its file has it: to open the file that has grown once is enough, until the program
-/// tries the step again. Another thread that comes meanwhile finds the old file gone.
+/// Forgets a file without the wanted record, but only once for each step of the program: a step is known only
+/// after its file has it, so opening the file once more is enough. Other threads find the file forgotten
+/// already.
 void Loader::forget_once(std::int64_t lead) {
   const std::pair<std::int64_t, std::int64_t> now{ring_.step(), lead};
   const std::lock_guard lock(mutex_);
   if (std::exchange(opened_anew_, now) != now) files_->forget(lead);
 }
 
-/// The records of a stream mostly have one grid: each new one is compared once.
+/// Checks the grid of a record. Most records of a stream have the same grid, which is checked only once.
 Status Loader::check_grid(const OpenFile& file, const sources::Grid& grid) {
   const FieldDefinition& field = ring_.field();
   if (grid.shape == field.shape) {
@@ -248,7 +251,7 @@ Status Loader::fill_missing(const OpenFile& file, const Ring::Claim& claim, Inde
                             counted(missing, "point"),
                             " that the ranks need: give missing=VALUE, which is stored there")};
   }
-  // Steps that are interpolated need to know where there is no value.
+  // Interpolation needs the NaN, and replaces them afterwards.
   if (ring_.files().is_linear) return {};
   if (field.type == ElementType::f32)
     replace_missing(values_of<float>(claim.values), missing_in(field.type, *field.missing));

@@ -18,14 +18,14 @@
 
 namespace tailrace::input {
 
-/// Counts of one process. Any thread may add.
+/// Counts of the records that a process has read. Any thread may add.
 struct LoadCounts {
   std::atomic<std::int64_t> records{0};  // decoded
-  std::atomic<std::int64_t> bytes{0};    // of the files that were read for them
+  std::atomic<std::int64_t> bytes{0};    // bytes of the files read for them
 };
 
-/// The memory that a thread needs to decode records. It is drawn on the node's budget while the thread has
-/// it. Not thread-safe.
+/// The memory in which a thread decodes records. It counts in the node's budget while the thread has it. Not
+/// thread-safe.
 class DrawnScratch {
  public:
   /// `budget` must outlive it.
@@ -33,31 +33,31 @@ class DrawnScratch {
   ~DrawnScratch() { release(); }
   DrawnScratch(const DrawnScratch&) = delete;
   DrawnScratch& operator=(const DrawnScratch&) = delete;
-  /// Makes room for a record. Code::memory if the budget has less left; refused() returns it from then on,
-  /// until room was made.
+  /// Takes memory for a record. Code::memory if the budget has less left; refused() then returns the same
+  /// error until the next reserve() or forget_refusal().
   Status reserve(Bytes bytes, const std::string& what);
   [[nodiscard]] const Status& refused() const { return refused_; }
   void forget_refusal() { refused_ = Status(); }
-  /// Gives the memory back. A thread that waits must not keep it: others of the node may have too little.
+  /// Gives the memory back. Call it before waiting: other ranks of the node may have too little.
   void release();
-  /// Blocks for some milliseconds without the memory, if somebody on the node was refused some since it was
-  /// drawn: a worker that reads record after record would keep a get from it.
+  /// Gives the memory back and blocks for some milliseconds, if another rank of the node was refused memory
+  /// meanwhile. Without it, a worker that reads record after record could keep a get waiting.
   void make_way();
-  /// Returns true if somebody on the node has memory to decode with: it gives that back soon.
+  /// True if a thread of the node has memory to decode with, which it will soon give back.
   [[nodiscard]] bool is_anyone_decoding() const { return budget_.decoders() > 0; }
-  /// Returns the memory, of which at most what reserve() was told may be used.
+  /// Returns the memory. Use at most the bytes given to reserve().
   [[nodiscard]] sources::Scratch& memory() { return memory_; }
 
  private:
   node::Budget& budget_;
   sources::Scratch memory_;
   node::Draw draw_;
-  std::int64_t refusals_ = 0;  // on the node, when the memory was drawn
+  std::int64_t refusals_ = 0;  // refusals on the node when the memory was drawn
   Status refused_;
 };
 
-/// Works on the ring of one field, for one process: it needs the memory and the files alone. Any thread may
-/// call it, with a DrawnScratch of its own.
+/// Reads records into the ring of one field. It needs only the ring's memory and the files. Any thread may
+/// call it, with its own DrawnScratch.
 class Loader {
  public:
   /// `files` are those of the ring's definition.
@@ -65,11 +65,11 @@ class Loader {
       : ring_(memory, transport), files_(std::move(files)), counts_(counts) {}
 
   [[nodiscard]] Ring& ring() { return ring_; }
-  /// Reads and decodes one record of a step that is needed at most `ahead` steps from now. Returns false if
-  /// there is none to do, or the budget has no room to decode it: scratch.refused(). Another failure is in
-  /// the ring.
+  /// Local. Blocks on storage. Reads and decodes one record of a step that is needed at most `ahead` steps
+  /// from now. Returns false if there is none to read, or if the budget has no memory left to decode it:
+  /// scratch.refused(). Any other error is stored in the ring.
   bool work_once(Index ahead, DrawnScratch& scratch);
-  /// Does the same with this record. Returns false if another worker has it, or without room.
+  /// Local. Blocks on storage. As work_once, for this record. Returns false also if another worker has it.
   bool work_on(Index slot, Index level, DrawnScratch& scratch);
 
  private:
@@ -84,16 +84,16 @@ class Loader {
   std::shared_ptr<Files> files_;
   LoadCounts& counts_;
   std::mutex mutex_;
-  codec::Keys checked_;                                        // of the grid that was found right last
+  codec::Keys checked_;                                        // keys of the last grid that was checked
   std::pair<std::int64_t, std::int64_t> opened_anew_{-1, -1};  // step of the program, lead of the file
 };
 
-/// Reads records of the step that is needed first, at most one of each ring and some dozens of all. Returns
-/// false if there is none.
+/// Local. Blocks on storage. Reads records of the step that is needed first, at most one for each ring and 64
+/// in all. Returns false if there is none.
 bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch);
-/// Reads records of the rings until none is left, or `is_over`: `loaders` returns them each time. Without
-/// room to decode it rests and tries again. The scratch has no memory on return, whatever happens.
-/// Code::memory if the process has none.
+/// Local. Blocks on storage. Reads records of the rings until none is left or `is_over` is true. Calls
+/// `loaders` for the rings each time. If there is no memory to decode, rests and tries again. The scratch has
+/// no memory on return, in any case. Code::memory if the process has none.
 Status work_on_all(const std::function<std::vector<Loader*>()>& loaders, const std::atomic<bool>& is_over,
                    DrawnScratch& scratch);
 

@@ -16,9 +16,10 @@ namespace tailrace::input {
 namespace {
 
 constexpr std::int64_t most_prefetch = 1000;
-constexpr std::int64_t longest_timeout = 100'000 * std::int64_t{86'400};  // seconds; in nanoseconds it fits
+/// In seconds; the same time in nanoseconds fits into 64 bits.
+constexpr std::int64_t longest_timeout = 100'000 * std::int64_t{86'400};
 
-/// One key of tr_stream_open, and the function that takes it.
+/// An option of tr_stream_open, and the function that sets it.
 struct KeyRow {
   std::string_view key;
   Status (*set)(OpenRequest&, const std::string&);
@@ -58,7 +59,7 @@ Status take_timeout(OpenRequest& request, const std::string& text) {
   return {};
 }
 
-// Keys are taken in this order: the base time depends on the calendar.
+// The options are set in this order: the base time depends on the calendar.
 constexpr std::array<KeyRow, 7> open_keys{{
     {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.calendar); }},
     {"base", take_base},
@@ -70,14 +71,14 @@ constexpr std::array<KeyRow, 7> open_keys{{
     {"timeout", take_timeout},
 }};
 
-/// Keys of tr_stream_define that mean the same for streams that are read and written.
+/// Options of tr_stream_define that mean the same for input and output.
 constexpr std::array<std::string_view, 5> both_keys{"levels", "bottom", "missing", "level_axis", "nproma"};
-/// Keys that say how values are written, and mean nothing for streams that are read.
+/// Options that only matter for output.
 constexpr std::array<std::string_view, 8> output_keys{"coefficients",      "vertical",  "accuracy",
                                                       "relative_accuracy", "bits",      "operation",
                                                       "at_zero",           "attributes"};
 
-/// One key that chooses among the records of a file, and the function that takes it.
+/// An option that chooses among the records of a file, and the function that sets it.
 struct ChoiceRow {
   std::string_view key;
   Status (*set)(Choice&, const std::string&);
@@ -102,7 +103,7 @@ Status take_interval(Choice& choice, const std::string& text) {
 
 Status take_since(Choice& choice, const std::string& text) {
   using Since = codec::Statistic::Since;
-  // Nothing but the writer knows which step was the last before this one.
+  // Only the writer knows when its last output was, so since=last chooses nothing.
   if (text == "last") return {};
   if (text == "start") {
     choice.since.emplace().since = Since::start;
@@ -145,8 +146,8 @@ bool is_output_key(const std::string& key) {
   });
 }
 
-/// Returns true if a format whose keys have any names takes this one, as GRIB does. A slip of a key that is
-/// known is none of them.
+/// True if the option is a key of a format that takes keys of any name, as GRIB does. Misspelt known options
+/// do not count.
 bool is_open_key(const Option& option, std::span<const std::string_view> known,
                  const std::vector<Index>& shape) {
   if (std::ranges::any_of(known, [&](std::string_view each) { return is_slip_of(option.key, each); }))

@@ -18,13 +18,13 @@ namespace tailrace::input {
 /// The options of tr_stream_open.
 struct OpenRequest {
   streams::Pattern pattern;
-  std::optional<DateTime> base;  // none: the files tell
+  std::optional<DateTime> base;  // none: taken from the files
   Calendar calendar = Calendar::proleptic_gregorian;
   std::optional<int> member;
   Index prefetch = 2;      // steps that are read ahead
   bool is_linear = false;  // leads between two steps of the files are interpolated
   bool bridges = false;    // also if a step between the two is missing
-  bool follows = false;    // a step that is not there yet is waited for
+  bool follows = false;    // wait for a step that does not exist yet
   std::optional<std::int64_t> timeout_seconds;
 };
 
@@ -32,19 +32,19 @@ Result<OpenRequest> parse_open(std::string_view pattern, std::string_view option
 
 /// The options of tr_stream_define of an input stream.
 struct FieldRequest {
-  std::string name;     // the program's
-  std::string in_file;  // the file's
+  std::string name;     // name in the program
+  std::string in_file;  // name in the file
   ElementType type = ElementType::f32;
   std::vector<Index> shape;
   codec::Levels levels;
   bool takes_any_level = false;   // levels= is not given
   std::optional<double> missing;  // stored where the file has no value
-  Choice choice;                  // of records
+  Choice choice;                  // among records
   layout::Allocation allocation;  // without the halo, which belongs to the layout
 };
 
-/// Keys that only output has are accepted and have no effect, so that one text serves both; keys of a format
-/// choose records. Code::argument if the type is not float32 or float64.
+/// Returns the request in an options text. Options that only output has are accepted and ignored, so that one
+/// text serves both; keys of a format choose records. Code::argument if the type is not float32 or float64.
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options);
 

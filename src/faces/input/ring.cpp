@@ -17,7 +17,7 @@ constexpr Bytes line = 64;
 
 Bytes round_up(Bytes bytes) { return (bytes + line - 1) / line * line; }
 
-/// Files that come while the stream is read may have this many steps more. The oldest are forgotten.
+/// The most steps that may be added while the stream is read. Beyond it the oldest steps are forgotten.
 constexpr Index most_new_leads = 16'384;
 
 constexpr std::int64_t first_pause = 10'000'000;  // nanoseconds
@@ -86,7 +86,7 @@ std::int64_t Ring::begin(std::int64_t step, std::int64_t lead) {
   const node::Locked lock(head().lock, transport_);
   Head& all = head();
   if (all.step >= step) return all.lead;
-  // A step that is tried once more says nothing of where the next one will be.
+  // A second try of the same step says nothing about the direction.
   if (!all.has_started || lead != all.lead) all.is_backward = all.has_started && lead < all.lead;
   all.has_started = true;
   all.step = step;
@@ -113,14 +113,14 @@ void Ring::seek(std::int64_t step, std::int64_t lead) {
   const node::Locked lock(head().lock, transport_);
   if (head().step >= step) return;
   head().is_backward = false;
-  head().has_started = false;  // the next step lies where this one says, not behind an earlier one
+  head().has_started = false;  // the next step's lead does not show a direction
   head().lead = lead;
   head().chosen_count = 0;
   drop_stale();
   plan();
 }
 
-/// Returns from which steps of the files the step at the head's lead is made, and keeps them once there are.
+/// Returns the files' steps that make the step at the head's lead, and keeps the first answer with any.
 Result<std::vector<std::int64_t>> Ring::choose() {
   Head& all = head();
   if (all.chosen_count > 0) return std::vector(all.chosen.begin(), all.chosen.begin() + all.chosen_count);
@@ -173,7 +173,7 @@ bool Ring::may_look() {
   return true;
 }
 
-/// Returns true if some of `more` are new.
+/// Adds steps. Returns true if some of them are new.
 bool Ring::merge(std::span<const std::int64_t> more) {
   std::vector<std::int64_t> all;
   std::ranges::set_union(leads(), more, std::back_inserter(all));
@@ -204,7 +204,7 @@ void Ring::forget_steps(std::span<const std::int64_t> gone) {
   for (Index number = 0; number < slots_; ++number) {
     Slot& each = slot(number);
     if (!each.is_used || !is_gone(each.lead)) continue;
-    // Ranks may copy from it: all of them get the same, or none.
+    // Ranks may be copying from this slot: keep it, so that all ranks get the same values.
     const bool is_open = std::ranges::count(chosen, each.lead) > 0;
     each.is_stale = is_open;
     each.is_used = is_open;
@@ -212,7 +212,7 @@ void Ring::forget_steps(std::span<const std::int64_t> gone) {
   plan();
 }
 
-/// Gives up the slots of steps that were open when their writer took them back.
+/// Frees the slots of steps that were taken back while the program's step used them.
 void Ring::drop_stale() {
   for (Index number = 0; number < slots_; ++number) {
     Slot& each = slot(number);
@@ -245,8 +245,8 @@ void Ring::take_for(Slot& taken, Index number, std::int64_t lead) {
   for (Index level = 0; level < levels_; ++level) task(number, level).state = State::wanted;
 }
 
-/// Gives the steps that are wanted slots. A slot into which somebody decodes stays until that is done, and
-/// the step that needs it waits. The caller has the lock.
+/// Gives slots to the wanted steps. A slot into which a worker decodes is left until the worker is done; a
+/// step waits for it. The caller has the lock.
 void Ring::plan() {
   const std::vector<std::int64_t> steps = wanted();
   std::map<std::int64_t, std::int32_t> positions;
@@ -276,7 +276,7 @@ Ring::Claim Ring::claimed(Index number, Index level) {
   return {number, level, slot(number).lead, {values, static_cast<std::size_t>(level_bytes_)}};
 }
 
-/// A slot that was busy may be free by now. Otherwise the plan stands.
+/// Plans again if a step waits for a slot: a worker may be done with one by now.
 void Ring::plan_again() {
   if (head().lacks_slot) plan();
 }
@@ -287,7 +287,7 @@ bool Ring::has_task(Index number) const {
   return false;
 }
 
-/// Returns the slot of the first step that has a task to claim, and is needed at most `ahead` steps from now.
+/// Returns the slot of the first step with a task to claim that is needed at most `ahead` steps from now.
 std::optional<Index> Ring::first_with_task(Index ahead) {
   plan_again();
   std::optional<Index> best;

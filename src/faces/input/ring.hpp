@@ -16,88 +16,90 @@
 
 namespace tailrace::input {
 
-/// The decoded records of one field on one node: a ring of slots in memory that processes share, one for each
-/// step that is needed now or soon. Each level of a slot is a task. A worker claims it, decodes the record
-/// into the slot, and says that it is ready or has failed. The memory also has the definitions of files and
-/// field, so that a process that has nothing but the memory can work on it.
+/// The decoded records of one field on one node: a ring of slots in memory that processes share, with one
+/// slot for each step that is needed now or soon. Each level of a slot is a task. A worker claims the task,
+/// decodes the record into the slot, and marks it as ready or failed. The memory also holds the definitions
+/// of files and field, so that a process can work on it without anything else.
 ///
-/// A slot keeps its step as long as the step that the ranks have begun last needs it. All ranks have got from
-/// a step before any of them begins the next one: nobody reads a slot that is taken for another step.
+/// A slot keeps its step as long as the step that was begun last needs it. No rank begins a step before all
+/// ranks have got their values of the one before, so nobody reads a slot that is given to another step.
 class Ring {
  public:
   /// Returns the bytes of memory that a ring needs.
   static Bytes bytes_for(const FilesDefinition& files, const FieldDefinition& field);
-  /// Makes a ring in memory that nobody uses yet. Other processes see it once the caller has told them.
+  /// Makes a ring in memory that no other process uses yet. The caller tells other processes when it is made.
   static void make(std::byte* memory, const FilesDefinition& files, const FieldDefinition& field);
-  /// Uses the ring that make() has made there. `transport` lets others run while the caller waits.
+  /// Uses a ring that make() has made. While the caller waits, `transport` lets others run.
   Ring(std::byte* memory, comm::Transport& transport);
 
   [[nodiscard]] const FilesDefinition& files() const { return files_; }
   [[nodiscard]] const FieldDefinition& field() const { return field_; }
 
-  /// Says that a rank has come to step number `step` (from 0), at `lead`: the slots are planned anew. Tasks
-  /// of that step that had failed while they were read ahead are done once more. Returns the lead of the rank
-  /// that came first.
+  /// Notes that a rank begins step number `step` (from 0), at `lead`. For the first rank that does, plans the
+  /// slots anew and has failed tasks tried again. Returns the lead with which the first rank has begun the
+  /// step.
   std::int64_t begin(std::int64_t step, std::int64_t lead);
-  /// Returns the number of the step that was begun last; -1 before the first.
+  /// Returns the number of the last step that was begun; -1 before the first.
   [[nodiscard]] std::int64_t step();
-  /// Says that the step with the number `step`, which this rank has not begun, will be at `lead`. Does
-  /// nothing if another rank has begun it.
+  /// Notes that step number `step`, which this rank has not begun, will be at `lead`. Does nothing if another
+  /// rank has begun it.
   void seek(std::int64_t step, std::int64_t lead);
 
-  /// Does FilesDefinition::around() with the steps that the node knows of by now. For the step that has been
-  /// begun the first answer that names steps stands: all ranks make it of the same ones, whatever comes
+  /// Calls FilesDefinition::around() with the steps that the node knows now. For the step that has been
+  /// begun, the first answer with any leads is kept: all ranks make it from the same ones, whatever comes
   /// later.
   [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead);
-  /// Says from which steps of the files the step that has been begun is made: another ring of the node has
-  /// told.
+  /// Sets the files' steps that make the step that has been begun, as another ring of the node has chosen
+  /// them.
   void make_of(std::span<const std::int64_t> leads);
-  /// Returns the steps that the node knows of.
+  /// Returns the leads of the files' steps that the node knows.
   [[nodiscard]] std::vector<std::int64_t> steps();
-  /// Returns true if fewer steps are there than are wanted.
+  /// True if fewer steps are known than there are slots.
   [[nodiscard]] bool lacks_steps();
-  /// Returns true if it is the caller's turn to look for new steps. One worker of the node does so, and more
-  /// and more seldom while none come.
+  /// True if it is the caller's turn to look for new steps. One worker of the node looks at a time, and less
+  /// and less often while no steps come.
   bool may_look();
-  /// Adds the steps that the files have by now.
+  /// Adds steps that the files have now.
   void add_steps(std::span<const std::int64_t> leads);
-  /// Says that the writer has taken these steps back: they may come once more. The open step keeps what it
-  /// has.
+  /// Removes steps that the writer has taken back. They may come again. The step that has been begun keeps
+  /// its slots.
   void forget_steps(std::span<const std::int64_t> leads);
-  /// Says that the step of the files at `lead` has this version, before a rank begins step number `step`:
-  /// records of another one are read anew. Does nothing if another rank has begun the step.
+  /// Has records of the files' step at `lead` read anew if they have another version than `version`. Call it
+  /// before a rank begins step number `step`: it does nothing once a rank has begun it.
   void renew(std::int64_t step, std::int64_t lead, std::uint64_t version);
 
   enum class State : std::uint32_t { empty, wanted, loading, ready, failed };
-  /// A task that the caller has claimed, and ends with finish().
+  /// A task that the caller has claimed, and must end with finish() or put_back().
   struct Claim {
     Index slot = 0;
     Index level = 0;  // position in the field's levels
     std::int64_t lead = 0;
     std::span<std::byte> values;
   };
-  /// Returns how many steps from now the first one is needed that has a task to claim. Returns none if there
-  /// is none.
+  /// Returns the distance, in steps from now, of the first step with a task to claim, or nothing if there is
+  /// none.
   [[nodiscard]] std::optional<Index> soonest();
-  /// Claims a task of a step that is needed at most `ahead` steps from now (0: now), or nothing.
+  /// Claims a task of a step that is needed at most `ahead` steps from now (0: now). Returns nothing if there
+  /// is none.
   std::optional<Claim> claim(Index ahead);
-  /// Claims this task, if nobody has yet.
+  /// Claims this task. Returns nothing if it needs no work or another worker has claimed it.
   std::optional<Claim> claim(Index slot, Index level);
-  /// Leaves a task that was claimed to the next worker.
+  /// Gives a claimed task back, for the next worker.
   void put_back(const Claim& claim);
-  /// `version` is that of the step from which the record is; 0: it cannot be taken back.
+  /// Ends a claimed task. `version` is that of the step that the record belongs to; 0: the step cannot be
+  /// taken back.
   void finish(const Claim& claim, const Status& status, std::uint64_t version);
 
-  /// Returns the slot of a step that is needed now, if it has one. It stays until the next begin().
+  /// Returns the slot of a files' step at `lead`, or nothing if it has none. It stays until the next begin().
   [[nodiscard]] std::optional<Index> find(std::int64_t lead);
   [[nodiscard]] State state(Index slot, Index level) const;
-  /// Returns the version of the step that a task that is ready has read.
+  /// Returns the version of the step that a ready task has read.
   [[nodiscard]] std::uint64_t version(Index slot, Index level) const;
-  /// Returns the error of a task that has failed.
+  /// Returns the error of a failed task.
   [[nodiscard]] Status error(Index slot, Index level) const;
-  /// Returns the values of a task that is ready: those of the definition's `cut`, in C order.
+  /// Returns the values of a ready task: those inside the definition's `cut`, in C order.
   [[nodiscard]] const std::byte* values(Index slot, Index level) const;
-  /// Rings when a task has ended.
+  /// Rings when a task has ended or steps were added.
   [[nodiscard]] comm::Doorbell& bell() { return head().bell; }
 
  private:
@@ -107,14 +109,14 @@ class Ring {
     node::SharedLock lock;
     comm::Doorbell bell;
     Bytes definition_bytes = 0;
-    // The lock guards what follows, and the slots.
+    // The lock guards the members below, and the slots.
     std::int64_t step = -1;
     std::int64_t lead = 0;
     bool is_backward = false;
-    bool has_started = false;  // the program has begun a step, or sought one
-    bool lacks_slot = false;   // a step that is wanted waits for a slot that is busy
-    Index leads = 0;           // steps that are known
-    // The step at `lead` is made of these steps of the files: none are chosen yet, one, or the two around it.
+    bool has_started = false;  // the program has begun a step
+    bool lacks_slot = false;   // a wanted step waits for a slot that a worker uses
+    Index leads = 0;           // number of known steps
+    // The files' steps that make the step at `lead`: none are chosen yet, one, or the two around it.
     std::array<std::int64_t, 2> chosen{};
     Index chosen_count = 0;
     std::int64_t next_look = 0;
@@ -122,9 +124,9 @@ class Ring {
   };
   struct Slot {
     std::int64_t lead = 0;
-    std::int32_t position = unwanted;  // among the steps that are wanted now
+    std::int32_t position = unwanted;  // position among the wanted steps
     bool is_used = false;
-    bool is_stale = false;  // the writer has taken the step back while it was open
+    bool is_stale = false;  // the writer has taken the step back while it was begun
   };
   struct alignas(64) Task {
     std::atomic<State> state{State::empty};
@@ -133,7 +135,7 @@ class Ring {
     std::uint64_t version = 0;
     char text[text_bytes] = {};
   };
-  /// The offsets at which the parts of the memory begin.
+  /// The offsets of the parts of the memory.
   struct Places {
     Bytes definition = 0, leads = 0, slots = 0, tasks = 0, values = 0, end = 0;
   };
@@ -149,7 +151,7 @@ class Ring {
   [[nodiscard]] std::span<std::int64_t> leads() const {
     return {reinterpret_cast<std::int64_t*>(memory_ + places_.leads), static_cast<std::size_t>(head().leads)};
   }
-  /// The caller of each of these has the lock.
+  /// The caller of each of these functions has the lock.
   Result<std::vector<std::int64_t>> choose();
   [[nodiscard]] std::vector<std::int64_t> wanted();
   bool merge(std::span<const std::int64_t> more);

@@ -12,13 +12,14 @@ namespace tailrace::input {
 
 namespace {
 
-// A thread that finds nothing to do rests: memory of others has no bell for it.
+// How long a thread rests if there is nothing to do. Nobody rings a bell for it: the memory belongs to
+// others.
 constexpr std::chrono::microseconds first_rest{500};
 constexpr std::chrono::microseconds longest_rest{10'000};
 
 }  // namespace
 
-/// A server's work on one ring, until the ranks take that back.
+/// A server's work on one ring, until the ranks take the ring back.
 class InputServer::Work final : public node::MemoryTaker::Work {
  public:
   Work(InputServer& server, std::shared_ptr<Ring> ring) : server_(server), ring_(std::move(ring)) {}
@@ -65,13 +66,13 @@ Result<std::unique_ptr<node::MemoryTaker::Work>> InputServer::take(std::unique_p
     rings_.push_back(ring);
     are_several = has_several_streams();
   }
-  if (are_several) (void)start(2);  // one does until there is memory for another
+  if (are_several) (void)start(2);  // if it fails, one thread does all work
   changed_.notify_all();
   return std::unique_ptr<node::MemoryTaker::Work>(std::make_unique<Work>(*this, std::move(ring)));
 }
 
-/// Fields of one stream have their files in common. The program may have left the directory in which the
-/// server stays.
+/// Returns the files of a definition. Fields of one stream share them. Paths become absolute, because the
+/// program may be in another directory than the server.
 std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& given) {
   const FilesDefinition definition = given.from_root();
   Packer packed;
@@ -94,7 +95,8 @@ std::shared_ptr<Files> InputServer::files_of(const FilesDefinition& given) {
   return files;
 }
 
-/// Starts as many threads as the server has for encoding, `least` at least: or it says why there is none.
+/// Starts as many threads as the server has for encoding, and at least `least`. Returns an error only if no
+/// thread runs.
 Status InputServer::start(int least) {
   const int wanted = std::max(session_.serving().encoding_threads(), least);
   while (std::ssize(threads_) < wanted) {
@@ -126,7 +128,7 @@ void InputServer::run() {
       if (is_stopping_) return;
     }
     bool has_worked = false;
-    // Without memory it rests and tries again.
+    // If there is no memory, the thread rests and tries again.
     static_cast<void>(guarded([&] {
       has_worked = work_once(scratch);
       return Status();
@@ -138,11 +140,10 @@ void InputServer::run() {
   }
 }
 
-/// Reads one record of the step that is needed first, of any ring.
+/// Reads one record of the step that is needed first, of any ring. Returns false if there is none.
 bool InputServer::work_once(DrawnScratch& scratch) {
   std::unique_lock lock(mutex_);
-  // Another thread may have claimed the record meanwhile, or there is no room for this ring's records: the
-  // next ring is looked for then.
+  // Go on to the next ring if another thread has claimed the record, or if there is no memory for it.
   std::vector<const Ring*> tried;
   for (;;) {
     Index ahead = 0;
@@ -158,14 +159,14 @@ bool InputServer::work_once(DrawnScratch& scratch) {
     }));
     lock.lock();
     --ring->working;
-    // Under the lock: the owners hear that the memory is no longer mapped.
+    // Release the ring under the lock: its owners are told that the memory is no longer mapped.
     ring = nullptr;
     if (has_worked) return true;
   }
 }
 
-/// Under the lock. Returns the ring whose next step is needed first, in `ahead` steps, and that was not tried
-/// yet; or nullptr.
+/// Returns the ring whose next record is needed first, in `ahead` steps, among those that are not in `tried`;
+/// or nullptr. The caller has the lock.
 std::shared_ptr<InputServer::Ring> InputServer::soonest(Index& ahead,
                                                         const std::vector<const Ring*>& tried) const {
   std::shared_ptr<Ring> found;
@@ -185,8 +186,8 @@ bool InputServer::has_several_streams() const {
   return std::ranges::any_of(rings_, [&](const auto& each) { return each->files != rings_.front()->files; });
 }
 
-/// Under the lock. Returns true if all threads but one work on the ring's files. Where there are others,
-/// their storage may answer, and this one may hang: one thread is left to them.
+/// True if all other threads work on the files of this ring's stream, and there are other streams: this
+/// stream's storage may hang, so one thread is left to the others. The caller has the lock.
 bool InputServer::is_for_others(const Ring& ring) const {
   std::ptrdiff_t working = 0;
   for (const auto& each : rings_) working += each->files == ring.files ? each->working : 0;

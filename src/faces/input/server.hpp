@@ -17,24 +17,24 @@
 
 namespace tailrace::input {
 
-/// Reads, on a server, what the rings of its node want: compute ranks hand their memory to it. Its threads
-/// work while there is any.
+/// Reads records on a server, into the rings of its node: compute ranks hand it the memory of their rings.
+/// Its threads work as long as there is any ring.
 class InputServer {
  public:
-  /// Takes rings from now on. `session` is a server's, and must outlive this.
+  /// Accepts rings from now on. `session` is a server's, and must outlive this.
   explicit InputServer(session::Session& session);
   ~InputServer();
   InputServer(const InputServer&) = delete;
   InputServer& operator=(const InputServer&) = delete;
 
  private:
-  /// A ring that was handed over.
+  /// A ring that compute ranks have handed over.
   struct Ring {
     std::unique_ptr<node::NodeMemory> memory;
     std::shared_ptr<Files> files;
     LoadCounts counts;
     std::unique_ptr<Loader> loader;
-    int working = 0;  // threads that use it
+    int working = 0;  // number of threads that use it
     bool is_ending = false;
   };
   class Work;
@@ -50,10 +50,10 @@ class InputServer {
   [[nodiscard]] bool has_several_streams() const;
 
   session::Session& session_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Ring>> rings_;
-  std::map<std::string, std::weak_ptr<Files>> files_;  // by their definitions, packed
+  std::map<std::string, std::weak_ptr<Files>> files_;  // key: packed definition
   std::vector<std::thread> threads_;
   bool is_stopping_ = false;
 };

@@ -14,7 +14,8 @@ namespace {
 using layout::Box;
 using layout::Layout;
 
-/// Every rank has the whole of a replicated array, though the layout calls one its owner.
+/// Returns the rank that owns the part of `rank`: of a replicated array rank 0 owns everything, and every
+/// rank gets it.
 int holder(const Layout& layout, int rank) { return layout.kind() == "replicated" ? 0 : rank; }
 
 std::vector<Index> extents_of(const Box& box) {
@@ -23,7 +24,7 @@ std::vector<Index> extents_of(const Box& box) {
   return extents;
 }
 
-/// Returns the box with its halo, as far as that lies in the array.
+/// Returns the box with its halo, cut at the edges of the global array.
 Box with_halo(const Layout& layout, Box box, const std::vector<Index>& halo) {
   if (layout::box_count(box) == 0) return box;
   for (std::size_t d = 0; d < halo.size(); ++d) {
@@ -33,7 +34,7 @@ Box with_halo(const Layout& layout, Box box, const std::vector<Index>& halo) {
   return box;
 }
 
-/// Calls take(indices of the first element, length) for the runs of rows along the fastest dimension.
+/// Calls take(indices of the first element, length) for each run of elements along the fastest dimension.
 template <typename Take>
 void for_each_run(const std::vector<layout::Rows>& all, const std::vector<Index>& shape, const Take& take) {
   for (const layout::Rows& rows : all) {
@@ -50,7 +51,7 @@ void for_each_run(const std::vector<layout::Rows>& all, const std::vector<Index>
   }
 }
 
-/// Numbers the elements of rows by their places in the box `cut`.
+/// Returns the rows with their elements renumbered by their places in the box `cut`.
 std::vector<layout::Rows> renumbered(const std::vector<layout::Rows>& rows, const std::vector<Index>& shape,
                                      const Box& cut) {
   const std::vector<Index> strides = layout::strides_of(extents_of(cut));
@@ -63,8 +64,8 @@ std::vector<layout::Rows> renumbered(const std::vector<layout::Rows>& rows, cons
   return builder.take();
 }
 
-/// Returns where a box with its halo lies in an array that holds the whole halo, also beyond the edges of the
-/// global array.
+/// Returns the memory of a box with its halo. The array has room for the whole halo, also beyond the edges of
+/// the global array.
 layout::MemoryMap map_with_halo(const Layout& layout, int rank, const Box& box, const layout::Array& array) {
   layout::MemoryMap map{array.element, array.level_stride, {}};
   const Box owned = layout.box(rank);

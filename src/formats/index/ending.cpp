@@ -14,7 +14,7 @@ using storage::Target;
 
 namespace {
 
-/// Returns the bytes of a file from the offset on, fewer at its end.
+/// Returns `size` bytes of a file from `offset` on, and fewer at its end.
 Result<ByteVector> read_from(File& file, Bytes size, Bytes offset) {
   return guarded([&]() -> Result<ByteVector> {
     ByteVector bytes(static_cast<std::size_t>(std::max<Bytes>(size, 0)));
@@ -35,7 +35,8 @@ codec::ReadBytes reader_of(File& file) {
   return [&file](std::span<std::byte> to, Bytes offset) { return file.read(to, offset); };
 }
 
-/// The head, which may be large, goes once the codec is there.
+/// Returns the codec that the head of the file describes. The head may be large; its memory is free on
+/// return.
 Result<std::unique_ptr<codec::Codec>> codec_of(const formats::Finishing& format, File& file,
                                                Bytes data_begin) {
   const Result<ByteVector> head = read_from(file, data_begin, 0);
@@ -55,12 +56,12 @@ Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
   return *ending ? std::move(**ending) : codec::Ending{};
 }
 
-/// Writes the tail before the head that leads to it. Everything is written, whatever the file holds: after a
-/// failed fsync it may hold bytes that never come to storage.
+/// Writes the tail, and then the head that points to it. Writes both even if the file seems to hold them:
+/// after a failed fsync, it may hold bytes that never reach storage.
 Status write_parts(File& file, const codec::Patch& mark, const codec::Ending& ending, Bytes data_end) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
-  // No head must lead into a tail that is half written.
+  // A head must not point into a half-written tail, so mark the file as unfinished first.
   const Result<bool> marked = holds(file, mark.bytes, mark.offset);
   TR_TRY(marked.status());
   if (!*marked) {
@@ -75,7 +76,7 @@ Status write_parts(File& file, const codec::Patch& mark, const codec::Ending& en
   return file.sync();
 }
 
-/// Returns true if the index says that the file is finished, and it is: the ending is durable then.
+/// True if the index says that the file is closed, and the file is finished: its ending is durable then.
 Result<bool> is_finished(const formats::Finishing& format, File& file, const IndexContents& contents) {
   if (!contents.closed) return false;
   const Result<Bytes> size = file.size();
@@ -119,7 +120,7 @@ Status remove_ending(Target& target, const std::string& path, std::string_view f
   const Result<Bytes> size = (*file)->size();
   TR_TRY(size.status());
   const codec::Patch mark = format->unfinished();
-  // A file without steps may not have its head yet. A mark that is there may not be on storage.
+  // A file without steps may have no head yet. Write the mark even if it is there: it may not be on storage.
   if (*size >= mark.offset + std::ssize(mark.bytes)) {
     TR_TRY((*file)->write(mark.bytes, mark.offset));
     TR_TRY((*file)->sync());

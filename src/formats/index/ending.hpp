@@ -10,23 +10,25 @@
 #include "formats/index/index_format.hpp"
 #include "ground/storage/target.hpp"
 
-// The ending of a data file, in formats whose files can be read only once they are finished. It is made of
-// the head of the file and its index, by whoever finishes or repairs it. All functions are local, do nothing
-// for other formats, and the caller holds the lock of the pair.
+// The ending of a data file, in formats whose files can be read only once they are finished. The process that
+// finishes or repairs a file makes its ending from the file's head and its index. All functions are local,
+// block on storage, and do nothing for other formats. The caller holds the lock of data file and index.
 namespace tailrace::streams {
 
-/// Returns the steps of an index as formats and references take them.
+/// Returns the steps of an index in the form that formats and references use.
 std::vector<codec::FinishedStep> finished_steps(const IndexContents& contents);
-/// Gives the file its ending, durable on return: first what stands behind the last step, then the head that
-/// leads there. Whatever else stands behind the last step is cut off. A file without steps has no ending. A
-/// file that is closed and finished is left as it is, whichever HDF5 library finished it.
+/// Writes the ending, durable on return: first the part behind the last step, then the head that points to
+/// it. Cuts off all other bytes behind the last step. Does nothing for a file without steps, or one that is
+/// closed and finished, by whichever version of the HDF5 library. Code::unsupported if this build cannot make
+/// the ending.
 Status write_ending(storage::Target& target, const std::string& path, const IndexContents& contents);
-/// Takes the ending away before steps follow or go: first the head says that the file is not finished, then
-/// the file is cut to `data_end`. Durable on return. Returns Code::unsupported, with nothing changed, if this
-/// build could not make the ending anew.
+/// Removes the ending, before steps are added or cut: first writes into the head that the file is unfinished,
+/// then cuts the file to `data_end`. Durable on return. Code::unsupported, with nothing changed, if this
+/// build could not make the ending again.
 Status remove_ending(storage::Target& target, const std::string& path, std::string_view format,
                      Bytes data_end);
-/// Returns Code::state if steps of a stream with the head `now` cannot follow those in the file.
+/// Returns success if a stream with the head `now` may add steps to the file, otherwise Code::state.
+/// Code::unsupported if this build cannot make the file's ending.
 Status check_goes_on(storage::Target& target, const std::string& path, const IndexHeader& header,
                      std::span<const std::byte> now);
 

@@ -14,7 +14,7 @@ using storage::Target;
 
 namespace {
 
-/// Returns the bytes of a file from the offset on, fewer at its end.
+/// Returns `size` bytes of a file from `offset` on, and fewer at its end.
 Result<ByteVector> read_bytes(File& file, std::size_t size, Bytes offset) {
   ByteVector bytes(size);
   const Result<Bytes> got = file.read(bytes, offset);
@@ -70,7 +70,8 @@ Status tell_steps(File& file, std::string_view format, std::int64_t steps, bool 
   if (!count) return {};
   const Result<ByteVector> found = read_bytes(file, count->bytes.size(), count->offset);
   TR_TRY(found.status());
-  // The process that wrote the number may have been killed before it was durable.
+  // With `sync`, write the number even if it is there: the process that wrote it may have been killed before
+  // it was durable.
   if (sync || *found != count->bytes) TR_TRY(file.write(count->bytes, count->offset));
   return sync ? file.sync() : Status();
 }

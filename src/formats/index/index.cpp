@@ -38,7 +38,7 @@ Status check_tail(const std::string& path, const IndexContents& contents) {
               " whole steps stand before them, and `tailrace repair --force` keeps just those")};
 }
 
-// Cuts the file to `size` durably. Returns the number of bytes that went.
+// Cuts the file to `size` durably. Returns the number of bytes cut off.
 Result<Bytes> cut(File& file, Bytes size) {
   const Result<Bytes> before = file.size();
   TR_TRY(before.status());
@@ -48,7 +48,8 @@ Result<Bytes> cut(File& file, Bytes size) {
   return *before - size;
 }
 
-// Cuts the data behind the last step.
+// Cuts the data file to `size`, the end of its last step, and removes its ending. Returns the number of bytes
+// cut off.
 Result<Bytes> cut_data(Target& target, const std::string& path, std::string_view format, Bytes size) {
   const Result<std::optional<Bytes>> before = storage::size_if_there(target, path);
   TR_TRY(before.status());
@@ -60,8 +61,8 @@ Result<Bytes> cut_data(Target& target, const std::string& path, std::string_view
   return std::max<Bytes>(0, before->value_or(0) - size);
 }
 
-// Returns how many steps lie whole in a data file of `size` bytes. Fewer than the index has is an error
-// unless forced.
+// Returns the number of steps that lie within a data file of `size` bytes. Code::corrupt if the index has
+// more, unless `force` is on.
 Result<std::size_t> steps_within(const IndexContents& contents, const std::string& data_path, Bytes size,
                                  bool force) {
   std::size_t count = contents.steps.size();
@@ -73,14 +74,15 @@ Result<std::size_t> steps_within(const IndexContents& contents, const std::strin
                                    " are whole, and `tailrace repair --force` keeps just those"));
 }
 
-// Takes away what tells other programs of steps behind these.
+// Removes whatever names steps other than `steps` to other programs: the reference file, and lines of
+// listings.
 Status tell_no_more_than(Target& target, const std::string& data_path, std::span<const IndexStep> steps) {
   TR_TRY(storage::remove_durably(target, references_path(data_path)));
   return listings::cut_all(target, data_path, ranges_of(steps));
 }
 
-// Returns how many of the first `count` steps stand before the first that lacks a part. A file of bytes has
-// all that lies before its end; of a store something may be gone from the middle.
+// Returns the number of steps before the first incomplete one among the first `count`. Only a store can lack
+// a part in its middle: a file has all bytes before its end.
 Result<std::size_t> whole_steps(File& data, const IndexContents& contents, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto step = std::span(contents.steps).subspan(i, 1);
@@ -117,8 +119,8 @@ Result<std::string> find_index(Target& target, const std::string& data_path) {
   TR_TRY(exists.status());
   const Result<bool> old_is_index = is_index(target, old_path);
   const int error = old_is_index.status().error_number();
-  // If there is an index under today's name, a directory or a pipe under the old name, or a file that we may
-  // not read, belongs to somebody else.
+  // With an index under the present name, anything under the old name that is a directory or a pipe, or that
+  // we may not read, belongs to somebody else.
   if (*exists && (error == EACCES || error == EISDIR || error == ESPIPE)) return path;
   TR_TRY(old_is_index.status());
   if (!*old_is_index) return path;
@@ -185,14 +187,13 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   recovered.steps_cut = contents->steps.size() - kept;
   contents->steps.resize(kept);
   contents->marks.resize(kept + 1);
-  // A closed file that keeps all its steps is still whole: a program that waits for it must not wait for
-  // ever.
+  // A closed file that keeps all its steps stays closed: a program may be waiting for that.
   contents->closed = contents->closed && recovered.steps_cut == 0;
-  // A build that cannot make an ending takes none away.
+  // A build that cannot make an ending must not remove one.
   const bool keeps_ending = contents->closed && formats::finishing(contents->header.format) != nullptr;
   if (!keeps_ending) TR_TRY(formats::check_can_finish(contents->header.format).in(data_path));
   const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
-  // Readers must not come to look for steps that are no more. What tells of them goes first.
+  // Readers must not look for steps that are gone, so remove first whatever names them.
   if (recovered.steps_cut > 0) TR_TRY(tell_no_more_than(target, data_path, contents->steps));
   if (*exists && *data_size >= contents->data_end())
     TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
@@ -248,8 +249,9 @@ Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string
   return writer;
 }
 
-// A writer that lost its lock (a file system forgot it, a job was thought dead) must not write into a newer
-// run's index. The path is opened anew, because our descriptor may belong to a file that was replaced.
+// A writer may have lost its lock unnoticed: the file system forgot it, or its job was taken for dead. It
+// must not write into a newer run's index. Open the path anew, because our descriptor may belong to a file
+// that was replaced.
 Status IndexWriter::check_owner() {
   Result<std::unique_ptr<File>> now = target_->open(path_, OpenMode::read);
   TR_TRY(now.status());
@@ -276,7 +278,7 @@ Status IndexWriter::write(const ByteVector& record) {
     dirty_tail_ = !file_->truncate(written_.mark.position).is_ok();
     return written;
   }
-  // If a longer record has failed here before, its rest must not stay behind this record.
+  // A longer record may have failed here before: cut off its rest.
   if (dirty_tail_) TR_TRY(file_->truncate(written_.mark.position + static_cast<Bytes>(record.size())));
   dirty_tail_ = false;
   written_.mark = {written_.mark.position + static_cast<Bytes>(record.size()),
@@ -314,8 +316,8 @@ Status IndexWriter::sync() {
                 synced.error_number());
 }
 
-/// After a failed fsync, later ones of the same descriptor prove nothing. Therefore a new descriptor is used
-/// to take the records back.
+/// Removes the records since the last successful sync. After a failed fsync, later ones of the same
+/// descriptor prove nothing, so it uses a new descriptor.
 Status IndexWriter::take_back() {
   Result<std::unique_ptr<File>> fresh = target_->open(path_, OpenMode::existing);
   TR_TRY(fresh.status());

@@ -16,81 +16,86 @@ std::string index_path(const std::string& data_path);
 std::string old_index_path(const std::string& data_path);
 /// Returns "fc+006.grib2.refs.json", the reference file beside a data file.
 std::string references_path(const std::string& data_path);
-/// Returns "fc+006.grib2.lock". A process that writes or repairs the pair holds Target::lock of this file.
+/// Returns "fc+006.grib2.lock". A process that writes or repairs data file and index holds Target::lock of
+/// this file.
 std::string lock_path(const std::string& data_path);
 
-/// Local. Returns true if the file is there and begins as an index does, whatever follows.
+/// Local. Blocks on storage. True if the file exists and begins as an index does, whatever follows.
 Result<bool> is_index(storage::Target& target, const std::string& path);
 
-/// Local. Returns where the index of a data file lies: under today's name, or under the old one if only that
-/// is there and begins as an index does. Returns today's name if there is none. Returns Code::state if both
-/// are indexes.
+/// Local. Blocks on storage. Returns the path of the index of a data file: the present name, or the old one
+/// if only that exists and begins as an index does. Returns the present name if there is no index.
+/// Code::state if both files are indexes.
 Result<std::string> find_index(storage::Target& target, const std::string& data_path);
 
-/// Local; the caller holds the lock. Afterwards the index, if there is any, is at index_path. Any other file
-/// with the old name is left alone. Returns Code::state if both are indexes.
+/// Local. Blocks on storage. The caller holds the lock. Moves an index with the old name to index_path.
+/// Leaves any other file with the old name alone. Code::state if both files are indexes.
 Status rename_old_index(storage::Target& target, const std::string& data_path);
 
-/// Local. Reads and validates an index. Returns Code::io if there is none, and the errors of decode_index,
-/// with the path.
+/// Local. Blocks on storage. Reads and checks an index. Code::io if there is none, and the errors of
+/// decode_index, with the path.
 Result<IndexContents> load_index(storage::Target& target, const std::string& path);
 
 struct Reopen {
-  std::optional<std::int64_t> through_lead;  // keep only the steps up to this lead: a restart goes on from it
-  bool force = false;  // give up committed steps that are damaged; without it they are an error
+  /// Keeps only the steps up to this lead: the restart continues from there.
+  std::optional<std::int64_t> through_lead;
+  /// Drops committed steps that are damaged; without it they are an error.
+  bool force = false;
 };
 
 struct Recovered {
-  IndexContents contents;     // what was kept
-  std::size_t steps_cut = 0;  // whole steps that were dropped: behind through_lead, or by force
+  IndexContents contents;     // the index as it is now
+  std::size_t steps_cut = 0;  // committed steps dropped: behind through_lead, or by force
   Bytes index_bytes_cut = 0;
   Bytes data_bytes_cut = 0;
 };
 
-/// Returns where the records of the steps lie.
+/// Returns the places of all records of the steps.
 std::vector<storage::Range> ranges_of(std::span<const IndexStep> steps);
 
-/// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
-/// `options.through_lead`), the index first, and fsyncs both. If it cuts committed steps it first removes the
-/// reference file and the lines of listings, which may tell of them. Afterwards the data file ends where its
-/// last step ends. The index is closed if it was closed before and no step was cut: a file that needs an
-/// ending (see ending.hpp) keeps it then, and loses it otherwise. Returns Code::corrupt, with nothing
-/// changed, if committed steps are damaged or the data file is shorter than they say and force is off, and
-/// Code::unsupported likewise if this build cannot make the ending that a cut would take away.
+/// Local. Blocks on storage. The caller holds the lock. Cuts the index and then the data back to the last
+/// committed step (or to `options.through_lead`), and fsyncs each file that it cuts. Before it drops
+/// committed steps it removes the reference file and the lines of listings, which may name them. A file that
+/// was closed and loses no step stays closed and keeps its ending (see ending.hpp). Any other file is open
+/// afterwards, and its data end where the last step ends. Code::corrupt, with nothing changed, if force is
+/// off and committed steps are damaged or missing from the data file. Code::unsupported, with nothing
+/// changed, if this build could not make the ending again that it would have to remove.
 Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
 
-/// Local. Removes an old index before its data file is replaced: from then on nothing in the file counts as
-/// committed.
+/// Local. Blocks on storage. Removes an index, durably. Call it before replacing the data file: without an
+/// index nothing in the file counts as committed.
 Status remove_index(storage::Target& target, const std::string& data_path);
 
-/// The writing end of one index. Local and not thread-safe; the caller holds the lock. The data of a step
-/// must be fsync'd before the step is appended. The step is durable once sync() has returned success.
+/// Adds steps to an index. All calls are local and block on storage. Not thread-safe. The caller holds the
+/// lock, and fsyncs the data of a step before it appends the step. The step is durable once sync() has
+/// returned success.
 class IndexWriter {
  public:
-  /// Makes a new index, durable on return. It is written under another name and renamed, so that an index
-  /// exists whole or not at all.
+  /// Makes a new index, durable on return. It is written under another name and renamed, so that readers find
+  /// a whole index or none.
   static Result<IndexWriter> create(storage::Target& target, const std::string& path,
                                     const IndexHeader& header);
-  /// Validates the index, cuts off a torn tail and a closing record, and continues. It treats the index
-  /// alone: recover() cuts the data too and comes first.
+  /// Opens an existing index, checks it, and cuts off a torn tail and a closing record. It leaves the data
+  /// file alone: call recover() first, which cuts that, too.
   static Result<IndexWriter> open_existing(storage::Target& target, const std::string& path);
 
-  /// Writes the step with one write. Returns Code::argument if the step cannot follow, and Code::state if the
-  /// file at the path has become another run's or was changed by another writer. After a failed write the
-  /// same or another step may be appended in its place.
+  /// Adds a step with one write. Code::argument if the step cannot follow the last one. Code::state if the
+  /// file at the path now belongs to another run or another writer has changed it. After a failed write the
+  /// same step, or another one, may be appended.
   Status append(const IndexStep& step);
-  /// Returns Code::state if the file at the path has become another run's, or was changed by another writer.
+  /// Returns success if the file at the path is still this run's and only this writer has changed it,
+  /// otherwise Code::state.
   Status check_owner();
-  /// Says that no step follows: the file was rolled over or the stream closed.
+  /// Adds the closing record, which says that no step follows: the file was rolled over or the stream closed.
   Status append_closed();
-  /// Makes the records durable. After a failed sync everything since the last good one is taken back, so that
-  /// the index never tells a step that failed. If that fails too, lost() says why, and nothing may be
+  /// Makes the records durable. If it fails, it removes everything since the last successful sync, so that
+  /// the index never lists a step that failed. If removing fails, too, lost() says why, and nothing may be
   /// appended or cut any more.
   Status sync();
   Status close();
   [[nodiscard]] const Status& lost() const { return lost_; }
 
-  /// Returns the last step appended or found, without its records, or nullptr if there is none yet.
+  /// Returns the last step, without its records, or nullptr if there is none yet.
   [[nodiscard]] const IndexStep* last() const { return written_.last ? &*written_.last : nullptr; }
   [[nodiscard]] Bytes data_end() const { return written_.last ? written_.last->end : header_.data_begin; }
   [[nodiscard]] std::int64_t steps() const { return written_.steps; }

@@ -31,15 +31,15 @@ void put_raw(Packer& out, std::string_view text) {
   for (const char c : text) out.put(c);
 }
 
-/// Puts the count of the values and then each of them.
+/// Puts the number of values and then each value.
 template <typename List>
 void put_list(Packer& out, const List& values) {
   out.put(static_cast<std::uint32_t>(values.size()));
   for (const auto& value : values) out.put(value);
 }
 
-/// Reads back what put_list has put. A count that is too large ends with the bytes, and allocates no more
-/// than a few times as much.
+/// Reads back a list of put_list. A count that is too large ends with the bytes: memory for at most a few
+/// times as much is taken.
 template <typename List>
 List get_list(Unpacker& in) {
   List values;
@@ -55,7 +55,7 @@ Packer begin_record(std::string_view mark, const IndexChain& chain) {
   return out;
 }
 
-/// Writes the length, checksum included, at `length_position`, and the checksum behind everything.
+/// Writes the length of the record, checksum included, at `length_position`, and the checksum at its end.
 ByteVector seal(Packer& out, std::size_t length_position, std::uint64_t seed) {
   ByteVector bytes = out.take();
   const auto length = static_cast<std::uint32_t>(bytes.size() + kChecksumBytes);
@@ -76,8 +76,7 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view mark) {
   return bytes.size() >= mark.size() && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
 }
 
-// Returns the bytes of the record with which `bytes` begin if its length and checksum are right, otherwise
-// nothing.
+// Returns the record at the beginning of `bytes`, or nothing if its length or checksum is wrong.
 std::span<const std::byte> whole_record(std::span<const std::byte> bytes, std::uint64_t file) {
   if (bytes.size() < kClosedLength || (!starts_with(bytes, kStepMark) && !starts_with(bytes, kClosedMark)))
     return {};
@@ -89,7 +88,7 @@ std::span<const std::byte> whole_record(std::span<const std::byte> bytes, std::u
              : std::span<const std::byte>();
 }
 
-// Returns true if a whole record of this file begins anywhere in `tail`.
+// True if a whole record of this file begins anywhere in `tail`.
 bool holds_record(std::span<const std::byte> tail, std::uint64_t file) {
   for (std::size_t at = 0; at + kClosedLength <= tail.size(); ++at) {
     if (!whole_record(tail.subspan(at), file).empty()) return true;
@@ -150,7 +149,7 @@ IndexStep decode_step(std::span<const std::byte> record) {
   return step;
 }
 
-// Takes the whole record in. An error means that the record is sound in itself but cannot stand here.
+// Adds a whole record to `contents`. An error means that the record itself is sound, but cannot stand here.
 Status take_record(std::span<const std::byte> record, IndexContents& contents, IndexChain& chain) {
   Unpacker in(record.subspan(8));
   const auto previous = in.get<std::uint64_t>();
@@ -177,7 +176,7 @@ Status take_record(std::span<const std::byte> record, IndexContents& contents, I
 
 void judge_tail(std::span<const std::byte> tail, std::uint64_t file, IndexContents& contents) {
   if (tail.empty()) return;
-  // Each record is fsync'd before the next is begun, so a crash can leave only the last one in pieces.
+  // Each record is fsync'd before the next is written, so a crash can damage only the last one.
   const bool more = contents.closed || holds_record(tail, file);
   contents.tail = more ? IndexTail::damaged : IndexTail::torn;
   contents.tail_text =
@@ -262,7 +261,7 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
       return bad(cat(where, " has level ", record.level, " of field \"", field.name, "\", which has ",
                      field.levels.size()));
     }
-    // The order of the tests matters, because offset + length may not fit into 64 bits.
+    // Keep the order of the tests: offset + length may not fit into 64 bits.
     if (record.length < 0 || record.offset < step.begin || record.offset > step.end ||
         record.length > step.end - record.offset) {
       return bad(cat(where, " has a record at ", record.offset, " of ", counted(record.length, "byte"),

@@ -17,7 +17,7 @@
 // The bytes of an index file, as docs/formats/index.md defines them. Nothing here touches a file.
 namespace tailrace::streams {
 
-/// A reader needs these facts about a field to understand its records.
+/// The facts about a field that a reader needs to understand its records.
 struct IndexField {
   std::string name;
   ElementType type = ElementType::f32;
@@ -58,33 +58,35 @@ struct IndexStep {
   friend bool operator==(const IndexStep&, const IndexStep&) = default;
 };
 
-/// Binds a record to all records before it.
+/// Ties a record to all records before it, so that a lost or replaced record shows.
 struct IndexChain {
-  std::uint64_t file = 0;      // checksum of the header: the seed of every record's checksum
-  std::uint64_t previous = 0;  // checksum of the record before, or of the header
+  std::uint64_t file = 0;      // checksum of the header; seeds each record's checksum
+  std::uint64_t previous = 0;  // checksum of the record before, or of the header if there is none
   std::int64_t sequence = 0;   // number of the next record in this index
 };
 
-/// A position behind a whole record, and the chain as it stands there.
+/// A position behind a whole record, and the chain at this position.
 struct IndexMark {
   Bytes position = 0;
   IndexChain chain;
 };
 
 enum class IndexTail {
-  none,     // every byte belongs to a whole record
-  torn,     // a last record was begun and never committed; opening the index cuts it off
-  damaged,  // a whole record follows bytes that are none; committed steps were harmed after they were written
+  none,  // every byte belongs to a whole record
+  torn,  // the last record is incomplete; opening the index cuts it off
+  /// Committed steps were harmed after they were written: whole records follow bytes that are none, a record
+  /// contradicts an earlier one, or bytes follow the closing record.
+  damaged,
 };
 
-/// The longest prefix of whole steps in an index.
+/// The header of an index, and its steps up to the first damage.
 struct IndexContents {
   IndexHeader header;
   std::vector<IndexStep> steps;
   std::vector<IndexMark> marks;  // [0] behind the header, [i + 1] behind steps[i]
   bool closed = false;           // the stream said that no step follows
   IndexTail tail = IndexTail::none;
-  std::string tail_text;  // what is wrong with the tail, for people
+  std::string tail_text;  // what is wrong with the tail, for an error's text
 
   /// Returns the end of the first `count` steps in the data file.
   [[nodiscard]] Bytes end_of(std::size_t count) const {
@@ -96,31 +98,32 @@ struct IndexContents {
   [[nodiscard]] std::size_t steps_up_to(std::int64_t lead) const;
 };
 
-/// Returns Code::argument naming what a reader would refuse.
+/// Returns success if readers accept the header, otherwise Code::argument with the reason.
 Status check_header(const IndexHeader& header);
-/// Returns success if `step` may follow `before` (nullptr: none), and Code::argument likewise.
+/// Returns success if `step` may follow `before` (nullptr: it is the first), otherwise Code::argument with
+/// the reason.
 Status check_step(const IndexHeader& header, const IndexStep* before, const IndexStep& step);
 
 ByteVector encode_header(const IndexHeader& header);
 ByteVector encode_step(const IndexStep& step, const IndexChain& chain);
-/// Makes the record that closes an index whose steps end at `data_end`, of kClosedBytes bytes.
+/// Returns the record that closes an index whose steps end at `data_end`. It has kClosedBytes bytes.
 ByteVector encode_closed(Bytes data_end, const IndexChain& chain);
 /// Returns the chain behind `record`, which an encode_... above has made.
 IndexChain next_chain(const IndexChain& before, std::span<const std::byte> record);
 /// Returns the chain behind a header.
 IndexChain first_chain(std::span<const std::byte> header);
 
-/// Decodes an index. Never reads out of bounds and never allocates more than a few times the given bytes,
-/// whatever they are. Errors: Code::corrupt if the header is not whole, or if a whole record contradicts the
-/// ones before; Code::unsupported for another version.
+/// Decodes an index. The bytes may be anything: the function never reads out of bounds and never allocates
+/// more than a few times their number. Damage behind the header is no error: see IndexContents::tail.
+/// Code::corrupt if the header is damaged; Code::unsupported for another version.
 Result<IndexContents> decode_index(std::span<const std::byte> bytes);
 
-/// Every index of every version begins with it.
+/// The first bytes of an index of any version.
 constexpr std::string_view kIndexMark = "TRLINDEX";
 bool begins_as_index(std::span<const std::byte> bytes);
 
-/// Returns the run to which an index belongs, from its first 32 bytes alone. Returns Code::corrupt if the
-/// bytes are no index's.
+/// Returns the run that wrote an index, from its first kIndexPrefix bytes. Code::corrupt if they are not
+/// those of an index.
 Result<Uuid> decode_run(std::span<const std::byte> bytes);
 constexpr Bytes kIndexPrefix = 32;
 constexpr Bytes kClosedBytes = 40;

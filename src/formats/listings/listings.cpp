@@ -24,7 +24,7 @@ std::string path_of(const std::string& data_path, const Listing& kind) {
   return data_path + std::string(kind.suffix);
 }
 
-/// Reads the file, or its first bytes. An empty text if there is none.
+/// Returns the text of the file, at most its first `most` bytes, or an empty text if there is no file.
 Result<std::string> read_text(Target& target, const std::string& path, Bytes most) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   if (file.status().error_number() == ENOENT) return std::string();
@@ -38,7 +38,7 @@ Result<std::string> read_text(Target& target, const std::string& path, Bytes mos
   return text;
 }
 
-/// Returns the lines of records, of which the first is the `number`-th of the file.
+/// Returns the lines of `records`, which are numbered from `number` on.
 Result<std::string> lines_of(Target& target, const std::string& data_path, const Listing& kind,
                              std::int64_t number, Records records) {
   Result<std::unique_ptr<File>> data = target.open(data_path, OpenMode::read);
@@ -61,7 +61,7 @@ Result<std::string> whole_text(Target& target, const std::string& data_path, con
   return cat(kind.enclosure->head, *lines, kind.enclosure->tail);
 }
 
-/// Returns true if the first line of a text gives the first record the same place and length as `line` does.
+/// True if the first line of a text gives the first record the same place and length as `line` does.
 bool has_same_place(const Listing& kind, std::string_view text, std::string_view line) {
   if (kind.place_key.empty()) return false;
   text = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
@@ -70,7 +70,7 @@ bool has_same_place(const Listing& kind, std::string_view text, std::string_view
          text.substr(at) == line.substr(line.rfind(kind.place_key));
 }
 
-/// Returns true if the text begins as a listing of the data file does.
+/// True if the text begins like a listing of the data file.
 Result<bool> begins_as_ours(Target& target, const std::string& data_path, const Listing& kind,
                             std::string_view text) {
   if (text.empty()) return true;
@@ -83,7 +83,7 @@ Result<bool> begins_as_ours(Target& target, const std::string& data_path, const 
   return line.is_ok() && (text.starts_with(*line) || has_same_place(kind, text, *line));
 }
 
-/// Returns true if there is no file, or one that begins as a listing of the data file does.
+/// True if there is no file, or one that begins like a listing of the data file.
 Result<bool> path_is_ours(Target& target, const std::string& data_path, const Listing& kind,
                           const std::string& path) {
   constexpr Bytes longest_line = 4096;
@@ -94,13 +94,13 @@ Result<bool> path_is_ours(Target& target, const std::string& data_path, const Li
   return begins_as_ours(target, data_path, kind, *text);
 }
 
-/// Returns true if the text begins as its kind does. The tool's own listings begin otherwise.
+/// True if the text begins as ours do. Listings that the tool itself has written begin differently.
 bool has_enclosure(const Listing& kind, std::string_view text) {
   return !kind.enclosure || text.starts_with(kind.enclosure->head);
 }
 
-/// Returns where the lines of a listing end that tell where the records lie, from the first line on, or 0 if
-/// there are none.
+/// Returns the end of the lines, from the first on, whose places are those of `records`, or 0 if there are
+/// none.
 std::size_t end_of_matching(const Listing& kind, std::string_view text, Records records) {
   if (!has_enclosure(kind, text)) return 0;
   const std::size_t begin = kind.enclosure ? kind.enclosure->head.size() : 0;
@@ -116,7 +116,7 @@ std::size_t end_of_matching(const Listing& kind, std::string_view text, Records 
   return end == begin ? 0 : end;
 }
 
-/// Returns the length of the whole lines with which both texts begin.
+/// Returns the length of the whole lines at the beginning in which both texts agree.
 std::size_t same_lines(const Listing& kind, std::string_view one, std::string_view other) {
   const auto same = std::ranges::mismatch(one, other).in1 - one.begin();
   const std::size_t end = one.substr(0, static_cast<std::size_t>(same)).rfind(kind.line_end);
@@ -140,7 +140,7 @@ Result<std::string> read_ours(Target& target, const std::string& data_path, cons
   return text;
 }
 
-/// Makes a listing under another name, and gives it its own.
+/// Writes a listing under another name, and renames it.
 Status create(Target& target, const std::string& path, std::string_view text) {
   const std::string temporary = path + new_suffix;
   const auto put = [&]() -> Status {
@@ -153,13 +153,13 @@ Status create(Target& target, const std::string& path, std::string_view text) {
   };
   const Status made = put();
   if (made.is_ok()) return target.sync_directory_of(path);
-  // The part that a full disk has taken is room for the data.
+  // On a full disk, give the space of the unfinished file back to the data.
   static_cast<void>(storage::remove_if_there(target, temporary));
   return made;
 }
 
-/// Replaces what a listing has from `at` on. A tool that reads a listing as a whole finds a tail at any time:
-/// nothing is cut off before the new one was written.
+/// Replaces the end of a listing, from `at` on. A listing with an enclosure has a tail at any time, for tools
+/// that read it as a whole: the new end is written before the rest of the old one is cut off.
 Status replace_end(Target& target, const std::string& path, const Listing& kind, Bytes at,
                    std::string_view text) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
@@ -169,7 +169,8 @@ Status replace_end(Target& target, const std::string& path, const Listing& kind,
   if (*size > at && !kind.enclosure) TR_TRY((*file)->truncate(at));
   const Status written = text.empty() ? Status() : (*file)->write(std::as_bytes(std::span(text)), at);
   if (!written.is_ok()) {
-    // The part that a full disk has taken is room for the data. A listing without its tail is no use.
+    // On a full disk, give the space back to the data. A listing with an enclosure is useless without its
+    // tail.
     static_cast<void>(kind.enclosure ? storage::remove_if_there(target, path) : (*file)->truncate(at));
     return written;
   }
@@ -179,8 +180,8 @@ Status replace_end(Target& target, const std::string& path, const Listing& kind,
   return (*file)->close();
 }
 
-/// Gives a listing that has `text` the lines `wanted`, durably. A tool that compares ages gets one that is
-/// younger than the data file, whatever was done to that in between.
+/// Changes a listing from `text` to `wanted`, durably. A listing with an enclosure is written even if nothing
+/// differs: its tool compares ages, and the data file may have changed since.
 Status bring_up_to(Target& target, const std::string& path, const Listing& kind, std::string_view text,
                    std::string_view wanted) {
   const std::size_t kept = same_lines(kind, text, wanted);
@@ -189,10 +190,10 @@ Status bring_up_to(Target& target, const std::string& path, const Listing& kind,
   return replace_end(target, path, kind, static_cast<Bytes>(kept), wanted.substr(kept));
 }
 
-/// Returns true if the first line that differs tells of the same record in other words: the tool itself has
-/// made the listing, or somebody has changed it.
+/// True if the first line that differs is about the same record: the tool itself has made the listing, or a
+/// user has changed it.
 bool says_it_otherwise(const Listing& kind, std::string_view text, std::string_view wanted) {
-  // cfgrib leaves an empty one if it is killed, and logs an error at each open then.
+  // A killed cfgrib leaves an empty listing, about which it logs an error at each later open: replace it.
   if (kind.enclosure) return !text.empty() && !has_enclosure(kind, text);
   const std::size_t kept = same_lines(kind, text, wanted);
   const auto number = std::ranges::count(wanted.substr(0, kept), '\n') + 1;
@@ -205,8 +206,8 @@ bool says_it_otherwise(const Listing& kind, std::string_view text, std::string_v
   return offset(text) && offset(text) == offset(wanted);
 }
 
-/// Removes a listing durably, or something with its name. One with an enclosure is older than the data file
-/// then, and its tool does without it: whoever may not remove it is only warned.
+/// Removes the file, durably. If a listing with an enclosure cannot be removed, only warns: the listing is
+/// older than the data file, so its tool does not use it.
 Status remove_path(Target& target, const std::string& path, const Listing& kind) {
   if (!kind.enclosure) return storage::remove_durably(target, path);
   const Result<bool> removed = storage::remove_if_there(target, path);
@@ -218,7 +219,7 @@ Status remove_path(Target& target, const std::string& path, const Listing& kind)
   return {};
 }
 
-/// Removes what a process that was killed has left of a listing that it made.
+/// Removes unfinished listings, which a killed process has left.
 Status remove_unfinished(Target& target, const std::string& data_path) {
   for (const Listing& kind : formats::listings()) {
     const std::string path = path_of(data_path, kind) + new_suffix;
@@ -232,7 +233,7 @@ Status remove_unfinished(Target& target, const std::string& data_path) {
   return {};
 }
 
-/// Calls `work` for each listing that is there and ours.
+/// Calls `work` for each existing listing that is one of the data file.
 Status for_each_of_ours(Target& target, const std::string& data_path,
                         const std::function<Status(const Listing&)>& work) {
   for (const Listing& kind : formats::listings()) {
@@ -257,7 +258,8 @@ Status check_ours(Target& target, const std::string& data_path, const std::vecto
     const Result<bool> ours = is_ours(target, data_path, kind);
     TR_TRY(ours.status());
     if (*ours) continue;
-    // Another user's that nobody else may read: a warning tells at each step that it lacks lines.
+    // Another user's listing that we may not read is no error: a warning at each step says that it lacks
+    // lines.
     const Status readable = target.open(path_of(data_path, kind), OpenMode::read).status();
     if (!kind.enclosure || readable.error_number() != EACCES) return not_ours(data_path, kind);
   }
@@ -316,7 +318,7 @@ Status complete_all(Target& target, const std::string& data_path, Records record
       const Result<std::string> text = read_ours(target, data_path, kind);
       TR_TRY(text.status());
       const Result<std::string> wanted = whole_text(target, data_path, kind, records);
-      // Tailrace writes no such listing.
+      // Tailrace has no line for one of the records, so the tool itself made the listing.
       if (wanted.status().code() == Code::format) return {};
       TR_TRY(wanted.status());
       if (says_it_otherwise(kind, *text, *wanted)) return {};
@@ -333,7 +335,7 @@ Status Writer::add(Target& target, const std::string& data_path, Records step, c
     TR_TRY(size.status());
     // Something else has changed it since.
     if (*size != size_) return complete(target, data_path, all);
-    // A write that fails may leave a part of it.
+    // A failed write may leave a part of the lines: until it has succeeded, their number counts as not known.
     const std::int64_t before = std::exchange(told_, -1);
     const Result<std::string> lines = lines_of(target, data_path, kind_, before + 1, step);
     TR_TRY(lines.status());
@@ -356,7 +358,7 @@ Status Writer::finish(Target& target, const std::string& data_path, const AllRec
     if (*size != size_) return complete(target, data_path, all);
     Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
     TR_TRY(file.status());
-    // The last character once more gives it a new age.
+    // Write the last character again, so that the listing becomes younger than the data file.
     const std::string_view last = kind_.enclosure->tail.substr(kind_.enclosure->tail.size() - 1);
     TR_TRY((*file)->write(std::as_bytes(std::span(last)), size_ - 1));
     TR_TRY((*file)->sync());
@@ -373,7 +375,7 @@ Status Writer::complete(Target& target, const std::string& data_path, const AllR
     if (records.empty()) return {};
     const Result<std::string> text = read_ours(target, data_path, kind_);
     TR_TRY(text.status());
-    // All lines are compared: places may agree where the records are others now.
+    // Compare whole lines: a file that was replaced may have other records at the same places.
     const Result<std::string> wanted = whole_text(target, data_path, kind_, records);
     TR_TRY(wanted.status());
     TR_TRY(bring_up_to(target, path_of(data_path, kind_), kind_, *text, *wanted));

@@ -44,7 +44,7 @@ std::vector<Index> shape_of(const Contents& contents, const Variable& variable, 
   return shape;
 }
 
-/// Returns the name of an array's first chunk: its place in the grid of chunks.
+/// Returns the name of an array's first chunk: its position in the grid of chunks.
 std::string first_chunk(std::size_t dimensions) {
   std::string text = "0";
   for (std::size_t i = 1; i < dimensions; ++i) text += ".0";
@@ -66,8 +66,8 @@ Status available() {
 
 namespace {
 
-/// A filter decodes GRIB messages. Their field names are short names, and each of them tells what its field
-/// is.
+/// If readers need a filter to decode records, the records are GRIB messages, whose fields have GRIB's short
+/// names: use the conventions of weather, which describe a field by its short name.
 codec::StreamDefinition with_names(codec::StreamDefinition stream, const codec::Decoding& decoding) {
   if (!decoding.filter.empty())
     stream.keys = {{std::string(codec::conventions_key), std::string(codec::weather_conventions)}};
@@ -100,7 +100,7 @@ Status References::add(const codec::FieldDefinition& field) {
 
 #if TAILRACE_HAVE_JSON
 
-/// One entry of the file: a name, and the text of its JSON value.
+/// One entry of the reference file: a name, and its value as JSON.
 struct References::Line {
   std::string name;
   std::string value;
@@ -118,12 +118,13 @@ const Conventions::Interval* References::bounds_in(std::size_t variable) const {
   return found == intervals.end() ? nullptr : &*found;
 }
 
-/// An interval may begin with the output before. The first step of a file does not tell when that was.
+/// True if the begin of an interval is known for each step. It is not known for an interval since the last
+/// output: the first step of a file does not say when that was.
 bool References::is_told(const Conventions::Interval& interval) const {
   return interval.statistic.since != codec::Statistic::Since::last_output;
 }
 
-/// Returns the values of a variable of times or of their bounds.
+/// Returns the values of a variable with times or with their bounds.
 ByteVector References::times_of(std::size_t variable, const std::vector<codec::FinishedStep>& steps) const {
   ByteVector values;
   const Conventions::Interval* const interval = bounds_in(variable);
@@ -135,7 +136,7 @@ ByteVector References::times_of(std::size_t variable, const std::vector<codec::F
   return values;
 }
 
-/// Returns the fields that have each of their levels in each step.
+/// Returns the variables of the fields that have all their levels in each step.
 std::set<std::size_t> whole_fields(const std::vector<Conventions::Field>& fields,
                                    const std::vector<codec::FinishedStep>& steps) {
   std::vector<Index> there(fields.size());
@@ -154,7 +155,7 @@ bool is_masked(const Variable& variable) {
   return std::ranges::count(variable.attributes, "_FillValue", &cf::Attribute::name) > 0;
 }
 
-/// Returns the metadata of all arrays, and the chunks of those that are no fields.
+/// Returns the metadata of all arrays, and the values of those that are no fields.
 std::vector<References::Line> References::arrays(const std::vector<codec::FinishedStep>& steps) const {
   std::vector<Line> lines;
   const Contents& contents = conventions_.contents();
@@ -168,7 +169,7 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
     const Type type = decoded ? Type::float64 : variable.type;
     Json attributes = Json::object();
     for (const cf::Attribute& attribute : variable.attributes) {
-      // Zarr has the fill value beside the attributes.
+      // Zarr keeps the fill value beside the attributes.
       if (attribute.name == "_FillValue" || (decoded && attribute.name == "missing_value")) continue;
       const auto owner = std::ranges::find(conventions_.intervals(), number, &Conventions::Interval::time);
       const bool untold = owner != conventions_.intervals().end() && !is_told(*owner);
@@ -181,7 +182,7 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
     attributes["_ARRAY_DIMENSIONS"] = std::move(names);
     std::vector<Index> shape = shape_of(contents, variable, steps.size());
     Json array{{"zarr_format", 2}, {"shape", shape}};
-    // A chunk of a field is a record: one level in one step.
+    // Each record is a chunk of its field's array: one level in one step.
     const bool has_levels = field != nullptr && field->levels() > 1;
     if (field != nullptr) shape.front() = 1;
     if (has_levels) shape[1] = 1;
@@ -190,7 +191,8 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
     array["order"] = "C";
     array["compressor"] = nullptr;
     array["filters"] = nullptr;
-    // Readers of this version take a fill value for "no value", and make floats of integers that have one.
+    // Readers of Zarr 2 take the fill value for "no value", and turn integers that have one into floats. So
+    // only arrays that need it get one.
     array["fill_value"] = nullptr;
     if (decoded) {
       const auto dot = Json{{"id", decoding_.filter}, {"var", variable.name}, {"dtype", "float64"}};
@@ -225,7 +227,7 @@ std::string References::text(const std::string& data_path,
                          "},\"refs\":{\n\".zgroup\":", text_of(text_of(Json{{"zarr_format", 2}})),
                          ",\n\".zattrs\":", text_of(text_of(attributes)));
   for (const Line& line : arrays(steps)) text += cat(",\n", text_of(line.name), ":", line.value);
-  // There may be millions of records: the texts around their numbers are made once for each field.
+  // There may be millions of records: make the texts around their numbers once for each field.
   struct Around {
     std::string begin, end;
     bool has_levels = false;
@@ -260,7 +262,7 @@ std::string References::text(const std::string&, const std::vector<codec::Finish
 
 namespace {
 
-/// Writes a file under another name, and renames it.
+/// Writes a file, durably, under another name, and renames it.
 Status put_in_place(storage::Target& target, const std::string& text, const std::string& temporary,
                     const std::string& path) {
   Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::anew);
@@ -280,7 +282,7 @@ Status References::write(storage::Target& target, const std::string& path, const
     const std::string temporary = path + ".new";
     const Status renamed = put_in_place(target, whole, temporary, path);
     if (renamed.is_ok()) return target.sync_directory_of(path);
-    // The part that a full disk has taken is room for the data.
+    // On a full disk, give the space of the unfinished file back to the data.
     static_cast<void>(storage::remove_if_there(target, temporary));
     return renamed;
   });

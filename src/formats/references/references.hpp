@@ -11,27 +11,31 @@
 
 namespace tailrace::references {
 
-/// Returns success if this build can write reference files. They need JSON.
+/// Returns success if this build can write reference files, for which it needs JSON; otherwise
+/// Code::unsupported.
 Status available();
 
-/// Knows what the files of a stream hold for readers of Zarr: one array for each field, with the metadata of
-/// the CF conventions, whose chunks are the stream's records (docs/formats/references.md).
+/// Makes the reference files of a stream, for readers of Zarr. A reference file describes one array for each
+/// field, with CF metadata. The chunks of the arrays are the records in the data file
+/// (docs/formats/references.md).
 class References {
  public:
-  /// `fields` have the keys of their grids. Returns Code::argument if an array cannot hold one of the fields.
+  /// Local. Returns the References of a stream with these fields. `fields` must have the keys of their grids.
+  /// Code::argument if an array cannot hold one of the fields.
   static Result<std::unique_ptr<References>> make(const codec::StreamDefinition& stream,
                                                   const std::vector<codec::FieldDefinition>& fields,
                                                   codec::Decoding decoding);
-  /// Adds one more field, likewise. After an error the object is of no use any more.
+  /// Local. Adds one more field; errors as of `make`. After an error the object must not be used any more.
   Status add(const codec::FieldDefinition& field);
   References(const References&) = delete;
   References& operator=(const References&) = delete;
 
-  /// Returns the text of the reference file for these steps of a data file.
+  /// Local. Returns the text of the reference file of a data file with these steps.
   [[nodiscard]] std::string text(const std::string& data_path,
                                  const std::vector<codec::FinishedStep>& steps) const;
-  /// Local; the caller holds the lock of the data file. Writes the reference file `path` anew, for these
-  /// steps of the data file. It replaces the one before in one rename, and is durable on return.
+  /// Local. Blocks on storage. The caller holds the lock of the data file. Writes the reference file `path`
+  /// for these steps of the data file, durable on return. Replaces an earlier one by a rename, so that
+  /// readers find one or the other.
   Status write(storage::Target& target, const std::string& path, const std::string& data_path,
                const std::vector<codec::FinishedStep>& steps) const;
 
@@ -42,7 +46,7 @@ class References {
   [[nodiscard]] ByteVector times_of(std::size_t variable,
                                     const std::vector<codec::FinishedStep>& steps) const;
   [[nodiscard]] const cf::Conventions::Field* field_of(std::size_t variable) const;
-  /// Returns the interval that has its bounds in a variable, or null.
+  /// Returns the interval whose bounds are in this variable, or null.
   [[nodiscard]] const cf::Conventions::Interval* bounds_in(std::size_t variable) const;
   [[nodiscard]] bool is_told(const cf::Conventions::Interval& interval) const;
 

@@ -16,7 +16,7 @@ namespace tailrace::sources {
 
 namespace {
 
-/// Returns the extents that matter: a layout may say 1 x 181 x 360 for 181 x 360 points.
+/// Returns the extents other than 1: a layout may say 1 x 181 x 360 for 181 x 360 points.
 std::vector<Index> sides(std::vector<Index> shape) {
   std::erase(shape, 1);
   return shape;
@@ -36,8 +36,9 @@ bool same(const std::string& key, const std::string& wanted, const std::string& 
   return a.is_ok() && b.is_ok() && same_number(key, *a, *b);
 }
 
-/// Keys about the Earth's shape say nothing of where points lie on a grid of degrees, and models leave them
-/// to the sample. Rows that alternate in the file go one way where they are read.
+/// True for keys that must agree. Keys of the Earth's shape need not: they do not move points on a grid of
+/// degrees, and models leave them as the sample has them. Alternating rows need not either: they are turned
+/// when they are read.
 bool counts(const std::string& key) {
   return key != "alternativeRowScanning" && key.find("Earth") == std::string::npos &&
          key.find("Radius") == std::string::npos;
@@ -45,7 +46,8 @@ bool counts(const std::string& key) {
 
 #ifdef TAILRACE_HAVE_GRIB
 
-/// Returns the keys of the grid as a message has them: what a georeference leaves open follows from the rest.
+/// Returns the keys that a message on this grid would have. Making the message fills in the keys that the
+/// georeference leaves out.
 Result<codec::Keys> keys_of(const std::vector<Index>& shape, const codec::Georeference& georeference) {
   if (georeference.keys.empty()) return grib2::grid_keys(georeference);
   const Result<codec::Keys> named = grib2::named_grid(georeference.keys);

@@ -29,7 +29,7 @@ std::string_view text_of(const ByteVector& bytes) {
 }  // namespace
 
 bool fits_grib(const Opening& opening) {
-  // A file of our own may have no message yet.
+  // A file that a stream has just begun may have no message yet.
   if (opening.index != nullptr && opening.index->header.format == grib2::format_name) return true;
   const std::string_view head = text_of(opening.head);
   if (head.starts_with("GRIB") || find_message(head, false) != head.npos) return true;
@@ -46,14 +46,14 @@ bool fits_grib(const Opening& opening) {
 
 namespace {
 
-/// Fields of one name that ecCodes does not understand.
+/// The fields of one name that ecCodes does not understand.
 struct LeftOut {
-  std::string name;  // "": ecCodes does not tell
+  std::string name;  // "": ecCodes does not know the name
   std::int64_t count = 0;
   Status first;  // what is wrong with the first of them
 };
 
-/// Records are told from one message after another.
+/// Finds the records of a file, message by message or from the index.
 class GribScan {
  public:
   GribScan(const Opening& opening, std::int64_t most)
@@ -75,7 +75,7 @@ class GribScan {
     return taken();
   }
 
-  /// Takes from the index what it tells. One header of each field tells its grid.
+  /// Takes the records from the index. The file is read only for the grid: one header for each field.
   Result<Inventory> indexed() {
     const streams::IndexContents& index = *opening_.index;
     const std::int64_t base = to_seconds(index.header.base, index.header.calendar);
@@ -124,8 +124,8 @@ class GribScan {
                                " records in a file, got more; the file is damaged, or has to be split")};
   }
 
-  /// Fields of one message share headers, which are taken once more for each: a small file may make very much
-  /// work of them.
+  /// Code::corrupt if the headers so far are far longer than the file. All fields of a message share its
+  /// headers, but each field reads a copy of its own: a small damaged file could ask for endless work.
   Status check_headers(const GribField& field, Bytes bytes) {
     constexpr Bytes usual = Bytes{256} << 20, of_each_byte = 16;
     headers_bytes_ += bytes;
@@ -147,7 +147,8 @@ class GribScan {
     return {};
   }
 
-  /// A message that ecCodes does not understand leaves the others readable. What it holds may be known.
+  /// Notes a field that ecCodes does not understand, and goes on: the other fields stay readable. Errors of
+  /// memory and storage are returned.
   Status leave_out(const Status& why, const ByteVector& message) {
     if (why.code() == Code::memory || why.code() == Code::io) return why;
     const std::string name = GribHeaders::name(message);
@@ -173,7 +174,7 @@ class GribScan {
       return Status(Code::corrupt, cat("GRIB message at byte ", offset, ": expected the grid of '",
                                        indexed.name, "', ", layout::extents(indexed.shape),
                                        ", as the index says, got ", layout::extents(grid.shape)));
-    // The program had the same points in other dimensions.
+    // The program wrote the same points with other dimensions.
     grid.shape = indexed.shape;
     for (std::size_t i = 0; i < headers_.grids.size(); ++i) {
       if (headers_.grids[i].shape == grid.shape && headers_.grids[i].keys == grid.keys)
@@ -244,7 +245,8 @@ class GribSource final : public Source {
     return missing;
   }
 
-  /// The least value of a record, and a constant, are the float32 of its header; IEEE packing has more.
+  /// Packed values are offsets from the record's least value, and both that value and a constant field are a
+  /// float32 in the header. (IEEE packing may be float64.)
   [[nodiscard]] bool holds_float32(const Place&) const override { return true; }
   Result<std::optional<Traits>> traits(const Record& record, const codec::Keys& asked) const override {
     Result<std::optional<Traits>> traits = guarded([&]() -> Result<std::optional<Traits>> {

@@ -9,10 +9,10 @@ namespace tailrace::sources {
 
 bool fits_grib(const Opening& opening);
 Result<Inventory> scan_grib(const Opening& opening);
-/// As scan_grib. Code::corrupt if there are more than `most` records.
+/// As scan_grib, with a limit: Code::corrupt if there are more than `most` records.
 Result<Inventory> scan_grib_of(const Opening& opening, std::int64_t most);
 Result<std::shared_ptr<const Source>> make_grib(const Opening& opening, Inventory inventory);
-/// Returns the version of ecCodes and where its definitions are: names and levels come from there.
+/// Returns the version of ecCodes and the directory of its definitions: names and levels depend on both.
 std::string grib_maker();
 
 }  // namespace tailrace::sources

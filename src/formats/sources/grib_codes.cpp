@@ -17,7 +17,8 @@ namespace {
 
 constexpr bool is_little = std::endian::native == std::endian::little;
 
-/// Numbers of whole octets, in GRIB's order or in this machine's.
+/// Decodes codes of whole octets, in GRIB's byte order (`swapped` on a little-endian machine) or in this
+/// machine's.
 template <typename Number, bool swapped, typename Value>
 void decode_numbers(const Codes& codes, Index first, Index count, Value* to) {
   const double unit = codes.unit, reference = codes.reference, factor = codes.factor;
@@ -31,7 +32,8 @@ void decode_numbers(const Codes& codes, Index first, Index count, Value* to) {
   }
 }
 
-/// Codes of any width up to 32 bits lie in 8 octets from the octet on in which they begin.
+/// Decodes codes of any width up to 32 bits. A code lies within the 8 octets that begin where its first bit
+/// lies.
 template <typename Value>
 void decode_any(const Codes& codes, Index first, Index count, Value* to) {
   const double unit = codes.unit, reference = codes.reference, factor = codes.factor;
@@ -41,7 +43,8 @@ void decode_any(const Codes& codes, Index first, Index count, Value* to) {
     std::uint64_t word = 0;
     std::memcpy(&word, codes.octets + bit / 8, sizeof word);
     if constexpr (is_little) word = __builtin_bswap64(word);
-    // A double has no instruction for unsigned numbers of 64 bits; a code has 32.
+    // Signed on purpose: processors convert signed numbers of 64 bits to double with one instruction, and a
+    // code of 32 bits fits.
     const auto code = static_cast<std::int64_t>(word << (bit % 8) >> (64 - bits));
     to[i] = static_cast<Value>((static_cast<double>(code) * unit + reference) * factor);
   }
@@ -82,7 +85,7 @@ bool has_libaec() { return true; }
 
 Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::byte> compressed, Index count,
                         Codes& codes, ByteVector& memory) {
-  // ecCodes takes this order of octets, whatever the template says.
+  // ecCodes ignores these flags of the template, so they are ignored here, too.
   constexpr unsigned layout_flags = AEC_DATA_3BYTE | AEC_DATA_MSB;
   const auto width = static_cast<std::size_t>(grib2::width_of_code(codes.bits));
   memory.resize(static_cast<std::size_t>(count) * width);

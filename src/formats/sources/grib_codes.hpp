@@ -9,41 +9,44 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 
-// The codes of packed values, and bitmaps.
+// The integer codes of packed values, and bitmaps.
 namespace tailrace::sources {
 
 using grib2::ccsds_parameters;
 using grib2::CcsdsParameters;
 
-/// "octets of section 5: expected 21, got 7"
+/// Returns an error such as "octets of section 5: expected 21, got 7".
 Status contradiction(std::string_view what, std::int64_t expected, std::int64_t got);
 
-/// No wider code is decoded here.
+/// The widest code that is decoded here; ecCodes decodes wider ones.
 inline constexpr int most_code_bits = 32;
 
 /// value = (code * unit + reference) * factor
 struct Codes {
-  const double* values = nullptr;     // if they are decoded already
-  const std::byte* octets = nullptr;  // 8 octets behind the last code may be read
-  int bits = 0;                       // of a code; 0: all values are the reference
-  bool is_native = false;             // numbers of 1, 2 or 4 octets in this machine's order; otherwise GRIB's
+  const double* values = nullptr;     // the values, if they are decoded already
+  const std::byte* octets = nullptr;  // the codes; 8 octets behind the last must be readable
+  int bits = 0;                       // of one code; 0: all values are the reference
+  /// True: each code has 1, 2 or 4 octets in this machine's byte order. False: codes lie bit behind bit, as
+  /// in GRIB.
+  bool is_native = false;
   double unit = 1;
   double reference = 0;
   double factor = 1;
 };
 
-/// Stores the values of `count` codes from the code `first` on. `Value` is float or double.
+/// Stores the values of `count` codes at `to`, from the code number `first` on. `Value` is float or double.
 template <typename Value>
 void decode_codes(const Codes& codes, Index first, Index count, Value* to);
 
-/// Returns false if this build leaves CCSDS to ecCodes.
+/// True if this build decompresses CCSDS itself; otherwise ecCodes does.
 bool has_libaec();
-/// Decompresses CCSDS codes into `memory`, and makes `codes` tell of them. Code::corrupt if fewer come out.
+/// Decompresses CCSDS codes into `memory`, and makes `codes` refer to them. Code::corrupt if there are fewer
+/// than `count`.
 Status decompress_codes(const CcsdsParameters& parameters, std::span<const std::byte> compressed, Index count,
                         Codes& codes, ByteVector& memory);
 
-/// Returns how many of `count` bits from bit `first` on are 1. Bits are numbered from the most significant
-/// on.
+/// Returns the number of ones among `count` bits from bit `first` on. Bit 0 is the most significant bit of
+/// the first octet.
 Index count_bits(std::span<const std::byte> bits, Index first, Index count);
 inline bool bit_at(std::span<const std::byte> bits, Index at) {
   return (std::to_integer<unsigned>(bits[static_cast<std::size_t>(at / 8)]) >> (7 - at % 8) & 1) != 0;

@@ -20,7 +20,8 @@ using Octets = std::span<const std::byte>;
 constexpr std::int64_t absent = std::numeric_limits<std::int64_t>::max();
 constexpr Index most_bits = 32;
 
-/// Numbers of so many bits, one behind the other. Eight bytes behind the last may be read.
+/// A list of unsigned numbers of `width` bits each, without gaps. Up to eight bytes behind the last number
+/// are read.
 class Bits {
  public:
   Bits() = default;
@@ -43,7 +44,7 @@ class Bits {
   int width_ = 0;
 };
 
-/// The groups as section 5 tells them.
+/// The description of the groups in section 5.
 struct Groups {
   Index count = 0;
   int reference_bits = 0;
@@ -54,7 +55,7 @@ struct Groups {
   Index length_unit = 0;
   Index last_length = 0;
   int length_bits = 0;
-  int order = 0;  // of the differences
+  int order = 0;  // of the spatial differences; 0: none
   int extra_octets = 0;
 };
 
@@ -91,7 +92,8 @@ Result<Groups> groups_of(Octets section) {
   return groups;
 }
 
-/// Undoes differences in the order in which they were made. The sums wrap where a message is damaged.
+/// Turns differences back into values, in place. `first` are the first values, `least` was subtracted from
+/// all differences. A damaged message may overflow the sums: unsigned numbers wrap without harm.
 void add_up(std::span<std::int64_t> numbers, int order, const std::array<std::int64_t, 2>& first,
             std::int64_t least) {
   std::uint64_t last = 0, before = 0;
@@ -110,13 +112,14 @@ void add_up(std::span<std::int64_t> numbers, int order, const std::array<std::in
   }
 }
 
-/// Reads the groups' three lists of numbers, and then the values of each group.
+/// Reads the references, widths and lengths of all groups, and then the values of each group.
 class GroupReader {
  public:
   GroupReader(const Groups& groups, Octets data) : groups_(groups), data_(data) {}
 
   Status read(std::span<std::int64_t> numbers) {
-    // Groups of no values and no bits need no bytes: their number alone would say how long this takes.
+    // A group without values and bits takes no bytes. So the file's size does not limit the number of groups;
+    // the number of values does.
     const Index most_groups = std::max<Index>(std::ssize(numbers), 1);
     if (groups_.count > most_groups)
       return contradiction("number of groups, at most", most_groups, groups_.count);
@@ -152,7 +155,7 @@ class GroupReader {
 
  private:
   void take(std::span<std::int64_t> numbers, std::int64_t reference, Bits codes, int width) const {
-    // In a group whose values are all the same, the reference itself says that they are missing.
+    // A group of width 0 has no codes: all its values are the reference, which also says if they are missing.
     const int code_bits = width == 0 ? groups_.reference_bits : width;
     const std::int64_t least_absent = (std::int64_t{1} << code_bits) - groups_.missing;
     for (std::int64_t& number : numbers) {

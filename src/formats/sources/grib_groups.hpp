@@ -5,19 +5,21 @@
 
 #include "formats/sources/grib_codes.hpp"
 
-// Complex packing, with spatial differences or without (templates 5.2 and 5.3), and IEEE numbers (5.4).
-// ecCodes' decoders of these trust the numbers in a message; here each is checked before it is used.
+// Decoders of complex packing without and with spatial differences (templates 5.2 and 5.3) and of IEEE
+// numbers (5.4). ecCodes' decoders trust the numbers in a message; the decoders here check each number before
+// they use it.
 namespace tailrace::sources {
 
-/// Returns true if the section is of template 5.2 or 5.3.
+/// True if section 5 has template 5.2 or 5.3.
 bool is_complex(std::span<const std::byte> representation);
 
-/// Decodes `count` values into `values`, missing ones as NaN. `data` is the content of section 7; 8 bytes
-/// behind it may be read. Code::corrupt if the groups do not have as many values.
+/// Decodes `count` values into `values`; missing ones become NaN. `representation` is section 5, `data` the
+/// content of section 7; 8 bytes behind `data` must be readable. Code::corrupt if the groups do not have
+/// `count` values.
 Status decode_groups(std::span<const std::byte> representation, std::span<const std::byte> data, Index count,
                      const Codes& scale, double* values);
 
-/// Decodes big-endian numbers of 4 or 8 bytes.
+/// Decodes big-endian IEEE numbers of 4 or 8 bytes. Code::corrupt if there are fewer than `count`.
 Status decode_ieee(std::span<const std::byte> representation, std::span<const std::byte> data, Index count,
                    double* values);
 

@@ -19,7 +19,7 @@ namespace {
 
 using grib2::Handle;
 
-/// Returns a number that the message tells and that is not "missing".
+/// Returns an integer key of the message, or nothing if the message lacks it or says "missing".
 std::optional<long> present(const Handle& handle, const std::string& key) {
   if (!handle.has(key) || handle.is_missing(key)) return std::nullopt;
   return handle.integer(key);
@@ -30,7 +30,8 @@ Status lacks(std::string_view what) {
           cat("ecCodes does not tell its ", what, "; codes_info prints which ecCodes this is")};
 }
 
-/// A parameter without a name gets its numbers: discipline.category.number, or number.table in GRIB1.
+/// Returns the name of the parameter. One without a name is called by its numbers:
+/// discipline.category.number, or number.table in GRIB1.
 std::string name_of(const Handle& handle) {
   const std::string name = handle.text("shortName").value_or("unknown");
   if (name != "unknown" && !name.empty() && name != "~") return name;
@@ -50,14 +51,15 @@ void set_level(const Handle& handle, Record& record) {
   record.level /= 100;
 }
 
-/// Returns the number of the member, or -1. GRIB1's numbers stand in sections of the centres' own, some of
-/// which have them in each message: zeros where there is no ensemble, and the number of a member with a total
-/// of 0 where nobody has filled in the total.
+/// Returns the number of the member, or -1. In GRIB1 the number lies in sections of a centre's own, and some
+/// centres add such a section to every message: outside of an ensemble it holds zeros. Other writers number
+/// the members but leave the total at 0.
 int member_of(const Handle& handle) {
   const int number = static_cast<int>(present(handle, "perturbationNumber").value_or(-1));
   const auto members = present(handle, "numberOfForecastsInEnsemble");
   if (!members || *members != 0 || number > 0) return number;
-  // A template of ensembles, or ECMWF's words for one, whose first member or control is number 0.
+  // Member 0 is real if the message has a template of ensembles (GRIB2) or ECMWF's keys for one: the first
+  // member, or the control run, has number 0.
   if (handle.integer("edition").value_or(2) == 2 || handle.has("mars.number")) return number;
   return handle.text("type").value_or("") == "cf" ? number : -1;
 }
@@ -83,7 +85,8 @@ Result<std::vector<Index>> shape_of(const Handle& handle, const std::string& typ
   return shape;
 }
 
-/// The time of a message that is valid at one moment, and the octets of its headers that do not say when.
+/// The time of a message that is valid at one moment, and the octets of its headers without those of the
+/// time.
 struct PlainTime {
   std::int64_t reference = 0;
   std::int64_t valid = 0;
@@ -111,8 +114,8 @@ std::optional<PlainTime> plain_time_1(std::span<const std::byte> message) {
   return timed(base, seconds_of_unit(1, at(18)), at(19), "1" + rest);
 }
 
-/// Returns the time of a message with template 4.0 or 4.1, and nothing for others: their names and levels may
-/// depend on the length of an interval.
+/// Returns the time of a message with template 4.0 or 4.1, and nothing for other templates: a statistic's
+/// name and level may depend on the length of its interval.
 std::optional<PlainTime> plain_time_2(std::span<const std::byte> message) {
   constexpr std::size_t first = 16;
   const std::size_t grid = grib2::section_begin(message, 3), product = grib2::section_begin(message, 4),
@@ -135,8 +138,8 @@ std::optional<PlainTime> plain_time_2(std::span<const std::byte> message) {
   return timed(base, seconds_of_unit(2, unit), static_cast<std::int64_t>(step), rest);
 }
 
-/// Returns the edition, and with it, where GRIB1 has no section for the grid, the number that the centre or
-/// the WMO gives it.
+/// Returns a number that tells grids without a grid section apart: the edition and, for GRIB1, the centre and
+/// the centre's or the WMO's number of the grid.
 std::uint64_t grid_number(std::span<const std::byte> message, std::span<const std::byte> grid_section) {
   const auto edition = std::to_integer<std::uint64_t>(message[7]);
   if (edition != 1 || !grid_section.empty()) return edition;
@@ -152,7 +155,7 @@ Status check_templates(std::span<const std::byte> message) {
   if (message.size() < std::max(grid + grid_template, product + product_template) + 2) return {};
   const auto check = [&](int section, std::size_t at, std::string_view what) -> Status {
     const auto number = static_cast<long>(get_number(&message[at], 2));
-    constexpr long healpix = 150;  // is not left to ecCodes
+    constexpr long healpix = 150;  // read without ecCodes
     if ((section == 3 && number == healpix) || !grib2::lacks_template(section, number)) return {};
     return {Code::unsupported, cat("its ", what, " has template ", section, ".", number,
                                    ", which is unknown to ", grib2::library_text())};
@@ -238,7 +241,8 @@ Result<Record> GribHeaders::describe(std::span<const std::byte> message,
   Result<Record> record = described_by_eccodes(message);
   TR_TRY(record.status());
   record->grid = *grid;
-  // Only where both agree about this message, the octets alone tell of the next ones.
+  // Headers that differ only in time give the same record. The times from the octets are used for them only
+  // if ecCodes found the same times here.
   if (time && time->reference == record->reference && time->valid == record->valid)
     described_[time->rest] = *record;
   return record;

@@ -15,29 +15,30 @@
 
 namespace tailrace::sources {
 
-/// Returns the value of the "First" or "Second" surface of a message, as ecCodes' key `level` tells positive
-/// ones, if it is negative. ecCodes, up to version 2.50 at least, takes the sign for a bit of the number.
+/// Returns the value of a negative surface of a message in the unit of ecCodes' key `level`, and nothing if
+/// the surface is positive or missing. `which` is "First" or "Second". ecCodes, up to version 2.50 at least,
+/// reads the sign as a bit of the number.
 std::optional<double> negative_surface(const grib2::Handle& handle, const std::string& which);
 
-/// Tells by ecCodes what the fields of a file are. One thread at a time.
+/// Describes the fields of a file with ecCodes. Not safe for several threads at once.
 class GribHeaders {
  public:
-  /// Describes the field of a header_message. `grid_section` is the part of it that describes the grid. The
-  /// place of the record is left to the caller. Code::corrupt if ecCodes does not understand it,
-  /// Code::unsupported if it does not know a template.
+  /// Returns the record of a header_message, except for its place, which the caller sets. `grid_section` is
+  /// the part of the message that describes the grid. Code::corrupt if ecCodes does not understand the
+  /// message, Code::unsupported if ecCodes does not know one of its templates.
   Result<Record> describe(std::span<const std::byte> message, std::span<const std::byte> grid_section);
-  /// Returns the number, in `grids`, of the grid of a header_message.
+  /// Returns the index in `grids` of the grid of a header_message, and adds the grid if it is new.
   Result<int> grid_of(std::span<const std::byte> message, std::span<const std::byte> grid_section);
-  /// Returns the name of the field of a header_message that `describe` does not understand, or "".
+  /// Returns the name of the field if `describe` has failed, or "" if ecCodes does not know it either.
   static std::string name(std::span<const std::byte> message);
-  /// The grids so far, each once.
+  /// The grids of all messages so far, each once.
   std::vector<Grid> grids;
 
  private:
   Result<Record> described_by_eccodes(std::span<const std::byte> message);
 
-  std::map<std::uint64_t, int> known_;       // by the checksum of the section
-  std::map<std::string, Record> described_;  // by the octets of headers that do not say when
+  std::map<std::uint64_t, int> known_;       // key: checksum of the grid section
+  std::map<std::string, Record> described_;  // key: octets of the headers without the time
 };
 
 }  // namespace tailrace::sources

@@ -54,7 +54,8 @@ class MessageReader {
                                got, "; the file is damaged there, or is no GRIB file")};
   }
 
-  /// Returns bytes of the message, all of them.
+  /// Returns `count` bytes of the message. Code::corrupt if the file ends before the last of them; `what`
+  /// names them in the error.
   Result<std::span<const std::byte>> need(Bytes at, Bytes count, std::string_view what) const {
     Result<std::span<const std::byte>> bytes = fetch_(begin_ + at, count);
     TR_TRY(bytes.status());
@@ -64,7 +65,7 @@ class MessageReader {
                                      "); the file was cut, or is still being written"));
   }
 
-  /// The whole message lies in the file, and the end is where the length says.
+  /// Checks `length_`: the whole message lies in the file, and ends with "7777".
   Status check_length(Bytes least) {
     if (length_ < least) return wrong("length", cat("at least ", least), cat(length_));
     if (length_ > size_ - begin_)
@@ -84,7 +85,7 @@ class MessageReader {
                  cat(length));
   }
 
-  /// Adds the section of GRIB1 at `at`, whose length is 3 bytes long.
+  /// Adds the section of GRIB1 that begins at `at`, and moves `at` behind it.
   Status take_edition_1(int number, Bytes least, Bytes& at) {
     const Result<std::span<const std::byte>> bytes = need(at, 3, cat("section ", number));
     TR_TRY(bytes.status());
@@ -105,8 +106,8 @@ class MessageReader {
     if ((flags & 0x80) != 0) TR_TRY(take_edition_1(2, least_grid, at));
     if ((flags & 0x40) != 0) TR_TRY(take_edition_1(3, least_bitmap, at));
     const Bytes data_at = at;
-    // A message beyond 2^23 bytes gives its length in units of 120, and in the length of its data how much of
-    // the last unit is not used (ECMWF's convention).
+    // ECMWF's convention for a message beyond 2^23 bytes: its length counts units of 120 bytes, and the
+    // length of its data section says how many bytes of the last unit are unused.
     constexpr Bytes large = 0x800000, unit = 120;
     const bool is_large = (length_ & large) != 0;
     TR_TRY(take_edition_1(4, is_large ? 0 : least_data, at));
@@ -129,7 +130,8 @@ class MessageReader {
     return next == before + 1 || (before == 1 && next == 3);
   }
 
-  /// A bitmap may be the one that a field before has.
+  /// A field may say that it uses the bitmap of an earlier field. Sets `bitmap` to that one then; otherwise
+  /// notes the field's own bitmap in `before`.
   Status take_bitmap(Bytes at, GribSection& bitmap, GribSection& before) {
     constexpr unsigned own = 0, as_before = 254;
     const Result<std::span<const std::byte>> bytes = need(at, 6, "section 6");
@@ -189,7 +191,7 @@ class MessageReader {
   GribField field_;
 };
 
-/// Bytes of a file that were read together.
+/// Consecutive bytes of a file that one call has read.
 struct Window {
   ByteVector bytes;
   Bytes begin = 0;
@@ -202,11 +204,11 @@ void append(ByteVector& to, std::span<const std::byte> bytes) {
 
 void append_end(ByteVector& to) { append(to, std::as_bytes(std::span("7777", 4))); }
 
-/// Values of bits 0: all are the reference value, 0.
+/// Returns section 4 of GRIB1 for codes of 0 bits: all values are the reference value, 0.
 ByteVector constant_values_1() {
   ByteVector section(12);
   section[2] = std::byte{12};
-  section[3] = std::byte{8};  // bits of the last octets that are not used
+  section[3] = std::byte{8};  // unused bits of the last octets
   return section;
 }
 
@@ -270,11 +272,11 @@ Result<Bytes> next_message(const Fetch& fetch, Bytes offset, Bytes size) {
   while (at < size) {
     const Result<std::span<const std::byte>> bytes = fetch(at, std::min(window, size - at));
     TR_TRY(bytes.status());
-    // A file that was cut after its size was told ends here.
+    // If another program has cut the file since its size was taken, the file ends here.
     if (bytes->size() < mark.size() && at + static_cast<Bytes>(bytes->size()) < size) return size;
     const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-    // A message may begin in the last bytes: they are looked at once more. Where one is expected, the word
-    // alone makes it one.
+    // A message may begin in the last 7 bytes of the window, so the next window begins with them. At `offset`
+    // itself a message is expected: there the word GRIB alone counts as one.
     const bool is_last = at + static_cast<Bytes>(text.size()) >= size;
     const std::size_t found = at == offset && text.starts_with(mark) ? 0 : find_message(text, is_last);
     const std::size_t seen = text.size() - (is_last ? 0 : std::min(edition_octet, text.size() - 1));
@@ -333,7 +335,7 @@ ByteVector single_message(std::span<const std::byte> message, const GribField& f
     const std::size_t at = single.size();
     append(single, message.subspan(static_cast<std::size_t>(section.offset),
                                    static_cast<std::size_t>(section.length)));
-    // A bitmap "as before" has been found.
+    // The bitmap that this field shares with an earlier one is now in its own section 6: say so.
     if (&section == &field.sections[6] && single[at + 5] == std::byte{254}) single[at + 5] = std::byte{0};
   }
   append_end(single);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// ecCodes counts a month as 30 days, does not know years, and computes the end of an interval from begin and
-// length, which writers state in their own ways. So times are computed from the octets here, and ecCodes is
-// asked for those alone whose meaning is its own affair.
+// The times are computed here from the octets, because ecCodes counts a month as 30 days, does not know
+// years, and computes the end of an interval from begin and length, which writers state in different ways.
+// ecCodes is asked only for times whose meaning nothing but ecCodes defines.
 #include "formats/sources/grib_times.hpp"
 
 #include <optional>
@@ -25,7 +25,7 @@ std::optional<long> told_number(const Handle& handle, const std::string& key) {
 
 Status time_error(const std::string& what) { return {Code::corrupt, what}; }
 
-/// Returns the months of a unit of time, which is the same in both editions, or 0.
+/// Returns the months of a unit of time, or 0. The codes are the same in both editions.
 std::int64_t months_of_unit(long unit) {
   switch (unit) {
     case 3:
@@ -43,7 +43,7 @@ std::int64_t months_of_unit(long unit) {
   }
 }
 
-/// Some number of units of time.
+/// A number of units of time.
 struct Span {
   long edition = 2;
   long unit = 1;
@@ -54,8 +54,7 @@ bool is_known(const Span& span) {
   return seconds_of_unit(span.edition, span.unit) != 0 || months_of_unit(span.unit) != 0;
 }
 
-/// Returns the time that lies the span behind another. Months and years lead to the same day of another
-/// month, or to its last one.
+/// Returns `time` plus `span`. Months and years lead to the same day of another month, or to its last day.
 Result<std::int64_t> time_behind(std::int64_t time, const Span& span) {
   if (const std::int64_t seconds = seconds_of_unit(span.edition, span.unit); seconds != 0)
     return time + seconds * span.count;
@@ -72,9 +71,9 @@ Result<std::int64_t> time_behind(std::int64_t time, const Span& span) {
   return to_seconds(at, gregorian);
 }
 
-/// Returns a time or a length of GRIB2 as its writer means it, or nothing if all bits say that it is missing.
-/// A negative one is a sign and a magnitude, and some writers have the two's complement: no magnitude is
-/// beyond 2^30.
+/// Returns a time or a length of GRIB2, or nothing if all bits are 1: missing. By the standard a negative
+/// number is a sign and a magnitude, but some writers use the two's complement. Magnitudes of 2^30 and more
+/// do not occur, so they mean the two's complement.
 std::optional<std::int64_t> signed_time(std::optional<long> octets) {
   constexpr std::int64_t sign = std::int64_t{1} << 31;
   if (!octets) return std::nullopt;
@@ -85,7 +84,7 @@ std::optional<std::int64_t> signed_time(std::optional<long> octets) {
   return magnitude >= sign / 2 ? magnitude - sign : -magnitude;
 }
 
-/// Returns the end of the interval that the message states, or nothing if it has no interval.
+/// Returns the end of the interval that the message states, or nothing if the message has no interval.
 std::optional<DateTime> stated_end(const Handle& handle) {
   if (!handle.has("yearOfEndOfOverallTimeInterval")) return std::nullopt;
   const auto part = [&](const std::string& name) {
@@ -99,7 +98,7 @@ std::optional<DateTime> stated_end(const Handle& handle) {
                   static_cast<int>(part("second"))};
 }
 
-/// The answer of ecCodes, for what is not computed here.
+/// Sets the time that ecCodes computes, in cases that are not computed here.
 Status set_as_eccodes_says(Handle& handle, Record& record) {
   // ecCodes answers in hours, rounded, unless it is told the unit.
   if (handle.set("stepUnits", std::string("s")) == 0) {
@@ -133,7 +132,7 @@ Status set_valid_1(Handle& handle, Record& record) {
     case 0:
     case 1:
       return set_valid(record.reference, {1, *unit, *p1}, record);
-    case 10:  // one number in the octets of both
+    case 10:  // P1 and P2 together are one number of two octets
       return set_valid(record.reference, {1, *unit, *p1 * 256 + *p2}, record);
     case 2:
     case 3:
@@ -143,7 +142,7 @@ Status set_valid_1(Handle& handle, Record& record) {
       return set_valid(record.reference, {1, *unit, *p2}, record);
     case 6:
       return set_valid(record.reference, {1, *unit, -*p2}, record);
-    default:  // means over several runs or days, of which P1 is the step of the first
+    default:  // means over several runs or days; P1 is the first one's step
       return seconds_of_unit(1, *unit) != 0 ? set_as_eccodes_says(handle, record)
                                             : set_valid(record.reference, {1, *unit, *p1}, record);
   }
@@ -161,7 +160,7 @@ Status set_valid_2(Handle& handle, Record& record) {
   const auto unit = told_number(handle, "indicatorOfUnitOfTimeRange");
   if (!unit || !is_known({2, *unit, 0}) || !handle.has("forecastTime") || ranges == 2)
     return set_as_eccodes_says(handle, record);
-  // A time that is missing is not told: the record is of the base time.
+  // A missing forecast time counts as 0: the record is valid at the base time.
   const std::int64_t step = signed_time(handle.integer("forecastTime")).value_or(0);
   TR_TRY(set_valid(record.reference, {2, *unit, step}, record));
   if (!end) return {};

@@ -18,12 +18,12 @@ namespace {
 
 using grib2::Handle;
 
-/// Returns the value of a key as keys="..." takes it.
+/// Returns the value of a key as the user writes it in keys="...".
 std::string held_text(const Handle& handle, const std::string& key) {
   return handle.is_missing(key) ? "missing" : handle.text(key).value_or("");
 }
 
-/// Returns the word of statistic=, or "" for a statistic that has none.
+/// Returns the word that the user writes in statistic=, or "" for a statistic without one.
 std::string statistic_word(const Handle& handle, int edition) {
   if (edition == 1) {
     constexpr std::array<std::array<std::string_view, 2>, 5> words{{{"instant", "instant"},
@@ -41,8 +41,8 @@ std::string statistic_word(const Handle& handle, int edition) {
   return code < 0 || code > 3 ? "" : std::string(code_table_4_10[static_cast<std::size_t>(code)]);
 }
 
-/// Returns the time so many units of code table 4.4 (GRIB1: table 4) after another one. Months and years are
-/// no number of seconds.
+/// Returns `time` plus `count` units of code table 4.4 (GRIB1: table 4). Months and years are no fixed number
+/// of seconds: they lead to the same day of another month, or to its last day.
 std::optional<std::int64_t> moved_by_units(std::int64_t time, std::int64_t count, long unit, int edition) {
   constexpr std::int64_t minute = 60, hour = 3600;
   const auto moved = [&](std::int64_t seconds) { return time + count * seconds; };
@@ -100,27 +100,27 @@ std::optional<std::int64_t> interval_begin_of(const Handle& handle, int edition,
 std::optional<double> layer_bottom_of(const Handle& handle, int edition) {
   if (edition == 2 && handle.integer("typeOfSecondFixedSurface").value_or(255) == 255) return std::nullopt;
   if (const auto negative = negative_surface(handle, "Second")) return negative;
-  // GRIB1 has bottoms of layers alone.
+  // In GRIB1 only layers have a bottom: equal numbers mean that there is no layer.
   const auto top = handle.number("topLevel"), bottom = handle.number("bottomLevel");
   if (edition == 1 && (!top || !bottom || *top == *bottom)) return std::nullopt;
   return bottom;
 }
 
-/// Returns true for keys that differ between records that say the same: lengths, and packing in section 1 of
-/// GRIB1.
+/// True for keys that may differ between records with the same content: lengths, and the scale factor that
+/// GRIB1 keeps in section 1.
 bool is_form_key(std::string_view key) {
   return key == "totalLength" || key == "7777" || key == "decimalScaleFactor" || key.ends_with("Length") ||
          key == "identifier";
 }
 
-/// Returns true for keys of the times that Record and Traits::begin tell.
+/// True for keys whose content is already in Record or Traits::begin.
 bool is_time_key(std::string_view key) {
   return key.ends_with("OfEndOfOverallTimeInterval") || key == "indicatorOfUnitOfTimeRange" ||
          key == "forecastTime" || key == "indicatorOfUnitForTimeRange" || key == "lengthOfTimeRange" ||
          key == "unitOfTimeRange" || key == "P1" || key == "P2";
 }
 
-/// Returns the keys of the sections that say what a record is: 1, 2 and 4; in GRIB1 section 1.
+/// Returns the keys of the sections that describe a record: sections 1, 2 and 4; in GRIB1 section 1.
 codec::Keys held_keys(const Handle& handle, int edition, bool knows_begin) {
   codec::Keys keys;
   bool is_grid = false;
@@ -134,16 +134,16 @@ codec::Keys held_keys(const Handle& handle, int edition, bool knows_begin) {
     if (is_grid || is_form_key(key) || (knows_begin && is_time_key(key))) continue;
     keys.emplace_back(key, held_text(handle, key));
   }
-  // The template follows from the other keys, which say more.
+  // The template's number goes last: it follows from the other keys, which tell a user more.
   std::ranges::stable_partition(
       keys, [](const auto& each) { return each.first != "productDefinitionTemplateNumber"; });
   return keys;
 }
 
-/// Returns the checksum of the octets that say what a record is.
+/// Returns the checksum of the octets that describe the record: without grid and packing.
 std::uint64_t product_checksum(std::span<const std::byte> message, int edition) {
   if (edition == 1) {
-    constexpr std::size_t first = 8, scale = 26;  // the decimal scale factor is of the packing
+    constexpr std::size_t first = 8, scale = 26;  // the decimal scale factor belongs to the packing
     if (message.size() < first + 3) return checksum(message);
     const auto length = static_cast<std::size_t>(grib2::get_number(&message[first], 3));
     if (length < scale + 2 || length > message.size() - first) return checksum(message);

@@ -8,8 +8,8 @@
 
 namespace tailrace::sources {
 
-/// Local. Tells by ecCodes what a header_message says beside `record`, and whether its keys are as `asked`.
-/// Code::corrupt if ecCodes does not understand the message.
+/// Local. Returns the traits of a header_message, as ecCodes reads them, with an answer for each key of
+/// `asked`. `record` gives the base time. Code::corrupt if ecCodes does not understand the message.
 Result<Traits> grib_traits(std::span<const std::byte> message, const Record& record,
                            const codec::Keys& asked);
 

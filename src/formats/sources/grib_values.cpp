@@ -31,20 +31,20 @@ std::uint64_t number(Octets section, std::size_t at, int width) {
   return value;
 }
 
-/// A sign bit and a magnitude.
+/// Returns a number of two octets: a sign bit and a magnitude.
 int signed_number(Octets section, std::size_t at) {
   const auto value = static_cast<int>(number(section, at, 2));
   return (value & 0x8000) != 0 ? -(value & 0x7fff) : value;
 }
 
-/// A float of IBM: a sign, an exponent of 16, and 24 bits of mantissa.
+/// Returns an IBM float: a sign, an exponent of 16, and 24 bits of mantissa.
 double ibm_number(Octets section, std::size_t at) {
   const auto exponent = static_cast<int>(number(section, at, 1) & 0x7f);
   const double magnitude = std::ldexp(static_cast<double>(number(section, at + 1, 3)), 4 * (exponent - 70));
   return (number(section, at, 1) & 0x80) != 0 ? -magnitude : magnitude;
 }
 
-/// As ecCodes computes it, step by step.
+/// Returns 10^exponent with ecCodes' rounding: it multiplies or divides step by step.
 double power_of_10(int exponent) {
   double power = 1;
   for (; exponent < 0; ++exponent) power /= 10;
@@ -52,12 +52,12 @@ double power_of_10(int exponent) {
   return power;
 }
 
-/// How the values of a field are packed, if they are decoded here.
+/// The packing of a field that is decoded here.
 struct Packed {
   Codes codes;
   Index count = 0;  // of the codes
   Octets bitmap;    // empty: all points have values
-  Octets groups;    // section 5, if the values are decoded before they are stored
+  Octets groups;    // section 5 of packings that are decoded as a whole; else empty
   std::optional<CcsdsParameters> ccsds;
 };
 
@@ -73,7 +73,7 @@ Status set_bitmap(Octets bits, Index points, Packed& packed) {
   return {};
 }
 
-/// There is one code for each point that has a value, and the codes fit into their octets.
+/// Checks that each point with a value has one code, and that the codes fit into their octets.
 Status check_count(const Packed& packed, Index points, Octets data) {
   if (packed.codes.bits == 0 && packed.groups.empty())
     return {};  // some writers count no value where all are equal
@@ -86,7 +86,7 @@ Status check_count(const Packed& packed, Index points, Octets data) {
   return {};
 }
 
-/// Returns nothing for packings that ecCodes decodes.
+/// Returns nothing if ecCodes has to decode the packing.
 Result<std::optional<Packed>> packed_1(Octets message, const GribField& field, Index points) {
   constexpr unsigned spectral = 0x80, complex = 0x40, more_flags = 0x10;
   const Octets data = section_of(message, field, 4), bitmap = section_of(message, field, 3);
@@ -110,7 +110,7 @@ Result<std::optional<Packed>> packed_1(Octets message, const GribField& field, I
   return std::optional(packed);
 }
 
-/// libaec divides by numbers that it does not check.
+/// Checks the parameters before libaec gets them: it divides by some of them without a check.
 Status check_ccsds(const CcsdsParameters& parameters) {
   constexpr unsigned is_signed = 1;
   const bool is_block =
@@ -133,7 +133,7 @@ Status set_scale(Octets representation, Codes& codes) {
   return {};
 }
 
-/// Returns false for a bitmap that the message does not hold.
+/// Returns false if the message refers to a predefined bitmap, which it does not hold.
 Result<bool> take_bitmap_2(Octets section, Index points, Packed& packed) {
   constexpr std::uint64_t own = 0, as_before = 254, none = 255;
   const std::uint64_t indicator = number(section, 5, 1);
@@ -173,14 +173,15 @@ Result<std::optional<Packed>> packed_2(Octets message, const GribField& field, I
   return std::optional(packed);
 }
 
-/// How the points of a record lie in the file.
+/// The order of the points of a record in the file.
 struct Points {
   const std::vector<Index>& shape;
-  Index turning_row = 0;  // of how many points each second row is stored from its end; 0 = none is
+  /// Length of a row, if every second row is stored from its end; 0 = all rows go the same way.
+  Index turning_row = 0;
 };
 
-/// Every row of an array goes the same way. A file that says alternativeRowScanning has each second one the
-/// other way round (GRIB2, flag table 3.4, bit 4).
+/// Returns Points::turning_row of the grid. Rows of an array all go the same way; a file with
+/// alternativeRowScanning stores every second row the other way round (GRIB2, flag table 3.4, bit 4).
 Result<Index> turning_row(const Grid& grid) {
   const std::string* const alternates = codec::find_key(grid.keys, "alternativeRowScanning");
   if (alternates == nullptr || *alternates == "0") return 0;
@@ -195,8 +196,9 @@ Result<Index> turning_row(const Grid& grid) {
                 "its rows go in alternating directions and have different lengths, which is not read");
 }
 
-/// Calls `run` with the first point and the number of points of each part of a box that lies in the file
-/// together, in C order. `is_turned` tells that its points lie there from the last to the first.
+/// Calls `run` for each part of a box whose points lie together in the file, in C order, with its first point
+/// and number of points. The third argument, `is_turned`, is true if the file holds the part from its last
+/// point to its first.
 template <typename Run>
 void for_each_run(const Points& points, const layout::Box& cut, const Run& run) {
   const std::vector<Index>& shape = points.shape;
@@ -229,7 +231,7 @@ void for_each_run(const Points& points, const layout::Box& cut, const Run& run) 
   }
 }
 
-/// Stores points that all have values.
+/// Stores the points of a record without bitmap.
 template <typename Value>
 void store_all(const Codes& codes, const Points& points, const layout::Box& cut, Value* to) {
   for_each_run(points, cut, [&](Index first, Index count, bool is_turned) {
@@ -239,7 +241,8 @@ void store_all(const Codes& codes, const Points& points, const layout::Box& cut,
   });
 }
 
-/// Counts the values in front of a point. Fastest where the points ask in the order of the file.
+/// Returns the number of points before a given one that have a value. It counts from the point of the last
+/// call, so calls in the order of the file are fastest.
 class CodesBefore {
  public:
   explicit CodesBefore(Octets bitmap) : bitmap_(bitmap) {}
@@ -256,14 +259,15 @@ class CodesBefore {
   Index code_ = 0;
 };
 
-/// Stores points of which some are missing, and returns how many.
+/// Stores the points of a record with bitmap, and returns how many are missing.
 template <typename Value>
 Index store_some(const Packed& packed, const Points& points, const layout::Box& cut, Value* to) {
   Index missing = 0;
   CodesBefore codes_before(packed.bitmap);
   for_each_run(points, cut, [&](Index first, Index count, bool is_turned) {
     const Index code = codes_before(first), there = codes_before(first + count) - code;
-    // The values are spread from the end, so that none is overwritten before it has moved.
+    // Values move to their points from the last to the first, so that none is overwritten before it has
+    // moved.
     decode_codes(packed.codes, code, there, to);
     Index from = there;
     for (Index i = count - 1; i >= 0; --i)
@@ -275,7 +279,7 @@ Index store_some(const Packed& packed, const Points& points, const layout::Box& 
   return missing;
 }
 
-/// Decodes all values of a packing in which they do not lie at places of their own.
+/// Decodes all values of a record, for packings in which a value has no fixed place.
 Status decode_all(Packed& packed, Octets data, ByteVector& memory) {
   memory.resize(static_cast<std::size_t>(packed.count) * sizeof(double));
   auto* const values = reinterpret_cast<double*>(memory.data());
@@ -296,15 +300,15 @@ Result<Index> store(Packed& packed, const Points& points, const layout::Box& cut
   else
     missing = store_some(packed, points, cut, to);
   if (packed.groups.empty()) return missing;
-  // Values may be missing in groups, too.
+  // Complex packing may mark values as missing without a bitmap.
   Index count = 1;
   for (std::size_t d = 0; d < points.shape.size(); ++d)
     count *= std::max<Index>(cut.upper[d] - cut.lower[d], 0);
   return std::count_if(to, to + count, [](Value each) { return std::isnan(each); });
 }
 
-/// ecCodes decodes the whole field. It checks less than it trusts: the numbers of points were compared
-/// before.
+/// Lets ecCodes decode the whole field. ecCodes trusts numbers that it should check, so the caller has
+/// compared the numbers of points before.
 Status decode_by_eccodes(Octets message, Index points, double missing, double* values) {
   std::optional<grib2::Handle> handle;
   std::size_t count = 0;
@@ -346,7 +350,7 @@ Index copy_part(const double* from, double missing, const Points& points, const 
   return holes;
 }
 
-/// The headers and the inventory say the same number of points.
+/// Checks that headers and inventory agree on the number of points.
 Status check_points(Octets message, const GribField& field, const Grid& grid, Index points) {
   if (field.edition == 1) return {};
   const std::string* const type = codec::find_key(grid.keys, "gridType");
@@ -372,13 +376,13 @@ bool is_whole(const layout::Box& cut, const std::vector<Index>& shape) {
   return cut.upper == shape && std::ranges::all_of(cut.lower, [](Index each) { return each == 0; });
 }
 
-/// Returns true if the message has no other field.
+/// True if the message holds only this field.
 bool is_alone(const GribField& field) {
   const GribSection& last = field.sections[7];
   return field.edition == 1 || (field.number == 0 && last.offset + last.length + 4 == field.length);
 }
 
-/// Leaves a packing that is not decoded here to ecCodes.
+/// Lets ecCodes decode a packing that is not decoded here, and stores the part inside `cut`.
 template <typename Value>
 Result<Index> decode_other(Octets message, const GribField& field, const Points& points,
                            const layout::Box& cut, Value* to, ByteVector& memory) {

@@ -14,7 +14,8 @@ namespace tailrace::sources {
 namespace {
 
 constexpr std::string_view mark = "TRINVENT";
-/// Another one, too, if scans of the same bytes tell other records than before.
+/// Raise it when the layout of the bytes changes, and also when a scan of the same file finds other records
+/// than before: kept inventories are then made again.
 constexpr std::uint32_t version = 5;
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t length_at = 16;
@@ -31,7 +32,7 @@ std::string get_text(Unpacker& in) {
   const auto length = in.get<std::uint32_t>();
   if (!in.ok() || length > in.rest().size()) {
     in = Unpacker({});
-    in.get<char>();  // it fails, and so does all that follows
+    in.get<char>();  // fails, as will every later get
     return {};
   }
   std::string text(reinterpret_cast<const char*>(in.rest().data()), length);
@@ -39,7 +40,7 @@ std::string get_text(Unpacker& in) {
   return text;
 }
 
-/// Numbers texts in the order in which they first come.
+/// Gives each different text a number, in the order of first use.
 class Texts {
  public:
   std::uint32_t number(const std::string& text) {

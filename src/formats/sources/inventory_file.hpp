@@ -12,7 +12,7 @@
 // The bytes of a kept inventory, as docs/formats/inventory.md defines them. Nothing here touches a file.
 namespace tailrace::sources {
 
-/// An inventory, and the file that it was made of.
+/// An inventory with the name and identity of the file whose records it lists.
 struct KeptInventory {
   std::string path;
   storage::Identity identity;
@@ -22,8 +22,9 @@ struct KeptInventory {
 
 ByteVector encode_inventory(const KeptInventory& kept);
 
-/// Never reads out of bounds and never allocates more than a few times the given bytes, whatever they are.
-/// Code::corrupt if they are no inventory, Code::unsupported for another version.
+/// Returns the inventory in `bytes`. The bytes may be anything: the function never reads out of bounds and
+/// never allocates more than a few times their number. Code::corrupt if they are no inventory,
+/// Code::unsupported for another version.
 Result<KeptInventory> decode_inventory(std::span<const std::byte> bytes);
 
 }  // namespace tailrace::sources

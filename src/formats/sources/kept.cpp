@@ -34,15 +34,16 @@ Result<KeptInventory> load(Target& target, const std::string& place) {
   return decode_inventory(std::span(bytes).first(static_cast<std::size_t>(*got)));
 }
 
-/// Returns true if what has the name is, now, the file that `opening` has opened. It may have been replaced
-/// between the two looks at it.
+/// True if `opening.path` still names the file that `opening` has opened. Another file may have replaced it
+/// after `opening` took its identity.
 bool is_still(const Opening& opening) {
   const Result<storage::Identity> now = storage::identity_of(opening.path);
   return now.is_ok() && opening.identity && *now == *opening.identity;
 }
 
-/// Writes a file that is there whole or not at all. A damaged one is built anew: nothing waits for the
-/// device.
+/// Writes a file under another name and renames it, so that readers find the whole file or none. The file is
+/// not synchronised: if a power failure damages it, a reader finds a wrong checksum, and the inventory is
+/// made again.
 Status write_whole(Target& target, const std::string& place, const ByteVector& bytes) {
   const std::string name = cat(place, ".tmp-", Uuid::random().text().substr(0, 18));
   const auto write = [&]() -> Status {
@@ -57,7 +58,8 @@ Status write_whole(Target& target, const std::string& place, const ByteVector& b
   return written;
 }
 
-/// Removes what was kept longest ago, and what was never finished.
+/// Removes the oldest files of `cache` if it has more than `most_kept`: inventories, and unfinished ones that
+/// a killed process left.
 void make_room(Target& target, const std::string& cache) {
   const Result<std::vector<std::string>> names = target.list(cache);
   if (!names.is_ok() || names->size() <= most_kept) return;
@@ -69,7 +71,7 @@ void make_room(Target& target, const std::string& cache) {
     if (identity.is_ok()) kept.emplace_back(identity->modified, path);
   }
   std::ranges::sort(kept);
-  // A tenth goes at once, so that not every inventory looks at all others.
+  // A tenth is removed at once, so that only one in many calls has to look at all inventories.
   constexpr std::size_t stay = most_kept - most_kept / 10;
   for (std::size_t i = 0; i + stay < kept.size(); ++i) (void)storage::remove_if_there(target, kept[i].second);
 }
@@ -79,7 +81,7 @@ void make_room(Target& target, const std::string& cache) {
 std::string cache_directory(std::string_view setting) {
   if (setting == "none") return "";
   if (setting != "auto") return std::string(setting);
-  // The standard of XDG passes over relative paths.
+  // The XDG Base Directory Specification says to ignore relative paths.
   if (const char* const own = std::getenv("XDG_CACHE_HOME"); own != nullptr && own[0] == '/')
     return cat(own, "/tailrace");
   if (const char* const home = std::getenv("HOME"); home != nullptr && home[0] == '/')

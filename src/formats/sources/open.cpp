@@ -43,7 +43,8 @@ Status find_index_of(Opening& opening) {
   TR_TRY(contents.status());
   opening.index = std::make_shared<const streams::IndexContents>(std::move(*contents));
   if (opening.file != nullptr) {
-    // A stream may write on: its index tells a step only once the file has it.
+    // Read the size after the index: a program may still be writing, and the index names a step only after
+    // the file has its bytes.
     const Result<Bytes> size = opening.file->size();
     TR_TRY(size.status());
     opening.size = *size;
@@ -51,8 +52,8 @@ Status find_index_of(Opening& opening) {
   return check_index(opening, *path);
 }
 
-/// Returns success for a directory, or the error that says that no file has this name. "/." is there in
-/// directories alone.
+/// Returns success if `path` is a directory, and `refused` if nothing has this name. Only a directory
+/// contains "/.".
 Status check_directory(storage::Target& target, const std::string& path, const Status& refused) {
   const Result<bool> is_directory = target.exists(path + "/.");
   TR_TRY(is_directory.status());
@@ -79,7 +80,7 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
     opening.is_settled = storage::shows_changes(*identity);
   }
   Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read_regular);
-  // Targets that take stores for files have no file for a store of another program: Code::state.
+  // Targets that present stores as files answer Code::state for a store of another program.
   if (file.status().error_number() == ENOENT || file.status().code() == Code::state) {
     if (file.status().code() != Code::state) TR_TRY(check_directory(*target, path, file.status()));
     TR_TRY(find_index_of(opening));
@@ -92,7 +93,8 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   if (!got.is_ok() && got.status().error_number() != EISDIR) return got.status();
   opening.head.resize(static_cast<std::size_t>(got.is_ok() ? *got : 0));
   if (got.is_ok()) {
-    // Behind the first bytes: a file that grows has all that they tell.
+    // Ask for the size after reading the first bytes: if the file grows meanwhile, the size covers all that
+    // was read.
     const Result<Bytes> size = opening.file->size();
     TR_TRY(size.status());
     opening.size = *size;
@@ -100,7 +102,8 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
     opening.file = nullptr;
   }
   TR_TRY(find_index_of(opening));
-  // Targets that take our own stores for files need their index. Without it a store is one as others write.
+  // Targets that present our own stores as files need the index of the store. A store without an index is
+  // read like a store of another program: as a directory.
   if (opening.index == nullptr && opening.file != nullptr) {
     const Result<bool> is_store = target->exists(path + "/.tailrace.json");
     if (is_store.status().error_number() != ENOTDIR) TR_TRY(is_store.status());

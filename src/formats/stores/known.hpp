@@ -11,10 +11,10 @@
 
 namespace tailrace::stores {
 
-/// What all stores of a target share. Thread-safe.
+/// State that all stores of a target share. Thread-safe.
 class Known {
  public:
-  /// Returns what zarr::Layout::of does. The last texts are not read once more: a store is opened several
+  /// Returns zarr::Layout::of(text). Keeps the layouts of the last texts, because a store is opened several
   /// times for each step.
   Result<std::shared_ptr<const zarr::Layout>> layout_of(std::string text) {
     constexpr std::size_t most_kept = 8;
@@ -29,7 +29,7 @@ class Known {
     return layouts_.front().second;
   }
 
-  /// Counts the descriptors of an open object as long as it lives.
+  /// Counts the descriptors of an open object, as long as this lives.
   class Descriptors {
    public:
     Descriptors(Known& known, int count) : known_(&known), count_(count) { known_->descriptors_ += count_; }
@@ -46,7 +46,7 @@ class Known {
  private:
   using Layout = std::pair<std::string, std::shared_ptr<const zarr::Layout>>;
   std::mutex mutex_;
-  std::deque<Layout> layouts_;  // newest first, with their texts
+  std::deque<Layout> layouts_;  // the texts and their layouts, newest first
   std::atomic<int> descriptors_ = 0;
 };
 

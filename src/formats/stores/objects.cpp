@@ -19,13 +19,13 @@ using zarr::Layout;
 namespace {
 
 constexpr std::string_view group = "zarr.json", temporary_ending = ".new";
-/// The metadata as the store was begun with them. Other programs may change zarr.json of a finished store,
-/// and where the objects lie in the row of bytes must not change with it.
+/// A copy of the metadata with which the store was begun. Other programs may change zarr.json of a finished
+/// store, but the order of the objects in the row of bytes must not change with it.
 constexpr std::string_view begun_with = ".tailrace.json";
 
-/// Makes a call that opens a name and reads. Over NFS the descriptor of a file becomes stale (ESTALE) once
-/// another machine has removed the file, or given its name to another one. The name then leads to that one,
-/// or to none.
+/// Makes a call that opens a file by name and reads, and repeats it after ESTALE. Over NFS the descriptor of
+/// a file becomes stale once another machine has removed the file or replaced it. Opening the name again
+/// finds the new file, or none.
 template <typename Call>
 auto by_name(Call&& call) {
   constexpr int most_calls = 5;
@@ -49,7 +49,7 @@ Result<std::string> text_of_file(storage::Target& target, const std::string& pat
   });
 }
 
-/// Returns the number of an object of the array that has this name in its directory.
+/// Returns the number of the array's object with this name, or nothing if the array has no such object.
 std::optional<std::int64_t> number_of(const Layout::Array& array, const std::string& name) {
   std::int64_t number = 0;
   if (name.starts_with("c.")) std::from_chars(name.data() + 2, name.data() + name.size(), number);
@@ -76,7 +76,8 @@ Result<std::shared_ptr<const Layout>> Objects::load() {
   if (!*has_begun) {
     const Status own = check_own(nullptr);
     if (own.is_ok()) return std::shared_ptr<const Layout>();
-    // A stream may have begun the store between the two looks. The arrays are its own then.
+    // Another process may have begun the store since the first look: the foreign files are arrays of its own
+    // then.
     has_begun = below_->exists(path_of(std::string(begun_with)));
     if (!has_begun.is_ok() || !*has_begun) return own;
   }
@@ -87,7 +88,8 @@ Result<std::shared_ptr<const Layout>> Objects::load() {
   return layout;
 }
 
-/// The bytes are durable on return, the names are not. Storage syncs several files side by side.
+/// Replaces objects by renames. Their bytes are durable on return, their names are not yet. Storage syncs
+/// several files at the same time.
 Status Objects::replace(std::span<const Text> texts) {
   std::vector<std::unique_ptr<File>> files;
   for (const Text& each : texts) {
@@ -119,8 +121,8 @@ Status Objects::replace_when_many(std::vector<Text>& texts) {
   return texts.size() < most_at_once ? Status() : replace(std::exchange(texts, {}));
 }
 
-/// The metadata that the store is begun with come first: a directory without them is nobody's. zarr.json of
-/// the group comes last: readers find a store with all of its arrays.
+/// Writes .tailrace.json first: a directory without it belongs to no stream. Writes zarr.json of the group
+/// last, so that readers find a store with all its arrays.
 Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
   TR_TRY(replace(std::string(begun_with), layout.group_text(0)));
   TR_TRY(settle_names());
@@ -197,11 +199,13 @@ Status Objects::tell_arrays(const Layout& layout, std::int64_t steps) {
   return replace(texts);
 }
 
-/// Objects are opened for each write: another server may have cut the step of an open one, and bytes in a
-/// removed file are lost. An object of times has all values of its chunk from the beginning.
+/// Writes to an object. Opens it each time: another server may have removed an object that is still open
+/// here, and bytes written to a removed file are lost. An object of times is filled with "no time" when it is
+/// made.
 Status Objects::write(const Array& array, std::int64_t number, Bytes offset, storage::Parts parts) {
   const std::string path = path_of(array.object(number));
-  // Who makes an object makes its name durable. One that a killed process has left was removed before.
+  // The process that makes an object makes its name durable. Objects left by a killed process were removed
+  // before.
   const Result<bool> exists = below_->exists(path);
   TR_TRY(exists.status());
   bool is_new = !*exists;
@@ -212,7 +216,7 @@ Status Objects::write(const Array& array, std::int64_t number, Bytes offset, sto
     const Result<Bytes> size = (*file)->size();
     TR_TRY(size.status());
     if (*size < whole) TR_TRY((*file)->write(no_times(whole), 0));
-    // A process that was killed may have made the object, and not its name durable.
+    // A killed process may have made the object of times without making its name durable.
     is_new = is_new || *size < whole || offset < array.size;
   }
   if (is_new) names_.insert(path);
@@ -221,20 +225,20 @@ Status Objects::write(const Array& array, std::int64_t number, Bytes offset, sto
   return {};
 }
 
-/// Over NFS the descriptor of an object is stale once another server has removed the object, as it does when
-/// it cuts the step: what was written to it need not be durable. An object that is still there has lost
-/// bytes.
+/// Returns success instead of ESTALE if the object is gone. Over NFS a descriptor becomes stale once another
+/// server has removed the object, as it does when it cuts the step: the bytes need not be durable then. If
+/// the object still exists, it has lost bytes, and the error stays.
 Status Objects::unless_removed(const std::string& path, const Status& status) {
   if (status.error_number() != ESTALE) return status;
   const Result<bool> exists = below_->exists(path);
   return exists.is_ok() && !*exists ? Status() : status;
 }
 
-/// settle() tells what fails here. Behind it the store is opened anew, which a failed write would not bring
-/// about.
+/// Keeps the descriptor of a write until settle(). Errors here are returned by settle(), and not by the
+/// write: after a failed settle() the caller opens the store anew, after a failed write it does not.
 void Objects::keep_open(const std::string& path, std::unique_ptr<File> file) {
   if (const auto before = written_.find(path); before != written_.end()) {
-    // A stale descriptor is that of an object which had the name before this one.
+    // A stale descriptor belongs to a removed object of the same name.
     const Status closed = before->second.file->close();
     if (closed.error_number() != ESTALE) failure_ = first_cause(failure_, closed);
     before->second.file = std::move(file);
@@ -245,8 +249,8 @@ void Objects::keep_open(const std::string& path, std::unique_ptr<File> file) {
   if (known_->descriptors() > most_open) close_oldest();
 }
 
-/// The objects whose last write is the longest ago are those that most likely get no other in this step.
-/// Storage syncs several of them side by side.
+/// Makes the objects durable whose last write is longest ago, and closes them: they are least likely to be
+/// written again in this step. Storage syncs several of them at the same time.
 void Objects::close_oldest() {
   using Each = std::map<std::string, Written>::iterator;
   std::vector<Each> all;
@@ -266,7 +270,7 @@ void Objects::sync_and_close(const std::map<std::string, Written>& all) {
   }
   Status synced = below_->sync_files(files);
   if (synced.error_number() == ESTALE) {
-    synced = {};  // each file tells its failure once more
+    synced = {};  // find out which file has failed
     for (const auto& [path, written] : all)
       synced = first_cause(synced, unless_removed(path, written.file->sync()));
   }
@@ -323,8 +327,8 @@ Status Objects::forget_times(const Array& array, std::int64_t steps) {
   return {};
 }
 
-/// Steps go backwards: the last one first, so that an interruption leaves the first ones whole. Times go
-/// last: on storage that is full, removals make the room for them.
+/// Removes the last step first, so that an interruption leaves the first steps whole. Removes times last:
+/// they have to be written, and on a full disk the removals make room for that.
 Status Objects::remove_from(const Layout& layout, std::int64_t step) {
   for (const Array& each : layout.arrays()) {
     if (!each.has_steps || each.in_chunk > 0) continue;
@@ -374,9 +378,9 @@ Status Objects::check_own(const Layout* layout) {
   TR_TRY(names.status());
   if (layout) TR_TRY(check_no_links(*layout));
   for (const std::string& name : *names) {
-    // NFS keeps a removed file under such a name while somebody has it open.
+    // NFS keeps a removed file under a name with .nfs while a process has it open.
     if (name.starts_with(".nfs")) continue;
-    // A directory that has just been made may hold the temporary of its first object.
+    // A new directory may hold the temporary file of its first object.
     if (is_metadata(name, begun_with) || (layout && is_metadata(name, group))) continue;
     const Array* const array = layout ? layout->find(name) : nullptr;
     if (array == nullptr) return foreign(name);
@@ -420,7 +424,7 @@ Status Objects::remove_all(const Layout* layout) {
 
 Status Objects::settle_names() {
   std::set<std::string> directories;
-  std::vector<std::string> paths;  // one in each of them
+  std::vector<std::string> paths;  // one name in each directory
   for (const std::string& path : std::exchange(names_, {})) {
     if (directories.insert(storage::parent_of(path)).second) paths.push_back(path);
   }

@@ -23,7 +23,7 @@ std::int64_t from_big_endian(std::span<const std::byte> bytes) {
   return static_cast<std::int64_t>(value);
 }
 
-/// Hands out the bytes of parts from the first one on. Each part is looked at once.
+/// Hands out the bytes of the parts, in order. Each part is visited once.
 class PartsInTurn {
  public:
   explicit PartsInTurn(storage::Parts parts) : rest_(parts) {}
@@ -46,7 +46,7 @@ class PartsInTurn {
 
  private:
   storage::Parts rest_;
-  Bytes taken_ = 0;  // of the first one
+  Bytes taken_ = 0;  // bytes of the first part that were handed out
 };
 
 }  // namespace
@@ -120,7 +120,8 @@ Status StoreFile::write_gathered(storage::Parts parts, Bytes offset) {
   return {};
 }
 
-/// An older store of this name may have objects that the new one does not know.
+/// Begins the store anew with this head. Removes all objects of an older store first, as the new layout may
+/// not know them.
 Status StoreFile::write_head(std::span<const std::byte> head) {
   const Status not_whole(Code::state,
                          cat("write ", objects_.directory(), ": its metadata are written whole"));
@@ -136,8 +137,8 @@ Status StoreFile::write_head(std::span<const std::byte> head) {
   return objects_.begin(*layout_, head);
 }
 
-/// Returns the end of the row for a reader of these bytes. Finding it takes a look at all names, and a reader
-/// of the head needs none of it.
+/// Returns the end of the row, or of the head if only the head is read: finding the end means listing all
+/// objects.
 Result<Bytes> StoreFile::end_for(Bytes offset, Bytes size) {
   if (offset + size <= layout_->head()) return layout_->head();
   if (end_ && !writes_) return *end_;
@@ -179,7 +180,8 @@ Result<Bytes> StoreFile::read(std::span<std::byte> data, Bytes offset) {
   return total;
 }
 
-/// The root of a stream alone tells steps, and so it alone writes metadata.
+/// Makes everything durable. Only the root of a stream writes the number of steps, so only the root writes
+/// metadata here.
 Status StoreFile::sync() {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_open("sync"));
@@ -198,7 +200,7 @@ Result<bool> StoreFile::has_step(std::int64_t step) {
   return *got == time_bytes && value != no_time;
 }
 
-/// Returns the number of steps whose times are there.
+/// Returns the number of steps up to the last one with a time, if `chunk` is the last object of times.
 Result<std::int64_t> StoreFile::steps_with_times(std::int64_t chunk) {
   const Layout::Array& times = layout_->times();
   ByteVector values(static_cast<std::size_t>(times.in_chunk * times.size));
@@ -212,7 +214,7 @@ Result<std::int64_t> StoreFile::steps_with_times(std::int64_t chunk) {
   return chunk * times.in_chunk + end;
 }
 
-/// Returns the number of steps of which anything lies here.
+/// Returns the number of steps up to the last one of which any object or time exists.
 Result<std::int64_t> StoreFile::steps_there() {
   std::int64_t steps = 0;
   for (const Layout::Array& each : layout_->arrays()) {
@@ -234,8 +236,9 @@ Result<Bytes> StoreFile::size() {
   if (!layout_) return Bytes{0};
   const Result<std::int64_t> steps = steps_there();
   TR_TRY(steps.status());
-  // A process that was killed while it began the store, or emptied it, has left a part of the head: whoever
-  // goes on writes it again, whole. The first objects that go are the times.
+  // A process that was killed while it began or emptied the store has left a part of the head. The size is 0
+  // then, and the next writer writes the whole head again. Emptying removes times first, so a store with
+  // times has a whole head.
   const Result<std::vector<std::int64_t>> times = objects_.numbers(layout_->times());
   TR_TRY(times.status());
   const Result<bool> has_head = times->empty() ? objects_.is_begun(*layout_) : Result<bool>(true);
@@ -243,9 +246,10 @@ Result<Bytes> StoreFile::size() {
   return *has_head ? layout_->head() + *steps * layout_->step() : Bytes{0};
 }
 
-/// A step whose time is there has all of its records, and looking at it costs less than listing all objects.
-/// The objects of the ranges have their size, no less and no more: readers find the index of a shard by its
-/// end, and bytes of 0 behind it would not be seen in the row.
+/// True if the last step before `end` is complete and the objects of `ranges` have exactly their size. The
+/// time of a step is written after its records, and looking at it costs less than listing all objects. An
+/// object must not be longer either: readers find the index of a shard by the end of the object, and
+/// additional zeros would not show in the row.
 Result<bool> StoreFile::holds(Bytes end, std::span<const storage::Range> ranges) {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_open("size"));
@@ -254,7 +258,7 @@ Result<bool> StoreFile::holds(Bytes end, std::span<const storage::Range> ranges)
   if (end <= layout_->head()) return true;
   const Result<bool> has = has_step((end - layout_->head() - 1) / layout_->step());
   if (!has.is_ok() || !*has) return has;
-  std::map<std::pair<const Layout::Array*, std::int64_t>, Bytes> ends;  // of objects
+  std::map<std::pair<const Layout::Array*, std::int64_t>, Bytes> ends;  // ends of the objects
   for (const storage::Range& each : ranges) {
     const Piece piece = piece_at(each.offset);
     if (piece.array == nullptr || piece.array->in_chunk > 0) return false;
@@ -269,13 +273,14 @@ Result<bool> StoreFile::holds(Bytes end, std::span<const storage::Range> ranges)
   return true;
 }
 
-/// Readers hear that there are fewer steps before the first object goes.
+/// Writes the smaller number of steps into the metadata before it removes the first object, so that readers
+/// do not look for removed steps.
 Status StoreFile::truncate(Bytes size) {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_open("truncate"));
   if (!writes_) return io_error("truncate", objects_.directory(), EBADF);
-  // A store whose head is not whole counts as empty. A process that was killed between writing the index of
-  // a new store and emptying an older one has left a longer head than its index tells.
+  // A store with an incomplete head counts as empty. A head can be longer than the index says if a process
+  // was killed after it wrote the index of a new store and before it emptied the old one.
   if (size == 0 || (layout_ && size < layout_->head())) {
     TR_TRY(objects_.remove_all(layout_.get()));
     layout_.reset();
@@ -309,7 +314,7 @@ Status StoreFile::close() {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_open("close"));
   is_closed_ = true;
-  // The next descriptor of the store does not know what was written here.
+  // Settle before closing: a later StoreFile of the store does not know what was written here.
   return objects_.settle();
 }
 

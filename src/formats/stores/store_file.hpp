@@ -12,11 +12,12 @@
 
 namespace tailrace::stores {
 
-/// The objects of a store as one file. Bytes of a step that no object holds read as zeros. A head is written
-/// whole, or the number of steps in it alone.
+/// A store as one file. Bytes of a step that no object holds read as zeros. A caller may write the head only
+/// as a whole, or only the number of steps in it. The functions of storage::File block on storage and are
+/// thread-safe.
 class StoreFile final : public storage::File {
  public:
-  /// Opens the store in a directory, or begins an empty one there.
+  /// Opens the store in a directory, or makes an empty store if `mode` makes files.
   static Result<std::unique_ptr<StoreFile>> open(std::shared_ptr<storage::Target> below,
                                                  std::shared_ptr<Known> known, std::string directory,
                                                  storage::OpenMode mode);
@@ -29,7 +30,7 @@ class StoreFile final : public storage::File {
   Result<bool> holds(Bytes end, std::span<const storage::Range> ranges) override;
   Status close() override;
 
-  /// Makes `to`, an empty store, a durable copy of the first `size` bytes.
+  /// Copies the first `size` bytes to `to`, an empty store, durable on return.
   Status copy_to(StoreFile& to, Bytes size);
   /// Returns Code::state if the directory holds anything that no stream has written.
   Status check_own() { return objects_.check_own(layout_.get()); }
@@ -42,12 +43,12 @@ class StoreFile final : public storage::File {
         objects_(std::move(below), std::move(known), std::move(directory)),
         writes_(!storage::only_reads(mode)) {}
 
-  /// The part of an object at one offset of the row.
+  /// The part of an object that begins at an offset of the row.
   struct Piece {
     const zarr::Layout::Array* array = nullptr;
-    std::int64_t number = 0;  // of the object, along the steps
+    std::int64_t number = 0;  // of the object among those of the array
     Bytes offset = 0;         // in the object
-    Bytes size = 0;           // up to the end of the array's room
+    Bytes size = 0;           // up to the end of the array's bytes in the head or step
   };
 
   [[nodiscard]] Status check_open(const char* operation) const;
@@ -63,9 +64,10 @@ class StoreFile final : public storage::File {
   Objects objects_;
   const bool writes_;
   bool is_closed_ = false;
-  std::shared_ptr<const zarr::Layout> layout_;  // none for a store that has no head yet
-  std::optional<Bytes> end_;                    // of a store that is only read
-  std::optional<std::int64_t> told_;  // the number of steps that was written here, and is not settled
+  std::shared_ptr<const zarr::Layout> layout_;  // null: the store has no head yet
+  std::optional<Bytes> end_;                    // end of the row, for a store that is only read
+  /// The number of steps written here, if it is not yet in the metadata of the arrays.
+  std::optional<std::int64_t> told_;
 };
 
 }  // namespace tailrace::stores

@@ -31,9 +31,9 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-/// POSIX has no call that replaces a directory with files in it by another. A store that is replaced gets the
-/// name old_name() first. From then on every process takes the one that replaces it for the store of the
-/// name.
+/// Returns the name that a store gets before another store takes its place. POSIX has no call that replaces a
+/// directory with files in it. Once the old store has this name, every process takes the new one
+/// (*.zarr.again) for the store of the name.
 std::string old_name(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
@@ -42,7 +42,7 @@ std::string old_name(const std::string& path) {
 
 bool is_again(std::string_view path) { return path.ends_with(again_ending); }
 
-/// Returns the name that the second pair of a store takes over when it is finished.
+/// Returns the name that the store *.zarr.again takes over when it is finished.
 std::string first_name(const std::string& path) {
   return is_again(path) ? path.substr(0, path.size() - again_ending.size() + ending.size()) : path;
 }
@@ -96,7 +96,7 @@ class StoreTarget final : public storage::ForwardingTarget {
 
   Status copy(const std::string& from, Bytes size, const std::string& to) override {
     if (!is_store(from)) return Target::copy(from, size, to);
-    // The two names may be those of a rename that was interrupted.
+    // A rename between the two names may have been interrupted.
     TR_TRY(end_rename(first_name(from)));
     TR_TRY(end_rename(first_name(to)));
     Result<std::unique_ptr<StoreFile>> source = StoreFile::open(below_, known_, from, OpenMode::read);
@@ -124,7 +124,7 @@ class StoreTarget final : public storage::ForwardingTarget {
   }
 
  private:
-  /// Returns true if a rename to this name has begun and is not done.
+  /// True if a rename to this name has begun and is not finished.
   Result<bool> is_between(const std::string& path) {
     const Result<bool> exists = below_->exists(path);
     if (!exists.is_ok() || *exists) return exists.is_ok() ? Result<bool>(false) : exists;
@@ -133,8 +133,8 @@ class StoreTarget final : public storage::ForwardingTarget {
     return below_->exists(path + ".again");
   }
 
-  /// Returns the directory that counts as having the name. A store that has taken over another name has none
-  /// of its own any more: then the result is a name without a directory.
+  /// Returns the directory of the store with this name. During a rename the new store already counts under
+  /// the final name, so *.zarr.again leads to a directory that does not exist.
   Result<std::string> directory_of(const std::string& path) {
     const std::string first = first_name(path);
     const Result<bool> between = is_between(first);
@@ -152,11 +152,11 @@ class StoreTarget final : public storage::ForwardingTarget {
       TR_TRY(exists.status());
       if (!*exists) return {};
     }
-    // The names must not be lost once the old objects are.
+    // Make the names durable before removing the old objects.
     TR_TRY(below_->sync_directory_of(path));
     Status removed = remove_store(old_name(path));
     if (removed.is_ok()) removed = below_->sync_directory_of(path);
-    // Nobody needs the old store, and the next one that writes here tries again.
+    // The old store is not needed any more, so a failure is only logged. The next writer here tries again.
     const std::lock_guard guard(mutex_);
     if (!removed.is_ok() && warned_.insert(path).second)
       log(LogLevel::warn, cat(old_name(path), ": was replaced, and is still there: ", removed.text()));
@@ -172,7 +172,7 @@ class StoreTarget final : public storage::ForwardingTarget {
 
   const std::shared_ptr<Known> known_ = std::make_shared<Known>();
   std::mutex mutex_;
-  std::set<std::string> warned_;  // names of which an old store is still there
+  std::set<std::string> warned_;  // stores whose replaced store is still there
 };
 
 }  // namespace

@@ -12,12 +12,12 @@ namespace tailrace::stores {
 /// The ending of the names of stores.
 inline constexpr std::string_view ending = ".zarr";
 
-/// Returns true if what has this name is a directory of objects that streams write as if it were a file.
+/// True if the name is that of a store: a directory of objects, which streams write like a file.
 bool is_store(std::string_view path);
 
-/// Returns a target on which stores are files. A store's bytes are its objects in one row (zarr::Layout): its
-/// head, and then one step after another. Other names go to `below` unchanged. A build without Zarr returns
-/// `below`.
+/// Returns a target that presents stores as files. The bytes of a store are its objects in one row
+/// (zarr::Layout): the head, and then the steps in order. Other names go to `below` unchanged. A build
+/// without Zarr returns `below`.
 std::shared_ptr<storage::Target> with_stores(std::shared_ptr<storage::Target> below);
 
 }  // namespace tailrace::stores

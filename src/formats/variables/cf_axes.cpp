@@ -13,7 +13,7 @@ namespace tailrace::variables {
 
 namespace {
 
-/// Returns the words of an attribute that names variables: "lat lon", "ap: lev_ap ps: sp".
+/// Returns the names of variables in an attribute: "lat lon" and "ap: lev_ap ps: sp" name two each.
 std::vector<std::string> words_in(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
@@ -83,7 +83,7 @@ Role CfAxes::role_of(std::size_t coordinate) const {
   return is_member(coordinate) ? Role::member : Role::unknown;
 }
 
-/// The variable of a dimension's name counts first.
+/// Marks each dimension that has a variable of its own name, which is its coordinate by the conventions.
 void CfAxes::mark_named() {
   for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
     const cf::FoundVariable& each = at(i);
@@ -95,16 +95,17 @@ void CfAxes::mark_named() {
   }
 }
 
-/// Some writers give a dimension its numbers in a variable of another name. Fields along a list of points
-/// look the same: units of pressure do not make them levels. Times that say so count more than the points,
-/// and the points more than all else.
+/// Marks dimensions whose coordinate has another name, as some writers have it. A field along a list of
+/// points looks the same, so units of pressure are not enough to make it levels. The constructor calls this
+/// twice, in order of trust: first for variables that say they are times (`surely_times`), and, after
+/// mark_plane, for levels.
 void CfAxes::mark_others(bool surely_times) {
   for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
     const cf::FoundVariable& each = at(i);
     if (each.type == cf::Number::none || each.dimensions.size() != 1) continue;
     const auto dimension = static_cast<std::size_t>(each.dimensions.front());
     const Role role = role_of(i);
-    // A coordinate that says nothing, like the hours since a base time, gives way to times.
+    // A coordinate with an unknown role, like the hours since a base time, is replaced by times.
     if (roles_[dimension] != Role::unknown) continue;
     if (role == Role::time ? surely_times && !tells_time(i)
                            : surely_times || role != Role::level || coordinates_[dimension] >= 0 ||
@@ -136,7 +137,7 @@ void CfAxes::mark_auxiliary() {
   }
 }
 
-/// Latitudes and longitudes of single points tell which dimensions are the plane's.
+/// Marks the dimensions along which latitudes or longitudes vary: those of the plane.
 void CfAxes::mark_plane() {
   for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
     if (!cf::is_horizontal(at(i))) continue;
@@ -173,7 +174,8 @@ std::vector<std::size_t> CfAxes::scalars_of(const cf::FoundVariable& field) cons
     if (named >= 0 && is_scalar(static_cast<std::size_t>(named)))
       scalars.push_back(static_cast<std::size_t>(named));
   }
-  // Few writers name a single time with each field. Several of them leave open which one is meant.
+  // Few writers name the file's single time in each field, so it is added. With several times it stays open
+  // which one is meant.
   for (const bool reference : {true, false}) {
     const std::vector<std::size_t>& single = reference ? single_references_ : single_times_;
     const bool is_told = single.size() == 1 && (reference || time_dimension() < 0);
@@ -188,7 +190,7 @@ Result<std::vector<double>> scaled_numbers(const cf::FoundVariable& variable, st
   TR_TRY(numbers.status().in(cat("variable '", variable.name, "'")));
   const Result<cf::Unpacking> how = cf::unpacking_of_coordinate(variable, has_default_fill);
   TR_TRY(how.status());
-  // Classic files have signed types alone: a text says that they are meant otherwise.
+  // Classic files have only signed types; an attribute says that the numbers are meant as unsigned.
   const double span = std::ldexp(1.0, static_cast<int>(8 * cf::size_of(how->type)));
   for (double& each : *numbers)
     if (how->type != variable.type && each < 0) each += span;
@@ -200,7 +202,7 @@ Result<std::vector<double>> CfAxes::numbers(std::size_t variable) const {
   return scaled_numbers(at(variable), variable, read_, has_default_fill_);
 }
 
-/// Returns the numbers from which times are made.
+/// Returns the numbers of a time coordinate, or with `ends` the second numbers of its bounds.
 Result<std::vector<double>> CfAxes::time_numbers(std::size_t variable, bool ends) const {
   Result<std::vector<double>> read = numbers(variable);
   TR_TRY(read.status());
@@ -212,7 +214,7 @@ Result<std::vector<double>> CfAxes::time_numbers(std::size_t variable, bool ends
     return Status(Code::corrupt, cat("variable '", at(static_cast<std::size_t>(bounds)).name, "': expected ",
                                      2 * read->size(), " bounds of ", counted(read->size(), "time"), ", got ",
                                      pairs->size()));
-  // A time without a number has no interval either, whatever stands in the bounds.
+  // A missing time stays missing, even if its bounds hold numbers.
   for (std::size_t i = 0; i < read->size(); ++i)
     if (!std::isnan((*read)[i])) (*read)[i] = (*pairs)[2 * i + 1];
   return read;

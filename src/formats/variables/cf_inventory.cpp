@@ -20,7 +20,7 @@ using Times = std::vector<std::int64_t>;
 
 constexpr int untold_member = std::numeric_limits<int>::min();
 
-/// Finds fields and their records, variable by variable.
+/// Finds the fields of a file and their records, variable by variable.
 class CfReader {
  public:
   CfReader(const cf::FoundContents& contents, const cf::ReadNumbers& read, bool has_default_fill,
@@ -33,15 +33,16 @@ class CfReader {
   Result<CfInventory> take();
 
  private:
-  /// All that the records of one field share, and along which dimensions they differ.
+  /// The times, levels and members of the records of one field.
   struct Span {
-    Times valid;      // untold_time: the file does not tell it
-    Index steps = 1;  // of the field; `valid` may have more for a field that is the same at all times
+    Times valid;  // untold_time: the file does not state it
+    /// Length of the field's own dimension of time. `valid` has more times if the field is constant in time.
+    Index steps = 1;
     std::int64_t reference = any_time;
     std::string level_type;
-    Numbers levels{0};             // NaN: likewise
-    std::vector<int> members{-1};  // untold_member: likewise
-    Status odd;                    // why one of them is not told
+    Numbers levels{0};             // NaN: the file does not state it
+    std::vector<int> members{-1};  // untold_member: the file does not state it
+    Status odd;                    // why one of them is not stated
   };
 
   Status add(std::size_t variable);
@@ -73,17 +74,17 @@ class CfReader {
   bool has_default_fill_;
   CfAxes axes_;
   CfInventory found_;
-  Status ended_;  // why nothing of the file is read
+  Status ended_;  // set: the whole file is unreadable
   std::map<std::pair<std::size_t, bool>, FoundTimes> times_;
-  std::map<std::pair<std::vector<int>, int>, int> grids_;  // by dimensions and mapping
+  std::map<std::pair<std::vector<int>, int>, int> grids_;  // key: dimensions and grid_mapping
 };
 
 Status no_number(const cf::FoundVariable& coordinate) {
   return {Code::data, cat("variable '", coordinate.name, "': an element is a fill value or NaN")};
 }
 
-/// Returns true if the field stands for an interval of these times, not for a moment. Its cell_methods name
-/// dimensions, coordinates or standard names: "time1: mean (interval: 1 hour) lat: lon: point".
+/// True if the field's values are for intervals of these times, not for moments. Its attribute cell_methods
+/// names dimensions, coordinates or standard names: "time1: mean (interval: 1 hour) lat: lon: point".
 bool CfReader::is_statistic(const cf::FoundVariable& field, std::size_t time) const {
   std::vector<std::string_view> names{"time", cf::base_name(at(time).name)};
   for (const int each : at(time).dimensions)
@@ -106,7 +107,8 @@ bool CfReader::is_statistic(const cf::FoundVariable& field, std::size_t time) co
   return false;
 }
 
-/// Sorts the dimensions of a variable by what they count. Returns false if it is no field: it has no points.
+/// Sets the roles of the dimensions of a variable. Returns false if the variable is no field: it has no
+/// points.
 Result<bool> CfReader::assign(const cf::FoundVariable& variable, CfField& field) const {
   std::vector<int> rest;
   for (int i = 0; i < static_cast<int>(variable.dimensions.size()); ++i) {
@@ -147,8 +149,8 @@ Result<bool> CfReader::assign(const cf::FoundVariable& variable, CfField& field)
   return !field.plane.empty();
 }
 
-/// A dimension without coordinate before those of the plane counts levels. Without coordinates at all, the
-/// plane has the last two dimensions.
+/// Chooses the dimension of levels among the dimensions without a role: one without coordinate that stands
+/// before those of the plane. Without any coordinates the last two dimensions are the plane.
 Status CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable,
                                CfField& field) const {
   for (const int each : rest)
@@ -159,7 +161,7 @@ Status CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& 
   const auto is_plane = [&](int position) { return role(position) == Role::horizontal; };
   const bool knows_plane = std::ranges::any_of(rest, is_plane);
   const auto may_go = [&](int position) { return !is_plane(position) && (knows_plane || rest.size() > 2); };
-  // Dimensions of one element say nothing.
+  // Leave out dimensions of length 1.
   for (std::size_t i = 0; i < rest.size();) {
     const bool drop = may_go(rest[i]) && length(variable.dimensions[static_cast<std::size_t>(rest[i])]) == 1;
     if (drop)
@@ -175,7 +177,8 @@ Status CfReader::choose_levels(std::vector<int>& rest, const cf::FoundVariable& 
   return {};
 }
 
-/// Bytes that cannot be read are an error of the file; what they mean is one of the variable.
+/// Reads the numbers of a variable. An error of storage, or damage, ends the scan of the whole file; numbers
+/// that are only not understood are an error of this variable.
 Result<Numbers> CfReader::read_or_end(const cf::ReadNumbers& read, std::size_t variable) {
   Result<Numbers> numbers = read(variable);
   const Code code = numbers.status().code();
@@ -215,7 +218,7 @@ void CfReader::set_levels(std::size_t variable, Numbers numbers, Span& span) con
     span.odd = no_number(at(variable));
 }
 
-/// Single times, levels and members have no dimension.
+/// Adds times, levels and members that have no dimension because there is only one of each.
 Status CfReader::add_scalars(const cf::FoundVariable& variable, const CfField& field, Span& span) {
   for (const std::size_t each : axes_.scalars_of(variable)) {
     if (axes_.has_time_units(each)) {
@@ -269,7 +272,8 @@ Status CfReader::add_times(const cf::FoundVariable& variable, const CfField& fie
     span.steps = length(dimension);
     if (!(*read)->odd.is_ok()) span.odd = (*read)->odd;
   } else if (span.valid.empty() && file_times >= 0) {
-    // A field that is the same at all times has a record for each of them, whatever is wrong with some.
+    // A field that is constant in time has a record for each time of the file. Times that the file does not
+    // state are left out.
     const Result<const FoundTimes*> read =
         times(static_cast<std::size_t>(axes_.coordinate(file_times)), false);
     if (read.is_ok())
@@ -292,7 +296,8 @@ Result<CfReader::Span> CfReader::span_of(const cf::FoundVariable& variable, cons
   return span;
 }
 
-/// The dimensions of a plane, and how it lies on the globe, tell grids apart.
+/// Returns the index of the field's grid, and adds the grid if it is new. Grids differ in the dimensions of
+/// the plane or in their grid_mapping.
 Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& field) {
   std::vector<int> dimensions;
   for (const int each : field.plane)
@@ -309,13 +314,14 @@ Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& 
   Result<codec::Keys> keys = keys_of_plane(contents_, variable, static_cast<std::size_t>(y),
                                            static_cast<std::size_t>(x), read_, has_default_fill_);
   TR_TRY(ended_);
-  // Coordinates that cannot be understood tell nothing of the grid, and no field suffers from that.
+  // Coordinates that cannot be understood only leave the grid without keys; the field stays readable.
   if (keys.is_ok()) grid.keys = std::move(*keys);
   return known->second;
 }
 
-/// Metadata of a few bytes may tell of millions of records, and each of them takes memory here: then there
-/// must be a byte of the file for each. A field without times has a record for each of the file's times.
+/// Refuses a variable of more than a million records if the file does not hold at least one byte for each. A
+/// few bytes of metadata could otherwise ask for memory for millions of records. A field without times has a
+/// record for each of the file's times.
 Status CfReader::check_stored(std::size_t variable, const CfField& field) {
   constexpr Index always_taken = Index{1} << 20;
   const int file_times = field.time < 0 ? axes_.time_dimension() : -1;
@@ -349,7 +355,7 @@ Status CfReader::add_records(const std::string& name, const CfField& field, cons
       count > most_records - std::ssize(records))
     return ended_ = {Code::corrupt,
                      cat("variable '", name, "': with it the file has more than ", most_records, " records")};
-  // Very many are asked for at once: a vector that grows has them twice.
+  // For many records, reserve the memory at once: a vector that grows holds them twice for a while.
   constexpr Index many = Index{1} << 20;
   if (count > many) records.reserve(records.size() + static_cast<std::size_t>(count));
   const auto number = static_cast<std::int64_t>(found_.fields.size());
@@ -408,7 +414,7 @@ Status CfReader::add(std::size_t number) {
   return span->odd;
 }
 
-/// One variable that nobody understands must not make the others unreadable.
+/// Adds all variables. A variable that is not understood goes to `unread`, and the others stay readable.
 Result<CfInventory> CfReader::take() {
   std::vector<sources::Unread>& unread = found_.inventory.unread;
   for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
@@ -421,10 +427,10 @@ Result<CfInventory> CfReader::take() {
   return std::move(found_);
 }
 
-/// Coordinates in the millionths of degrees that GRIB has.
+/// Rounds to millionths of a degree, as GRIB has coordinates.
 double rounded(double degrees) { return std::round(degrees * 1e6) / 1e6; }
 
-/// Returns true if the numbers are evenly spaced but for the last bits of float32.
+/// True if the numbers are evenly spaced, except for the last bits of float32.
 bool are_even(const Numbers& numbers) {
   const double step = (numbers.back() - numbers.front()) / static_cast<double>(numbers.size() - 1);
   const double slack = 4e-7 * std::max(std::abs(numbers.front()), std::abs(numbers.back())) + 1e-9;
@@ -434,7 +440,7 @@ bool are_even(const Numbers& numbers) {
   return step != 0;
 }
 
-/// Adds where the south pole of a rotated grid lies. Returns false if the file does not tell.
+/// Adds the keys of a rotated grid's south pole. Returns false if the file does not state the pole.
 bool add_rotation(const cf::FoundContents& contents, const cf::FoundVariable& field, codec::Keys& keys) {
   const int mapping = contents.find_from(field, field.text("grid_mapping"));
   if (mapping < 0) return false;
@@ -446,7 +452,7 @@ bool add_rotation(const cf::FoundContents& contents, const cf::FoundVariable& fi
   };
   const auto latitude = number("grid_north_pole_latitude"), longitude = number("grid_north_pole_longitude");
   if (pole.text("grid_mapping_name") != "rotated_latitude_longitude" || !latitude || !longitude) return false;
-  // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
+  // CF states the north pole of the rotated grid, GRIB the south pole.
   keys.emplace_back("latitudeOfSouthernPoleInDegrees", cat(rounded(-*latitude)));
   keys.emplace_back("longitudeOfSouthernPoleInDegrees", cat(rounded(std::remainder(*longitude - 180, 360))));
   return true;

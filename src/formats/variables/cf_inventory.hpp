@@ -10,49 +10,50 @@
 
 namespace tailrace::variables {
 
-/// A variable whose records are the fields of a file, and what its dimensions are. Positions are among the
-/// dimensions of the variable; -1: there is none.
+/// A variable with records, and the roles of its dimensions. A dimension is given by its position among the
+/// dimensions of the variable; -1: the variable has none of the role.
 struct CfField {
   std::size_t variable = 0;
   int time = -1, level = -1, member = -1;
   std::vector<int> plane;  // the dimensions of a record, slowest first
-  int grid = 0;            // in Inventory::grids
+  int grid = 0;            // index into Inventory::grids
   cf::Unpacking unpacking;
 
-  /// Returns the position of a record along each dimension of its variable.
+  /// Returns the first index of a record along each of the variable's `dimensions` dimensions.
   [[nodiscard]] std::vector<Index> begin(const Place& place, std::size_t dimensions) const;
 };
 
-/// The inventory of a file with CF metadata. A Place has the number of the field here, and the record's
-/// positions along the dimensions of time, level and member.
+/// The inventory of a file with CF metadata. A Place holds four numbers here: the index in `fields`, and the
+/// record's indices along the dimensions of time, level and member.
 struct CfInventory {
   Inventory inventory;
   std::vector<CfField> fields;
 };
 
-/// Returns Code::corrupt unless the place is one of a record with this grid. It may come from another
-/// process, or from an inventory of a file that has changed since.
+/// Returns success if the place is that of a record with this grid, otherwise Code::corrupt. Check every
+/// place: it may come from another process, or from the inventory of a file that has changed since.
 Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfField>& fields,
                       const Place& place, const Grid& grid);
 
-/// The most numbers of a coordinate.
+/// The largest number of elements that a coordinate may have.
 inline constexpr Index most_coordinates = Index{1} << 22;
-/// The most records of a file.
+/// The largest number of records that a file may have.
 using sources::most_records;
 
-/// Returns how many bytes of a variable's elements the file holds, or `enough` if it has that many or more.
+/// Returns the number of bytes that the file holds of a variable's elements, or `enough` once it has counted
+/// so many.
 using StoredBytes = std::function<Result<Bytes>(std::size_t variable, Bytes enough)>;
 
-/// Local. Finds the records of a file, and blocks only in `read` and `stored`. It calls the former for
-/// coordinates, and the latter for a variable of more records than a few bytes of metadata may ask memory
-/// for. `has_default_fill`: elements that were never written hold the fill value of the NetCDF library. A
-/// variable of which the conventions leave open when or where it is, or tell it in a way that is not read, is
-/// in Inventory::unread; a file that has nothing else is the error of its first one. Code::corrupt if the
-/// bytes of the file contradict themselves.
+/// Local. Returns the records of a file. Blocks only in `read`, which it calls for coordinates, and in
+/// `stored`, which it calls for variables of more than a million records: they must take up at least a byte
+/// each. `has_default_fill`: elements that were never written hold the NetCDF library's fill value. A
+/// variable goes to Inventory::unread if the conventions leave its times or levels open, or if they are
+/// stated in a way that is not read. If this leaves no record at all, the error of the first such variable is
+/// returned. Code::corrupt if the bytes of the file contradict themselves.
 Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,
                                    bool has_default_fill, const StoredBytes& stored = {});
-/// Returns the keys of a grid whose slower dimension has the coordinate `y`, and the faster one `x`: those of
-/// GRIB for a grid of latitudes and longitudes, plain or rotated, and none for others.
+/// Returns GRIB's keys of a grid of latitudes and longitudes, plain or rotated, and no keys for other grids.
+/// `y` is the coordinate of the slower dimension, `x` that of the faster one.
 Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::FoundVariable& field,
                                   std::size_t y, std::size_t x, const cf::ReadNumbers& read,
                                   bool has_default_fill);

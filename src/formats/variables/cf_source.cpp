@@ -20,7 +20,7 @@ Result<Index> CfSource::read(const Place& place, const Grid& grid, const layout:
   });
 }
 
-/// A place that is none fails before it takes memory.
+/// Returns 0 for a wrong place: read() refuses it before it uses memory.
 Bytes CfSource::scratch_bound(const Place& place, const Grid& grid) const {
   if (!check_cf_place(contents(), fields_, place, grid).is_ok()) return 0;
   const CfField& field = fields_[static_cast<std::size_t>(place[0])];

@@ -11,8 +11,8 @@
 
 namespace tailrace::variables {
 
-/// A source of any format whose records are fields with CF metadata. It checks what read() is asked for, and
-/// says in texts of errors which variable of which file they are about. Any thread may read.
+/// The common part of the sources whose records are variables with CF metadata, in any format. It checks the
+/// arguments of read(), and adds file and variable to the texts of errors. Any thread may read.
 class CfSource : public Source {
  public:
   Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
@@ -32,11 +32,11 @@ class CfSource : public Source {
 
  private:
   [[nodiscard]] virtual const cf::FoundContents& contents() const = 0;
-  /// Local; blocks on storage. Does Source::read for a record that begins at `begin` in the field's variable.
+  /// Local. Blocks on storage. As Source::read, for a record that begins at `begin` in the field's variable.
   virtual Result<Index> read_record(const CfField& field, const std::vector<Index>& begin,
                                     const layout::Box& cut, ElementType type, std::byte* values,
                                     Scratch& scratch) const = 0;
-  /// Does Source::scratch_bound for a record of this shape that begins there.
+  /// As Source::scratch_bound, for a record of this shape that begins at `begin` in the field's variable.
   [[nodiscard]] virtual Bytes record_bound(const CfField& field, const std::vector<Index>& begin,
                                            std::span<const Index> shape) const = 0;
 

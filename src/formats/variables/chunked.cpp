@@ -9,7 +9,7 @@ namespace tailrace::variables {
 
 namespace {
 
-/// Walks over the chunks that a record's part touches.
+/// Visits the chunks that contain elements of the part of a record.
 class ChunkWalk {
  public:
   ChunkWalk(const ChunkedArray& array, std::span<const Index> begin, std::span<const int> plane,
@@ -37,7 +37,8 @@ class ChunkWalk {
   [[nodiscard]] bool is_of_plane(std::size_t d) const {
     return std::ranges::count(plane_, static_cast<int>(d)) > 0;
   }
-  /// Stores the elements that chunk and part share. Elements of a chunk beyond the array stand for nothing.
+  /// Stores the elements that are both in the chunk and in the part. Elements of a chunk beyond the array
+  /// mean nothing.
   Status take(const DecodeChunk& decode) {
     bool inside = true;
     for (std::size_t d = 0; d < origin_.size(); ++d)
@@ -66,7 +67,8 @@ class ChunkWalk {
     return {};
   }
 
-  /// Stores fill values, and then the elements that the array has among them.
+  /// Stores the shared elements of a chunk that reaches beyond the array: fill values everywhere, and then
+  /// the array's elements over them.
   Status take_edge(const std::byte* from, std::span<const Bytes> strides, std::span<const Index> shared,
                    std::span<const Index> written, std::byte* to) {
     const std::vector<Bytes> none(plane_.size(), 0);
@@ -87,7 +89,7 @@ class ChunkWalk {
   std::byte* values_;
   std::vector<Index> extents_;
   std::vector<Bytes> value_strides_;
-  std::vector<Index> origin_;  // of the chunk, in the array
+  std::vector<Index> origin_;  // first element of the chunk
   Index missing_ = 0;
 };
 

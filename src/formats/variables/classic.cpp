@@ -14,14 +14,14 @@ namespace tailrace::variables {
 
 namespace {
 
-/// The header of a file, and what it says of the fields.
+/// The header of a file, and the fields found in it.
 struct ClassicFile {
   cdf::ReadHeader header;
   CfInventory found;
 };
 
-/// Reads all elements of a variable as float64. A part of a file that tells coordinates is small: it is
-/// read at once.
+/// Reads all elements of a variable as float64. It is used for coordinates, which are small: one call reads
+/// each record.
 Result<std::vector<double>> read_numbers(storage::File& file, const cdf::ReadHeader& header,
                                          std::size_t variable) {
   const cf::FoundVariable& of = header.contents.variables[variable];
@@ -49,7 +49,8 @@ Result<std::vector<double>> read_numbers(storage::File& file, const cdf::ReadHea
 }
 
 Result<ClassicFile> look_into(const Opening& opening) {
-  // A stream may write on: the number of records is the one that stood there before the size was taken.
+  // A program may be writing the file. The first bytes, with the number of records, are taken from
+  // `opening.head`, which was read before the size: the file then holds all records that the number counts.
   const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) {
     const Result<Bytes> got = opening.file->read(to, offset);
     if (got.is_ok() && offset < std::ssize(opening.head))
@@ -70,7 +71,8 @@ Result<ClassicFile> look_into(const Opening& opening) {
   return file;
 }
 
-/// Elements follow one another along all dimensions but that of the records.
+/// Returns where the elements of a record lie: side by side along all dimensions, except for the distance
+/// between NetCDF records along the first.
 Strided strided_of(const cdf::ReadHeader& header, const CfField& field, std::span<const Index> begin) {
   const cf::FoundVariable& variable = header.contents.variables[field.variable];
   const cdf::ReadHeader::Place& of = header.of_variables[field.variable];
@@ -108,7 +110,7 @@ class ClassicSource final : public CfSource {
   cdf::ReadHeader header_;
 };
 
-/// Returns which variable an offset of the index belongs to, or null.
+/// Returns the field whose variable holds this offset, or null.
 const CfField* field_at(const ClassicFile& file, Bytes offset) {
   for (const CfField& each : file.found.fields) {
     const cdf::ReadHeader::Place& place = file.header.of_variables[each.variable];
@@ -118,8 +120,8 @@ const CfField* field_at(const ClassicFile& file, Bytes offset) {
   return nullptr;
 }
 
-/// The index tells where the records of our own files are; the header tells how their elements are meant, and
-/// where the points lie.
+/// Joins index and header of a file of our own. The index says where the records lie; the header says how
+/// their elements are packed, and where their points lie.
 Result<OwnRecords> own_of(const Opening& opening, const ClassicFile& file) {
   Result<OwnRecords> own = own_records_of(*opening.index, std::endian::big);
   TR_TRY(own.status().in(opening.path));

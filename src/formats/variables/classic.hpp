@@ -5,7 +5,7 @@
 
 namespace tailrace::variables {
 
-// Classic NetCDF files of any writer (CDF-1, CDF-2, CDF-5), as FrontEnd says.
+// The functions of FrontEnd for classic NetCDF files of any writer (CDF-1, CDF-2, CDF-5).
 bool fits_classic(const Opening& opening);
 Result<Inventory> scan_classic(const Opening& opening);
 Result<std::shared_ptr<const Source>> make_classic(const Opening& opening, Inventory inventory);

@@ -7,15 +7,16 @@
 #include "formats/variables/netcdf4.hpp"
 #include "formats/variables/zarr.hpp"
 
-// Builds that lack a format know its files, too, and say what they lack.
+// Compiled in every build: a build that lacks a format still recognises its files, and its error says what
+// the build lacks.
 namespace tailrace::variables {
 
-// Faults of storage count as a fit: who reads the metadata finds them again.
+// An error of storage counts as a fit: `scan` then meets the error again and returns it.
 
 bool fits_netcdf4(const Opening& opening) {
   if (opening.index != nullptr && opening.index->header.format == "netcdf4") return true;
   if (opening.file == nullptr) return false;
-  // Most files need no look behind a user block.
+  // Look at the first bytes before searching behind a user block, which few HDF5 files have.
   const std::string_view head(reinterpret_cast<const char*>(opening.head.data()), opening.head.size());
   if (head.starts_with("\x89HDF\r\n\x1a\n")) return true;
   if (head.starts_with("GRIB") && head.size() > 7 && (head[7] == 1 || head[7] == 2)) return false;

@@ -43,8 +43,8 @@ constexpr FrontEnd zarr_front_end{"Zarr",
                                   variables::fits_zarr};
 #endif
 
-// The first that fits reads the file. Raw values may begin as any other format does, and "GRIB" may stand in
-// names at the beginning of a NetCDF file.
+// The first front end that fits reads the file, so the order matters: values of a raw file may begin like any
+// other format, and "GRIB" may stand in names at the beginning of a NetCDF file.
 constexpr std::array all_front_ends{raw_front_end, classic_front_end, netcdf4_front_end, grib_front_end,
                                     zarr_front_end};
 

@@ -14,14 +14,14 @@ namespace tailrace::variables {
 
 namespace {
 
-/// Returns the most bytes that a chunk has before its filters or behind any of them.
+/// Returns an upper bound of the bytes of a chunk, before its filters and after each of them.
 Bytes most_stored(const netcdf4::Dataset& of) {
-  // Bytes that do not compress become more by the tables of their blocks.
+  // Bytes that do not compress grow by the tables of their compressor's blocks.
   const Bytes chunk = of.chunk_bytes() + netcdf4::Filter::most_added * std::ssize(of.filters);
   return chunk + chunk / 8 + 4096;
 }
 
-/// Elements of the variables of a file, read without the library.
+/// Reads elements of the variables of an HDF5 file, without the HDF5 library.
 class Hdf5File {
  public:
   Hdf5File(std::shared_ptr<storage::File> file, Bytes size, std::shared_ptr<netcdf4::Reader> reader)
@@ -37,7 +37,7 @@ class Hdf5File {
                      Scratch& scratch) const;
   Result<std::vector<double>> numbers(std::size_t variable) const;
   [[nodiscard]] Bytes stored_bytes(std::size_t variable) const { return reader_->stored_bytes(variable); }
-  /// Returns the most bytes that a read of such a record needs in Scratch.
+  /// Returns an upper bound of the bytes that `read` uses in Scratch for a record of this shape.
   [[nodiscard]] Bytes scratch_bound(std::size_t variable, std::span<const int> plane,
                                     std::span<const Index> shape) const;
 
@@ -64,7 +64,7 @@ Result<const std::byte*> Hdf5File::decode(std::size_t variable, std::span<const 
   if ((*stored)->size > most_stored(of))
     return Status(Code::corrupt, cat("expected a chunk of at most ", counted(most_stored(of), "byte"),
                                      " at byte ", (*stored)->offset, ", got ", (*stored)->size));
-  // No byte of deflate stands for more than 1032: a chunk that is far larger than its bytes cannot be one.
+  // One byte of deflate expands to at most 1032 bytes: a smaller stored chunk cannot be right.
   const Bytes most = ((*stored)->size + 64) * 1100;
   const bool is_deflated = std::ranges::any_of(of.filters, [](const auto& each) { return each.id == 1; });
   if (is_deflated && of.chunk_bytes() > most)
@@ -113,7 +113,7 @@ Result<Index> Hdf5File::read(std::size_t variable, std::span<const Index> begin,
   TR_TRY(of.refused);
   using Kind = netcdf4::Dataset::Kind;
   if (of.kind == Kind::whole) return read_whole(of, begin, plane, how, cut, type, values, scratch);
-  // Elements in the metadata are one chunk; those that nobody has written are none.
+  // Elements stored within the metadata count as one chunk. If nobody has written any, that chunk is absent.
   const bool is_chunked = of.kind == Kind::chunked;
   std::vector<Index> one = of.shape;
   for (Index& each : one) each = std::max<Index>(each, 1);
@@ -125,7 +125,7 @@ Result<Index> Hdf5File::read(std::size_t variable, std::span<const Index> begin,
                       });
 }
 
-/// Coordinates are read whole.
+/// Reads a whole coordinate.
 Result<std::vector<double>> Hdf5File::numbers(std::size_t variable) const {
   const cf::FoundVariable& of = contents().variables[variable];
   if (of.type == cf::Number::none) return Status(Code::format, "expected numbers, got something else");

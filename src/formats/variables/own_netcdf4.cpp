@@ -14,15 +14,15 @@ namespace tailrace::variables {
 
 namespace {
 
-/// How the records of a field of our own files are read.
+/// How the records of a field in a file of our own are read.
 struct OwnChunks {
   netcdf4::RecordShape record;
-  netcdf4::Dataset chunk;  // what the filters have to know
+  netcdf4::Dataset chunk;  // the parameters that the filters need
   cf::Unpacking unpacking;
   Grid grid;
 };
 
-/// The keys by which GRIB knows the grid, if it has some.
+/// Returns GRIB's keys of the grid, or none if GRIB has no keys for its kind.
 codec::Keys keys_of_own(const cf::Grid& grid) {
   const bool is_rotated = grid.kind == cf::Grid::Kind::rotated;
   if (grid.kind != cf::Grid::Kind::lat_lon && !is_rotated) return {};
@@ -48,7 +48,8 @@ OwnChunks chunks_of(const netcdf4::RecordsOfField& field) {
   const Bytes element = std::ssize(field.record.fill);
   own.chunk.fill = field.record.fill;
   copy_ordered(own.chunk.fill.data(), own.chunk.fill.data(), element, element, std::endian::little);
-  // As in a finished file: without missing= all values of single bytes are data.
+  // As in a finished file: values of one byte have no default fill value, so without missing= all of them are
+  // data.
   if (field.record.missing || element > 1) own.unpacking.missing = {own.chunk.fill};
   own.chunk.chunk = field.record.chunk;
   if (field.record.compression.method != compression::Method::none)

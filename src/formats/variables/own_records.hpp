@@ -8,30 +8,32 @@
 
 namespace tailrace::variables {
 
-/// Records of our own files that are their values, as the index beside the file tells them: raw and classic
-/// NetCDF. A Place has the number of the field in the index, and offset and
-/// length of the record.
+/// The records of a file of our own that the index beside it lists. In raw and classic NetCDF files a record
+/// is its plain values. A Place holds the index of the field, offset and length of the record, and its step.
 struct OwnRecords {
   struct Field {
     std::string name;
     ElementType type = ElementType::f32;
     Grid grid;
-    Bytes bytes = 0;            // of a record
-    cf::Unpacking unpacking;    // its type is Number::none for complex numbers
-    bool is_described = false;  // by more than the index
+    Bytes bytes = 0;  // of one record
+    /// Its type is Number::none for complex numbers.
+    cf::Unpacking unpacking;
+    /// True once the header of the file has added to what the index says.
+    bool is_described = false;
   };
   std::vector<Field> fields;
   std::endian order = std::endian::little;
 };
 
-/// Code::corrupt if a record has another size than its field.
+/// Returns the fields of the index, without records. Code::corrupt if a record has another size than its
+/// field.
 Result<OwnRecords> own_records_of(const streams::IndexContents& index, std::endian order);
 /// Returns the records of all committed steps. Code::corrupt if there are too many.
 Result<Inventory> inventory_of_own(const streams::IndexContents& index, const OwnRecords& records,
                                    std::string format);
 std::shared_ptr<const Source> source_of_own(const Opening& opening, OwnRecords records, Inventory inventory);
 
-// Raw files of our own streams, as FrontEnd says. Without the index nothing tells what they hold.
+// The functions of FrontEnd for raw files of our own streams. Only the index says what they hold.
 bool fits_raw(const Opening& opening);
 Result<Inventory> scan_raw(const Opening& opening);
 Result<std::shared_ptr<const Source>> make_raw(const Opening& opening, Inventory inventory);

@@ -33,7 +33,8 @@ class StridedReader {
   Status read_from(std::size_t d, Bytes offset, std::byte* values) {
     if (d == extents_.size()) return read_part(d, 1, offset, values);
     const Bytes stride = record_.strides[d];
-    // A gap that is no longer than what is read takes less time than another call.
+    // Reading a gap takes less time than another call, as long as the gap is no longer than the elements
+    // around it.
     std::vector<Index> row(extents_.begin() + static_cast<std::ptrdiff_t>(d) + 1, extents_.end());
     const Strided faster{
         0, {record_.strides.begin() + static_cast<std::ptrdiff_t>(d) + 1, record_.strides.end()}, {}};
@@ -58,7 +59,7 @@ class StridedReader {
     for (const Index each : extents) count *= each;
     return count;
   }
-  /// Returns true if the elements along `d` and all faster dimensions have no large gaps between them.
+  /// True if the elements along `d` and all faster dimensions have no large gaps between them.
   [[nodiscard]] bool is_close_from(std::size_t d) const {
     for (; d < extents_.size(); ++d) {
       const Bytes useful = elements(std::span(extents_).subspan(d + 1)) * element_;
@@ -66,7 +67,7 @@ class StridedReader {
     }
     return true;
   }
-  /// Reads `count` elements along `d` with all faster ones in one call.
+  /// Reads `count` elements along `d`, with all faster dimensions, in one call.
   Status read_part(std::size_t d, Index count, Bytes offset, std::byte* values) {
     std::vector<Index> extents;
     std::vector<Bytes> strides, value_strides;
@@ -83,15 +84,16 @@ class StridedReader {
     if (*got != span)
       return {Code::corrupt, cat("expected ", counted(span, "byte"), " of a record at byte ", offset,
                                  ", got ", *got, ": the file has become shorter")};
-    // The elements lie at multiples of their size from the first one, unless a record is not padded.
+    // Elements lie at multiples of their size from the first one, except in records without padding (classic
+    // NetCDF).
     if (std::ranges::any_of(strides, [&](Bytes each) { return each % element_ != 0; }))
       return reorder_and_unpack(extents, strides, value_strides, values);
     copy_ordered(scratch_.bytes.data(), scratch_.bytes.data(), span, element_, record_.order);
     missing_ += unpack_strided(how_, scratch_.bytes.data(), strides, extents, value_strides, type_, values);
     return {};
   }
-  /// Unpacks the elements along the slowest dimension one after the other: their distance is no multiple of
-  /// an element.
+  /// Unpacks the elements step by step along the slowest dimension, for elements whose distance is no
+  /// multiple of their size.
   Status reorder_and_unpack(std::span<const Index> extents, std::span<const Bytes> strides,
                             std::span<const Bytes> value_strides, std::byte* values) {
     const Strided faster{0, {strides.begin() + 1, strides.end()}, {}};
@@ -105,7 +107,8 @@ class StridedReader {
     return {};
   }
 
-  // Storage moves whole pages: a call for each element of a row takes longer than the bytes between them.
+  // Storage reads whole pages of 4 KiB: reading a gap of one page is faster than one call for each element of
+  // a row.
   static constexpr Bytes small_gap = 4096;
 
   storage::File& file_;

@@ -18,10 +18,10 @@ namespace tailrace::variables {
 namespace {
 
 constexpr Bytes most_metadata = Bytes{256} << 20;
-/// Links may make a store look endless; Linux follows 40 of them in a path.
+/// Symbolic links may make a store look endless. (Linux follows 40 of them in a path.)
 constexpr int most_groups = 10'000, deepest_group = 32;
 
-/// Returns false for a name that leads out of the store, or to no object of its own.
+/// True if the name is that of an object within the store; false if a part of it is empty, "." or "..".
 bool is_inside(std::string_view name) {
   if (name.find('\0') != std::string_view::npos) return false;
   for (std::size_t begin = 0; begin <= name.size();) {
@@ -33,7 +33,7 @@ bool is_inside(std::string_view name) {
   return true;
 }
 
-/// Opens an object. Null if there is none.
+/// Opens an object. Returns null if there is none.
 Result<std::unique_ptr<storage::File>> open_object(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
   const int error = file.status().error_number();
@@ -49,7 +49,7 @@ Status read_part(storage::File& file, std::span<std::byte> to, Bytes offset) {
   return {Code::corrupt, cat("expected ", counted(to.size(), "byte"), " at byte ", offset, ", got ", *got)};
 }
 
-/// Reads metadata. Nothing if the object is not there.
+/// Returns the text of an object, or nothing if there is no such object.
 Result<std::optional<std::string>> read_text(storage::Target& target, const std::string& path) {
   const Result<std::unique_ptr<storage::File>> file = open_object(target, path);
   TR_TRY(file.status());
@@ -73,17 +73,18 @@ class ZarrStore {
   Status load();
   [[nodiscard]] const cf::FoundContents& contents() const { return contents_; }
   [[nodiscard]] const zarr::ReadArray& array(std::size_t variable) const { return arrays_[variable]; }
-  /// Returns the arrays whose metadata nobody understands.
+  /// Returns the arrays whose metadata could not be understood.
   [[nodiscard]] const std::vector<sources::Unread>& unread() const { return unread_; }
-  /// `is_committed`: an index tells the record, and chunks that are not there are lost.
+  /// As read_chunked. `is_committed`: the store's index lists the record, so a chunk that is absent is an
+  /// error, not a chunk of fill values.
   Result<Index> read(std::size_t variable, std::span<const Index> begin, std::span<const int> plane,
                      const cf::Unpacking& how, const layout::Box& cut, ElementType type, std::byte* values,
                      Scratch& scratch, bool is_committed) const;
   Result<std::vector<double>> numbers(std::size_t variable) const;
-  /// Returns the bytes of an array's objects, or `enough` once it has seen so many.
+  /// Returns the bytes of an array's objects, or `enough` once it has counted so many.
   [[nodiscard]] Result<Bytes> stored(std::size_t variable, Bytes enough) const;
-  /// Says that a dimension of times has at least so many steps: the index of a store counts before its
-  /// metadata.
+  /// Sets the length of a dimension of times to at least `steps`: while a stream writes, its index is ahead
+  /// of the metadata of the store.
   void reach(int dimension, Index steps);
 
  private:
@@ -107,14 +108,18 @@ class ZarrStore {
   std::shared_ptr<storage::Target> target_;
   std::string path_;
   cf::FoundContents contents_;
-  std::map<std::pair<std::string, Index>, std::vector<int>> dimensions_;  // by name and length
-  std::vector<zarr::ReadArray> arrays_;                                   // of the variables
-  std::vector<std::string> directories_;                                  // likewise
+  std::map<std::pair<std::string, Index>, std::vector<int>> dimensions_;  // key: name and length
+  /// One for each variable.
+  std::vector<zarr::ReadArray> arrays_;
+  /// The directory of each variable.
+  std::vector<std::string> directories_;
   std::vector<sources::Unread> unread_;
   int groups_ = 0;
 };
 
-/// Dimensions of one name and length are one; nameless ones have their length alone.
+/// Returns the dimension of this name and length, and adds it if it is new. A dimension without a name is
+/// identified by its length. `taken` are the array's dimensions so far: an array cannot have the same one
+/// twice.
 int ZarrStore::dimension_of(const std::string& name, Index length, const std::vector<int>& taken) {
   const std::string known = name.empty() ? cat("nameless_", length) : name;
   std::vector<int>& alike = dimensions_[{known, length}];
@@ -139,8 +144,9 @@ Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& directory)
   return {};
 }
 
-/// A dimension of an array in a group is the one whose coordinate lies in this group, or else in the nearest
-/// group around it, as xarray's trees have it. Without a coordinate it is the group's own.
+/// Returns the full name of a dimension of an array in a group. As in xarray's trees, it is the dimension
+/// whose coordinate lies in the same group, or else in the nearest group around it. Without a coordinate it
+/// belongs to the array's group.
 std::string ZarrStore::in_group(const std::string& array, const std::string& dimension, Index length) const {
   const std::size_t own = array.rfind('/');
   if (own == std::string::npos || dimension.empty()) return dimension;
@@ -194,8 +200,8 @@ Status ZarrStore::load_3(const std::string& text) {
   return {};
 }
 
-/// Without metadata of all arrays in one place each directory is looked into. `group` is the name of one with
-/// a slash behind it, or empty for the root.
+/// Looks into each directory of a group, for stores without consolidated metadata. `group` is the group's
+/// name with a slash behind it, or empty for the root.
 Status ZarrStore::load_members(const std::string& group, int depth) {
   if (++groups_ > most_groups || depth > deepest_group)
     return {Code::corrupt, cat(path_, ": expected at most ", most_groups, " groups, and ", deepest_group,
@@ -273,7 +279,8 @@ void ZarrStore::reach(int dimension, Index steps) {
   }
 }
 
-/// Reads the bytes of the innermost chunk from its object.
+/// Reads the stored bytes of a chunk from its object: the whole object, or in a shard the inner chunk. Sets
+/// `is_there` to false if the shard lacks the chunk.
 Status ZarrStore::read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
                              Scratch& scratch, bool& is_there) const {
   const Result<Bytes> size = file.size();
@@ -388,7 +395,7 @@ Status ZarrStore::count_objects(const std::string& directory, std::size_t depth,
 
 Result<Bytes> ZarrStore::stored(std::size_t variable, Bytes enough) const {
   Bytes seen = 0;
-  // Chunks may lie in a directory for each dimension, and in one more.
+  // The names of chunks may have one level of directories for each dimension, and one more.
   TR_TRY(count_objects(directories_[variable], arrays_[variable].shape.size() + 1, enough, seen));
   return seen;
 }
@@ -398,8 +405,9 @@ struct OpenedStore {
   CfInventory found;
 };
 
-/// Takes the array of a field of the index out of `left`. A stream names it after the field, and if another
-/// one has the name, after the type of its levels, too; tools may have put the arrays into another order.
+/// Moves the array of a field of the index out of `left`. A stream names an array after its field and, if
+/// another field has the same name, after the type of its levels, too. The arrays may be in another order
+/// than the fields, as other tools may have rewritten the store.
 Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField& field,
                            std::map<std::string, CfField>& left) {
   auto found = left.find(field.name);
@@ -425,7 +433,7 @@ Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField&
                                    extents(grid.shape), " of ", cf::name_of(taken.unpacking.type)));
 }
 
-/// The index tells which records of our own stores are there, with the arrays' positions of each.
+/// Reduces the inventory of a store of our own to the records of committed steps, as its index lists them.
 Status keep_committed(const Opening& opening, OpenedStore& opened) {
   const streams::IndexContents& index = *opening.index;
   std::vector<CfField> fields;
@@ -469,7 +477,7 @@ Result<OpenedStore> look_into_store(const Opening& opening) {
     const StoredBytes stored = [&](std::size_t variable, Bytes enough) {
       return opened.store->stored(variable, enough);
     };
-    // Arrays of integers that we have written tell no fill value, but have that of NetCDF.
+    // Our own arrays of integers state no fill value as missing, but use that of NetCDF.
     const Result<bool> is_ours = opening.target->exists(opening.path + "/.tailrace.json");
     Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours,
                                                opening.index == nullptr ? stored : StoredBytes());

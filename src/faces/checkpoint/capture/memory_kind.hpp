@@ -19,9 +19,9 @@ struct MemoryRange {
 /// Code::unsupported, saying what it is.
 Status check_private(std::span<const MemoryRange> ranges);
 
-/// Returns success if no device has memory of this process registered (RDMA): a device would write past any
-/// protection. The kernel tells how much memory is registered, not which. Otherwise returns
-/// Code::unsupported.
+/// Returns success if no device has memory of this process registered (RDMA), and otherwise
+/// Code::unsupported: a device writes past any protection, and the kernel tells only how much memory is
+/// registered, not which.
 Status check_not_registered();
 
 }  // namespace tailrace::capture

@@ -151,8 +151,7 @@ bool CopyOnWrite::note(const Userfault::Event& event) {
   return true;
 }
 
-/// Copies a unit, unless it is copied, and lets its writers go on. Returns false if memory that is not copied
-/// yet is gone.
+/// Copies a unit, unless it is copied, and lets its writers go on. Returns false if its memory is gone.
 bool CopyOnWrite::copy(std::size_t number) {
   std::size_t i = ranges_.size() - 1;
   while (first_units_[i] > number) --i;

@@ -9,9 +9,9 @@
 
 namespace tailrace::capture {
 
-/// Protects memory of this process against writes by userfaultfd(2) in write-protect mode: whoever writes
-/// waits until lift() lets the write happen. Threads that store wait, and so does the kernel when it writes
-/// for a system call (read(2), a message from another process). Devices do not wait.
+/// Protects memory of this process against writes by userfaultfd(2) in write-protect mode: a write waits
+/// until lift() lets it happen. Threads that store wait, and so does the kernel when it writes for a system
+/// call (read(2), a message from another process). Devices do not wait.
 ///
 /// While memory is protected, the thread that calls next() and lift() must take no lock that a waiting thread
 /// may hold, above all not that of malloc. Both calls allocate nothing.
@@ -37,8 +37,7 @@ class Userfault {
   struct Event {
     enum class Kind { write, discard };
     Kind kind = Kind::write;
-    const std::byte* begin =
-        nullptr;  // where a thread waits to write, or where memory to be discarded begins
+    const std::byte* begin = nullptr;  // write: the address to which a thread waits to write
     const std::byte* end = nullptr;
   };
   /// Returns the next event, or nothing if there is none; never waits. write: a thread waits to write to

@@ -150,8 +150,8 @@ Status Checkpoint::close() {
   const bool open = bracket_.has_value();
   bracket_.reset();
   const comm::Verdict verdict = context_.session.agree({{}, call, {}});
-  // Another rank is in tr_finalize. Do not wait for a running save here: it may wait for steps of streams,
-  // and the steps for tr_finalize. The save is given up. The destructor waits for running writes before it
+  // The ranks can no longer agree. Do not wait for a running save here: it may wait for steps of streams, and
+  // the steps for tr_finalize. The save is given up. The destructor waits for running writes before it
   // releases the lock.
   if (verdict.ended) return verdict.status.in(call);
   saves_.wait("tr_checkpoint_close");

@@ -46,9 +46,9 @@ class Outputs {
   /// Returns Code::state if an output in `positions` is open in a way in which keep_since() cannot keep its
   /// bytes.
   [[nodiscard]] virtual Status can_keep(const ByteVector& /*positions*/) const { return {}; }
-  /// From now on until the session ends, copies bytes that `positions` has recorded to undo files before the
-  /// program writes over them. A program that loads `generation` of the checkpoint, or an earlier one that
-  /// has recorded the bytes, gets them back from there.
+  /// From now on until the session ends, the library copies bytes that `positions` has recorded to undo files
+  /// before the program writes over them. A program that loads `generation` of the checkpoint, or an earlier
+  /// one that has recorded the bytes, gets them back from there.
   virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
                           const ByteVector& positions) = 0;
   /// Any thread may call it. Returns the oldest generation whose undo files are needed to go on from the

@@ -66,7 +66,7 @@ class RunningSave {
   /// vote that begins the save. After a failure here, this rank writes nothing: the vote on the parts tells
   /// all ranks.
   void start(const comm::Verdict& begun, SaveCapture* capture);
-  /// Goes on as far as it can without waiting. Returns true if something moved.
+  /// Takes the next step, unless it has to wait for a task or a vote. Returns true if something moved.
   bool advance();
   /// Returns the Status of the save, the same on every rank, once it has ended.
   [[nodiscard]] const std::optional<Status>& verdict() const { return verdict_; }

@@ -35,7 +35,7 @@ class LocalArrays {
   FileStream& stream_;
   Sidecar sidecar_;
   std::atomic<Bytes> captured_bytes_{0};  // not written yet
-  node::Draw drawn_;                      // captured_bytes_, without those that did not fit the budget
+  node::Draw drawn_;                      // captured_bytes_, except those that did not fit the budget
 };
 
 }  // namespace tailrace::files

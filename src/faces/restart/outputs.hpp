@@ -81,7 +81,8 @@ class Outputs final : public checkpoint::Outputs {
   /// Notes that the program is about to close a file to which this rank may have written. The next save makes
   /// the file durable before it is committed.
   void note_closing(const files::File& file);
-  /// Notes that the program closes the file at `path`: the next save makes it durable before it is committed.
+  /// Notes that the program has closed the file at `path`, or is about to: the next save makes it durable.
+  /// Blocks on storage if too many closed files wait.
   void note_closed(const std::string& path) { closed_.note(service_.target(), path); }
   /// Notes that the program has renamed a file.
   void note_renamed(const std::string& from, const std::string& to) {

@@ -42,15 +42,15 @@ Result<Header> read_header(storage::Target& target, const std::string& path);
 /// Local. Reads and checks header and directory, but no tables.
 Result<Copy> read_directory(storage::Target& target, const std::string& path);
 /// Local. Reads and checks everything but the elements: every part is there, belongs to this save, and is
-/// whole; every element is in some part. Otherwise returns Code::corrupt or Code::io, saying what is wrong
-/// with which file.
+/// whole; every element is in some part. Otherwise returns Code::corrupt or Code::io; the text says what is
+/// wrong with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
 
-/// Local. Makes durable what the system has of the file at `path`.
+/// Local. Makes durable all bytes of the file at `path` that the system has.
 Status sync_file(storage::Target& target, const std::string& path);
 /// Local. Commits a copy that is whole, but that the run which saved it has not committed: makes its files
 /// durable and then says so in its header. Call it only after all elements were read and checked: if the
-/// machine has lost power, some may be lost.
+/// machine has lost power, storage may lack some of them.
 Status commit_copy(storage::Target& target, Copy& copy);
 
 /// Packs the copy without its tables.

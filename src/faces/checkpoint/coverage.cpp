@@ -15,7 +15,7 @@ struct BeginsLater {
 };
 
 /// Meets the runs of all groups in the order of their elements. Every element before `at_` was met exactly
-/// once. After the first runs of a group, the rest of them is a smaller group.
+/// once. Once the first runs of a group were met, the rest of the group is treated as a group.
 class Merge {
  public:
   Merge(std::vector<Rows> groups, Index elements) : groups_(std::move(groups)), elements_(elements) {

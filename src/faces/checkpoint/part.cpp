@@ -26,7 +26,8 @@ namespace {
 /// A write of this size is large enough for storage, and small enough to stay in a cache between gathering,
 /// checksum and write.
 constexpr Bytes write_bytes = Bytes{4} << 20;
-/// After this many bytes storage is asked to begin, so that the fsync at the end finds less to do.
+/// Each time so many bytes are written, storage is asked to begin to write them, so that the fsync at the end
+/// finds less to do.
 constexpr Bytes write_back_bytes = Bytes{32} << 20;
 
 /// Writes blocks to a file; writes blocks that lie side by side at once. The bytes come from an image of the

@@ -186,8 +186,8 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
 }
 
 void RunningSave::write() {
-  // Once the first rank has sealed its part, the copy counts. The outputs that it records must be durable
-  // before.
+  // Once the first rank has sealed its part, the copy counts. The outputs that the copy records must be
+  // durable before that.
   const bool must_wait = context_.is_first() && !context_.outputs.are_settled(outputs_);
   stage_ = must_wait ? Stage::writing : Stage::sealing;
   submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));

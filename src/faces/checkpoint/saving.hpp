@@ -28,8 +28,8 @@ struct SavePlan {
 /// only knows how many bytes the parts of all lower ranks take up; the first rank knows the size of each
 /// part. Its owner makes the ranks vote between the steps:
 ///
-/// place -> [capture] -> [make_room, on the first rank alone -> (all ranks voted)] -> write -> seal -> (all
-/// ranks voted) -> commit, on the first rank alone -> (all ranks voted)
+///   place -> [capture] -> [make_room, on the first rank alone -> (all ranks voted)] -> write -> seal
+///         -> (all ranks voted) -> commit, on the first rank alone -> (all ranks voted)
 ///
 /// make_room, write, seal and commit work on storage. Any thread may call them, one at a time.
 class Saving {

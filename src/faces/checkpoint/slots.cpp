@@ -36,8 +36,8 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return names;
 }
 
-/// True if a checkpoint has written the file that begins so. That may be a header of zeros, with which a save
-/// begins, or nothing, if the job was killed before.
+/// True if a checkpoint has written the file that begins so. A header of zeros counts, since a save begins
+/// with one. An empty file counts, too: a job that was killed before may have left it.
 bool is_ours(std::string_view beginning) {
   const std::string_view header = beginning.substr(0, static_cast<std::size_t>(Header::record));
   return header.starts_with(file_mark) || header.find_first_not_of('\0') == std::string_view::npos ||

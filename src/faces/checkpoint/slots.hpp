@@ -88,7 +88,8 @@ class Slots {
   [[nodiscard]] bool has(const std::string& path) const;
   /// Notes that a save has begun at `path`: the copy there, if there was one, is gone.
   void begun(std::int64_t generation, const std::string& path);
-  /// Notes that the copy at `path` is committed. `parts` of its parts have files of their own.
+  /// Notes that the copy at `path` is committed. `parts` is the number of its parts that have files of their
+  /// own.
   void committed(std::int64_t generation, const std::string& path, int parts = 0) {
     set({path, Has::copy, generation, parts});
   }

@@ -249,7 +249,7 @@ ArrayOutcome ArrayCalls::finish(const Call& call) {
   Index all = 0;
   for (const Call::Moving& each : call.moved) all += each.plan->layout.elements();
   if (outcome.elements < all) stream_.stop_short(outcome.status, call.limits.begin);
-  // A failed call may have left bytes. To write them again is not to write over what the program wrote.
+  // A failed call may have left bytes: to write there again does not count as writing over.
   const auto& growth = stream_.c_stream().growth;
   if (!outcome.status.is_ok() && growth) growth->forget(call.limits.begin);
   return outcome;

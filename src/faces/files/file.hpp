@@ -78,7 +78,8 @@ class File {
   }
   /// Local. Writes over bytes of a record that has not ended. The stream then stands behind these bytes.
   void write_over(Bytes position, ByteVector bytes);
-  /// Local. Notes that bytes from `from` on may be written again, and are then not written over.
+  /// Local. Notes that the program may write the bytes from `from` on again: this does not count as writing
+  /// over, unless a checkpoint has recorded the bytes.
   void forget(Bytes from);
   /// On the rank that holds the stream, between its other operations: makes the file end at `size`.
   Status cut(Bytes size);

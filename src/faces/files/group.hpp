@@ -16,8 +16,8 @@ using arrays::Array;
 using arrays::ArrayPlan;
 using arrays::Direction;
 
-/// The ranks that open files together. An epoch tells the files apart, so that thousands of them share one
-/// line.
+/// The ranks that open files together. All their files share one line: each file has an epoch, which tells it
+/// from the others.
 class Group final : public exchange::Group {
  public:
   Group(Service& service, std::unique_ptr<comm::Line> line);

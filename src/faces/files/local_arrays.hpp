@@ -15,7 +15,7 @@ class LocalArrays {
 
   /// Reads the sidecar. With `from` the sidecar is first brought back to what a checkpoint has recorded.
   Status open(const std::optional<journal::Position>& from);
-  /// Does File::move_arrays(): every array goes to, or comes from, the stream of this rank alone.
+  /// Does the work of File::move_arrays(): every array goes to, or comes from, the stream of this rank alone.
   ArrayOutcome move(const std::string& name, std::span<const Array> arrays, Direction direction,
                     const Status& mine, const std::shared_ptr<const Framing>& framing);
   /// Writes the sidecar of a local file that is written, or removes it if there are no arrays.

@@ -15,7 +15,7 @@ namespace tailrace::files {
 Result<std::string> local_name(std::string_view pattern, int rank, int ranks);
 
 /// Removes the files that `pattern` gives to any rank, and their sidecars. Returns Code::io with ENOENT if
-/// there is none. The conversion must be in the name of the file, not in that of a directory.
+/// there is no such file. The conversion must be in the name of the file, not in that of a directory.
 Status remove_local(storage::Target& target, const std::string& pattern);
 
 }  // namespace tailrace::files

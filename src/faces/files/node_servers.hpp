@@ -16,8 +16,8 @@ namespace tailrace::files {
 /// compute ranks takes a few bytes, another group a few bytes for each run of ranks at equal distances.
 void pack_ranks(Packer& out, const std::vector<int>& ranks, const std::vector<int>& all);
 
-/// Returns the ranks that `pack_ranks` has packed, for the same `all`. If `in` was cut off, it is not ok()
-/// behind this, and the ranks mean nothing.
+/// Returns the ranks that `pack_ranks` has packed, for the same `all`. If `in` was cut off, in.ok() is false
+/// afterwards, and the ranks mean nothing.
 std::vector<int> unpack_ranks(Unpacker& in, const std::vector<int>& all);
 
 /// Has the first server of each node answer the requests of other nodes, in place of the group's ranks on its

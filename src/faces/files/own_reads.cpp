@@ -30,7 +30,7 @@ void fill(storage::File& file, std::span<std::byte> memory, Bytes position, Byte
   }
 }
 
-/// By this a job tells the rank that waits for it that it is over.
+/// Tells a waiting rank that a job on another thread is over.
 class Finish {
  public:
   void tell() {

@@ -30,7 +30,8 @@ struct ScanPiece {
   std::size_t count = 1;
 };
 
-/// Returns Code::argument naming a conversion that ISO C99 does not have.
+/// Cuts a format into pieces. Returns Code::argument if ISO C99 does not have one of the conversions; the
+/// text names it.
 Result<std::vector<ScanPiece>> parse_scan_format(std::string_view format);
 
 /// Does vfscanf in pieces: stores through the pointers in `arguments` and returns the number of items. The

@@ -45,13 +45,15 @@ Result<std::string> sidecar_text(storage::Target& target, const std::string& pat
 Status bring_back_sidecar(storage::Target& target, const journal::Position& from);
 /// Returns the entry of an array that `rank` writes or reads.
 Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes);
-/// Returns Code::layout telling what was written at `offset` if the array to be read now is another one.
+/// Returns Code::layout if the array to be read is not the one that was written at `offset`; the text says
+/// what was written there.
 Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted);
 /// Returns the sidecar of `path`. Returns an empty one if the file is begun anew or the sidecar cannot be
 /// read. `from` is what a checkpoint has recorded of a file that goes on there.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
                      const std::optional<journal::Position>& from = {});
-/// Removes the sidecar of a file that holds no arrays any more, and what a killed process has left of one.
+/// Removes the sidecar of a file that holds no arrays any more, and an unfinished one that a killed process
+/// has left.
 Status remove_sidecar(storage::Target& target, const std::string& path);
 /// Writes the sidecar of `path` as a whole, or leaves the old one after an error. Writes nothing if there are
 /// no entries.

@@ -82,8 +82,8 @@ OutOfCore::OutOfCore(std::shared_ptr<files::Group> group, std::uint64_t epoch, c
   turns_ = behind <= 0 ? 0 : (behind - 1) / group_->size() + 1;
 }
 
-/// Allocates the slots: one for the current portion and `depth` for those ahead. If portions are both read
-/// and written, one more from which the portion before is written meanwhile.
+/// Allocates the slots: one for the current portion, and `depth` for portions that are read ahead or still to
+/// be written. Access::update does both, and has one more.
 Status OutOfCore::allocate() {
   const Index wanted = what_.depth + (what_.access == Access::update ? 2 : 1);
   const Index slots = std::min(wanted, turns_);
@@ -125,7 +125,7 @@ Status OutOfCore::make_or_check() {
       TR_TRY(journals.keep(what_.path, *file_, 0, std::numeric_limits<Bytes>::max()));
       TR_TRY(file_->truncate(0));
     }
-    return file_->truncate(what_.file_bytes());  // the other ranks may write in any order
+    return file_->truncate(what_.file_bytes());  // the whole: other ranks may write far behind its end
   }
   TR_TRY(open_file(what_.access == Access::read ? storage::OpenMode::read : storage::OpenMode::existing));
   const Result<Bytes> size = file_->size();

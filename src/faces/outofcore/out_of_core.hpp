@@ -25,8 +25,8 @@ using Mapped = std::unique_ptr<std::byte, Unmap>;
 /// A rank holds its portions in a ring of slots, each portion in the next slot. The tasks of a slot have a
 /// key of their own, and so run one after another: a portion is read into a slot after the portion before has
 /// been written from there. Tasks of other slots do not wait for them. Every portion is visited once, so that
-/// no two tasks work on the same bytes of the file. Halos are the exception: one may be read before or after
-/// the portion that it belongs to is written.
+/// no two tasks work on the same bytes of the file. Halos are the exception: a halo may be read before or
+/// after the neighbouring portions that own its elements are written.
 class OutOfCore {
  public:
   enum class Access { read, update, write };

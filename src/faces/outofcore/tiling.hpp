@@ -9,8 +9,8 @@
 
 namespace tailrace::outofcore {
 
-/// The cut of a global array into portions: boxes of one shape, numbered in C order. Those at the upper edges
-/// are smaller.
+/// The cut of a global array into portions: boxes of one shape, numbered in C order. Portions at the upper
+/// edges may be smaller.
 class Tiling {
  public:
   /// `halo` has for each dimension the number of elements on either side; empty: none. Returns Code::layout

@@ -6,9 +6,10 @@
 #include "faces/streams/stream.hpp"
 #include "ground/base/bytes.hpp"
 
-// Failures of intervals in whose middle a save comes. Without the save, the interval would fail at its end,
-// because the ranks remember errors and the steps in which each has put its fields. A run that goes on from
-// the save remembers nothing of this, and would write a wrong value: so the save records the failure.
+// A save may come in the middle of an interval that is going to fail. At the end of the interval, the ranks
+// find the failure by what they remember: errors, and the steps in which each has put its fields. A run that
+// goes on from the save remembers none of these, and would write a wrong value: so the save records the
+// failure.
 namespace tailrace::restart {
 
 /// Local. Packs for rank 0 the errors that this rank keeps within the intervals of the open streams, and how

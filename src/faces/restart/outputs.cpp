@@ -36,8 +36,8 @@ const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open
   return nullptr;
 }
 
-/// True if a checkpoint may record the file. It must not touch a pipe, from which nobody may be reading. A
-/// rank that does not hold the stream cannot see that the file is a pipe, but has nothing to write either.
+/// True if a checkpoint may record the file. Pipes are left out: perhaps nobody reads from them. A rank that
+/// does not hold the stream cannot see that the file is a pipe, but has nothing to write to it.
 bool may_be_recorded(const OpenFile& each) {
   const files::File& file = *each.file;
   if (file.is_adopted() || !file.mode().writes()) return false;
@@ -77,7 +77,7 @@ void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open
 
 /// The part of a rank's contribution that is for rank 0 alone.
 struct ForFirst {
-  ByteVector intervals;             // as tell_of_intervals() has returned
+  ByteVector intervals;             // the result of tell_of_intervals()
   std::vector<std::string> shared;  // open shared files of which this rank tells the others
 
   [[nodiscard]] ByteVector pack() const {

@@ -77,8 +77,9 @@ class RunningSave {
   /// their place.
   void close();
   [[nodiscard]] const SavePlan& plan() const { return saving_->plan(); }
-  /// Returns the nanoseconds since the save began, and those that this rank has worked on it.
+  /// Returns the nanoseconds since the save began.
   [[nodiscard]] std::int64_t age() const { return now() - began_; }
+  /// Returns the nanoseconds that this rank has worked on the save.
   [[nodiscard]] std::int64_t worked() const { return worked_; }
 
  private:

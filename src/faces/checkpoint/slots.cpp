@@ -86,7 +86,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   found.missing = exists.is_ok() && !*exists;
   if (found.missing) return found;
   const Result<Header> header = read_header(target, path);
-  // A directory of this name belongs to somebody else.
+  // A directory of this name belongs to another program: a copy is a file.
   found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
   if (header.is_ok()) know(*header);
   found.unfinished = is_unfinished(target, path);
@@ -99,7 +99,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
 bool is_damage(const Status& status) {
   if (status.code() == Code::corrupt) return true;
   const int number = status.error_number();
-  // A directory of this name belongs to somebody else.
+  // A directory of this name belongs to another program: a copy is a file.
   return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
 }
 

@@ -79,7 +79,8 @@ class FileStream {
   /// Blocks until all tasks of this rank are done, also those of tell() and tell_bytes().
   void wait_for_tasks(const std::string& call);
 
-  /// On the rank that holds the stream: ferror and clearerr, also for what failed beside C's stream.
+  /// On the rank that holds the stream: ferror and clearerr, also for array calls that failed beside C's
+  /// stream.
   [[nodiscard]] bool has_failed() const { return std::ferror(c_stream_.stream) != 0 || failed_beside_; }
   void clear_failure();
   void note_failure_beside() { failed_beside_ = true; }

@@ -24,8 +24,9 @@ class RecordedFiles {
   [[nodiscard]] const journal::Position* find(const std::string& path) const;
   /// Notes that the program has opened the file, which goes on there. The next open begins it anew.
   void take(const std::string& path);
-  /// Return the numbers of the files taken on this rank, and take those of other ranks.
+  /// Returns the numbers of the files that were taken on this rank.
   [[nodiscard]] std::vector<std::int64_t> taken() const;
+  /// Notes that another rank has taken the files of these numbers.
   void take(const std::vector<std::int64_t>& numbers);
   /// Returns the files that no rank has taken yet, as far as this rank knows. The next save records them once
   /// more.

@@ -42,8 +42,8 @@ void touch_all(std::byte* data, Bytes bytes) {
   if (!populate(data, bytes)) write_all(data, bytes);
 }
 
-/// Maps `size` bytes, a multiple of the size of a huge page, and begins at such a multiple. Returns nullptr
-/// if the system does not give them.
+/// Maps `size` bytes. Both `size` and the address are multiples of the size of a huge page. Returns nullptr
+/// if the system does not give the memory.
 std::byte* map_aligned(Bytes size) {
   const auto room = static_cast<std::size_t>(size + huge_page);
   void* const mapped =

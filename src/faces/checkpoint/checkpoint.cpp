@@ -15,7 +15,8 @@ namespace {
 
 Status state_error(std::string text) { return {Code::state, std::move(text)}; }
 
-/// Returns an error for a single file: the library would lose its copy while it writes the next one.
+/// Returns an error unless there are two files or more, each of another name: a save into a single file would
+/// write over the only copy.
 Status check_files(const std::vector<std::string>& files) {
   std::set<std::filesystem::path> different;
   for (const std::string& file : files) different.insert(std::filesystem::path(file).lexically_normal());
@@ -64,7 +65,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   return made;
 }
 
-/// On the first rank, looks at the copies and packs for all ranks what it has found.
+/// On the first rank: keeps other programs out by the lock, looks at the copies, and packs for all ranks what
+/// it has found.
 Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   storage::Target& target = context_.target();
   if (const auto parent = std::filesystem::path(context_.name).parent_path(); !parent.empty())
@@ -88,7 +90,8 @@ Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   return tell_recorded(*found, told);
 }
 
-/// Packs the copies that are good as far as the first rank has looked at them.
+/// Packs the copies in which the first rank has found no damage. It has not looked at their parts:
+/// check_copies() does.
 void Checkpoint::tell_copies(const std::vector<Found>& found, Packer& told) const {
   const std::vector<std::string> good = context_.slots->good();
   told.put(static_cast<std::int32_t>(good.size()));
@@ -96,9 +99,9 @@ void Checkpoint::tell_copies(const std::vector<Found>& found, Packer& told) cons
     told.put_bytes(pack(*std::ranges::find(found, path, &Found::path)->copy));
 }
 
-/// Collective. All ranks together look at the parts of the copies. Saves take the place of a damaged copy
-/// first: otherwise one could take the place of the only copy that is whole. A copy that storage does not
-/// give now may be whole.
+/// Collective. All ranks together check the parts of the copies. The first rank notes which copies are
+/// damaged, since saves take their places first: otherwise a save could write over the only whole copy. A
+/// copy that storage does not give now is not noted: it may be whole.
 Status Checkpoint::check_copies(const std::string& call, Unpacker& told) {
   const std::vector<std::string> paths =
       context_.is_first() ? context_.slots->good() : std::vector<std::string>();
@@ -114,7 +117,8 @@ Status Checkpoint::check_copies(const std::string& call, Unpacker& told) {
   return {};
 }
 
-/// Packs the last generation that was begun, and the outputs that each copy has recorded.
+/// With overwritten=journal: packs the last generation that was begun, and the outputs that each copy has
+/// recorded.
 Status Checkpoint::tell_recorded(const std::vector<Found>& found, Packer& told) const {
   if (context_.options.overwritten != journal::Overwritten::journal) return {};
   told.put(context_.slots->next_generation() - 1);
@@ -127,8 +131,8 @@ Status Checkpoint::tell_recorded(const std::vector<Found>& found, Packer& told) 
   return {};
 }
 
-/// Keeps the bytes that any copy has recorded: the program may load any copy, or none, and then write over
-/// bytes that the other copies have recorded.
+/// Makes the outputs keep the bytes that any copy has recorded: the program may load any copy, or none, and
+/// then write over bytes that the other copies have recorded.
 Status Checkpoint::keep_recorded(Unpacker& told) {
   const auto generation = told.get<std::int64_t>();
   std::vector<ByteVector> all(1);
@@ -146,8 +150,9 @@ Status Checkpoint::close() {
   const bool open = bracket_.has_value();
   bracket_.reset();
   const comm::Verdict verdict = context_.session.agree({{}, call, {}});
-  // A save may wait for steps of streams, and the steps for tr_finalize. This save is given up. The
-  // destructor waits for running writes before it lets go of the lock.
+  // The ranks can no longer agree. Do not wait for a running save here: it may wait for steps of streams, and
+  // the steps for tr_finalize. The save is given up. The destructor waits for running writes before it
+  // releases the lock.
   if (verdict.ended) return verdict.status.in(call);
   saves_.wait("tr_checkpoint_close");
   lock_.reset();
@@ -162,14 +167,14 @@ Status Checkpoint::begin(Direction direction, bool* found) {
   Status mine;
   if (bracket_) {
     mine = state_error("the bracket before has not ended (tr_checkpoint_end)");
-  } else if (!items_.error().is_ok()) {  // of an item that belongs to no bracket
+  } else if (!items_.error().is_ok()) {  // of an item outside of any bracket
     mine = state_error(items_.error().text());
     items_.clear();
   }
   const bool saves = direction == Direction::save;
   const std::string call = cat("tr_checkpoint_begin(", context_.name, saves ? ", TR_SAVE)" : ", TR_LOAD)");
-  // The ranks vote before they wait for a save: it may wait for steps of streams, and those for a rank that
-  // is in tr_finalize. That rank ends this vote.
+  // The ranks vote before they wait for a running save. The save may wait for steps of streams, and the steps
+  // for a rank that is in tr_finalize: that rank ends this vote, and nobody waits in vain.
   const comm::Verdict verdict = context_.session.agree({mine, call, ByteVector(saves_.is_running() ? 1 : 0)});
   TR_TRY(verdict.status.in(call));
   bracket_ = direction;
@@ -238,7 +243,7 @@ Status Checkpoint::loaded(const Copy& copy) {
                             counted(copy.header.parts, "rank"), " is loaded from ", copy.path));
   }
   load_.forget_parts();
-  expect(items_.list());  // what was loaded is what will be saved
+  expect(items_.list());  // the first save will probably have the same items
   return context_.outputs.resume(copy);
 }
 

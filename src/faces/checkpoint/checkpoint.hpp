@@ -29,9 +29,10 @@ class Checkpoint {
 
   Status begin(Direction direction, bool* found);
   void item(NamedItem item);
-  /// Keeps an error for end().
+  /// Keeps an error, if it is the bracket's first: end() returns it.
   void latch(const Status& status) { items_.latch(status); }
-  /// Local. Says that the first save will probably have this many bytes of this rank, or these items.
+  /// Local. Tells that the first save will probably have this many bytes of this rank, or these items: memory
+  /// to capture them can then be made early.
   void expect(Bytes bytes) { saves_.capture().expect(bytes); }
   void expect(const std::vector<NamedItem>& items) { saves_.capture().expect(items); }
   Status end() { return end(context_.options.async); }

@@ -19,7 +19,8 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-/// Faster than most storage; higher levels gain little on floating-point numbers.
+/// The level of zstd if compress= gives none. It is faster than most storage; higher levels gain little on
+/// floating-point numbers.
 constexpr int default_level = 1;
 constexpr bool have_zstd = TAILRACE_HAVE_ZSTD != 0;
 constexpr bool have_lz4 = TAILRACE_HAVE_LZ4 != 0;
@@ -88,7 +89,7 @@ std::span<const std::byte> Compressor::compress(std::span<const std::byte> raw, 
   if (compression_.coding == Coding::zstd) {
     size = ZSTD_compressCCtx(zstd_->context, out_.data(), out_.size(), grouped_.data(), grouped_.size(),
                              compression_.level);
-    if (ZSTD_isError(size) != 0) size = 0;  // no room means that it would be no smaller
+    if (ZSTD_isError(size) != 0) size = 0;  // no room: it would be no smaller
   }
 #endif
 #if TAILRACE_HAVE_LZ4

@@ -14,11 +14,12 @@ struct Compression {
   Coding coding = Coding::raw;
   int level = 0;  // of zstd
 };
-/// Returns Code::settings for any other word, and Code::unsupported for one that this build lacks.
+/// Reads the value of compress=. Returns Code::settings for any other word, and Code::unsupported for a
+/// method that this build lacks.
 Result<Compression> parse_compression(std::string_view text);
 
-/// Makes blocks smaller. It first groups the bytes of the elements by significance, because neighbouring
-/// values differ in the low ones. One thread at a time.
+/// Compresses blocks. Before that it groups the bytes of the elements by significance, because neighbouring
+/// values differ in their low bytes. One thread at a time.
 class Compressor {
  public:
   explicit Compressor(Compression compression);
@@ -34,8 +35,9 @@ class Compressor {
   ByteVector out_;
 };
 
-/// Undoes compress(): fills `raw`, whose size is the block's. `scratch` is reused. Returns Code::corrupt if
-/// the bytes are no such block.
+/// Undoes compress(): fills `raw`, which has the size of the raw block. `scratch` is working memory, used
+/// again by the next call. Returns Code::corrupt if `stored` is no block of this coding, and
+/// Code::unsupported if this build lacks the coding.
 Status decompress(Coding coding, std::span<const std::byte> stored, Bytes element, std::span<std::byte> raw,
                   ByteVector& scratch);
 

@@ -13,52 +13,56 @@
 
 namespace tailrace::checkpoint {
 
-/// The outputs of the session. A checkpoint records how far they had come. Every rank makes these calls; they
-/// are local.
+/// The outputs of the session, its streams and files, as a checkpoint sees them: it records how far they have
+/// come. All functions are local. Every rank calls them, except where they say otherwise.
 class Outputs {
  public:
   /// One rank's contribution to the vote on a save.
   struct Standing {
-    ByteVector told;             // told to the other ranks, which do not know it
-    ByteVector told_first = {};  // told to rank 0 alone
-    std::function<Status()>
-        make_durable;  // runs on any thread; the rank's part counts only after it. Empty: nothing to do
+    ByteVector told;             // for all ranks: what only this rank knows
+    ByteVector told_first = {};  // for rank 0 alone
+    /// Makes this rank's outputs durable. The save calls it on any thread, before the rank's part counts.
+    /// Empty: there is nothing to do.
+    std::function<Status()> make_durable;
   };
   virtual ~Outputs() = default;
-  /// Blocks until the system has everything that this rank had to write so far. Fails if a write failed, and
-  /// if the checkpoint cannot record one of the outputs.
+  /// Brings this rank's outputs to rest: blocks until the operating system has all bytes that this rank had
+  /// to write so far. Returns what the rank contributes to the vote. Fails if a write failed or the
+  /// checkpoint cannot record one of the outputs.
   virtual Result<Standing> stand(journal::Overwritten overwritten) = 0;
-  /// On rank 0. Returns OK if a checkpoint can record together all outputs that the ranks have told of, by
-  /// Standing::told and Standing::told_first.
+  /// On rank 0. Returns OK if one checkpoint can record the outputs of all ranks together. `told` and
+  /// `told_first` have each rank's Standing::told and Standing::told_first.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
                                      const std::vector<ByteVector>& told_first,
                                      journal::Overwritten overwritten) const = 0;
   /// Returns how far the outputs are now. `told` has each rank's Standing::told, and on rank 0 `told_first`
-  /// each rank's Standing::told_first. What rank 0 returns counts.
+  /// each rank's Standing::told_first. The copy records rank 0's result.
   virtual ByteVector positions(const std::vector<ByteVector>& told,
                                const std::vector<ByteVector>& told_first) = 0;
-  /// Returns true if storage holds the outputs as far as `positions` says.
+  /// True if this rank knows that every step of the streams up to `positions` is durable or has failed.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
-  /// Returns `positions` with the failures among them that are known by now.
+  /// Returns `positions` with the failures of steps up to there that this rank knows by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
-  /// Returns Code::state if one of the outputs of `positions` is open in a way that cannot keep its bytes.
+  /// Returns Code::state if an output in `positions` is open in a way in which keep_since() cannot keep its
+  /// bytes.
   [[nodiscard]] virtual Status can_keep(const ByteVector& /*positions*/) const { return {}; }
-  /// From now on until the session ends, the outputs keep the bytes of `positions` before the program writes
-  /// over them. A program that loads this generation of the checkpoint, or an earlier one that has recorded
-  /// the bytes, finds them.
+  /// From now on until the session ends, the library copies bytes that `positions` has recorded to undo files
+  /// before the program writes over them. A program that loads `generation` of the checkpoint, or an earlier
+  /// one that has recorded the bytes, gets them back from there.
   virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
                           const ByteVector& positions) = 0;
-  /// Any thread. Returns the oldest generation whose undo files are needed to go on from the copy; all later
-  /// ones are needed, too.
+  /// Any thread may call it. Returns the oldest generation whose undo files are needed to go on from the
+  /// copy; the undo files of all later generations are needed, too.
   [[nodiscard]] virtual std::int64_t oldest_undo(const Copy& copy) const = 0;
-  /// Returns what a save holds of the outputs beside the program's items. The names are the same on every
-  /// rank.
+  /// Returns the library's own items: the state of the outputs, which a save stores beside the program's
+  /// items. The names are the same on every rank.
   [[nodiscard]] virtual std::vector<NamedItem> own_items() const { return {}; }
-  /// Returns where a load puts the library's own items of the copy. The memory stays until the next load.
+  /// Makes memory for the library's own items in the copy, and returns the items; the load then fills them.
+  /// The memory stays until the next load.
   virtual Result<std::vector<NamedItem>> make_own_items(const Copy& /*copy*/) {
     return std::vector<NamedItem>();
   }
-  /// Makes the outputs go on from what the copy has recorded.
+  /// Makes the outputs go on where the copy has recorded them.
   virtual Status resume(const Copy& copy) = 0;
 };
 
@@ -75,10 +79,11 @@ struct Options {
   journal::Overwritten overwritten = journal::Overwritten::refuse;
   Compression compression;
 };
-/// Returns Code::settings with the nearest valid key or value.
+/// Reads the options. Returns Code::settings for an unknown key or value; the text names the nearest valid
+/// one.
 Result<Options> parse_options(const std::string& text);
 
-/// The saves and the loads of a checkpoint share these things on one rank.
+/// The state that the saves and loads of a checkpoint share on one rank.
 struct Context {
   session::Session& session;
   Outputs& outputs;

@@ -68,7 +68,7 @@ Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   return count;
 }
 
-/// Checks that the part has only elements that its items have.
+/// Checks that the part has only known items, and only elements that the items have.
 Status check_elements(const Copy& copy, const Table& table) {
   const auto& items = copy.directory.items;
   for (const PartItem& share : table.items) {
@@ -118,8 +118,8 @@ std::vector<std::vector<Share>> shares_of_items(const Copy& copy) {
 /// Checks that every element of every item is in exactly one part.
 Status check_shares(const Copy& copy) {
   TR_TRY(count_elements(copy));
-  // The groups of any layout interleave far less often than this limit. With a file that is no checkpoint,
-  // the check must not run for ever.
+  // A limit to the work: if the file is no checkpoint, the check must not run for ever. The groups of any
+  // layout interleave far less often.
   std::int64_t runs = std::int64_t{1} << 25;
   for (const Table& table : copy.tables) {
     for (const auto& map : table.maps) runs += 4 * static_cast<std::int64_t>(map.size());
@@ -271,8 +271,8 @@ Result<storage::File*> CopyReader::open(const std::string& path) {
   return (files_[path] = std::move(*file)).get();
 }
 
-/// The places stand one after another in the directory; only the outputs follow them. The footer of each part
-/// shows whether its place is right.
+/// Reads the places alone. They stand one after another in the directory; only the outputs follow them. The
+/// directory's checksum is not checked again: the footer of each part shows whether its place is right.
 Result<std::vector<PartPlace>> CopyReader::places(std::int32_t first, std::int32_t count) {
   std::vector<PartPlace> places(static_cast<std::size_t>(count));
   if (count == 0) return places;
@@ -319,7 +319,8 @@ std::string CopyReader::name_of_block(const Table& table, const PartItem& item, 
              copy_.directory.items[static_cast<std::size_t>(item.item)].name, " in part ", table.part);
 }
 
-/// `raw` may be the caller's own memory. Returns an error unless the bytes in it are right.
+/// Reads a block into `raw`, which may be the caller's own array. Returns an error unless the bytes in `raw`
+/// are right.
 Status CopyReader::read_block(const Table& table, const PartItem& item, std::size_t block,
                               std::span<std::byte> raw) {
   const Result<storage::File*> file = open(part_path(copy_.path, copy_.header.mode, table.part));

@@ -19,9 +19,9 @@ struct Copy {
   Header header;
   Directory directory;
   std::vector<Table> tables;  // of all parts, in order; on a rank that loads, only of the parts that it needs
-  /// A program that loads the copy needs these undo files to restore the recorded files. They are those of
-  /// the copy's generation, or of the oldest generation that a file needs, and all newer ones; the newest
-  /// first.
+  /// The undo files from which a program that loads the copy restores the recorded files, the newest first.
+  /// They are those of the copy's generation, or of an older one if a file needs it, and of all newer
+  /// generations.
   std::vector<journal::UndoName> undo = {};
 
   [[nodiscard]] std::int64_t generation() const { return header.id.generation; }
@@ -32,8 +32,9 @@ struct Copy {
 /// Returns the path of a part's file: "run.0", or "run.0.r00003" in the local mode.
 std::string part_path(const std::string& path, Mode mode, int part);
 
-/// Returns the first bytes of the file, as far as the mark goes.
+/// Returns the first bytes of the file up to the end of the mark, fewer if the file is shorter.
 Result<std::string> file_beginning(storage::File& file);
+/// True if the result of file_beginning() has the mark of a checkpoint's files.
 [[nodiscard]] bool has_mark(std::string_view beginning);
 /// Local. Returns the header of the copy at `path`. Returns Code::io if there is no file, and Code::corrupt
 /// if it is no checkpoint.
@@ -41,14 +42,15 @@ Result<Header> read_header(storage::Target& target, const std::string& path);
 /// Local. Reads and checks header and directory, but no tables.
 Result<Copy> read_directory(storage::Target& target, const std::string& path);
 /// Local. Reads and checks everything but the elements: every part is there, belongs to this save, and is
-/// whole; every element is in some part. Otherwise returns Code::corrupt or Code::io, saying what is wrong
-/// with which file.
+/// whole; every element is in some part. Otherwise returns Code::corrupt or Code::io; the text says what is
+/// wrong with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
 
-/// Local. Makes durable what the system has of the file at `path`.
+/// Local. Makes durable all bytes of the file at `path` that the system has.
 Status sync_file(storage::Target& target, const std::string& path);
-/// Local. Makes durable a copy that is whole but was not committed by the run that saved it, and says so in
-/// its header. Call it only once all of its elements were read: they may be lost if the machine lost power.
+/// Local. Commits a copy that is whole, but that the run which saved it has not committed: makes its files
+/// durable and then says so in its header. Call it only after all elements were read and checked: if the
+/// machine has lost power, storage may lack some of them.
 Status commit_copy(storage::Target& target, Copy& copy);
 
 /// Packs the copy without its tables.
@@ -70,11 +72,12 @@ class CopyReader {
   Result<std::vector<PartPlace>> places(std::int32_t first, std::int32_t count);
   /// Reads and checks the table of a part. Does not check it against the tables of other parts.
   Result<Table> table(std::int32_t part, const PartPlace& place);
-  /// Fills the elements of an item that `wanted` names. The "file" in `wanted` is the item's bytes in the
-  /// order of the global array, its memory starts at `base`. Checks every block that it touches; returns
-  /// Code::corrupt or Code::io otherwise. Looks for the elements in the tables that `copy` has.
+  /// Reads the elements of an item that `wanted` names into memory. File offsets in `wanted` count the item's
+  /// bytes in the order of the global array; memory offsets count from `base`. Finds the elements by the
+  /// tables that `copy` has. Checks every block that it reads: returns Code::corrupt if one is damaged, and
+  /// Code::io if storage fails.
   Status read(int item, const layout::TransferMap& wanted, std::byte* base);
-  /// Reads all of one part, whose table `copy` has, and checks it.
+  /// Reads and checks all blocks of a part. `copy` must have the tables of all parts.
   Status check(int part);
 
  private:

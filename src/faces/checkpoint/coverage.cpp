@@ -14,8 +14,8 @@ struct BeginsLater {
   bool operator()(const Rows& a, const Rows& b) const { return a.global > b.global; }
 };
 
-/// Merges the runs of all groups in the order of their elements. All elements before `at_` were met once. The
-/// rest of a group whose first runs were met is a group again.
+/// Meets the runs of all groups in the order of their elements. Every element before `at_` was met exactly
+/// once. Once the first runs of a group were met, the rest of the group is treated as a group.
 class Merge {
  public:
   Merge(std::vector<Rows> groups, Index elements) : groups_(std::move(groups)), elements_(elements) {
@@ -45,7 +45,7 @@ class Merge {
     return next;
   }
 
-  /// Takes that group out, unless it is in the chain.
+  /// Removes and returns the group that first() returns, which must not be in the chain.
   Rows take() {
     const bool is_fresh =
         fresh_ < groups_.size() && (begun_.empty() || groups_[fresh_].global <= begun_.top().global);
@@ -65,8 +65,9 @@ class Merge {
     chain_.push_back(next);
   }
 
-  /// The chain has met all elements of one stride, and meets those of the next strides too, until one of its
-  /// groups ends. A group that begins earlier is found to lie twice when its turn comes.
+  /// Called when the chain's groups together have met all elements of one stride: they meet all elements of
+  /// the next strides, too, until one of them ends. If another group begins within these strides, run() finds
+  /// at the group's turn that its elements lie twice.
   void skip_strides() {
     const Index strides = std::ranges::min_element(chain_, {}, &Rows::rows)->rows;
     const Index distance = strides * chain_.front().stride;
@@ -85,7 +86,7 @@ class Merge {
     chain_.clear();
   }
 
-  std::vector<Rows> groups_;  // by their beginning
+  std::vector<Rows> groups_;  // in the order of their first elements
   std::size_t fresh_ = 0;     // the first group that has not begun
   std::priority_queue<Rows, std::vector<Rows>, BeginsLater> begun_;
   /// Groups of one stride whose last met runs lie side by side.

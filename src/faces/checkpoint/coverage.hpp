@@ -9,17 +9,19 @@
 
 namespace tailrace::checkpoint {
 
-/// The first element that does not lie in exactly one of the groups of rows among which it was looked for.
+/// The first element that lies in no group of rows, or in two.
 struct Misplaced {
   Index element = 0;
-  bool twice = false;  // otherwise it lies nowhere
+  bool twice = false;  // it lies in two groups; otherwise in none
 };
 
-/// Local. Finds the first element of [0, elements) that `groups` do not name exactly once. `groups` name no
-/// other elements. Memory is O(n) and time O(n log n) for n groups of a regular layout, however many rows
-/// they have: groups of one stride that lie side by side are followed over one stride only. Groups of
-/// different strides that interleave are followed run by run. `runs` is how many may be followed; it is
-/// counted down, and at 0 the rest passes.
+/// Local. Returns the first element of [0, elements) that `groups` do not name exactly once, or nothing if
+/// there is none. `groups` must name no elements outside of this range. `runs` limits the work: each run that
+/// is looked at counts it down, and at 0 the rest counts as right.
+///
+/// For n groups of a regular layout, memory is O(n) and time O(n log n), however many rows they have: of
+/// groups with one stride that lie side by side, one stride is looked at. Groups of different strides that
+/// interleave are looked at run by run.
 std::optional<Misplaced> find_misplaced(std::vector<layout::Rows> groups, Index elements, std::int64_t& runs);
 
 }  // namespace tailrace::checkpoint

@@ -24,7 +24,7 @@ constexpr Magic footer_magic = {'T', 'R', 'C', 'K', 'E', 'N', 'D', '1'};
 
 constexpr std::size_t most_dims = 7;
 
-/// True if a file may hold values of these types byte by byte as memory does.
+/// True if values of these types may be written byte by byte: they have no padding.
 template <typename... T>
 constexpr bool have_no_padding = (std::has_unique_object_representations_v<T> && ...);
 static_assert(have_no_padding<SaveId, Extent, PartPlace, Block, layout::Rows>);
@@ -48,7 +48,8 @@ bool is_closed(std::span<const std::byte> bytes, Bytes size) {
 
 Status broken(std::string_view what) { return {Code::corrupt, std::string(what)}; }
 
-/// Reads a list's length. `good` becomes false unless that many entries of `least` bytes can be there.
+/// Reads the length of a list. Sets `good` to false if the bytes that are left cannot hold so many entries of
+/// `least` bytes.
 std::size_t get_count(Unpacker& in, std::size_t least, bool& good) {
   const auto count = in.get<std::int64_t>();
   good = good && in.ok() && count >= 0 && static_cast<std::size_t>(count) <= in.rest().size() / least;

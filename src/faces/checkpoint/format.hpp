@@ -22,7 +22,8 @@ enum class Mode : std::int32_t {
   local = 1,     // each in a file of its own, beside the copy's file
 };
 
-/// Names one save of one run. Everything that belongs to the save carries it.
+/// Names one save of one run. Header, directory, parts and blocks of the save carry it, so that none of
+/// another save passes for them.
 struct SaveId {
   Uuid run;
   std::int64_t generation = 0;
@@ -36,13 +37,13 @@ struct Extent {
   std::uint64_t checksum = 0;
 };
 
-/// The beginning of a copy's file. It is written twice: with `committed` false beside the parts, and with
-/// true once all of them are durable. The second is the commit record.
+/// The beginning of a copy's file. The first rank writes it twice: with `committed` false when it seals its
+/// part, and with true once all parts are durable. The second write is the commit.
 struct Header {
   static constexpr Bytes size = 4096;   // parts begin behind it
-  static constexpr Bytes record = 128;  // the bytes of it that say something: within one sector, so never
-                                        // torn
-  // Far beyond any real save. A higher number is not believed, since the file may be anybody's.
+  static constexpr Bytes record = 128;  // the bytes in use: within one sector, so never torn
+  // Far beyond any real save. A header with a higher generation is not believed: any program may have written
+  // the file.
   static constexpr std::int64_t most_generation = std::int64_t{1} << 48;
   static constexpr Bytes most_directory = Bytes{1} << 30;
 
@@ -53,8 +54,8 @@ struct Header {
   std::int64_t saved_at = 0;  // seconds since 1970
   Extent directory;           // in this file
 };
-/// Says that the file is a checkpoint's, also if its header is damaged: the mark lies in another sector than
-/// the header, and saves write it once.
+/// The mark says that a checkpoint has written the file, even if the header is damaged: the mark lies in
+/// another sector than the header, and only the first save into a file writes it.
 constexpr Bytes mark_offset = 512;
 constexpr std::string_view file_mark = "TRCKPT1\n";
 
@@ -85,7 +86,7 @@ struct Directory {
   SaveId id;
   std::vector<ItemInfo> items;
   std::vector<PartPlace> parts;
-  ByteVector outputs;  // positions of the session's streams
+  ByteVector outputs;  // positions of the session's streams and files
 };
 ByteVector encode(const Directory& directory);
 Result<Directory> decode_directory(std::span<const std::byte> bytes);
@@ -115,16 +116,16 @@ struct Table {
   std::int32_t parts = 0;
   Coding coding = Coding::raw;
   Bytes block_bytes = 0;
-  std::vector<std::vector<layout::Rows>> maps;  // in packed order; items that lie alike share one
+  std::vector<std::vector<layout::Rows>> maps;  // in packed order; items with equal maps share one
   std::vector<PartItem> items;
-  PartPlace place;  // in no table: the directory tells it
+  PartPlace place;  // not in the file's table: the directory tells it
 };
 ByteVector encode(const Table& table);
-/// Returns Code::corrupt if anything in the table is impossible. Every number of the result is within its
-/// bounds, given the part's size.
+/// Returns Code::corrupt if anything in the table is impossible for a part of `part_bytes`. Every number of
+/// the result is within its bounds.
 Result<Table> decode_table(std::span<const std::byte> bytes, Bytes part_bytes);
 
-/// The last bytes of a part. The part is whole if the footer is there, and the table that it names.
+/// The last bytes of a part. The part is whole if its footer is there, and the table that the footer names.
 struct Footer {
   static constexpr Bytes size = 96;
   SaveId id;
@@ -139,8 +140,8 @@ Result<Footer> decode_footer(std::span<const std::byte> bytes);
 std::uint64_t block_checksum(std::span<const std::byte> stored, const SaveId& id, std::int32_t part,
                              std::int32_t item, std::int64_t block);
 
-/// Returns true if bytes with this checksum are those that were written. A fuzzer would hardly ever guess
-/// one: its build lets all checksums pass, so that the code behind them meets any bytes.
+/// True if the checksums are equal. In the build of a fuzzer always true: a fuzzer would hardly ever guess a
+/// checksum, and the code behind the check is to meet any bytes.
 constexpr bool checksums_match([[maybe_unused]] std::uint64_t found, [[maybe_unused]] std::uint64_t written) {
 #ifdef TAILRACE_FUZZING
   return true;
@@ -149,7 +150,8 @@ constexpr bool checksums_match([[maybe_unused]] std::uint64_t found, [[maybe_unu
 #endif
 }
 
-/// Offsets within a part are multiples of this.
+/// Within a part, offsets are multiples of `item_alignment`; within a file, offsets of parts are multiples of
+/// `part_alignment`.
 inline constexpr Bytes item_alignment = 64;
 inline constexpr Bytes part_alignment = 4096;
 inline constexpr Bytes default_block_bytes = Bytes{1} << 20;

@@ -17,16 +17,16 @@ using Plan = std::shared_ptr<const arrays::ArrayPlan>;
 /// An item as the program names it.
 struct NamedItem {
   std::string name;
-  arrays::Array array;  // its layout lives in `scalar` if there is no other
+  arrays::Array array;  // whole() adds the layout of a scalar, and the halo
   std::shared_ptr<const layout::Layout> scalar;
   std::vector<Index> halo;
   std::shared_ptr<const void> keep = nullptr;  // as SaveItem::keep
 
-  /// Returns the array with its layout and halo, which must live as long as this item.
+  /// Returns the array with its layout and halo. The result must not outlive this item.
   [[nodiscard]] arrays::Array whole() const;
 };
 
-/// Names of items that begin like this belong to the library: the state of its outputs.
+/// Items whose names begin so are the library's own: the state of its outputs.
 constexpr std::string_view own_prefix = "tailrace:";
 inline bool is_own_name(std::string_view name) { return name.starts_with(own_prefix); }
 
@@ -40,12 +40,12 @@ class Items {
   void add(NamedItem item);
   /// Adds the library's own items.
   void add_own(std::vector<NamedItem> items);
-  /// Keeps an error, if it is the first, for the vote that ends the bracket.
+  /// Keeps an error, if it is the bracket's first: the vote that ends the bracket returns it.
   void latch(const Status& status);
   [[nodiscard]] const Status& error() const { return error_; }
   void clear();
   [[nodiscard]] const std::vector<NamedItem>& list() const { return list_; }
-  /// Returns the items as a vote compares them: "; NAME TYPE SHAPE; ...".
+  /// Returns the items as text, "; NAME TYPE SHAPE; ...", which a vote compares over all ranks.
   [[nodiscard]] std::string text() const;
   /// Returns Code::argument unless the copy has these items and no others besides the library's own.
   [[nodiscard]] Status match(const Copy& copy) const;

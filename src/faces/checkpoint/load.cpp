@@ -33,7 +33,7 @@ Result<ByteVector> Candidates::next() {
   return ByteVector();
 }
 
-/// Adds the undo files that restore the files that the copy records.
+/// Notes in the copy which undo files restore its recorded files.
 Status Candidates::add_undo_files(Copy& copy) const {
   Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(context_.target(), context_.name);
   TR_TRY(undo.status());
@@ -57,7 +57,8 @@ Status Candidates::pass_over(const std::string& path, const Status& why) {
   return {};
 }
 
-/// If storage did not give a copy, the text says that it may be whole, so that nobody throws it away.
+/// Returns the error of a load that has found no whole copy. If storage did not give one of the copies, the
+/// text says that it may be whole, so that nobody throws it away.
 Status Candidates::none_whole() const {
   if (not_given_.is_ok()) return {Code::corrupt, cat("no copy is whole: ", broken_)};
   return {not_given_.code(), cat("no copy can be loaded, but one may be whole: ", broken_),
@@ -80,7 +81,7 @@ Status Load::begin(const std::string& call) {
 /// rank.
 Status Load::take_next(const std::string& call, Status mine) {
   while (true) {
-    copy_.reset();  // nothing is loaded from a copy that is not whole, also where no other is
+    copy_.reset();  // after an error, no damaged copy must be left to load from
     Packer told;
     if (context_.is_first() && mine.is_ok()) {
       mine = guarded([&]() -> Status {
@@ -166,11 +167,11 @@ Status Load::end(const Items& items) {
   return copy_ ? read_from_newest(items) : Status();
 }
 
-/// Collective. A rank may find damage only when it reads the elements of a copy. All ranks then go on with
-/// the copy before it. The Status is the same on every rank.
+/// Collective. Reads the items from the newest copy. If a rank finds damage while it reads the elements, all
+/// ranks go on with the copy before it. The Status is the same on every rank.
 Status Load::read_from_newest(const Items& named) {
   while (true) {
-    // Each copy has the outputs of its own moment.
+    // Each copy has the outputs of its own moment, so the library's own items differ from copy to copy.
     Items items = named;
     std::vector<Plan> plans;
     Status mine = guarded([&]() -> Status {
@@ -201,8 +202,8 @@ Status Load::read_from_newest(const Items& named) {
 }
 
 /// Collective. Gives every rank the tables that it needs. As a rule, replicated items lie in the first rank's
-/// part: the first rank alone asks for them, and sends their tables to the other ranks. A rank may fail alone
-/// to take these tables, so the caller must vote on the Status before it acts on it.
+/// part: the first rank alone asks for them, and sends their tables to the other ranks. One rank alone may
+/// fail to take these tables, so the ranks must vote on the Status before they act on it.
 Status Load::find_parts(const Items& items, const std::vector<Plan>& plans, Status mine) {
   const std::string call = cat("tr_checkpoint_end(", context_.name, "): finding the parts");
   comm::Line& line = context_.session.computes();

@@ -13,21 +13,21 @@
 
 namespace tailrace::checkpoint {
 
-/// The copies that a load may still take, the newest first. The first rank alone uses it; all functions are
-/// local.
+/// The copies that a load has not tried yet, the newest first. The first rank alone uses it; all functions
+/// are local.
 class Candidates {
  public:
   explicit Candidates(Context& context) : context_(context) {}
 
-  /// Finds the copies anew.
+  /// Looks for the copies on storage anew.
   Status look();
-  /// Returns the newest copy that may be whole, packed and without the places of its parts, or nothing if
+  /// Returns the newest copy that may be whole, packed and without the places of its parts, or no bytes if
   /// there never was a copy. Logs each copy that it passes over. Returns an error if there are only copies
   /// that are not whole.
   Result<ByteVector> next();
   /// Notes and logs that the copy at `path` is not whole. Never fails.
   Status pass_over(const std::string& path, const Status& why);
-  /// Logs that a save that has left something at `path` never came to its end. Never fails.
+  /// Logs that `path` holds a save that never came to its end. Never fails.
   Status pass_over_unfinished(const std::string& path) const;
   void clear() { found_.clear(); }
 
@@ -41,8 +41,8 @@ class Candidates {
   Status not_given_;    // why storage did not give one of the copies
 };
 
-/// The load of a bracket: it finds the newest whole copy, and reads the items from it. Where a copy turns out
-/// to be damaged, all ranks go on with the copy before it.
+/// The load of a bracket: it finds the newest whole copy, and reads the items from it. If a copy turns out to
+/// be damaged, all ranks go on with the copy before it.
 ///
 /// The ranks find the parts that they need as follows. First each rank reads the tables of a share of the
 /// parts and tells the watchers of their elements (PartDirectory). The watchers check that no element is
@@ -57,13 +57,13 @@ class Load {
   Status begin(const std::string& call);
   /// Returns the copy that is being loaded, if there is one.
   [[nodiscard]] const std::optional<Copy>& copy() const { return copy_; }
-  /// Collective. Reads the items. A copy that was whole but not committed then is. The Status is the same on
-  /// every rank.
+  /// Collective. Reads the items. If the copy was whole but not committed, the first rank then commits it.
+  /// The Status is the same on every rank.
   Status end(const Items& items);
   /// Collective. Checks that a copy, packed and without the places of its parts, is whole, apart from the
   /// elements themselves. The Status is the same on every rank.
   Status check(const std::string& call, std::span<const std::byte> packed);
-  /// Local. Drops what only finding the parts needs.
+  /// Local. Frees the memory that is only needed to find the parts.
   void forget_parts();
 
  private:

@@ -10,12 +10,13 @@ namespace tailrace::checkpoint {
 namespace {
 
 constexpr Bytes least_bytes = 4 * capture::CopyOnWrite::unit;
-/// A mirror copies gaps as well, so wide gaps are not worth it.
+/// True if a mirror is worth while: it copies the gaps as well, so they must be narrow.
 bool is_dense(Bytes extent, Bytes bytes) { return extent <= bytes + bytes / 4; }
 
 std::uintptr_t number_of(const std::byte* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-/// The copy of a region keeps each byte's place within its unit: huge pages stay aligned to each other.
+/// Returns a place, at `at` or behind, for the copy of a region. Each byte keeps its offset within a unit, so
+/// that huge pages of the copy and of the region match.
 Bytes place_for(Bytes at, const std::byte* begin) {
   const auto within =
       static_cast<Bytes>(number_of(begin) % static_cast<std::uintptr_t>(capture::CopyOnWrite::unit));
@@ -50,7 +51,8 @@ Mirror::Mirror(const std::vector<SaveItem>& items) {
   }
 }
 
-/// Returns the part of a region that can be protected. The rest shares its units with other memory.
+/// Returns the whole units of a region, which can be protected. The rest of the region shares its units with
+/// other memory.
 Mirror::Region Mirror::whole_units(const Region& region) {
   const auto unit = static_cast<std::uintptr_t>(capture::CopyOnWrite::unit);
   const auto head = static_cast<Bytes>((unit - number_of(region.begin) % unit) % unit);

@@ -8,18 +8,18 @@
 
 namespace tailrace::checkpoint {
 
-/// The capture of a save while the program goes on. Large items are captured by a mirror of the memory in
-/// which they lie, gaps and all, which can be copied unit by unit in any order. Small ones, and those with
-/// wide gaps, are packed at once.
+/// Captures the items of a save while the program goes on. A large item is captured by a mirror: a copy of
+/// the memory in which the item lies, gaps included, because a mirror can be copied unit by unit in any
+/// order. Small items, and items with wide gaps, are packed at once.
 class Mirror {
  public:
   explicit Mirror(const std::vector<SaveItem>& items);
 
   /// Returns the bytes of memory that the capture takes.
   [[nodiscard]] Bytes bytes() const { return bytes_; }
-  /// Captures into `memory`, and makes the items name it in place of the caller's arrays. Leaves the rest to
-  /// `behind`, whose wait() has to return before an item is read. If nothing can be left to it, copies
-  /// everything before it returns, and says why.
+  /// Captures into `memory`, and makes the items point there in place of the caller's arrays. Leaves to
+  /// `behind` what it can copy later: behind.wait() must return before an item is read. If `behind` refuses,
+  /// copies everything before it returns, and returns the reason as an error.
   Status take(std::vector<SaveItem>& items, std::byte* memory, capture::CopyOnWrite& behind) const;
 
  private:

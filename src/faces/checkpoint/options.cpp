@@ -8,7 +8,7 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-/// Sets `field` to the value, if there is one.
+/// Sets `field` to the value, or returns why there is none.
 template <typename Field, typename Value>
 Status put(const Result<Value>& value, Field& field) {
   TR_TRY(value.status());

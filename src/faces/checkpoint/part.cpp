@@ -10,8 +10,8 @@
 
 namespace tailrace::checkpoint {
 
-// One rank may give a save up while another has failed already. Then the failure is the verdict, because its
-// cause is lower than this one.
+// This status has the highest cause of all. If one rank gives a save up and another rank has failed, the
+// failure is the verdict, because its cause is lower.
 Status given_up() {
   constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
   return Status(Code::state, "the save was given up for a newer one", ECANCELED).at({last, -1, -1});
@@ -26,11 +26,12 @@ namespace {
 /// A write of this size is large enough for storage, and small enough to stay in a cache between gathering,
 /// checksum and write.
 constexpr Bytes write_bytes = Bytes{4} << 20;
-/// After this many bytes storage is asked to begin, so that the fsync at the end finds less to do.
+/// Each time so many bytes are written, storage is asked to begin to write them, so that the fsync at the end
+/// finds less to do.
 constexpr Bytes write_back_bytes = Bytes{32} << 20;
 
-/// Blocks on their way to a file. Blocks that lie together are written together. The bytes come from an image
-/// of the whole part, or are put into a buffer of `write_bytes`.
+/// Writes blocks to a file; writes blocks that lie side by side at once. The bytes come from an image of the
+/// whole part, or the caller puts them into a buffer of `write_bytes`.
 class Writer {
  public:
   /// `most`: all bytes that will be written.
@@ -40,7 +41,8 @@ class Writer {
     if (image_ == nullptr) buffer_.resize(static_cast<std::size_t>(std::min(most, write_bytes)));
   }
 
-  /// Returns where the block at `offset` lies in memory. Without an image the caller fills that room.
+  /// Adds the block at `offset` to the next write, and returns its memory. Without an image, the caller fills
+  /// this memory.
   Result<std::byte*> place(Bytes offset, Bytes bytes) {
     if (begin_ != end_ && (offset + bytes - begin_ > write_bytes || offset - end_ >= item_alignment))
       TR_TRY(flush());
@@ -51,9 +53,9 @@ class Writer {
     std::memset(buffer_.data() + before, 0, static_cast<std::size_t>(offset - begin_ - before));
     return buffer_.data() + (offset - begin_);
   }
-  /// Drops the block placed last: it is not to be written as it is.
+  /// Drops the block that was placed last, which the caller writes in another form.
   void drop(Bytes bytes) { end_ -= bytes; }
-  /// Writes bytes of the caller's own in place of a block's.
+  /// Writes `bytes`, the other form of a dropped block, to `offset`.
   Status write(std::span<const std::byte> bytes, Bytes offset) {
     TR_TRY(flush());
     begin_ = end_ = offset + static_cast<Bytes>(bytes.size());

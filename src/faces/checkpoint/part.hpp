@@ -20,18 +20,18 @@ struct SaveItem {
   std::shared_ptr<const void> keep;  // holds memory of the library until the save has ended
 };
 
-/// Returns the status of a save that was given up for a newer one. No other failure has it: is_given_up()
-/// tells them apart even if the codes are equal.
+/// Returns the status of a save that was given up for a newer one. No other failure has this status:
+/// is_given_up() tells it from failures of the same code.
 Status given_up();
 bool is_given_up(const Status& status);
 
-/// One rank's part of a save, and the place of its bytes. Sizes depend on the items alone, so that every
-/// rank's place is known before anything is written.
+/// One rank's part of a save, and the place of its bytes. The size of a part depends on its items alone, not
+/// on compression, so that every rank's place is known before anything is written.
 class Part {
  public:
   Part(const SaveId& id, int part, int parts, const std::vector<SaveItem>& items, Compression compression);
 
-  /// Names another generation, before anything is written.
+  /// Gives the part another run and generation. Call it before anything is written.
   void name(const SaveId& id) { table_.id = id; }
   /// Returns the bytes of the packed elements, which a capture takes.
   [[nodiscard]] Bytes data_bytes() const { return data_bytes_; }

@@ -167,7 +167,7 @@ PartDirectory::Messages PartDirectory::ask(std::span<const Share> wanted) const 
       return elements_of(other.item) == elements_of(wanted[i].item) && other.rows == wanted[i].rows;
     };
     const auto begin = wanted.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::any_of(wanted.begin(), begin, is_alike)) continue;  // asked with the first of them
+    if (std::any_of(wanted.begin(), begin, is_alike)) continue;  // the first of them asks for all
     std::vector<std::int32_t> items;
     for (const Share& other : wanted.subspan(i)) {
       if (is_alike(other)) items.push_back(other.item);

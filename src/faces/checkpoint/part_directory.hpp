@@ -10,11 +10,11 @@
 
 namespace tailrace::checkpoint {
 
-/// One rank's share of the directory that tells which parts of a copy have which elements. One rank watches
-/// each element of an item: the elements are cut into ranges of equal length, one for each rank. A rank that
-/// has read the table of a part tells the watchers of its elements. A rank that wants elements asks their
-/// watchers. So no rank knows more than its share, and no rank walks the rows of all parts. All functions are
-/// local: the caller sends the messages.
+/// One rank's share of the directory that tells which parts of a copy have which elements. The elements of
+/// each item are cut into ranges of equal length, one for each rank: the rank is the watcher of the elements
+/// in its range. A rank that has read the table of a part tells the watchers of its elements. A rank that
+/// wants elements asks their watchers. So no rank knows more than its share, and no rank walks the rows of
+/// all parts. All functions are local: the caller sends the messages.
 class PartDirectory {
  public:
   /// Elements of one item: those that a rank wants, or those that a part has.
@@ -50,6 +50,7 @@ class PartDirectory {
     std::vector<std::int32_t> items;
     std::vector<layout::Rows> rows;
   };
+  /// Elements that follow one another, and the entry of told_ that has them.
   struct Run {
     Index begin = 0;
     Index end = 0;

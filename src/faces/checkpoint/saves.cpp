@@ -28,8 +28,8 @@ struct ForFirst {
   Bytes part_bytes = 0;
 };
 
-/// Packs this rank's contribution for all ranks: its outputs, and the first rank's decisions. It is empty
-/// unless there is one of them.
+/// Packs this rank's contribution for all ranks: its outputs and, on the first rank, what this rank has
+/// decided. Returns no bytes if there is neither.
 ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
   if (standing.empty() && decided == nullptr) return {};
   Packer out;
@@ -44,7 +44,7 @@ ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
 /// Takes over the first rank's decisions.
 void take_decisions(const comm::Verdict& verdict, SavePlan& plan) {
   Unpacker in(verdict.contributions.front());
-  in.get_bytes();  // its outputs
+  in.get_bytes();  // the first rank's outputs
   plan.id.generation = in.get<std::int64_t>();
   plan.saved_at = in.get<std::int64_t>();
   plan.path = in.get_text();
@@ -52,13 +52,15 @@ void take_decisions(const comm::Verdict& verdict, SavePlan& plan) {
   plan.is_link = in.get<bool>();
 }
 
-/// Only the first rank knows how much memory every rank needs.
+/// Checks that the captures of all ranks fit into their nodes. Only the first rank knows how much memory each
+/// rank needs.
 Status check_memory(const comm::Verdict& verdict) {
   std::vector<node::MemoryNeed> needs;
   for (const ByteVector& each : verdict.for_first) needs.push_back(Unpacker(each).get<ForFirst>().memory);
   return node::check_nodes(needs, "an asynchronous save captures", "async=off saves without a capture");
 }
 
+/// Returns each rank's Standing::told.
 std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
   std::vector<ByteVector> standings;
   for (const ByteVector& each : verdict.contributions) {
@@ -68,7 +70,7 @@ std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
   return standings;
 }
 
-/// Returns what the ranks have told the first rank, on that rank.
+/// On the first rank: returns each rank's Standing::told_first.
 std::vector<ByteVector> standings_for_first(const comm::Verdict& verdict) {
   std::vector<ByteVector> standings;
   for (const ByteVector& each : verdict.for_first) {
@@ -105,7 +107,8 @@ void SaveCapture::tell_fallback(const Status& why) {
       cat("checkpoint ", context_.name, ": captured by copying, not copy_on_write: ", why.text()));
 }
 
-/// The estimate has room for small items, and for what a mirror leaves free before the first large one.
+/// Adds room to the estimate: for small items, and for the gap that a mirror leaves before the first large
+/// item.
 void SaveCapture::expect(Bytes bytes) {
   if (bytes > 0 && !knows_items_) prepare(bytes + 2 * capture::CopyOnWrite::unit);
 }
@@ -123,8 +126,9 @@ void SaveCapture::expect(const std::vector<NamedItem>& items) {
   if (!expected.is_ok()) log(LogLevel::debug, cat("checkpoint ", context_.name, ": ", expected.text()));
 }
 
-/// Until its first save, the program keeps half of the memory that the ranks of its node share. Without
-/// threads, each save makes the memory that it needs.
+/// Has a thread make memory for the first save. The ranks of a node together take at most half of the memory
+/// that is available, since the program may need the rest. Without threads, each save makes the memory that
+/// it needs.
 void SaveCapture::prepare(Bytes bytes) {
   if (!context_.options.async || !context_.has_threads()) return;
   const Status prepared = guarded([&]() -> Status {
@@ -165,15 +169,15 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
     return;
   }
   worked_ = age();
-  // The other ranks of the node capture at the same time, or one after another if they share its cores.
-  // Writing must not take a core from them meanwhile.
+  // This rank begins to write only when the other ranks of its node have probably captured, too: at the same
+  // time, or one after another if they share the cores. Otherwise the writing would take a core from them.
   const bool alone = context_.session.ranks() == 1 || !context_.has_threads();
   const bool at_once = capture != nullptr && capture->is_at_once();
   const std::int64_t all = worked_ * context_.session.topology().ranks_of_a_core();
   delay_ = at_once && !alone ? std::min(all, longest_delay) : 0;
   if (!plan().is_link) return write();
-  // No rank may open the file before the first rank has removed the link, and it may remove it only now that
-  // all ranks save: until then the copy behind it is loaded.
+  // No rank may open the file before the first rank has removed the link. The first rank removes it only now,
+  // since all ranks have voted for the save: until then a load needs the copy behind the link.
   stage_ = Stage::making_room;
   if (context_.is_first())
     submit([](Saving& each) { return each.make_room(); });
@@ -182,8 +186,8 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
 }
 
 void RunningSave::write() {
-  // The copy counts once the first rank's part is sealed. The contents of the outputs must be durable before
-  // that.
+  // Once the first rank has sealed its part, the copy counts. The outputs that the copy records must be
+  // durable before that.
   const bool must_wait = context_.is_first() && !context_.outputs.are_settled(outputs_);
   stage_ = must_wait ? Stage::writing : Stage::sealing;
   submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
@@ -213,7 +217,7 @@ void RunningSave::place(const comm::Verdict& begun) {
   saving_->set_outputs(outputs_);
 }
 
-/// Once this copy is committed, the save removes the undo files that no copy needs any more.
+/// Has the save remove the undo files that no copy needs any more, once this copy is committed.
 void RunningSave::clean_up_undo_files() {
   saving_->set_clean_up([&context = context_]() -> Status {
     const auto oldest = [&](const Copy& copy) { return context.outputs.oldest_undo(copy); };
@@ -418,8 +422,8 @@ void Saves::end_running() {
                               " is committed in ", plan.path, " after ", seconds(running_->age()), " s"));
     }
   } else if (is_given_up(status)) {
-    // The verdict decides, and not whether this rank has cancelled. If the save failed otherwise, some ranks
-    // may have known the failure before they cancelled, and all ranks must return the same.
+    // The verdict decides whether the save was given up, and not whether this rank has cancelled it: if the
+    // save has failed otherwise, the failure is the verdict, and all ranks must return the same.
     progress_ = Progress::dropped;
   } else {
     note_failure(status, false);
@@ -427,7 +431,7 @@ void Saves::end_running() {
   running_.reset();
 }
 
-/// A failure that the program has not heard of counts more than a save that was left out.
+/// Keeps a failure. The program hears of the failure, and not of a save that was dropped before.
 void Saves::note_failure(const Status& failure, bool told) {
   left_out_ = false;
   progress_ = Progress::failed;

@@ -18,27 +18,29 @@ namespace tailrace::checkpoint {
 enum class Progress { committed = 0, none = 1, captured = 2, written = 3, failed = 4, dropped = 5 };
 
 /// The memory into which a rank's asynchronous saves are captured, and the way of capturing. All functions
-/// are local. Each rank decides for itself whether it captures by copy on write: the saved file does not show
-/// it.
+/// are local. Each rank decides for itself whether it captures by copy on write: the saved file is the same
+/// either way.
 class SaveCapture {
  public:
   explicit SaveCapture(const Context& context)
       : context_(context), memory_(context.session.memory().budget()) {}
 
-  /// Finds out whether the rank captures by copy on write.
+  /// Decides whether this rank captures by copy on write: if the option asks for it and the system allows it.
   void open();
-  /// Says that the first save will probably have this many bytes of this rank. A thread then makes memory for
-  /// it.
+  /// Tells that the first save will probably have this many bytes of this rank. A thread then makes memory
+  /// for it.
   void expect(Bytes bytes);
-  /// Says that the first save will probably have these items.
+  /// Tells that the first save will probably have these items.
   void expect(const std::vector<NamedItem>& items);
-  /// To be called before the ranks' vote. Returns Code::memory if the capture does not fit.
+  /// Reserves memory for the capture. Call it before the ranks' vote. Returns Code::memory if the capture
+  /// does not fit.
   Status reserve(Saving& saving) { return memory_.reserve(bytes_of(saving)); }
   /// Returns the memory that take() needs of the node.
   [[nodiscard]] node::MemoryNeed need() const { return memory_.need(context_.session.topology().node()); }
   void give_back(bool all) { memory_.give_back(all); }
+  /// Captures the save. Call it after the ranks' vote.
   void take(Saving& saving);
-  /// Returns true if take() captures everything before it returns.
+  /// True if take() captures everything before it returns.
   [[nodiscard]] bool is_at_once() const { return copy_on_write_ == nullptr; }
 
  private:
@@ -48,37 +50,41 @@ class SaveCapture {
 
   const Context& context_;
   capture::CaptureMemory memory_;
-  bool knows_items_ = false;                             // the contents of the next save were told, or loaded
+  bool knows_items_ = false;  // expect() was told the items: a number of bytes counts no more
   std::unique_ptr<capture::CopyOnWrite> copy_on_write_;  // nullptr: captures are made at once
   bool fallback_told_ = false;
 };
 
-/// A save on one rank, from the vote that begins it on. It runs behind the program, until the ranks have
-/// voted on its commit.
+/// A save on one rank, after the vote that begins it. It goes on while the program computes, until the ranks
+/// have voted on its commit.
 class RunningSave {
  public:
-  /// Votes on `line`, and queues its tasks under `key`.
+  /// The save will vote on `line`, and queue its tasks under `key`.
   RunningSave(Context& context, comm::Line& line, executor::Key key, std::unique_ptr<Saving> saving);
 
-  /// Local. `begun` is the verdict of the vote that begins the save. Captures the items if there is a
-  /// `capture`. The vote on the parts tells all ranks of failures.
+  /// Local. Captures the items if there is a `capture`, and begins to write. `begun` is the verdict of the
+  /// vote that begins the save. After a failure here, this rank writes nothing: the vote on the parts tells
+  /// all ranks.
   void start(const comm::Verdict& begun, SaveCapture* capture);
-  /// Makes one step. Returns true if something moved.
+  /// Takes the next step, unless it has to wait for a task or a vote. Returns true if something moved.
   bool advance();
   /// Returns the Status of the save, the same on every rank, once it has ended.
   [[nodiscard]] const std::optional<Status>& verdict() const { return verdict_; }
-  /// Returns true if this rank has written and synchronised its part.
+  /// True if this rank has written and synchronised its part.
   [[nodiscard]] bool is_written() const { return stage_ >= Stage::agreeing; }
   void cancel() { saving_->cancel(); }
   /// Local, after the end. Closes the files, and removes them if the save failed and no other save will take
   /// their place.
   void close();
   [[nodiscard]] const SavePlan& plan() const { return saving_->plan(); }
-  /// Returns the nanoseconds since the save began, and those that this rank has worked on it.
+  /// Returns the nanoseconds since the save began.
   [[nodiscard]] std::int64_t age() const { return now() - began_; }
+  /// Returns the nanoseconds that this rank has worked on the save.
   [[nodiscard]] std::int64_t worked() const { return worked_; }
 
  private:
+  /// In the order of time. Some are left out: making_room if there is no link, waiting_for_outputs if the
+  /// outputs need no waiting. The stage `sealing` then includes the writing.
   enum class Stage { making_room, writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
   /// The last task that the writing thread was given, and its result.
   struct Task {
@@ -106,7 +112,7 @@ class RunningSave {
   std::uint64_t vote_ = 0;
   const std::int64_t began_;
   std::int64_t delay_ = 0;   // of the first write
-  std::int64_t worked_ = 0;  // of this rank's capture and tasks: the cost of a save, waits left out
+  std::int64_t worked_ = 0;  // by this rank's capture and tasks: the cost of a save, without waits
   std::optional<Status> verdict_;
 };
 
@@ -128,7 +134,7 @@ class Saves {
   }
   /// Blocks until no save runs. `call` is for the watchdog.
   void wait(const char* call);
-  /// Returns the failure of the last save if the program has not heard of it.
+  /// Returns the failure of the last save if no call has returned it yet.
   Status take_failure();
   /// Notes that a save was dropped, or that a generation was loaded.
   void leave_out() { left_out_ = true; }
@@ -149,7 +155,7 @@ class Saves {
   SaveCapture capture_;
   std::optional<RunningSave> running_;
   Progress progress_ = Progress::none;  // of the last save that was begun
-  bool left_out_ = false;               // a save that came after it was left out
+  bool left_out_ = false;               // a later save was dropped
   Status failure_;                      // of the last save
   bool failure_told_ = true;
   std::int64_t generation_ = 0;

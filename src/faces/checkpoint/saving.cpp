@@ -13,7 +13,8 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-/// A failed clean-up does not fail a save: no copy needs the files any more, or storage has failed already.
+/// Logs that a clean-up has failed. The save does not fail by it: no copy needs the files any more, or
+/// storage has failed already.
 void log_failure(const Status& status) {
   if (!status.is_ok()) log(LogLevel::info, status.text());
 }
@@ -86,7 +87,7 @@ Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
 }
 
 Status Saving::make_room() {
-  const Result<bool> is_link = target_.is_link(plan_.path);  // it may be gone
+  const Result<bool> is_link = target_.is_link(plan_.path);  // the link may be gone by now
   TR_TRY(is_link.status());
   return *is_link ? target_.remove(plan_.path) : Status();
 }
@@ -118,7 +119,8 @@ Status Saving::open_copy(std::unique_ptr<storage::File>& file) {
   return {};
 }
 
-/// A part that is a link may be another run's. This rank alone opens it.
+/// If the name of the part is a link, it may lead to a part of another run: a new file takes its name. That
+/// needs no vote, since no other rank opens it.
 Status Saving::open_part() {
   const std::string path = part_path(plan_.path, plan_.mode, rank_);
   Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::own);
@@ -143,7 +145,7 @@ Status Saving::write() {
 }
 
 Status Saving::seal() {
-  // The outputs must be durable before the copy says so.
+  // The outputs must be durable before a copy that records them counts.
   if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
   TR_TRY(part_.write_table(*own_, place_.offset));
   if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.offset + place_.bytes));
@@ -157,8 +159,8 @@ Status Saving::seal() {
     if (copy_) TR_TRY(copy_->sync());
   }
   Status synced = own_->sync();
-  // After a failed fsync, the kernel still takes the pages for written: a later run would find a whole part
-  // in memory.
+  // After a failed fsync, the kernel takes the pages for written: a later run would find a whole part in the
+  // kernel's memory, although storage may have lost it.
   if (!synced.is_ok()) make_void(*own_, place_.offset + place_.bytes - Footer::size, Footer::size);
   return synced;
 }

@@ -20,18 +20,18 @@ struct SavePlan {
   SaveId id;
   Compression compression;
   std::int64_t saved_at = 0;
-  bool is_given = false;  // the user has named the copy's file, which may be a link then
-  bool is_link = false;   // of another kind: make_room() has to remove it before any rank opens the file
+  bool is_given = false;  // the user has named the copy's file: it may be a link
+  bool is_link = false;   // `path` is a link that the user has not named: make_room() has to remove it
 };
 
-/// One rank's share of one save. It decides which bytes the rank writes, in which order. It knows nothing of
-/// other ranks but how many bytes the parts of all lower ranks take up; the first rank knows the size of each
+/// One rank's share of one save. It decides which bytes the rank writes, in which order. Of other ranks, it
+/// only knows how many bytes the parts of all lower ranks take up; the first rank knows the size of each
 /// part. Its owner makes the ranks vote between the steps:
 ///
 ///   place -> [capture] -> [make_room, on the first rank alone -> (all ranks voted)] -> write -> seal
 ///         -> (all ranks voted) -> commit, on the first rank alone -> (all ranks voted)
 ///
-/// make_room, write, seal and commit touch storage and may run on any one thread.
+/// make_room, write, seal and commit work on storage. Any thread may call them, one at a time.
 class Saving {
  public:
   Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items);
@@ -48,8 +48,8 @@ class Saving {
   /// On the first rank, which writes the directory, places the parts of all ranks. `part_bytes` has their
   /// sizes.
   void place(const std::vector<Bytes>& part_bytes);
-  /// Sets the positions of the session's streams, which the first rank writes into the directory. Call it
-  /// while no seal() runs.
+  /// Sets the positions of the session's streams and files, which the first rank writes into the directory.
+  /// Call it while no seal() runs.
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
   /// seal() first calls `make_durable`: this rank's part may count only after that.
   void set_make_durable(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
@@ -60,13 +60,14 @@ class Saving {
   void capture(std::byte* image);
   /// Returns the bytes of memory that capture_behind() takes.
   [[nodiscard]] Bytes mirror_bytes();
-  /// As capture(), but into `memory` of mirror_bytes(), and `behind` copies later what it can copy behind the
-  /// program. write() waits for `behind`. The destructor must not run while `behind` still copies. Returns an
-  /// error, with its cause, if nothing could be left to `behind`.
+  /// As capture(), but into `memory` of mirror_bytes(), and leaves to `behind` what it can copy while the
+  /// program goes on. write() waits for `behind`. The destructor must not run while `behind` still copies. If
+  /// `behind` refuses, captures everything at once, and returns the reason as an error.
   Status capture_behind(std::byte* memory, capture::CopyOnWrite& behind);
 
   /// Removes the link that has the name of the copy's file.
   Status make_room();
+  /// Writes the elements of this rank's part.
   Status write();
   /// Makes this rank's part whole and durable. On the first rank it also writes the directory and the header:
   /// from then on the copy counts, if all other parts are whole.
@@ -74,8 +75,8 @@ class Saving {
   /// On the first rank, once all ranks have sealed. Makes the names durable and says so in the header. Then
   /// removes the files that an earlier save with more parts has left.
   Status commit();
-  /// On the first rank, after a failure. Makes the copy not count. Otherwise a later run might see in memory
-  /// bytes that storage has lost, and take them for good.
+  /// On the first rank, after a failure. Makes the copy not count. Otherwise a later run might find bytes in
+  /// the kernel's memory that storage has lost, and take the copy for whole.
   void abandon();
   /// On the first rank, after abandon() and close() of all ranks. Removes the files, if the save has begun to
   /// write them.
@@ -103,7 +104,7 @@ class Saving {
   Extent directory_place_;
   const std::byte* image_ = nullptr;
   std::optional<Mirror> mirror_;
-  capture::CopyOnWrite* behind_ = nullptr;  // it still captures
+  capture::CopyOnWrite* behind_ = nullptr;  // set if it still captures
   std::function<Status()> make_durable_;
   std::function<Status()> clean_up_;
   std::unique_ptr<storage::File> own_;  // the file of this rank's part

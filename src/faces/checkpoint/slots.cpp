@@ -36,7 +36,8 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return names;
 }
 
-/// A save begins with a header of zeros, and a job that was killed before may have left an empty file.
+/// True if a checkpoint has written the file that begins so. A header of zeros counts, since a save begins
+/// with one. An empty file counts, too: a job that was killed before may have left it.
 bool is_ours(std::string_view beginning) {
   const std::string_view header = beginning.substr(0, static_cast<std::size_t>(Header::record));
   return header.starts_with(file_mark) || header.find_first_not_of('\0') == std::string_view::npos ||
@@ -61,7 +62,7 @@ Status check_named(storage::Target& target, const std::string& path, Check check
 }
 
 /// Returns `status` if it refuses a foreign file, and success otherwise. A failure of storage is left to the
-/// save, which opens the same file and tells it.
+/// save, which opens the same file and reports it.
 Status only_foreign(const Status& status) { return status.code() == Code::state ? status : Status(); }
 
 Found look_at_one(storage::Target& target, const std::string& path, Read read) {
@@ -85,7 +86,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   found.missing = exists.is_ok() && !*exists;
   if (found.missing) return found;
   const Result<Header> header = read_header(target, path);
-  // A directory of this name belongs to somebody else.
+  // A directory of this name belongs to another program: a copy is a file.
   found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
   if (header.is_ok()) know(*header);
   found.unfinished = is_unfinished(target, path);
@@ -98,7 +99,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
 bool is_damage(const Status& status) {
   if (status.code() == Code::corrupt) return true;
   const int number = status.error_number();
-  // A directory of this name belongs to somebody else.
+  // A directory of this name belongs to another program: a copy is a file.
   return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
 }
 
@@ -140,7 +141,8 @@ Result<bool> check_ours(storage::File& file, const std::string& path) {
   return has_mark(*beginning);
 }
 
-/// A part that an older version has written has no mark. Its footer tells it, if the part is whole.
+/// A part that an older version has written has no mark. If the part is whole, its footer shows that a
+/// checkpoint has written it.
 Result<bool> check_part_ours(storage::File& file, const std::string& path) {
   Result<bool> ours = check_ours(file, path);
   if (ours.status().code() != Code::state) return ours;
@@ -188,11 +190,12 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
   for (const journal::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
   std::vector<Found> all = look_at(target, *paths, read_directory);
   for (const Found& found : all) {
-    // A copy whose directory is not whole may be anybody's file. Its generation counts only up to a limit,
-    // like that in the name of an undo file.
+    // Any program may have written a file whose directory is not whole. Its generation counts only up to a
+    // limit, as a generation in the name of an undo file does.
     if (found.status.is_ok() || found.generation <= journal::most_generation)
       highest_ = std::max(highest_, found.generation);
-    // The next generation might be no higher than the unknown one, and then no load would take its save.
+    // The unknown generation may be as high as the next one, or higher: then no load would take the next
+    // save.
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;
@@ -258,7 +261,7 @@ Result<bool> Slots::check(storage::Target& target, const std::string& path, Mode
     TR_TRY(check_named(target, *each, check_ours));
     each = foreign_.erase(each);
   }
-  // Others may have put something there since look().
+  // Another program may have put a file there since look().
   TR_TRY(only_foreign(check_named(target, path, check_ours)));
   if (mode == Mode::local) TR_TRY(check_parts(target, path, ranks));
   return are_given_ ? Result<bool>(false) : target.is_link(path);

@@ -26,8 +26,8 @@ struct Found {
   bool unreadable = false;  // storage failed: what the header tells is unknown
 };
 
-/// Returns true if the status means that a copy is not whole, wherever it is read: damage, or a missing file.
-/// Otherwise storage did not give the copy, and it may be whole.
+/// True if the status says that a copy is not whole: it is damaged, or its file is missing. Otherwise storage
+/// has only failed to give the copy, and it may be whole.
 bool is_damage(const Status& status);
 
 /// read_copy(), or read_directory() for a look that leaves out the parts of the copies.
@@ -35,8 +35,8 @@ using Read = Result<Copy> (*)(storage::Target&, const std::string&);
 /// Local. Looks at the copies at `paths`, without the elements. Returns the newest first.
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths,
                            Read read = read_copy);
-/// Local. Returns true if the copy at `path` itself says that its save was never committed: it has no header
-/// yet, or its header says so.
+/// Local. Returns true if the file at `path` tells that its save was never committed: it has no header yet,
+/// or the header says so.
 bool is_unfinished(storage::Target& target, const std::string& path);
 /// Local. Returns the copies of a checkpoint that may be there: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
@@ -48,8 +48,9 @@ Result<bool> check_part_ours(storage::File& file, const std::string& path);
 /// Local. Returns the parts that have files of their own beside the copy at `path`.
 Result<std::vector<int>> local_parts(storage::Target& target, const std::string& path);
 /// Local. Returns the undo files of checkpoint `name` that none of its copies needs: those of generations
-/// before the oldest one that a copy still needs. `oldest` tells for a copy how far back it needs them; the
-/// copy that it gets has no tables. Returns none if storage does not tell what a copy is.
+/// before the oldest one that a copy still needs. `oldest` returns the oldest generation whose undo files a
+/// copy needs; the copy that it gets has no tables. Returns an error if storage does not give one of the
+/// copies.
 Result<std::vector<journal::UndoName>> useless_undo_files(
     storage::Target& target, const std::string& name, const std::vector<std::string>& copies,
     const std::function<std::int64_t(const Copy&)>& oldest);
@@ -77,20 +78,22 @@ class Slots {
   /// Returns the place for that generation. A place that never had a copy comes first, then one whose
   /// copy was never committed, then the oldest broken copy's, then the oldest copy's.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
-  /// Local, and changes nothing. Checks the places that a save of `ranks` ranks will take. Code::state if
-  /// what no checkpoint has written is at `path`, in a place of its parts, or still where look() has found it
-  /// in another place among which saves alternate. Returns true if `path` is a link, which the save has to
-  /// replace, since it may lead to a copy that another run needs.
+  /// Local; changes nothing on storage. Checks the places that a save of `ranks` ranks will take. Returns
+  /// Code::state if a file that no checkpoint has written has the name `path` or that of a part, or is still
+  /// in another slot where look() has found it. Returns true if `path` is a link that the user has not named:
+  /// the save must replace it, since it may lead to a copy that another run needs.
   Result<bool> check(storage::Target& target, const std::string& path, Mode mode, int ranks);
   [[nodiscard]] bool are_given() const { return are_given_; }
   /// Returns true if saves alternate over this place.
   [[nodiscard]] bool has(const std::string& path) const;
+  /// Notes that a save has begun at `path`: the copy there, if there was one, is gone.
   void begun(std::int64_t generation, const std::string& path);
-  /// `parts` says how many parts of the copy have files of their own.
+  /// Notes that the copy at `path` is committed. `parts` is the number of its parts that have files of their
+  /// own.
   void committed(std::int64_t generation, const std::string& path, int parts = 0) {
     set({path, Has::copy, generation, parts});
   }
-  /// Notes that the copy there turned out not to be whole.
+  /// Notes that the copy at `path` turned out not to be whole.
   void broken(const std::string& path);
   /// Returns all places where a copy may be.
   Result<std::vector<std::string>> candidates(storage::Target& target) const;
@@ -102,7 +105,7 @@ class Slots {
     std::string path;
     Has has = Has::nothing;
     std::int64_t generation = 0;
-    int own_parts = 0;  // the first so many parts have files that are known to be the copy's
+    int own_parts = 0;  // parts below this have files that are known to be the copy's
   };
   Status check_parts(storage::Target& target, const std::string& path, int ranks) const;
   void set(const Slot& slot);
@@ -111,8 +114,8 @@ class Slots {
   std::int64_t keep_every_;
   bool are_given_;
   std::vector<Slot> slots_;
-  std::set<std::string> foreign_;  // what no checkpoint has written
-  std::int64_t highest_ = 0;
+  std::set<std::string> foreign_;  // files that no checkpoint has written
+  std::int64_t highest_ = 0;       // the last generation that was begun
 };
 
 }  // namespace tailrace::checkpoint

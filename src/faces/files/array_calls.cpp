@@ -18,11 +18,11 @@ struct ArrayCalls::Call {
     std::shared_ptr<const ArrayPlan> plan;
     std::shared_ptr<exchange::Tally> tally;
   };
-  /// Aggregators move the bytes of a call from `begin` on. For that call the file ends at `end`.
+  /// The bytes of the file that a parallel call moves begin at `begin`. For the call, the file ends at `end`.
   struct Limits {
     Bytes begin = 0;
     Bytes end = std::numeric_limits<Bytes>::max();
-    /// Returns how many of the bytes there are.
+    /// Returns how many of `bytes` bytes from `begin` on the file has.
     [[nodiscard]] Bytes available(Bytes bytes) const { return std::clamp(end - begin, Bytes{0}, bytes); }
   };
 
@@ -35,10 +35,10 @@ struct ArrayCalls::Call {
   std::shared_ptr<const Framing> framing;
   exchange::Channel* channel = nullptr;
   exchange::Ring* ring = nullptr;
-  std::vector<Moving> moved;  // empty if there is no plan of one of them
+  std::vector<Moving> moved;  // empty if one of the arrays has no plan
   Bytes bytes = 0;            // of all arrays
   bool parallel = false;
-  bool each_reads_own = false;  // no stripes: OwnReads
+  bool each_reads_own = false;  // by OwnReads, without stripes
   Limits limits;
 };
 
@@ -58,7 +58,8 @@ Status ArrayCalls::Call::plan(std::span<const Array> arrays, const Group& group)
   return {};
 }
 
-/// Each aggregator alone knows how far it got. The lowest counts.
+/// Collective. Finds out how many elements were moved. Each aggregator knows how far it got itself; the
+/// lowest end counts.
 ArrayOutcome ArrayCalls::Call::agree_on_ends(Group& group) const {
   Status mine;
   std::vector<Bytes> ends;
@@ -70,7 +71,7 @@ ArrayOutcome ArrayCalls::Call::agree_on_ends(Group& group) const {
   told.put_list(std::span<const Bytes>(ends));
   const comm::Verdict verdict = group.agree({mine.in(text).at({-1, -1, group.rank()}), text, told.take()});
   ArrayOutcome outcome{0, verdict.status};
-  if (verdict.ended) return outcome;  // nobody knows how far the others got
+  if (verdict.ended) return outcome;  // it is not known how far the other ranks got
   ends.assign(moved.size(), std::numeric_limits<Bytes>::max());
   for (const ByteVector& said : verdict.contributions) {
     Unpacker in(said);
@@ -135,7 +136,8 @@ ArrayOutcome ArrayCalls::move(const std::string& name, std::span<const Array> ar
   });
 }
 
-/// Runs the ranks' vote on the call. `call.limits` becomes that of the file, where aggregators need it.
+/// Collective. The ranks vote on the call. If it is parallel, all ranks then have the I/O rank's limits in
+/// `call.limits`.
 Status ArrayCalls::begin(Call& call, const Status& planned) {
   Status mine = planned;
   if (mine.is_ok()) mine = file_.check(call.direction);
@@ -158,10 +160,10 @@ Status ArrayCalls::begin(Call& call, const Status& planned) {
   return {};
 }
 
-/// The same on every rank. An asynchronous read returns at once, and stripes have the room for it. Framed
-/// arrays are not one after another in the file. Another node may see an older file. One rank alone is faster
-/// through stripes, since its thread fills one while it empties another: 512 MiB took 50 ms, and 96 ms
-/// straight into the array.
+/// True if each rank may read its own rows, without stripes. The same on every rank. Asynchronous reads need
+/// stripes, since their call returns at once. Framed arrays do not follow one another in the file. Ranks of
+/// another node may see an older state of the file. One rank alone is faster through stripes, since a thread
+/// fills one stripe while the rank empties another: 512 MiB took 50 ms, and 96 ms straight into the array.
 bool ArrayCalls::may_read_own(const Call& call) const {
   return call.direction == Direction::read && call.parallel && !file_.mode.async && call.framing == nullptr &&
          file_.place.group->size() > 1 && call.channel->far_ranks().empty();
@@ -170,7 +172,7 @@ bool ArrayCalls::may_read_own(const Call& call) const {
 Status ArrayCalls::offer_to_read(const Call& call, Packer& out) {
   std::vector<std::shared_ptr<const ArrayPlan>> plans;
   for (const Call::Moving& each : call.moved) plans.push_back(each.plan);
-  // Where an array ends with its file, the aggregators find out.
+  // If the file is too short for the arrays, nothing is offered: the aggregators then find out where it ends.
   const bool is_whole = !file_.holds_stream() || call.limits.available(call.bytes) == call.bytes;
   out.put(is_whole ? own_reads_.offer(plans) : storage::FileNumber());
   return {};
@@ -189,7 +191,8 @@ void ArrayCalls::compare_offers(Call& call, const comm::Verdict& verdict) {
                         std::ranges::all_of(offers, [&](const auto& offer) { return offer == wanted; });
 }
 
-/// The I/O rank alone keeps the bytes that aggregators write over, before any of them writes. So everything
+/// On the I/O rank: finds out the limits of a call, and packs them for all ranks. Before any aggregator
+/// writes, the I/O rank alone puts the bytes that they will write over into the journal, so that all that is
 /// kept of a file has one order.
 Status ArrayCalls::tell_position(Call& call, Packer& out) {
   const bool reads = call.direction == Direction::read;
@@ -233,7 +236,8 @@ void ArrayCalls::commit(const Call& call) {
   if (!call.parallel || !file_.holds_stream()) return;
   const Bytes moves = at - call.limits.begin;
   if (writes) stream_.c_stream().growth->wrote(call.limits.begin, moves);
-  // As with C's fread, reading ends where the file does, and a stream behind the end stays where it was.
+  // As with C's fread, reading ends at the end of the file, and a stream that stands behind the end stays
+  // where it is.
   const Bytes available = call.limits.available(moves);
   stream_.move_to(call.limits.begin + available, call.direction, available < moves);
 }
@@ -245,7 +249,7 @@ ArrayOutcome ArrayCalls::finish(const Call& call) {
   Index all = 0;
   for (const Call::Moving& each : call.moved) all += each.plan->layout.elements();
   if (outcome.elements < all) stream_.stop_short(outcome.status, call.limits.begin);
-  // Bytes that a failed call has left may be written again.
+  // A failed call may have left bytes: to write there again does not count as writing over.
   const auto& growth = stream_.c_stream().growth;
   if (!outcome.status.is_ok() && growth) growth->forget(call.limits.begin);
   return outcome;

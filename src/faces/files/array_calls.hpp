@@ -18,23 +18,24 @@ struct ArrayOutcome {
   Status status;
 };
 
-/// The array calls of a group's file, and what aggregators have still to do for them. For a local file
-/// nothing is left to do, and LocalArrays stands in for move().
+/// Moves the arrays of a group's file, and knows whether tasks of aggregators are still at work for earlier
+/// calls. A local file has LocalArrays in place of move(), and never leaves such tasks behind.
 class ArrayCalls {
  public:
   /// Both arguments must outlive the object.
   ArrayCalls(const Opened& file, FileStream& stream) : file_(file), stream_(stream) {}
 
-  /// Collective. Does File::move_arrays().
+  /// Collective. Does the work of File::move_arrays().
   ArrayOutcome move(const std::string& name, std::span<const Array> arrays, Direction direction,
                     const Status& mine, const std::shared_ptr<const Framing>& framing);
 
-  /// Returns true if tasks of aggregators may still run. The same on every rank.
+  /// True if tasks of aggregators may still run. The same on every rank.
   [[nodiscard]] bool are_outstanding() const { return outstanding_; }
-  /// Local. Blocks until the tasks of this rank are done, and all bytes that they read are where they belong.
+  /// Local. Blocks until the tasks of this rank are done, and all bytes that are read for its arrays have
+  /// arrived there.
   void wait(const std::string& call);
-  /// Collective (local files: local). Runs after the tasks of this rank are done. Blocks until those of all
-  /// ranks are. The rank that holds the stream then knows whether any of them failed.
+  /// Collective (local files: local). Call it after the tasks of this rank are done. Blocks until the tasks
+  /// of all ranks are done. The rank that holds the stream then knows whether a task has failed.
   Status agree_on_tasks(const std::string& call, const Status& mine);
 
  private:
@@ -53,7 +54,7 @@ class ArrayCalls {
   FileStream& stream_;
   OwnReads own_reads_{file_, stream_};
   bool outstanding_ = false;
-  std::atomic<bool> task_failed_{false};  // of this aggregator, not heard of by the stream's rank
+  std::atomic<bool> task_failed_{false};  // a task has failed here, unknown yet to the stream's rank
 };
 
 }  // namespace tailrace::files

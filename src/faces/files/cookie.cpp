@@ -28,7 +28,8 @@ struct Cookie {
   std::unique_ptr<char[]> buffer{new char[stream_buffer]};
 };
 
-/// Tells the C library by errno why one of the following functions returns `result`.
+/// Sets errno to the cause of `status`, and returns `result`: so the following functions tell the C library
+/// of a failure.
 int fail(const Status& status, int result) {
   errno = status.error_number() != 0 ? status.error_number() : EIO;
   return result;
@@ -92,7 +93,7 @@ bool is_special(const std::string& path) {
 
 storage::OpenMode how_to_open(const Mode& mode, bool cuts_later,
                               const std::optional<journal::Position>& from) {
-  // A file of which nothing was recorded misses nothing.
+  // If no bytes of the file were recorded, it may be missing: it is then made.
   if (from) return from->size > 0 ? storage::OpenMode::existing : storage::OpenMode::keep;
   if (mode.access == Mode::Access::read)
     return mode.update ? storage::OpenMode::existing : storage::OpenMode::read;
@@ -100,7 +101,7 @@ storage::OpenMode how_to_open(const Mode& mode, bool cuts_later,
   return cuts ? storage::OpenMode::create : storage::OpenMode::keep;
 }
 
-/// Makes the Growth that watches the writes to come.
+/// Makes the Growth that watches the writes to the file.
 Result<std::shared_ptr<journal::Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
                                                const std::optional<journal::Position>& from,
                                                const journal::Journals& journals) {

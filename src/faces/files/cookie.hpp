@@ -15,25 +15,26 @@
 
 namespace tailrace::files {
 
-/// A C stream of this process over a file of `target`. The C library itself gives every call its meaning
-/// while the bytes take our way to storage (fopencookie(3)). fopen(3) opens what is no regular file (a pipe,
-/// a terminal).
+/// A C stream of this process over a file of the storage target. The C library gives every call its meaning,
+/// and this library moves the bytes to and from storage (fopencookie(3)). A file that is not regular (a pipe,
+/// a terminal) is opened by fopen(3) instead.
 struct CStream {
-  std::FILE* stream = nullptr;  // nullptr: an aggregator that has the file open beside the I/O rank's stream
-  std::shared_ptr<journal::LastingFile> file;  // nullptr: a stream that is not ours, without positions
-  std::shared_ptr<journal::Growth> growth;     // set if the file is written
-  /// The file ends here at least, for streams that append: others may be writing up to there.
+  std::FILE* stream = nullptr;                 // nullptr: an aggregator, which has only the file
+  std::shared_ptr<journal::LastingFile> file;  // nullptr: C's own stream, without positions
+  std::shared_ptr<journal::Growth> growth;     // set if the mode allows writing
+  /// For streams that append: the file ends here or later, even if it is still shorter. Other aggregators may
+  /// be writing up to here.
   std::shared_ptr<std::atomic<Bytes>> least_end;
-  /// The file still has its old contents. It has to be cut to nothing before anything is written.
+  /// The file still has its old contents. It has to be cut to length 0 before anything is written.
   bool is_uncut = false;
   /// It is a standard stream, which is never closed. Set on every rank.
   bool is_adopted = false;
 };
 
-/// `may_be_uncut`: the caller can cut a file opened for writing later, when nobody waits for it. Cutting
-/// waits for the device if the device is just writing the old contents. `from` is what a checkpoint has
-/// recorded of the file; the file goes on there whatever the mode (bring_back() says how). Bytes that are
-/// written over are kept in `journals` first.
+/// Local. Opens a stream. `may_be_uncut`: the caller can cut a file opened for writing later, when nobody
+/// waits for it; to cut a file takes long if the device is just writing the old contents. `from` is what a
+/// checkpoint has recorded of the file: the file goes on there whatever the mode (bring_back() says how).
+/// Before the stream writes over bytes, it keeps them in `journals`.
 [[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
                                           bool may_be_uncut, const std::optional<journal::Position>& from,
                                           journal::Journals& journals);

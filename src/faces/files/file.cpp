@@ -25,7 +25,7 @@ Result<std::unique_ptr<File>> File::open(const Place& place, const std::string& 
   }
   Status mine;
   if (file->holds_stream()) {
-    // The tasks of other aggregators know nothing of the tasks here.
+    // Only if there is no other aggregator: its tasks would not wait for the task here that cuts the file.
     const bool may_be_uncut = mode.async && (channel == nullptr || channel->aggregators() == 1);
     Result<CStream> stream = guarded(
         [&] { return open_stream(service.target(), path, mode, may_be_uncut, from, service.journals()); });
@@ -38,7 +38,7 @@ Result<std::unique_ptr<File>> File::open(const Place& place, const std::string& 
   return file;
 }
 
-/// The other aggregators open the file that the I/O rank has made.
+/// Collective. The other aggregators open the file that the I/O rank has made.
 Status File::open_beside(const exchange::Channel& channel) {
   Status mine;
   if (!holds_stream() && channel.own(channel.aggregators())) {
@@ -88,7 +88,7 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
                                   : array_calls_.move(name, arrays, direction, mine, framing);
 }
 
-/// Ends what the calls without result left behind, then does `end`. The first failure counts.
+/// Collective. Waits for the tasks of calls without a result, then does `end`. Returns the first failure.
 Status File::finish(const std::string& call, const std::function<Status()>& end) {
   array_calls_.wait(call);
   Status mine = stream_.tasks().take_failure();
@@ -140,7 +140,8 @@ Result<journal::Position> File::position(journal::Overwritten overwritten) {
             "they were. Save with overwritten=journal, close it before the save, or write what changes to "
             "a file that is made anew"));
   }
-  // This rank may not see yet what other aggregators have written.
+  // This rank may not see the file as long yet as other aggregators have made it, so the end that Growth
+  // knows counts, too.
   return journal::Position{path(), position, std::max(*size, held.growth->end()), false};
 }
 

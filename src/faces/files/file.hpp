@@ -26,26 +26,25 @@ class File {
   [[nodiscard]] const std::string& path() const { return opened_.path; }
   [[nodiscard]] const Mode& mode() const { return opened_.mode; }
   [[nodiscard]] const Place& place() const { return opened_.place; }
-  /// Returns true if it is a standard stream that goes where the program was started to write.
+  /// True if it is a standard stream of the I/O rank (adopt()).
   [[nodiscard]] bool is_adopted() const { return stream_.c_stream().is_adopted; }
   /// Returns true if this rank holds the stream: the I/O rank, or every rank of a local file.
   [[nodiscard]] bool holds_stream() const { return opened_.holds_stream(); }
-  /// Returns what takes the operations without a result, which are local.
+  /// Returns the stream, which takes operations without a result. They are local.
   [[nodiscard]] FileStream& stream() { return stream_; }
 
-  /// Collective (local files: local). Does `operation` on the stream, after the operations that asynchronous
-  /// calls left to be done. Returns its outcome on every rank. Costs one broadcast. `call` is for the
-  /// watchdog.
+  /// Collective (local files: local). Does `operation` on the stream, after all operations that asynchronous
+  /// calls have queued. Returns its outcome on every rank. Costs one broadcast. `call` is for the watchdog.
   Outcome ask(const std::string& call, const Operation& operation);
-  /// Collective (local files: local). Call it before the position changes, or a failure is forgotten, without
-  /// ask(). It blocks until the aggregators of an asynchronous file have written what they still have to
-  /// write.
+  /// Collective (local files: local). Call it before something other than ask() changes the position or
+  /// clears a failure. Blocks until the aggregators of an asynchronous file have written what they still have
+  /// to write.
   Status before_move(const std::string& call);
 
   /// Collective (local files: local). Moves the arrays, one after another, between the ranks' memory and the
   /// file's position. Blocks until the arrays are moved, or in asynchronous files until the arrays to be
-  /// written are captured. `name` is the call's name, `mine` what the caller found wrong with it, `framing`
-  /// the bytes around an array that is the only one.
+  /// written are captured. `name` is the call's name, `mine` what the caller found wrong with it. `framing`
+  /// has the bytes around the array; there is only one array then.
   ArrayOutcome move_arrays(const std::string& name, std::span<const Array> arrays, Direction direction,
                            const Status& mine = {}, const std::shared_ptr<const Framing>& framing = nullptr);
 
@@ -55,29 +54,32 @@ class File {
   /// Collective (local files: local). Hands all written bytes to the system, where other programs see them,
   /// and with `durable` to storage. Blocks until then. Returns the first failure since the last one returned.
   Status flush(bool durable);
-  /// Collective (local files: local). Does flush() and closes the file, whatever is returned.
+  /// Collective (local files: local). Does the work of flush(false) and closes the file, even if it returns
+  /// an error.
   Status close();
 
   // The following functions are for checkpoints.
-  /// On the rank that holds the stream: returns true if the file has a place to go on from. A pipe, a
+  /// On the rank that holds the stream: true if a later run can go on from a position of the file. A pipe, a
   /// terminal and a file that is only read have none.
   [[nodiscard]] bool has_position() const { return stream_.c_stream().growth != nullptr; }
   /// Local. Finishes this rank's work on the file and hands the bytes to the system: flush() without the
   /// vote.
   Status rest();
-  /// Local, on the rank that holds the stream, after rest(): returns where the file stands. Returns
-  /// Code::state if it is refused because cutting the file could not bring it back there.
+  /// Local, on the rank that holds the stream, after rest(): returns where the file stands. With
+  /// Overwritten::refuse, returns Code::state if the program has written over bytes: cutting the file could
+  /// not bring it back then.
   Result<journal::Position> position(journal::Overwritten overwritten);
   /// On the same rank: notes that a checkpoint records `size` bytes of the file.
   void note_recorded(Bytes size) { stream_.c_stream().growth->record(size); }
-  /// Local, after rest(). Returns the file if this rank may have written to it, otherwise nullptr. It stays
-  /// open as long as it is held.
+  /// Local, after rest(). Returns the file if this rank may have written to it, otherwise nullptr. The file
+  /// stays open as long as the caller holds it.
   [[nodiscard]] std::shared_ptr<storage::File> hold() const {
     return stream_.c_stream().file != nullptr ? stream_.c_stream().file->hold() : nullptr;
   }
-  /// Local. Writes over bytes of a record that has not ended. The stream stays at the end of the record.
+  /// Local. Writes over bytes of a record that has not ended. The stream then stands behind these bytes.
   void write_over(Bytes position, ByteVector bytes);
-  /// Local. Says that the bytes from there on may be written again.
+  /// Local. Notes that the program may write the bytes from `from` on again: this does not count as writing
+  /// over, unless a checkpoint has recorded the bytes.
   void forget(Bytes from);
   /// On the rank that holds the stream, between its other operations: makes the file end at `size`.
   Status cut(Bytes size);

@@ -14,7 +14,7 @@ namespace {
 /// Small calls of an asynchronous file are gathered up to this size before they become a task.
 constexpr std::size_t pending_bytes = std::size_t{64} << 10;
 
-/// From now on feof() is true for a stream that stands at the end of its file, or behind it.
+/// Makes feof() true if the stream stands at the end of its file, or behind it.
 void find_end(std::FILE* stream) {
   if (const int found = std::fgetc(stream); found != EOF) std::ungetc(found, stream);
 }
@@ -202,8 +202,8 @@ exchange::WriteBytes FileStream::writer(bool parallel) {
     errno = 0;
     if (!parallel && std::fwrite(bytes.data(), 1, bytes.size(), c_stream_.stream) != bytes.size())
       return io_error("write", file_.path, errno);
-    // The device gets its work now, while nobody waits for it. Otherwise, when a file is closed that had been
-    // cut, ext4 would begin the work and the program would wait for it (auto_da_alloc in ext4(5)).
+    // The device begins to write now, while nobody waits for it. Otherwise ext4 would begin that when a file
+    // that had been cut is closed, and the program would wait for it (auto_da_alloc in ext4(5)).
     if (file_.mode.async && c_stream_.file != nullptr) c_stream_.file->begin_write_back();
     return {};
   };

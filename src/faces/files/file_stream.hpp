@@ -21,9 +21,10 @@ class Tasks {
 
   /// Returns the key of the file's jobs.
   [[nodiscard]] executor::Key key() const { return key_; }
-  /// Local; does not wait. Has `task` run behind the program, before any other.
+  /// Local; does not wait. Has `task` run before any other task, while the program goes on.
   void begin_with(std::function<void()> task) { first_ = std::move(task); }
-  /// Local; does not wait. Queues that first task. Call it before jobs of the key are queued elsewhere.
+  /// Local; does not wait. Queues the task of begin_with(). Call it before something else queues jobs of the
+  /// key.
   void begin();
   /// Local. Queues `task` if the file is asynchronous, otherwise does it at once.
   void run(std::function<void()> task);
@@ -34,17 +35,17 @@ class Tasks {
   /// Keeps the failure, if it is one and the first.
   void note(const Outcome& outcome);
   void note(const Status& status);
-  /// Keeps what a task found that moved `got` of the `wanted` bytes of an array. An array that ended early
-  /// has failed, since no count can tell the caller any more.
+  /// Keeps the failure of a task that moved `got` of the `wanted` bytes of an array. An array that ended
+  /// early has failed, too: its call has returned long since, so that no count can tell the caller.
   void note_moved(const Status& status, Bytes got, Bytes wanted);
-  /// Returns the failure, if nobody was told of it and the file is asynchronous. Bytes written behind it
-  /// would lie in the wrong place.
+  /// Returns the failure of an asynchronous file that no call has returned yet. After it, a task must write
+  /// nothing: the bytes would lie in the wrong place.
   Status unheard_failure();
   /// Returns the failure, and keeps it no longer.
   Status take_failure();
 
  private:
-  /// Does `task`, and notes that memory has run out in it.
+  /// Does `task`. If memory runs out in it, keeps that failure.
   void attempt(const std::function<void()>& task);
 
   const Opened& file_;
@@ -55,15 +56,15 @@ class Tasks {
 };
 
 /// A file as this rank has it open: C's stream on the rank that holds it, the file alone on the other
-/// aggregators of a parallel file, nothing elsewhere. With the tasks that work on it. No function
-/// is collective.
+/// aggregators of a parallel file, nothing elsewhere. Together with the tasks that work on it. No function is
+/// collective.
 class FileStream {
  public:
   /// `file` must outlive the stream.
   explicit FileStream(const Opened& file) : file_(file), tasks_(file) {}
   ~FileStream();
 
-  /// Takes over what this rank has opened. A stream stands at `position`.
+  /// Takes over what this rank has opened. If that has a stream, the stream stands at `position`.
   void take(CStream opened, Bytes position);
   [[nodiscard]] const CStream& c_stream() const { return c_stream_; }
   [[nodiscard]] Tasks& tasks() { return tasks_; }
@@ -73,26 +74,28 @@ class FileStream {
   void tell(Operation operation);
   /// As tell(), for bytes that are appended one after another: many small calls become few tasks.
   void tell_bytes(std::span<const std::byte> bytes);
-  /// Hands the bytes told so far to a task, which moves the stream.
+  /// Hands the bytes of tell_bytes() to a task, which moves the stream.
   void send_pending();
-  /// Blocks until everything is done that was told, and all other tasks of this rank.
+  /// Blocks until all tasks of this rank are done, also those of tell() and tell_bytes().
   void wait_for_tasks(const std::string& call);
 
-  /// On the rank that holds the stream: ferror and clearerr, also for what failed beside C's stream.
+  /// On the rank that holds the stream: ferror and clearerr, also for array calls that failed beside C's
+  /// stream.
   [[nodiscard]] bool has_failed() const { return std::ferror(c_stream_.stream) != 0 || failed_beside_; }
   void clear_failure();
   void note_failure_beside() { failed_beside_ = true; }
 
   // The following functions are for array calls, on the rank that holds the stream.
   /// Returns where a call in `direction` begins; a stream that appends writes somewhere else than it reads.
-  /// Blocks until the tasks are done unless the position is known. The stream's buffer is then written, or
-  /// forgotten: others read and write the file beside it.
+  /// If the position is not known, blocks until the tasks are done, and writes or drops the stream's buffer:
+  /// other ranks read and write the file beside the stream.
   Result<Bytes> find_position(const std::string& call, Direction direction);
-  /// Says that something else than an array call moves the stream.
+  /// Notes that something other than an array call moves the stream.
   void forget_position() { position_.reset(); }
-  /// Says that the stream is going to stand at `position` behind a call in `direction`.
+  /// Notes that the stream is going to stand at `position` after a call in `direction`.
   void will_stand_at(Bytes position, Direction direction);
-  /// Moves the stream there. With `is_end` the bytes to be read ended there early, and C's stream shows it.
+  /// Moves the stream to `position`. With `is_end` the file ended there before all bytes were read: feof() is
+  /// then true.
   void move_to(Bytes position, Direction direction, bool is_end);
   /// Sets what C's stream shows after a read from `begin` on that ended early: it stands at the end of the
   /// file, or has failed. If the file ends before `begin`, C's fread leaves the stream at `begin`.
@@ -100,8 +103,9 @@ class FileStream {
   /// Returns where the file ends once the tasks of all aggregators are done. The stream must have nothing
   /// left to write.
   [[nodiscard]] Result<Bytes> end_to_read() const;
-  /// On every aggregator: returns the way to, or from, the file, for tasks. If it is not `parallel` it is C's
-  /// stream, which takes the bytes in their order wherever they belong.
+  /// On every aggregator: returns the function by which tasks write to, or read from, the file. With
+  /// `parallel` it works on the file at the offsets that it gets. Otherwise it works on C's stream, which
+  /// takes the bytes in their order, and ignores the offsets.
   [[nodiscard]] exchange::WriteBytes writer(bool parallel);
   [[nodiscard]] exchange::ReadBytes reader(bool parallel);
 

@@ -9,7 +9,7 @@
 namespace tailrace::files {
 
 /// The bytes in a file in front of, between and behind the bytes of one array: markers of Fortran's records
-/// and small items. Bytes of the array itself are counted from its first.
+/// and small items. Offsets into the array count its own bytes alone, from its first.
 class Framing {
  public:
   /// `unit` > 1: numbers of this many bytes lie in the file in the other byte order.
@@ -30,7 +30,7 @@ class Framing {
   /// frame begins at `position`.
   Status write(std::span<const std::byte> bytes, Bytes at, const exchange::WriteBytes& writer,
                Bytes position) const;
-  /// Reads the same. Returns how many of the array's bytes there were.
+  /// Reads the same bytes, and drops the inserted ones. Returns how many of the array's bytes there were.
   Result<Bytes> read(std::span<std::byte> bytes, Bytes at, const exchange::ReadBytes& reader,
                      Bytes position) const;
 
@@ -62,14 +62,14 @@ class Framing {
   std::vector<Insert> inserts_;
 };
 
-/// Returns the way to, or from, a file through `framing`; offsets then count the array's bytes. If `framing`
-/// is nullptr the way is unchanged.
+/// Returns a function that writes to, or reads from, the file through `framing`, with offsets that count the
+/// array's bytes. If `framing` is nullptr, returns the function that it was given.
 exchange::WriteBytes framed(exchange::WriteBytes writer, std::shared_ptr<const Framing> framing,
                             Bytes position);
 exchange::ReadBytes framed(exchange::ReadBytes reader, std::shared_ptr<const Framing> framing,
                            Bytes position);
 
-/// Turns the byte order of each whole unit.
+/// Reverses the bytes of each whole unit.
 void swap_units(std::span<std::byte> bytes, Bytes unit);
 
 }  // namespace tailrace::files

@@ -13,7 +13,8 @@ Group::Group(Service& service, std::unique_ptr<comm::Line> line)
           service.threads(), service.settings(), service.budget()),
       service_(service) {}
 
-/// The broadcast carries the call's name: a rank that makes another call would take the outcome for its own.
+/// The broadcast carries the call's name. Without it, a rank that makes another call would take the outcome
+/// for its own call's.
 Outcome Group::share(Outcome mine, const std::string& call) {
   // On a line that has ended, nothing was done for the call.
   if (is_io_rank() && line().ended()) return {-1, EINVAL, {}, line().ended()->why.text()};

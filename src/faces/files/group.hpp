@@ -16,8 +16,8 @@ using arrays::Array;
 using arrays::ArrayPlan;
 using arrays::Direction;
 
-/// The ranks that open files together. An epoch tells the files apart, so that thousands of them share one
-/// line.
+/// The ranks that open files together. All their files share one line: each file has an epoch, which tells it
+/// from the others.
 class Group final : public exchange::Group {
  public:
   Group(Service& service, std::unique_ptr<comm::Line> line);
@@ -27,7 +27,7 @@ class Group final : public exchange::Group {
   [[nodiscard]] std::shared_ptr<void>& kept_pages() { return kept_pages_; }
   std::uint64_t new_epoch() { return next_epoch_++; }
 
-  /// Collective. Returns the I/O rank's outcome on every rank. Blocks until it has sent it.
+  /// Collective. Returns the I/O rank's outcome on every rank. Blocks until the I/O rank has sent it.
   Outcome share(Outcome mine, const std::string& call);
 
  private:
@@ -48,14 +48,14 @@ struct Opened {
   Place place;
   std::string path;
   Mode mode;
-  std::uint64_t epoch = 0;  // not of a local file
+  std::uint64_t epoch = 0;  // 0 for a local file
 
   /// Returns true if this rank holds the stream: the I/O rank, or every rank of a local file.
   [[nodiscard]] bool holds_stream() const { return place.group == nullptr || place.group->is_io_rank(); }
-  /// Returns Code::state if the mode does not allow arrays to go that way.
+  /// Returns Code::state if the mode does not allow arrays to be moved in `direction`.
   [[nodiscard]] Status check(Direction direction) const;
-  /// Collective (local files: local). Hands in `mine` with what this rank tells the others, and returns the
-  /// verdict. Blocks until all have voted.
+  /// Collective (local files: local). Votes with this rank's Status `mine`, and tells the other ranks `told`.
+  /// Blocks until all ranks have voted. Returns the verdict.
   [[nodiscard]] comm::Verdict agree(const std::string& call, Status mine, ByteVector told = {}) const;
 };
 

@@ -14,8 +14,9 @@ class Groups {
   Groups(Service& service, MPI_Comm compute)
       : service_(service), communicators_(compute, service.session().computes()) {}
 
-  /// Collective over `comm` when it is asked for the first time: it then blocks until all ranks of `comm`
-  /// have asked. Returns the same Status on every rank. `call` is the program's call, for the watchdog.
+  /// Returns the group of `comm`. The first call for `comm` is collective over it, and blocks until all of
+  /// its ranks have made it; later calls are local. Returns the same Status on every rank. `call` is the
+  /// program's call, for the watchdog.
   Result<std::shared_ptr<Group>> of(MPI_Comm comm, const std::string& call) {
     if (const std::shared_ptr<void> kept = communicators_.find(comm))
       return std::static_pointer_cast<Group>(kept);

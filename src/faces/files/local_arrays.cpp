@@ -66,8 +66,8 @@ ArrayOutcome LocalArrays::move(const std::string& name, std::span<const Array> a
   return outcome;
 }
 
-/// Returns the end of the file if the stream that is read stands there: no array was written there, because
-/// nothing was.
+/// Returns the end of the file if the stream stands there for reading. No array was written there, so the
+/// sidecar must not be asked.
 std::optional<Bytes> LocalArrays::end_where_it_stands() {
   if (stream_.c_stream().file == nullptr) return std::nullopt;
   const Result<Bytes> position = stream_.find_position("an array call", Direction::read);
@@ -76,7 +76,8 @@ std::optional<Bytes> LocalArrays::end_where_it_stands() {
   return size.is_ok() && *position >= *size ? std::optional(*position) : std::nullopt;
 }
 
-/// Notes what is written for the sidecar, or compares what is read with it. Returns where the array begins.
+/// Notes an array that is written in the sidecar, or compares an array that is read with it. Returns where
+/// the array begins in the file.
 Result<Bytes> LocalArrays::check(const Array& array, Direction direction, Bytes bytes,
                                  const Framing* framing) {
   const Result<Bytes> position = stream_.find_position("an array call", direction);
@@ -141,10 +142,9 @@ Bytes LocalArrays::read(std::byte* base, const ArrayPlan& plan, const exchange::
   return reached;
 }
 
-/// Captures at most `most_at_once` bytes, then the next ones. Before each capture, the call waits until the
-/// bytes fit TAILRACE_IO_BUFFER and the node's budget, or until all earlier bytes of the file are written.
-/// They are then captured in any case: waiting longer would be waiting for memory that other files and
-/// checkpoints hold.
+/// Captures the array, `most_at_once` bytes at a time. Before each capture, the call waits until the bytes
+/// fit TAILRACE_IO_BUFFER and the node's budget. Once all earlier bytes of the file are written, it captures
+/// the next ones in any case: otherwise it would wait for memory that other files and checkpoints hold.
 void LocalArrays::write_later(const std::byte* base, const ArrayPlan& plan,
                               const exchange::WriteBytes& writer) {
   const Bytes most = file_.place.service->settings().io_buffer;

@@ -15,7 +15,7 @@ class LocalArrays {
 
   /// Reads the sidecar. With `from` the sidecar is first brought back to what a checkpoint has recorded.
   Status open(const std::optional<journal::Position>& from);
-  /// Does File::move_arrays(): every array goes to, or comes from, the stream of this rank alone.
+  /// Does the work of File::move_arrays(): every array goes to, or comes from, the stream of this rank alone.
   ArrayOutcome move(const std::string& name, std::span<const Array> arrays, Direction direction,
                     const Status& mine, const std::shared_ptr<const Framing>& framing);
   /// Writes the sidecar of a local file that is written, or removes it if there are no arrays.
@@ -35,7 +35,7 @@ class LocalArrays {
   FileStream& stream_;
   Sidecar sidecar_;
   std::atomic<Bytes> captured_bytes_{0};  // not written yet
-  node::Draw drawn_;                      // captured_bytes_, without those that did not fit the budget
+  node::Draw drawn_;                      // captured_bytes_, except those that did not fit the budget
 };
 
 }  // namespace tailrace::files

@@ -14,8 +14,8 @@ namespace tailrace::files {
 /// gives several ranks one file.
 Result<std::string> local_name(std::string_view pattern, int rank, int ranks);
 
-/// Removes the files that ranks of any number have by `pattern`, and the files beside them. Returns Code::io
-/// with ENOENT if there is none. The conversion has to be in the name itself, not in that of a directory.
+/// Removes the files that `pattern` gives to any rank, and their sidecars. Returns Code::io with ENOENT if
+/// there is no such file. The conversion must be in the name of the file, not in that of a directory.
 Status remove_local(storage::Target& target, const std::string& pattern);
 
 }  // namespace tailrace::files

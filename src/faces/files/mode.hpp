@@ -25,7 +25,8 @@ struct Mode {
   [[nodiscard]] std::string for_libc() const;
 };
 
-/// Returns Code::argument saying which letter or combination makes no sense, and why.
+/// Reads a mode. Returns Code::argument if a letter or combination makes no sense; the text says which one,
+/// and why.
 Result<Mode> parse_mode(std::string_view text);
 
 }  // namespace tailrace::files

@@ -10,7 +10,7 @@ namespace tailrace::files {
 
 namespace {
 
-/// first, first + step, ...
+/// The ranks first, first + step, ..., `count` of them.
 struct RankRun {
   int first = 0;
   int step = 0;
@@ -68,7 +68,7 @@ NodeServers::~NodeServers() {
   if (handed_) group_.service().session().giver().abandon(*handed_);
 }
 
-/// A server knows the group by what is packed first, whatever the kind of memory.
+/// Packs what a server needs to know of the group. It comes first, whatever the kind of memory.
 Packer NodeServers::description() const {
   const comm::Members& members = *group_.line().members();
   std::vector<int> transport_ranks;

@@ -19,15 +19,15 @@ struct Outcome {
   std::string text = {};  // of the error, if errno alone says too little
 };
 
-/// The error number of a Status that says that an array ended with its file: no errno. Fortran tells that
-/// from other errors.
+/// The error number of a Status for an array that ended early, because its file did. No errno has this value.
+/// Fortran tells this error from others.
 constexpr int ended_with_file = -1;
 
 /// A function that works on C's stream. errno is 0 when the function begins.
 using Operation = std::function<Outcome(std::FILE*)>;
 
-/// Returns what `body` returns, which begins with errno 0, or ENOMEM in place of std::bad_alloc, so that no
-/// rank waits for an outcome in vain.
+/// Sets errno to 0, calls `body`, and returns what `body` returns. In place of std::bad_alloc it returns
+/// ENOMEM, so that no rank waits for an outcome in vain.
 template <typename Body>
 Outcome attempted(const Body& body) {
   errno = 0;

@@ -12,7 +12,7 @@ namespace tailrace::files {
 
 namespace {
 
-/// A rank reads so many bytes in one call.
+/// A rank reads at most so many bytes in one call of the system.
 constexpr Bytes most_in_one_read = Bytes{16} << 20;
 
 /// Fills `memory` from `position` of the file, and tells `tally` where bytes were missing. `at` is the place
@@ -30,13 +30,13 @@ void fill(storage::File& file, std::span<std::byte> memory, Bytes position, Byte
   }
 }
 
-/// Says that a job of another thread is over.
+/// Tells a waiting rank that a job on another thread is over.
 class Finish {
  public:
   void tell() {
     const std::lock_guard lock(mutex_);
     is_told_ = true;
-    told_.notify_all();  // under the lock: the waiter may destroy this as soon as it sees it
+    told_.notify_all();  // under the lock: the waiter may then destroy this object at once
   }
   /// Sleeps for a little while, or until the job is over. Returns true if it is.
   bool sleep() {
@@ -68,7 +68,7 @@ storage::FileNumber OwnReads::offer(std::span<const std::shared_ptr<const ArrayP
   return number_;
 }
 
-/// What fails here is not told: the other way to the file is as good.
+/// Opens the file. A failure is only logged: the aggregators can read the arrays as well.
 void OwnReads::open() {
   const Status status = guarded([&]() -> Status {
     file_ = stream_.c_stream().file;
@@ -103,8 +103,7 @@ void OwnReads::read(std::byte* base, const ArrayPlan& plan, Bytes position, exch
   };
   executor::Threads& threads = opened_.place.service->threads();
   if (threads.waiting_threads() == 0) return read();
-  // While a thread reads, the rank that called goes on with what others ask of it, and says how long it has
-  // waited.
+  // While a thread reads, the calling rank works for other ranks, and the watchdog knows that it waits.
   Finish finish;
   threads.submit(key_, [&] {
     read();

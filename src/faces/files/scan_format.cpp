@@ -65,7 +65,7 @@ class Parser {
     if (!describe(letter, length, piece)) return refuse(conversion);
     if (piece.stores == Stores::characters && has_width) piece.count = width;
     if (suppressed) piece.stores = Stores::nothing;
-    if (letter != 'n') piece.text = conversion;  // the caller counts, since a piece is one of many
+    if (letter != 'n') piece.text = conversion;  // scan() counts the characters of all pieces
     return {};
   }
 

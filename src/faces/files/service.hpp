@@ -26,18 +26,20 @@ class Service {
   [[nodiscard]] node::Budget& budget() { return session_.memory().budget(); }
   [[nodiscard]] storage::Target& target() { return session_.target(); }
   [[nodiscard]] executor::Threads& threads() { return session_.threads(); }
-  /// Bytes that are written over go to these journals first.
+  /// Returns the journals, which get bytes before the program writes over them.
   [[nodiscard]] journal::Journals& journals() { return journals_; }
 
-  /// Moves on what shared files and global arrays ask of other nodes.
+  /// Returns the desk, which moves on the requests of shared files and global arrays to other nodes.
   [[nodiscard]] exchange::RequestDesk& desk() { return desk_; }
 
-  /// Ranks read rows of an array straight into it if theirs are at least so long on average. Shorter ones
-  /// cost more calls of the system than a second copy takes. Tests set it lower, before files are opened.
+  /// A rank reads its rows of an array straight into the array only if they are at least this long on
+  /// average. With shorter rows, the calls of the system cost more than a second copy of the bytes. Tests set
+  /// it lower, before files are opened.
   [[nodiscard]] Bytes shortest_own_row() const { return shortest_own_row_; }
   void set_shortest_own_row(Bytes bytes) { shortest_own_row_ = bytes; }
 
-  /// Memory that is used again and again: fresh memory costs several times a copy. Any thread may call it.
+  /// Returns a buffer of `bytes`, if possible one of give_back(): fresh memory costs several times as much as
+  /// a copy. Any thread may call it.
   ByteVector take_buffer(Bytes bytes) {
     ByteVector buffer;
     {
@@ -61,7 +63,7 @@ class Service {
   Bytes shortest_own_row_ = Bytes{16} << 10;
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
-  exchange::RequestDesk desk_;  // its thread uses what is above
+  exchange::RequestDesk desk_;  // the last: its thread uses the members above
 };
 
 }  // namespace tailrace::files

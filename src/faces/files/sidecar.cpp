@@ -15,14 +15,15 @@ namespace {
 
 constexpr std::string_view first_line = "tailrace local file 1";
 
-/// This key sorts behind all arrays at an offset where the rank owns nothing.
+/// The second part of the key of an array with bytes. It sorts behind the digests of arrays of which the rank
+/// owns nothing at the same offset.
 constexpr std::uint64_t key_of_bytes = std::numeric_limits<std::uint64_t>::max();
 
 Sidecar::Key key_of(Bytes offset, const Sidecar::Entry& entry) {
   return {offset, entry.bytes > 0 ? key_of_bytes : entry.digest};
 }
 
-/// Returns the name of a sidecar until it is whole.
+/// Returns the name that a sidecar has until it is whole.
 std::string unfinished(const std::string& name) { return name + ".new"; }
 
 Result<std::string> whole_text(storage::Target& target, const std::string& path) {
@@ -148,7 +149,7 @@ Status write_sidecar(storage::Target& target, const std::string& path, const Sid
     lines << std::dec << key.first << ' ' << entry.bytes << ' ' << std::hex << entry.digest << ' '
           << entry.array << '\n';
   const std::string text = lines.str();
-  // A sidecar that is written again and again with the same layout costs no second file each time.
+  // If nothing has changed, no file is written: some programs write the same layout again and again.
   const Result<std::string> old = whole_text(target, name);
   if (old.is_ok() && *old == text) return {};
   return replace_text(target, name, text);

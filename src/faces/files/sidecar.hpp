@@ -23,17 +23,18 @@ struct Sidecar {
     std::string array;  // type, layout, section, rank and ranks, as a text
     std::uint64_t digest = 0;
   };
-  /// Ordered by offset in the file. An offset has the bytes of one array. But if a rank owns nothing of an
-  /// array, more of them lie at one offset, and their digests tell them apart.
+  /// Ordered by offset in the file. The bytes at an offset belong to one array. Arrays of which the rank owns
+  /// nothing have no bytes: several of them may lie at one offset, and their digests tell them apart.
   using Key = std::pair<Bytes, std::uint64_t>;
-  bool exists = false;  // we did not write a file without one, and know nothing of it
+  bool exists = false;  // if not, nothing is known of the file's arrays
   std::map<Key, Entry> entries;
 
   /// Notes the array written at `offset`, in place of the one that was there.
   void note(Bytes offset, const Entry& entry);
-  /// Says that the bytes at `offset` belong to no array any more.
+  /// Notes that the bytes at `offset` belong to no array any more.
   void forget(Bytes offset);
-  /// Returns the entry at `offset` that is like `wanted`, otherwise another one there, or nullptr.
+  /// Returns the entry at `offset` that is equal to `wanted`, otherwise another entry there, or nullptr if
+  /// there is none.
   [[nodiscard]] const Entry* find(Bytes offset, const Entry& wanted) const;
 };
 
@@ -44,15 +45,18 @@ Result<std::string> sidecar_text(storage::Target& target, const std::string& pat
 Status bring_back_sidecar(storage::Target& target, const journal::Position& from);
 /// Returns the entry of an array that `rank` writes or reads.
 Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes);
-/// Returns Code::layout telling what was written at `offset` if the array to be read now is another one.
+/// Returns Code::layout if the array to be read is not the one that was written at `offset`; the text says
+/// what was written there.
 Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted);
-/// Returns the sidecar of `path`, or nothing for a file that is begun anew, or if it cannot be read. `from`
-/// is what a checkpoint has recorded of a file that goes on there.
+/// Returns the sidecar of `path`. Returns an empty one if the file is begun anew or the sidecar cannot be
+/// read. `from` is what a checkpoint has recorded of a file that goes on there.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
                      const std::optional<journal::Position>& from = {});
-/// Removes the sidecar of a file that holds no arrays any more, and what a killed process has left of one.
+/// Removes the sidecar of a file that holds no arrays any more, and an unfinished one that a killed process
+/// has left.
 Status remove_sidecar(storage::Target& target, const std::string& path);
-/// Writes the sidecar of `path` as a whole, or leaves the old one. Without entries there is no sidecar.
+/// Writes the sidecar of `path` as a whole, or leaves the old one after an error. Writes nothing if there are
+/// no entries.
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);
 
 }  // namespace tailrace::files

@@ -25,21 +25,21 @@ std::vector<Index> extents_of(const layout::Box& box) {
   return extents;
 }
 
-/// Returns nullptr if the system has not enough memory. The memory is mapped and not taken from the heap, so
-/// that all of it is given back at the end. It is prefaulted, since a first touch costs several times a copy.
+/// Returns zeroed memory, or nullptr if the system has not enough. The memory is mapped and not taken from
+/// the heap, so that the system gets all of it back at the end. Every page is touched here, since a first
+/// touch costs several times as much as a copy.
 Mapped map_memory(std::size_t length, bool huge_pages) {
   void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
-  if (huge_pages)
-    ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without huge pages refuses: nothing
-                                               // is lost
+  if (huge_pages) ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without huge pages may refuse
   std::memset(mapped, 0, length);
   return {static_cast<std::byte*>(mapped), Unmap{length}};
 }
 
-/// Calls body(bytes, offset) for each run of consecutive elements of `box`, which is part of `held`: `bytes`
-/// in `memory`, which has `held` in C order, and `offset` in the file. Takes no memory for the runs, of which
-/// there may be as many as elements. Ends with the first error.
+/// Calls body(bytes, offset) for each run of elements of `box` that follow one another in the file. `bytes`
+/// is the run in `memory`, which has the elements of `held` in C order; `box` is part of `held`. `offset` is
+/// the run's place in the file. Makes no list of the runs, since there may be as many as elements. Ends with
+/// the first error.
 template <typename Byte, typename Body>
 Status for_each_run(const OutOfCore::Definition& what, const layout::Box& held, const layout::Box& box,
                     Byte* memory, const Body& body) {
@@ -47,7 +47,8 @@ Status for_each_run(const OutOfCore::Definition& what, const layout::Box& held, 
   const std::vector<Index> strides = layout::strides_of(shape);
   const std::vector<Index> places = layout::strides_of(extents_of(held));
   std::vector<Index> outer = extents_of(box);
-  // A dimension that the box has whole joins with the one before it: in the file, and so in `held`.
+  // If the box has all elements of a dimension, its rows follow one another in the file, and so in `held`:
+  // join the dimension with the one before it.
   Index count = outer.back();
   outer.pop_back();
   for (; !outer.empty() && count == strides[outer.size() - 1]; outer.pop_back()) count *= outer.back();
@@ -81,8 +82,8 @@ OutOfCore::OutOfCore(std::shared_ptr<files::Group> group, std::uint64_t epoch, c
   turns_ = behind <= 0 ? 0 : (behind - 1) / group_->size() + 1;
 }
 
-/// Allocates the slots: one for the current portion, `depth` for those ahead, and one that is written from
-/// while both are in use.
+/// Allocates the slots: one for the current portion, and `depth` for portions that are read ahead or still to
+/// be written. Access::update does both, and has one more.
 Status OutOfCore::allocate() {
   const Index wanted = what_.depth + (what_.access == Access::update ? 2 : 1);
   const Index slots = std::min(wanted, turns_);
@@ -114,7 +115,7 @@ Status OutOfCore::open_file(storage::OpenMode mode) {
   return {};
 }
 
-/// Does the I/O rank's part of opening. Afterwards there is a file in which the array fits.
+/// The I/O rank's part of opening: makes the file, or checks that there is one that holds all of the array.
 Status OutOfCore::make_or_check() {
   journal::Journals& journals = group_->service().journals();
   const bool is_kept = what_.access != Access::read && journals.has(what_.path);
@@ -124,12 +125,12 @@ Status OutOfCore::make_or_check() {
       TR_TRY(journals.keep(what_.path, *file_, 0, std::numeric_limits<Bytes>::max()));
       TR_TRY(file_->truncate(0));
     }
-    return file_->truncate(what_.file_bytes());  // the others may write far behind its end
+    return file_->truncate(what_.file_bytes());  // the whole: other ranks may write far behind its end
   }
   TR_TRY(open_file(what_.access == Access::read ? storage::OpenMode::read : storage::OpenMode::existing));
   const Result<Bytes> size = file_->size();
   TR_TRY(size.status());
-  // All ranks write portions, in any order.
+  // Keep the bytes of the whole array before any rank writes a portion: the ranks write in any order.
   if (*size >= what_.file_bytes())
     return is_kept ? journals.keep(what_.path, *file_, what_.offset, what_.file_bytes() - what_.offset)
                    : Status();
@@ -145,7 +146,7 @@ Status OutOfCore::vote(const std::string& call, const Status& mine) {
 Result<std::unique_ptr<OutOfCore>> OutOfCore::open(const std::shared_ptr<files::Group>& group,
                                                    const std::string& call, const Result<Definition>& given) {
   const Cause cause{-1, -1, group->rank()};
-  const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to open
+  const std::uint64_t epoch = group->new_epoch();  // also after an error: every rank counts the opens
   std::unique_ptr<OutOfCore> made;
   Status mine = given.status();
   if (mine.is_ok()) {
@@ -154,7 +155,8 @@ Result<std::unique_ptr<OutOfCore>> OutOfCore::open(const std::shared_ptr<files::
       return made->allocate();
     });
   }
-  // Nobody creates, and so truncates, a file before all ranks have said that they mean the same one.
+  // The I/O rank creates, and so truncates, the file only after all ranks have voted that they mean the same
+  // one.
   TR_TRY(group->agree({mine.in(call).at(cause), call, {}}).status);
   if (group->is_io_rank()) mine = guarded([&] { return made->make_or_check(); });
   TR_TRY(made->vote(call, mine.in(call).at(cause)));
@@ -205,7 +207,7 @@ void OutOfCore::leave_current() {
   note(number, queued);
 }
 
-/// Begins to read as many portions as may be held. After a failure nothing more is read.
+/// Queues reads of as many portions as may be held ahead. After a failure it queues no more.
 void OutOfCore::read_ahead() {
   if (what_.access == Access::write) return;
   const Index end = std::min(turns_, turn_ + 1 + what_.depth);
@@ -222,8 +224,8 @@ void OutOfCore::read_ahead() {
   }
 }
 
-/// Returns the memory of the portion at `turn_`, once the portion is read and the one before it in the slot
-/// is written.
+/// Blocks until the portion of `turn_` is read, and the portion before it in the same slot is written.
+/// Returns the portion's memory.
 Result<std::byte*> OutOfCore::enter() {
   if (turn_ < turns_ && failure().is_ok()) {
     const Index number = number_of(turn_);

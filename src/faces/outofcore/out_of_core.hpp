@@ -19,13 +19,14 @@ struct Unmap {
 /// Memory that is given back to the system when the pointer dies.
 using Mapped = std::unique_ptr<std::byte, Unmap>;
 
-/// An array in a file, larger than memory, that is worked on in portions. While the caller computes on the
-/// current portion, later ones are read and earlier ones are written. Portion p is rank p % size's.
+/// An array in a file, larger than memory, that is worked on in portions. Rank p % size works on portion p.
+/// While the caller computes on the current portion, threads read later portions and write earlier ones.
 ///
-/// A rank holds a ring of slots, and each of its portions has the next one. The tasks of a slot have a key of
-/// their own: a portion is read into a slot after the one before has been written from there, and nothing
-/// else waits for either. Every portion is visited once, so that no task meets another one's bytes; only the
-/// halo may be read before or after a neighbour is written.
+/// A rank holds its portions in a ring of slots, each portion in the next slot. The tasks of a slot have a
+/// key of their own, and so run one after another: a portion is read into a slot after the portion before has
+/// been written from there. Tasks of other slots do not wait for them. Every portion is visited once, so that
+/// no two tasks work on the same bytes of the file. Halos are the exception: a halo may be read before or
+/// after the neighbouring portions that own its elements are written.
 class OutOfCore {
  public:
   enum class Access { read, update, write };
@@ -41,8 +42,9 @@ class OutOfCore {
     [[nodiscard]] Bytes file_bytes() const;  // Returns the size of a file that ends with the array.
   };
 
-  /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
-  /// made of them. Returns the same Status on every rank.
+  /// Collective over the group. Blocks until all ranks have opened the file. `call` names the program's call
+  /// and its arguments; `given` is the definition that they ask for, or what is wrong with them. Returns the
+  /// same Status on every rank.
   static Result<std::unique_ptr<OutOfCore>> open(const std::shared_ptr<files::Group>& group,
                                                  const std::string& call, const Result<Definition>& given);
   OutOfCore(const OutOfCore&) = delete;
@@ -50,28 +52,28 @@ class OutOfCore {
 
   [[nodiscard]] const Definition& definition() const { return what_; }
 
-  /// Local. Leaves the current portion, which is written back if it was marked, and goes to the caller's next
-  /// one. Waits until that is read. Returns its memory, or nullptr after the last one. After an error there
-  /// is no current portion, and every further call returns the error again.
+  /// Local. Leaves the current portion and goes to this rank's next one. The portion that is left is written
+  /// back later if it was marked, or if the array was opened with Access::write. Blocks until the next
+  /// portion is read. Returns its memory, or nullptr after the last one. After an error there is no current
+  /// portion, and every further call returns the error again.
   Result<std::byte*> next();
   /// Local. Returns the number of the current portion, or nothing before the first and after the last one.
   [[nodiscard]] std::optional<Index> current() const;
-  /// Local. Marks the current portion, which must exist, to be written back. Returns Code::state if nothing
-  /// is written.
+  /// Local. Marks the current portion, which must exist, to be written back. Returns Code::state if the array
+  /// was opened for reading.
   Status mark_dirty();
   /// Local. Returns how long next() has taken so far.
   [[nodiscard]] double seconds_waited() const { return waited_; }
 
-  /// Collective; blocks until everything is written. Returns the failure of the first portion that failed, on
-  /// whatever rank.
+  /// Collective. Blocks until all ranks have written all of their portions. If portions have failed, on any
+  /// rank, returns the failure of the one with the lowest number, the same on every rank.
   Status close();
 
  private:
   struct Slot {
     executor::Key key = 0;
     std::byte* memory = nullptr;
-    Status read;  // of the last portion read into it; the key's tasks write it, and those who waited for them
-                  // read it
+    Status read;  // of the portion read last: a task of `key` sets it; wait for the key before reading it
   };
 
   OutOfCore(std::shared_ptr<files::Group> group, std::uint64_t epoch, const Definition& what);
@@ -98,7 +100,7 @@ class OutOfCore {
   node::Draw drawn_;  // the bytes of memory_
   Mapped memory_;     // of all slots
   std::vector<Slot> slots_;
-  Index turns_ = 0;  // number of the caller's portions
+  Index turns_ = 0;  // number of this rank's portions
   Index turn_ = -1;  // the current one of them; -1 before the first
   Index begun_ = 0;  // how many of them are read or being read
   bool is_current_ = false;

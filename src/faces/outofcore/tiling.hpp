@@ -9,12 +9,12 @@
 
 namespace tailrace::outofcore {
 
-/// The cut of a global array into portions: boxes of one shape, numbered in C order. Those at the upper edges
-/// are smaller.
+/// The cut of a global array into portions: boxes of one shape, numbered in C order. Portions at the upper
+/// edges may be smaller.
 class Tiling {
  public:
-  /// `halo` is the number of elements on each side, or empty. Returns Code::layout or Code::argument naming
-  /// what does not fit.
+  /// `halo` has for each dimension the number of elements on either side; empty: none. Returns Code::layout
+  /// or Code::argument if the three do not fit together.
   static Result<Tiling> make(std::vector<Index> shape, std::vector<Index> portion, std::vector<Index> halo);
 
   [[nodiscard]] const std::vector<Index>& shape() const { return shape_; }
@@ -22,7 +22,7 @@ class Tiling {
   [[nodiscard]] Index count() const;
   /// Returns the elements of a portion.
   [[nodiscard]] layout::Box own(Index number) const;
-  /// Returns the same with the halo, as far as it lies inside of the array.
+  /// Returns the elements of a portion and of its halo, as far as the halo lies inside of the array.
   [[nodiscard]] layout::Box held(Index number) const;
   /// Returns a number of elements that no portion exceeds, halo included.
   [[nodiscard]] Index most_held() const;

@@ -49,7 +49,7 @@ struct Within {
   Calls calls;
 };
 
-/// By the number of the stream.
+/// Unpacks what a rank has told, by the number of the stream.
 std::map<std::size_t, Within> unpack(const ByteVector& told,
                                      const std::vector<const streams::Stream*>& open) {
   std::map<std::size_t, Within> all;
@@ -63,8 +63,8 @@ std::map<std::size_t, Within> unpack(const ByteVector& told,
   return all;
 }
 
-/// Returns the error of a rank that has put fields in other steps than the reference, as servers find it in
-/// the results.
+/// Returns an error if a rank has put a field in other steps than the reference. Servers would find the same
+/// error in the results.
 Status compare(const streams::Stream& stream, int rank, const Calls& calls, const Calls& expected) {
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (!calls[i] || !expected[i] || *calls[i] == *expected[i]) continue;

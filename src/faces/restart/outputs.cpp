@@ -27,8 +27,8 @@ NamedItem item_of(std::string name, operations::KeptArray& kept) {
   return item;
 }
 
-/// Returns the open stream of a position, or nullptr if it was closed: all of it is then durable or told as
-/// failed.
+/// Returns the open stream of a position, or nullptr if the program has closed it: each of its steps is then
+/// durable, or is known to have failed.
 const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open, const Position& position) {
   for (const streams::Stream* stream : open) {
     if (stream->name() == position.pattern && stream->position().run == position.run) return stream;
@@ -36,8 +36,8 @@ const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open
   return nullptr;
 }
 
-/// Returns true for an output that a checkpoint may record. A pipe is none, since nobody might read it. A
-/// rank that does not hold the stream cannot see that it is a pipe, and has nothing to write.
+/// True if a checkpoint may record the file. Pipes are left out: perhaps nobody reads from them. A rank that
+/// does not hold the stream cannot see that the file is a pipe, but has nothing to write to it.
 bool may_be_recorded(const OpenFile& each) {
   const files::File& file = *each.file;
   if (file.is_adopted() || !file.mode().writes()) return false;
@@ -62,7 +62,8 @@ NamedItem item_of(std::string name, ElementType type, const void* data, const st
   return item;
 }
 
-/// Packs, on the rank whose puts count, how far the streams are within intervals.
+/// Packs how far the streams are within intervals. Only the reference of a stream tells, since its puts
+/// count.
 void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open,
                    const session::Session& session) {
   for (std::size_t i = 0; i < open.size(); ++i) {
@@ -74,10 +75,10 @@ void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open
   }
 }
 
-/// One rank's words for rank 0 alone.
+/// The part of a rank's contribution that is for rank 0 alone.
 struct ForFirst {
-  ByteVector intervals;             // as tell_of_intervals() has returned
-  std::vector<std::string> shared;  // files that are open as shared ones, of which this rank tells
+  ByteVector intervals;             // the result of tell_of_intervals()
+  std::vector<std::string> shared;  // open shared files of which this rank tells the others
 
   [[nodiscard]] ByteVector pack() const {
     if (intervals.empty() && shared.empty()) return {};  // as on most ranks
@@ -100,7 +101,7 @@ struct ForFirst {
 /// The files that a rank has written to, held until they are durable.
 struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
-  std::set<std::string> names;     // names in the directories that have to be durable: one for each directory
+  std::set<std::string> names;     // one name in each directory that has to be synchronised
   std::set<std::string> sidecars;  // of local files
   journal::ClosedFiles::Due closed;
 
@@ -126,7 +127,7 @@ Status Written::sync(storage::Target& target) {
   for (const std::shared_ptr<storage::File>& file : files) TR_TRY(file->sync());
   for (const std::string& sidecar : sidecars) TR_TRY(journal::sync_if_there(target, sidecar));
   for (const std::string& name : names) TR_TRY(target.sync_directory_of(name));
-  files.clear();  // nobody needs them open any more
+  files.clear();  // they may be closed now
   return closed.sync(target);
 }
 
@@ -136,14 +137,14 @@ Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Ov
   Result<journal::Position> position =
       each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
   TR_TRY(position.status());
-  if (overwritten == journal::Overwritten::journal) return position;  // no loss to warn of
+  if (overwritten == journal::Overwritten::journal) return position;  // nothing will be lost
   each.file->note_recorded(position->size);
   files_.note(*position);
   return position;
 }
 
-/// Brings every file to rest, whatever has failed before. A rank that left a file out would not agree with
-/// the other ranks on what the file still has to write.
+/// Brings every file to rest, even if another one has failed before. A rank that left out a file would
+/// disagree with the other ranks on what the file still has to write.
 Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
   Status first;
   const auto count = [&first](const Status& status) {
@@ -204,8 +205,8 @@ void Outputs::note_closing(const files::File& file) {
   if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
 }
 
-/// A journal belongs to one rank: it does not see the bytes that another rank writes to the same file, nor
-/// those of a shared file.
+/// Refuses files that more than one rank has open for itself, and shared files: a journal belongs to one
+/// rank, and does not see what other ranks or a shared file write over.
 Status Outputs::check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
                       journal::Overwritten overwritten) const {
   if (overwritten == journal::Overwritten::refuse) return {};
@@ -247,12 +248,13 @@ std::vector<NamedItem> Outputs::own_items() const {
                               accumulator.memory()->counts.data(), state));
     }
   }
-  // Arrays that no stream has taken yet are kept once more.
+  // Arrays of the loaded checkpoint that no stream has taken yet are saved once more.
   for (auto& [name, kept] : *kept_) items.push_back(item_of(name, kept));
   return items;
 }
 
-/// The names tell which stream and field an array belongs to. Its layout is known once the field is defined.
+/// The name of an item tells which stream and field its array belongs to. The field's layout is not known
+/// before the program defines the field: until then the array lies in blocks over the ranks.
 Result<std::vector<NamedItem>> Outputs::make_own_items(const checkpoint::Copy& copy) {
   loaded_ = std::make_shared<operations::Kept>();
   session::Session& session = service_.session();
@@ -321,10 +323,11 @@ ByteVector Outputs::with_failures(const ByteVector& positions) const {
 
 Status Outputs::can_keep(const ByteVector& positions) const {
   const Result<Recorded> recorded = Recorded::unpack(positions);
-  return recorded.is_ok() ? check_not_shared(*recorded) : Status();  // the caller looks at what is damaged
+  return recorded.is_ok() ? check_not_shared(*recorded) : Status();  // the caller reports what is damaged
 }
 
-/// A shared file keeps what is written over if it was recorded before it was opened.
+/// Returns Code::state if a recorded file is open as a shared file: the shared file keeps what is written
+/// over only if the checkpoint had recorded the file before the program opened it.
 Status Outputs::check_not_shared(const Recorded& recorded) const {
   for (const journal::Position& position : recorded.files) {
     if (service_.journals().is_shared(position.path))
@@ -338,7 +341,7 @@ Status Outputs::check_not_shared(const Recorded& recorded) const {
 void Outputs::keep_since(const std::string& checkpoint, std::int64_t generation,
                          const ByteVector& positions) {
   const Result<Recorded> recorded = Recorded::unpack(positions);
-  if (!recorded.is_ok()) return;  // the caller makes or checks it
+  if (!recorded.is_ok()) return;  // the caller makes or checks `positions`
   service_.journals().of(service_.target(), checkpoint).begin(generation, recorded->files);
 }
 
@@ -361,7 +364,7 @@ Status Outputs::resume(const checkpoint::Copy& copy) {
     }
     streams_.emplace(position.pattern, position);
   }
-  // A load that failed leaves nothing of it in later saves.
+  // Only now: a load that fails must leave nothing in later saves.
   if (loaded_) kept_ = std::move(loaded_);
   return {};
 }

@@ -25,14 +25,15 @@ struct OpenFile {
   bool temporary = false;                      // closing removes it
 };
 
-/// A formatted Fortran file that may be written. The first rank's Fortran has it open.
+/// A formatted Fortran file that may be written. Fortran's runtime library on the first rank has it open.
 struct OpenText {
   std::string path;
-  /// First rank only. Returns where the file stands, with all of its bytes handed to the system, or nothing
-  /// if it was not written to. Returns Code::state if it is refused because the file could not be brought
-  /// back there.
+  /// First rank only. Hands all bytes of the file to the system, and returns where the file stands, or
+  /// nothing if the program has not written to it. With Overwritten::refuse, returns Code::state if a later
+  /// run could not bring the file back there.
   std::function<Result<std::optional<journal::Position>>(journal::Overwritten)> position;
-  /// First rank only. Keeps the file open until it is durable. Returns nullptr before position() was called.
+  /// First rank only. Returns the file, which stays open as long as the caller holds it, to make it durable.
+  /// Returns nullptr before position() was called.
   std::function<std::shared_ptr<storage::File>()> hold;
 };
 
@@ -43,8 +44,8 @@ struct Open {
   std::vector<OpenText> texts;
 };
 
-/// The outputs of a session as its checkpoints see them: the open ones, and those that a checkpoint has told
-/// of and the program has not opened yet.
+/// The outputs of a session as its checkpoints see them: the open ones, and those that the loaded checkpoint
+/// has recorded and the program has not opened yet.
 class Outputs final : public checkpoint::Outputs {
  public:
   /// `open` returns the outputs that are open at the moment.
@@ -67,19 +68,23 @@ class Outputs final : public checkpoint::Outputs {
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
   Status resume(const checkpoint::Copy& copy) override;
 
-  /// Returns where a stream of this pattern goes on that is not created yet, or nothing if it begins anew.
+  /// Returns where a stream that the program is about to create with this pattern goes on, or nothing if it
+  /// begins anew.
   [[nodiscard]] std::optional<streams::Position> stream(const std::string& pattern) const;
-  /// Returns what the loaded checkpoint has of intervals in which streams are to go on.
+  /// Returns the arrays that the loaded checkpoint has of unfinished intervals, for the streams that go on in
+  /// them.
   [[nodiscard]] const std::shared_ptr<operations::Kept>& kept() const { return kept_; }
-  /// Says that the stream goes on there now.
+  /// Notes that the program has created the stream: another one with this pattern begins anew.
   void take_stream(const std::string& pattern) { streams_.erase(pattern); }
   [[nodiscard]] RecordedFiles& files() { return files_; }
 
-  /// Says that the program is about to close the file, of which this rank may have written some. The file is
-  /// durable once the next save is committed.
+  /// Notes that the program is about to close a file to which this rank may have written. The next save makes
+  /// the file durable before it is committed.
   void note_closing(const files::File& file);
+  /// Notes that the program has closed the file at `path`, or is about to: the next save makes it durable.
+  /// Blocks on storage if too many closed files wait.
   void note_closed(const std::string& path) { closed_.note(service_.target(), path); }
-  /// Says that the program has renamed a file.
+  /// Notes that the program has renamed a file.
   void note_renamed(const std::string& from, const std::string& to) {
     closed_.note_renamed(service_.target(), from, to);
   }
@@ -91,11 +96,11 @@ class Outputs final : public checkpoint::Outputs {
 
   files::Service& service_;
   const std::function<Open()> open_;
-  /// By pattern, as the loaded checkpoint has it. The same on every rank, except for put_lead: rank 0's
-  /// counts.
+  /// Streams of the loaded checkpoint that the program has not created yet, by pattern. The same on every
+  /// rank, except for put_lead: rank 0's counts.
   std::map<std::string, streams::Position> streams_;
   std::shared_ptr<operations::Kept> kept_ = std::make_shared<operations::Kept>();
-  std::shared_ptr<operations::Kept> loaded_;  // what a load reads into, until it has succeeded
+  std::shared_ptr<operations::Kept> loaded_;  // a load fills it; kept_ once the load has succeeded
   RecordedFiles files_;
   journal::ClosedFiles closed_;
 };

@@ -12,21 +12,22 @@
 
 namespace tailrace::restart {
 
-/// Where the outputs of a program stood, as a copy says (docs/formats/checkpoint.md).
+/// The positions of a program's outputs, as a copy has recorded them (docs/formats/checkpoint.md).
 struct Recorded {
   std::vector<streams::Position> streams;
   std::vector<journal::Position> files;
 
-  /// Returns empty bytes if there is no output.
+  /// Returns no bytes if there is no output.
   [[nodiscard]] ByteVector pack() const;
-  /// Returns Code::corrupt for bytes that are none, and Code::unsupported for those of a later version.
+  /// Returns Code::corrupt if the bytes are damaged, and Code::unsupported if a later version has written
+  /// them.
   static Result<Recorded> unpack(std::span<const std::byte> bytes);
 };
 
-/// Returns the oldest generation whose undo files a copy needs, or 0, and so all of them, if it does not
-/// tell.
+/// Returns the oldest generation whose undo files a copy needs. Returns 0 if the copy's positions cannot be
+/// read: it may need all of them.
 std::int64_t oldest_undo(const checkpoint::Copy& copy);
-/// Notes for each file which of the undo files beside the copy bring it back.
+/// Notes for each recorded file which of the undo files beside the copy bring it back.
 Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded);
 
 }  // namespace tailrace::restart

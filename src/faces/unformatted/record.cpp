@@ -149,20 +149,21 @@ void Record::open_part(RecordStream& stream) {
   stream.append(marker(0, form));
 }
 
-/// The marker in front has its sign set if another subrecord follows.
+/// The marker in front of a subrecord has its sign set if another subrecord follows.
 void Record::close_part(RecordStream& stream, bool continues) {
   set_head(stream, continues ? -filled : filled);
   stream.append(tail());
   parts.push_back(filled);
 }
 
-/// Returns the marker behind the current subrecord. It has its sign set if one came before.
+/// Returns the marker behind the current subrecord. It has its sign set if another subrecord came before.
 ByteVector Record::tail() const { return marker(parts.empty() ? filled : -filled, form); }
 
 void Record::set_head(RecordStream& stream, Bytes length) {
   if (std::exchange(head, length) == length) return;
-  // Behind 2 GiB any aggregator may have taken the marker along and has to have written it; before that only
-  // the I/O rank can have.
+  // Only the I/O rank can have written the marker of the first subrecord. An array may have taken along the
+  // marker of a later one (behind 2 GiB), and any aggregator may have written it: all of them must be done
+  // first.
   stream.write_over(head_at, marker(length, form), !parts.empty());
 }
 
@@ -238,7 +239,7 @@ Bytes told_marker(std::FILE* stream, bool swapped) {
   };
   if (!holds(8, 1)) return 4;
   if (!holds(4, 1)) return 8;
-  // Records of zeros, or of one number that is their length, can be taken for both.
+  // Records of zeros, or of one number that is their length, agree with both sizes.
   constexpr int many = 1000;
   return holds(4, many) || !holds(8, many) ? 4 : 8;
 }

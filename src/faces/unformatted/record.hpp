@@ -9,6 +9,7 @@ namespace tailrace::unformatted {
 
 using arrays::Direction;
 
+/// The form of a file's records, and how the program has opened the file.
 struct Form {
   bool sequential = true;
   bool swapped = false;  // the file's byte order is not this machine's
@@ -19,8 +20,9 @@ struct Form {
   Bytes marker = 0;  // 4 or 8 bytes; 0: the file's first record tells
 };
 
-/// What every rank knows of the record that is read or written. Writing is collective behind the first
-/// subrecord, as RecordStream::write_over(), otherwise all is local.
+/// The record that is being read or written, as every rank knows it. All functions are local, except for
+/// those that write once the first subrecord is complete: they are collective, since
+/// RecordStream::write_over() is.
 struct Record {
   const Form& form;
   Direction direction = Direction::write;
@@ -38,25 +40,27 @@ struct Record {
   [[nodiscard]] Bytes total() const;          // bytes of all items
   [[nodiscard]] Bytes total_in_file() const;  // the same with the markers
   [[nodiscard]] bool is_small() const { return form.sequential && total() <= 4096; }
-  /// Returns the place in the file of byte `at` of the items.
+  /// Returns the place in the file of byte `at` of the record's items.
   [[nodiscard]] Bytes offset_of(Bytes at) const;
-  /// Returns Code::argument if the record, of the file at `path`, has no more `bytes`.
+  /// Returns Code::argument if fewer than `bytes` bytes of the record are left. `path` is the file's, for the
+  /// text.
   [[nodiscard]] Status check_rest(const std::string& path, Bytes bytes) const;
-  /// Returns the frame of the next array: the markers within it.
+  /// For reading: returns the frame of the next array of `bytes`, which has the markers within it.
   [[nodiscard]] std::shared_ptr<files::Framing> frame_in(Bytes bytes, Bytes unit) const;
-  // On the rank that holds the stream: reads the next bytes of items, and finds the record's parts (none at
-  // the end of the file) and, if it is small, its content.
+  /// On the rank that holds the stream: reads the next `bytes` of the items.
   [[nodiscard]] files::Outcome load(std::FILE* stream, Bytes bytes) const;
+  /// On the same rank: finds the lengths of the record's subrecords (none at the end of the file) and, if the
+  /// record is small, reads its content.
   [[nodiscard]] files::Outcome find(std::FILE* stream) const;
-  /// Takes over what find() has found.
+  /// On every rank: takes over what find() has found.
   void take(const files::Outcome& found);
 
   // Writing.
   void open_part(RecordStream& stream);
   void close_part(RecordStream& stream, bool continues);
   void put(RecordStream& stream, std::span<const std::byte> item);
-  /// Returns the frame of the next array, with the bytes that the stream carries. Markers get the lengths
-  /// known by now.
+  /// Returns the frame of the next array of `bytes`: the bytes that the stream carries come before the array,
+  /// markers of subrecords within it. A marker gets the length that its subrecord has so far.
   std::shared_ptr<files::Framing> frame_out(RecordStream& stream, Bytes bytes, Bytes unit);
 
  private:
@@ -65,11 +69,11 @@ struct Record {
   [[nodiscard]] ByteVector tail() const;
 };
 
-// On the rank that holds the stream.
+// The following functions are for the rank that holds the stream.
 /// Returns the begin of the record that ends before `at`.
 files::Outcome find_back(std::FILE* stream, Bytes at, const Form& form);
-/// Returns how many bytes the markers of the file have: 8 if those of its first record agree, and those of 4
-/// do not. Where both agree, the records behind it decide.
+/// Returns how many bytes the markers of the file have, 4 or 8: the size with which the markers of its first
+/// record agree. If they agree with both sizes, the records behind it decide; if with none, returns 4.
 Bytes told_marker(std::FILE* stream, bool swapped);
 
 }  // namespace tailrace::unformatted

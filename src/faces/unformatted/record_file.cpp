@@ -92,7 +92,8 @@ Status RecordFile::begin(Direction direction) {
   return {};
 }
 
-/// Finds out how many bytes the markers of a file have that goes on. A file that begins gets the usual ones.
+/// Finds out how many bytes the markers have. A file that is written from its begin gets the usual 4;
+/// otherwise its first record tells.
 Status RecordFile::know_markers() {
   if (!form_.sequential || form_.marker != 0) return {};
   if (position_ == 0) {
@@ -127,7 +128,8 @@ Status RecordFile::end() {
   return failure;
 }
 
-/// An item of the wrong direction makes the record fail in which it stands.
+/// Returns the error of an item that stands in no record, or in one of the other direction. That record
+/// fails.
 Status RecordFile::misplaced(Direction direction) {
   const Status why(Code::state,
                    cat(file_.path(), direction == Direction::write ? ": write" : ": read",
@@ -152,7 +154,8 @@ Status RecordFile::move(const Array& array, Direction direction, Status mine) {
   const Status status =
       direction == Direction::write ? move_out(array, count, mine) : move_in(array, count, mine);
   if (status.is_ok()) return {};
-  // The file may hold nothing, or any part, of the failed record and of the records that it carried along.
+  // The file may hold nothing, or any part, of the failed record and of the records that the stream still
+  // carried.
   if (direction == Direction::write) stream_ = before;
   abandon_record(status, true);
   return status;
@@ -174,7 +177,8 @@ Status RecordFile::put(std::span<const std::byte> item, Bytes unit) {
 
 Status RecordFile::move_out(const Array& array, Bytes bytes, const Status& mine) {
   const std::string call = "write";
-  // It stands here because ranks with a bad argument come by as well.
+  // A collective call: it comes before any look at the arguments, so that ranks with a bad argument make it,
+  // too.
   if (!record_->parts.empty()) TR_TRY(file_.before_move(call));
   std::shared_ptr<files::Framing> framing;
   if (mine.is_ok() && bytes > 0) {
@@ -299,7 +303,7 @@ Status RecordFile::rest() {
   return file_.rest();
 }
 
-/// Leaves the cut to cut(), or to the run that goes on here.
+/// Does not cut the file. cut() does so later, or the run that goes on here.
 Result<journal::Position> RecordFile::recorded_position(journal::Overwritten overwritten) {
   Result<journal::Position> at = file_.position(overwritten);
   TR_TRY(at.status());

@@ -38,14 +38,15 @@ void RecordStream::write_over(Bytes at, const ByteVector& bytes, bool by_any) {
     if (file_->holds_stream()) std::memcpy(bytes_.data() + (at - at_), bytes.data(), bytes.size());
     return;
   }
-  // A verdict against this comes again with the next vote.
+  // If before_move() fails here, the next vote returns the same error.
   if (by_any) (void)file_->before_move("the marker of a subrecord");
   file_->write_over(at, bytes);
   stream_at_ = at + std::ssize(bytes);
 }
 
 void RecordStream::take_back(Bytes begin, bool torn) {
-  // The next record may go through other aggregators. A verdict against this comes again with the next vote.
+  // The next record may go through other aggregators. If before_move() fails here, the next vote returns the
+  // same error.
   (void)file_->before_move("a failed record");
   count_ = std::max<Bytes>(begin - at_, 0);
   at_ = begin - count_;

@@ -20,10 +20,10 @@ namespace tailrace::capture {
 namespace {
 
 constexpr Bytes huge_page = Bytes{2} << 20;
-/// For less memory than this a thread costs more than making the memory.
+/// For less memory than this prepare() does nothing: a thread would cost more than making the memory.
 constexpr Bytes least_prepared = 4 * huge_page;
-/// The pages on which the speed is tried. A huge page takes 0.1 ms if the machine has it at hand, 3 to 5 ms
-/// if its host has taken it back.
+/// On so many pages touch() measures how fast huge pages come. One takes 0.1 ms if the machine has it at
+/// hand, and 3 to 5 ms if the host of a virtual machine has taken it back.
 constexpr int tried_pages = 4;
 constexpr int pages_between_looks = 32;  // 64 MiB
 constexpr auto slow_page = std::chrono::milliseconds(1);
@@ -42,8 +42,8 @@ void touch_all(std::byte* data, Bytes bytes) {
   if (!populate(data, bytes)) write_all(data, bytes);
 }
 
-/// Maps memory at a multiple of the size of huge pages, of which `size` is one. Returns nullptr if it is not
-/// to be had.
+/// Maps `size` bytes. Both `size` and the address are multiples of the size of a huge page. Returns nullptr
+/// if the system does not give the memory.
 std::byte* map_aligned(Bytes size) {
   const auto room = static_cast<std::size_t>(size + huge_page);
   void* const mapped =
@@ -70,15 +70,16 @@ void CaptureMemory::release() {
   drawn_.give_back();
 }
 
-/// Grows in place while the reserved addresses suffice. Otherwise drops the pages and maps new addresses:
-/// before Linux 6.17 mremap(2) fails on pages of mixed sizes, after it has unmapped the target.
+/// Grows in place while the reserved addresses suffice. Otherwise drops the pages and maps new addresses,
+/// without mremap(2): before Linux 6.17, mremap(2) fails on pages of mixed sizes, and has unmapped the target
+/// before it fails.
 Status CaptureMemory::grow(Bytes size, Bytes room) {
   if (size > mapped_) release();
   TR_TRY(drawn_.take(size - size_));
   if (data_ == nullptr) {
     mapped_ = std::max(size, room);
     data_ = map_aligned(mapped_);
-    if (data_ == nullptr) data_ = map_aligned(mapped_ = size);  // addresses may be limited too
+    if (data_ == nullptr) data_ = map_aligned(mapped_ = size);  // less: addresses may be limited
     if (data_ == nullptr) {
       mapped_ = 0;
       drawn_.give_back();
@@ -111,13 +112,14 @@ void CaptureMemory::prepare(Bytes bytes, const std::function<Bytes()>& share) {
   if (started.is_ok()) thread_ = std::move(*started);  // otherwise touch() makes the memory
 }
 
-/// Makes page by page, because the program's own calls that change its mappings wait for each. Looks again
-/// and again at the memory that is left, because the program takes memory too.
+/// The thread of prepare(). It makes one page at a time: while the kernel makes a page, calls of the program
+/// that change its mappings have to wait. It looks again and again at how much memory is left, because the
+/// program takes memory, too.
 void CaptureMemory::run() {
   for (int page = 1; !stop_ && touched_ < size_; ++page) {
     if (page % pages_between_looks == 0 && size_ - touched_ > share_()) return;
     if (!populate(data_ + touched_, huge_page)) {
-      if (errno != EINVAL) return;             // no memory: the save's vote tells it
+      if (errno != EINVAL) return;             // no memory: the save's vote will say so
       write_all(data_ + touched_, huge_page);  // an older kernel
     }
     touched_ += huge_page;
@@ -149,10 +151,10 @@ Status CaptureMemory::reserve(Bytes bytes) {
                             there.text(), ": async=off saves without a capture")};
 }
 
-/// Makes the rest of the memory while the program waits. If huge pages are slow to come, small ones take
-/// their place, of which the machine has more at hand: 512 MiB were measured to take 0.13 s in place of 1.2.
+/// Makes the rest of the memory while the program waits. If huge pages come slowly, takes small pages for the
+/// rest, because the machine has more of them at hand: 512 MiB took 0.13 s in place of 1.2 s.
 void CaptureMemory::touch() {
-  auto fastest = std::chrono::steady_clock::duration::max();  // the others may have waited for a core
+  auto fastest = std::chrono::steady_clock::duration::max();  // a slower page may have waited for a core
   for (int tried = 0; tried < tried_pages && touched_ < size_; ++tried, touched_ += huge_page) {
     const auto began = std::chrono::steady_clock::now();
     touch_all(data_ + touched_, huge_page);

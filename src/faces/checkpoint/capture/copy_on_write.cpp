@@ -14,7 +14,7 @@ namespace tailrace::capture {
 
 namespace {
 
-/// Does memcpy, but returns false if the memory is not there, where memcpy would end the process.
+/// Copies as memcpy does. Returns false if the memory is not mapped, where memcpy would end the process.
 bool copy_if_there(std::byte* to, const std::byte* from, std::size_t bytes) {
   const iovec here{to, bytes};
   const iovec there{const_cast<std::byte*>(from), bytes};
@@ -60,12 +60,12 @@ Status CopyOnWrite::begin(std::vector<CopiedRange> ranges) {
   return protect();
 }
 
-/// The copier serves from before the first range is protected on: this thread, or another, may write
-/// meanwhile to a unit in which an array lies.
+/// Starts the copier before it protects the first range: while it protects the others, this thread or another
+/// may write to a protected unit, and only the copier lets a writer go on.
 Status CopyOnWrite::protect() {
   state_ = State::protecting;
-  // The thread has its signals blocked: a handler that runs on the copier and writes to protected memory
-  // would wait for itself.
+  // start_thread() blocks all signals on the copier: a handler that ran there and wrote to protected memory
+  // would wait for the copier itself.
   Result<std::thread> started = start_thread([this] { run(); });
   if (!started.is_ok()) {
     state_ = State::idle;
@@ -92,7 +92,8 @@ Status CopyOnWrite::wait() {
           "must stay until the save is written (tr_checkpoint_status, tr_checkpoint_wait)"};
 }
 
-/// Takes no lock and allocates nothing: the holder of a lock may be waiting for this thread.
+/// The copier. It takes no lock and allocates nothing: a thread that holds a lock, of malloc for example, may
+/// be waiting for the copier.
 void CopyOnWrite::run() {
   bool is_whole = true;
   while (state_ == State::protecting) {
@@ -106,7 +107,8 @@ void CopyOnWrite::run() {
     is_whole = copy(cursor_);
   }
   for (const CopiedRange& range : ranges_) faults_.release(range.begin, range.bytes);
-  // A thread that is about to discard some of the memory waits until the copier has heard of it.
+  // A program thread that is about to discard some of the memory waits until the copier has taken the event.
+  // Take all events before the copier ends.
   while (faults_.lift(ranges_.front().begin, unit) == Userfault::Lifted::busy) {
     const std::optional<Userfault::Event> event = faults_.next();
     if (event && event->kind == Userfault::Event::Kind::discard && left_ > 0)
@@ -118,7 +120,8 @@ void CopyOnWrite::run() {
   state_.notify_all();
 }
 
-/// Copies the units that somebody waits for. Returns false if memory is gone.
+/// Copies the units for which threads of the program wait. Returns false if memory that is not copied yet is
+/// gone.
 bool CopyOnWrite::serve() {
   bool is_whole = true;
   while (const std::optional<Userfault::Event> event = faults_.next()) {
@@ -129,7 +132,8 @@ bool CopyOnWrite::serve() {
   return is_whole;
 }
 
-/// Returns false if memory that was to be copied is about to go.
+/// Looks at an event. After a write, its unit is the next to be copied. Returns false if the program is about
+/// to discard memory that is not copied yet.
 bool CopyOnWrite::note(const Userfault::Event& event) {
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     const CopiedRange& range = ranges_[i];
@@ -138,7 +142,8 @@ bool CopyOnWrite::note(const Userfault::Event& event) {
     if (begin >= end) continue;
     const std::size_t first = first_units_[i] + static_cast<std::size_t>((begin - range.begin) / unit);
     const std::size_t last = first_units_[i] + static_cast<std::size_t>((end - 1 - range.begin) / unit);
-    if (event.kind == Userfault::Event::Kind::write) cursor_ = first;  // the writer goes on behind it
+    // The copier goes on from there, since the writer will probably come to the units behind.
+    if (event.kind == Userfault::Event::Kind::write) cursor_ = first;
     for (std::size_t u = first; event.kind == Userfault::Event::Kind::discard && u <= last; ++u) {
       if (is_copied_[u] == 0) return false;
     }
@@ -146,6 +151,7 @@ bool CopyOnWrite::note(const Userfault::Event& event) {
   return true;
 }
 
+/// Copies a unit, unless it is copied, and lets its writers go on. Returns false if its memory is gone.
 bool CopyOnWrite::copy(std::size_t number) {
   std::size_t i = ranges_.size() - 1;
   while (first_units_[i] > number) --i;
@@ -159,7 +165,7 @@ bool CopyOnWrite::copy(std::size_t number) {
   for (;;) {
     const Userfault::Lifted lifted = faults_.lift(from, unit);
     if (lifted != Userfault::Lifted::busy) return lifted == Userfault::Lifted::yes;
-    // A thread that waits for another unit meanwhile gets it next, or when its turn comes.
+    // Another thread may wait for another unit: the copier copies it next, or when its turn comes.
     const std::optional<Userfault::Event> event = faults_.next();
     if (event && !note(*event)) return false;
     if (!event) ::sched_yield();

@@ -20,27 +20,29 @@ struct CopiedRange {
   std::byte* copy = nullptr;
 };
 
-/// Copies memory behind the program's back, as it was at one moment. A thread copies unit by unit. A program
-/// thread that writes to a unit not copied yet waits until the copier has taken it next and copied it.
+/// Copies memory as it is at the moment of begin(), while the program goes on. A thread of the library, the
+/// copier, copies one unit after another. If a thread of the program writes to a unit that is not copied yet,
+/// it waits: the copier copies this unit next, and then lets the thread go on.
 ///
 /// The memory must stay mapped until wait() has returned. Otherwise wait() returns an error, and the copy
 /// does not count.
 class CopyOnWrite {
  public:
-  /// Smaller units cost a fault each: 100 times more faults if everything is rewritten. A unit of this size
-  /// leaves a huge page whole.
+  /// The first write to each unit costs a page fault. Units of this size leave huge pages whole; smaller
+  /// units would cost up to 100 times more faults if the program rewrites everything.
   static constexpr Bytes unit = Bytes{2} << 20;
 
-  /// Returns Code::unsupported, saying what is missing.
+  /// Returns Code::unsupported if the system does not allow it; the text says what is missing.
   static Result<std::unique_ptr<CopyOnWrite>> create();
   ~CopyOnWrite();
   CopyOnWrite(const CopyOnWrite&) = delete;
   CopyOnWrite& operator=(const CopyOnWrite&) = delete;
 
-  /// Returns Code::unsupported if memory of this kind cannot be protected, or a device might write to it:
-  /// nothing is protected then. Call it only after the last wait() has returned.
+  /// Protects the ranges and starts the copier. Returns Code::unsupported, with nothing protected, if memory
+  /// of this kind cannot be protected or a device might write to it. Call it only after wait() has returned
+  /// for the ranges before.
   Status begin(std::vector<CopiedRange> ranges);
-  /// Blocks until everything is copied. Any thread.
+  /// Blocks until everything is copied, or a part of the memory is lost. Any thread may call it.
   Status wait();
 
  private:
@@ -56,7 +58,7 @@ class CopyOnWrite {
 
   Userfault faults_;
   std::vector<CopiedRange> ranges_;
-  std::vector<std::size_t> first_units_;  // of each range
+  std::vector<std::size_t> first_units_;  // number of each range's first unit
   std::vector<char> is_copied_;           // of each unit
   std::size_t left_ = 0;
   std::size_t cursor_ = 0;  // the unit that is copied next if nobody waits for another

@@ -38,8 +38,8 @@ struct Mapping {
   }
 };
 
-/// Returns the mappings that lie in [lowest, end). Some processes have thousands: the others are not looked
-/// at.
+/// Returns the mappings of this process that overlap [lowest, end). Does not look closer at the others: some
+/// processes have thousands.
 std::vector<Mapping> read_mappings(std::uintptr_t lowest, std::uintptr_t end) {
   std::vector<Mapping> mappings;
   const std::unique_ptr<std::FILE, Closing> file(std::fopen("/proc/self/maps", "re"));

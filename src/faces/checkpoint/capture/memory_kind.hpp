@@ -16,12 +16,12 @@ struct MemoryRange {
 
 /// Returns success if nothing but this process's own instructions and system calls can write to any of the
 /// memory: it belongs to no file, is shared with no process, and is no stack. Otherwise returns
-/// Code::unsupported, saying what it is.
+/// Code::unsupported; the text says what the memory is.
 Status check_private(std::span<const MemoryRange> ranges);
 
-/// Returns success if no device has memory of this process registered (RDMA): a device would write past any
-/// protection. The kernel tells how much memory is registered, not which. Otherwise returns
-/// Code::unsupported.
+/// Returns success if no device has memory of this process registered (RDMA), and otherwise
+/// Code::unsupported: a device writes past any protection, and the kernel tells only how much memory is
+/// registered, not which.
 Status check_not_registered();
 
 }  // namespace tailrace::capture

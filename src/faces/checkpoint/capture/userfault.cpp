@@ -13,8 +13,8 @@
 
 #include "ground/base/text.hpp"
 
-// Headers of Linux 5.7 have what is needed. For features of newer kernels the names in newer headers are
-// spelt out here.
+// Headers of Linux 5.7 suffice. For features of newer kernels the values of the names in newer headers stand
+// here.
 #if __has_include(<linux/userfaultfd.h>)
 #include <linux/userfaultfd.h>
 #endif
@@ -44,8 +44,9 @@ uffdio_range range_of(const std::byte* begin, Bytes bytes) {
   return {kernel_number(begin), static_cast<std::uint64_t>(bytes)};
 }
 
-/// Asks for a descriptor that handles the kernel's writes as well. A process without privileges may be given
-/// one that does not, under which read(2) into protected memory would fail with EFAULT.
+/// Opens a descriptor with which the kernel's own writes wait, too. A process without privileges could get
+/// one for the writes of threads alone (UFFD_USER_MODE_ONLY), but then read(2) into protected memory would
+/// fail with EFAULT.
 int open_descriptor() {
   const long made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (made >= 0) return static_cast<int>(made);

@@ -9,39 +9,40 @@
 
 namespace tailrace::capture {
 
-/// Memory of this process whose writers wait until they are let on: userfaultfd(2) in write-protect mode.
-/// Stores wait, and so do the kernel's writes for a system call (read(2), a message from another process).
-/// Devices do not wait.
+/// Protects memory of this process against writes by userfaultfd(2) in write-protect mode: a write waits
+/// until lift() lets it happen. Threads that store wait, and so does the kernel when it writes for a system
+/// call (read(2), a message from another process). Devices do not wait.
 ///
-/// While memory is protected, the thread that lets the writers on must take no lock that one of them may
-/// hold, above all not that of malloc. The calls that it needs, next() and lift(), allocate nothing.
+/// While memory is protected, the thread that calls next() and lift() must take no lock that a waiting thread
+/// may hold, above all not that of malloc. Both calls allocate nothing.
 class Userfault {
  public:
-  /// Returns Code::unsupported, saying what is missing.
+  /// Returns Code::unsupported if the system does not allow it; the text says what is missing.
   static Result<Userfault> open();
   ~Userfault();
   Userfault(Userfault&& other) noexcept;
   Userfault& operator=(Userfault&&) = delete;
 
-  /// From here on a write to the range, of whole pages, waits for lift(). Returns Code::unsupported if the
-  /// kernel does not do that for this memory.
+  /// Protects a range of whole pages: from now on a write to it waits for lift(). Returns Code::unsupported
+  /// if the kernel cannot protect this memory.
   Status protect(const std::byte* begin, Bytes bytes);
-  /// The result of letting the writers on. no: the range is not protected any more, since the program has
-  /// unmapped it. busy: an event has to be taken first.
+  /// The result of lift(). no: the range is not protected any more, since the program has unmapped it. busy:
+  /// next() has to take an event first.
   enum class Lifted { yes, no, busy };
+  /// Ends the protection of the range, and lets its waiting writers go on.
   [[nodiscard]] Lifted lift(const std::byte* begin, Bytes bytes);
-  /// Makes the range as if it had never been protected: nobody waits any more.
+  /// Makes the range as if it had never been protected, and lets all of its waiting writers go on.
   void release(const std::byte* begin, Bytes bytes);
 
   struct Event {
     enum class Kind { write, discard };
     Kind kind = Kind::write;
-    const std::byte* begin = nullptr;  // where somebody waits to write, or the begin of what is about to be
-                                       // discarded
+    const std::byte* begin = nullptr;  // write: the address to which a thread waits to write
     const std::byte* end = nullptr;
   };
-  /// Returns what has happened since the last call; never waits. The contents of discarded memory may change
-  /// as soon as this has returned.
+  /// Returns the next event, or nothing if there is none; never waits. write: a thread waits to write to
+  /// `begin`. discard: the program is about to discard [begin, end), and its contents may change as soon as
+  /// next() has returned.
   std::optional<Event> next();
 
  private:

@@ -4,7 +4,6 @@
 // ecCodes is asked only for times whose meaning nothing but ecCodes defines.
 #include "formats/sources/grib_times.hpp"
 
-#include <optional>
 #include <string>
 
 #include "formats/grib2/handle.hpp"
@@ -171,6 +170,15 @@ Status set_valid_2(Handle& handle, Record& record) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> interval_begin_of(const Handle& handle, int edition, std::int64_t reference) {
+  const auto unit = told_number(handle, edition == 1 ? "unitOfTimeRange" : "indicatorOfUnitOfTimeRange");
+  const std::optional<std::int64_t> count =
+      edition == 1 ? handle.integer("P1") : signed_time(handle.integer("forecastTime"));
+  if (!unit || !count || !is_known({edition, *unit, 0})) return std::nullopt;
+  const Result<std::int64_t> begin = time_behind(reference, {edition, *unit, *count});
+  return begin.is_ok() ? std::optional(*begin) : std::nullopt;
+}
 
 std::int64_t seconds_of_unit(long edition, long unit) {
   switch (unit) {

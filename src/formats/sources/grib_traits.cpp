@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string_view>
 
 #include "formats/grib2/handle.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/sections.hpp"
 #include "formats/sources/grib_header.hpp"
+#include "formats/sources/grib_times.hpp"
 #include "ground/base/checksum.hpp"
 
 namespace tailrace::sources {
@@ -39,62 +39,6 @@ std::string statistic_word(const Handle& handle, int edition) {
   constexpr std::array<std::string_view, 4> code_table_4_10{"average", "accum", "maximum", "minimum"};
   const long code = handle.integer("typeOfStatisticalProcessing").value_or(255);
   return code < 0 || code > 3 ? "" : std::string(code_table_4_10[static_cast<std::size_t>(code)]);
-}
-
-/// Returns `time` plus `count` units of code table 4.4 (GRIB1: table 4). Months and years are no fixed number
-/// of seconds: they lead to the same day of another month, or to its last day.
-std::optional<std::int64_t> moved_by_units(std::int64_t time, std::int64_t count, long unit, int edition) {
-  constexpr std::int64_t minute = 60, hour = 3600;
-  const auto moved = [&](std::int64_t seconds) { return time + count * seconds; };
-  const auto moved_months = [&](std::int64_t months) -> std::optional<std::int64_t> {
-    constexpr std::int64_t most_years = 1'000'000;
-    if (std::abs(count * months) > 12 * most_years) return std::nullopt;
-    DateTime at = from_seconds(time, Calendar::proleptic_gregorian);
-    const std::int64_t month = at.year * 12 + at.month - 1 + count * months;
-    at.year = month >= 0 ? month / 12 : -((11 - month) / 12);
-    at.month = static_cast<int>(month - at.year * 12) + 1;
-    while (at.day > 28 && !is_valid(at, Calendar::proleptic_gregorian)) --at.day;
-    return to_seconds(at, Calendar::proleptic_gregorian);
-  };
-  switch (unit) {
-    case 0:
-      return moved(minute);
-    case 1:
-      return moved(hour);
-    case 2:
-      return moved(24 * hour);
-    case 3:
-      return moved_months(1);
-    case 4:
-      return moved_months(12);
-    case 5:
-      return moved_months(120);
-    case 6:
-      return moved_months(360);
-    case 7:
-      return moved_months(1200);
-    case 10:
-      return moved(3 * hour);
-    case 11:
-      return moved(6 * hour);
-    case 12:
-      return moved(12 * hour);
-    case 13:
-      return moved(edition == 1 ? 15 * minute : 1);
-    case 14:
-      return moved(30 * minute);
-    case 254:
-      return moved(1);
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<std::int64_t> interval_begin_of(const Handle& handle, int edition, const Record& record) {
-  const auto unit = handle.integer(edition == 1 ? "unitOfTimeRange" : "indicatorOfUnitOfTimeRange");
-  const auto count = handle.integer(edition == 1 ? "P1" : "forecastTime");
-  if (!unit || !count) return std::nullopt;
-  return moved_by_units(record.reference, *count, *unit, edition);
 }
 
 std::optional<double> layer_bottom_of(const Handle& handle, int edition) {
@@ -169,7 +113,7 @@ Result<Traits> grib_traits(std::span<const std::byte> message, const Record& rec
   TR_TRY(handle.status());
   const int edition = static_cast<int>(handle->integer("edition").value_or(2));
   traits.statistic = statistic_word(*handle, edition);
-  if (traits.statistic != "instant") traits.begin = interval_begin_of(*handle, edition, record);
+  if (traits.statistic != "instant") traits.begin = interval_begin_of(*handle, edition, record.reference);
   traits.bottom = layer_bottom_of(*handle, edition);
   if (handle->has("percentileValue")) traits.percentile = handle->number("percentileValue");
   traits.keys = held_keys(*handle, edition, traits.statistic == "instant" || traits.begin);

@@ -75,6 +75,23 @@ TEST(grib_traits, of_grib1_are_not_read_beyond_a_section_whose_length_is_wrong) 
   }
 }
 
+TEST(grib_traits, an_interval_begins_where_the_message_says_also_before_the_base_time) {
+  const std::int64_t hour = 3600;
+  Record record;
+  record.reference = to_seconds({2024, 2, 28, 6, 0, 0}, Calendar::proleptic_gregorian);
+  const auto hours_from_reference = [&](int unit, std::uint32_t begin) -> std::optional<std::int64_t> {
+    const Result<Traits> traits = grib_traits(interval(unit, begin, 1, 24, {}), record, {});
+    if (!traits.is_ok() || !traits->begin) return std::nullopt;
+    return (*traits->begin - record.reference) / hour;
+  };
+  EXPECT_EQ(hours_from_reference(1, 6), 6);
+  EXPECT_EQ(hours_from_reference(1, 0x80000018), -24);  // a sign and a magnitude
+  EXPECT_EQ(hours_from_reference(1, 0xffffffe8), -24);  // the two's complement
+  EXPECT_EQ(hours_from_reference(3, 1), 29 * 24);
+  EXPECT_EQ(hours_from_reference(1, 0xffffffff), std::nullopt) << "a missing time";
+  EXPECT_EQ(hours_from_reference(14, 1), std::nullopt) << "a unit of GRIB1 alone";
+}
+
 TEST(grib_times, of_moments_may_be_negative_and_in_months_and_years) {
   expect_valid("-3 h", moment(1, 0x80000003), "2024-02-28T03:00:00Z");
   expect_valid("-3 h as two's complement", moment(1, 0xfffffffd), "2024-02-28T03:00:00Z");

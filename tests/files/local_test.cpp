@@ -236,6 +236,34 @@ MPI_TEST(local, files_are_removed_with_all_that_a_full_disk_or_a_kill_has_left_b
   CHECK_EQ(errno, ENOENT);
 }
 
+MPI_TEST(local, a_write_over_an_array_that_fails_leaves_no_array_to_read_there) {
+  const std::string pattern = name("torn.%d");
+  tr_layout* layout = block(40, 30);
+  std::vector<double> values = values_of(layout);
+  {
+    const Session session;
+    tr_file* const file = tr_fopen(pattern.c_str(), "wl");
+    if (!CHECK(file != nullptr)) return;
+    CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  {
+    const Session session("log=error fault=\"nth=1 fault=enospc calls=write\"");
+    tr_file* const file = tr_fopen(pattern.c_str(), "r+l");
+    if (!CHECK(file != nullptr)) return;
+    CHECK(tr_fwrite_array(values.data(), TR_F64, layout, file) < values.size());
+    (void)tr_fclose(file);
+  }
+  const Session session;
+  tr_file* const file = tr_fopen(pattern.c_str(), "rl");
+  if (!CHECK(file != nullptr)) return;
+  CHECK_EQ(tr_fread_array(values.data(), TR_F64, layout, file), 0);
+  CHECK(std::string(tr_error()).find("no array was written at byte 0") != std::string::npos);
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
+  tr_layout_free(&layout);
+}
+
 MPI_TEST(local, calls_do_not_wait_for_other_ranks) {
   const Session session;
   const std::string pattern = name("%02d");

@@ -142,7 +142,7 @@ Status remove_sidecar(storage::Target& target, const std::string& path) {
 
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar) {
   const std::string name = sidecar_path(path);
-  if (sidecar.entries.empty()) return {};
+  if (sidecar.entries.empty() && !sidecar.exists) return {};
   std::ostringstream lines;
   lines << first_line << '\n';
   for (const auto& [key, entry] : sidecar.entries)

@@ -56,7 +56,7 @@ Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mod
 /// has left.
 Status remove_sidecar(storage::Target& target, const std::string& path);
 /// Writes the sidecar of `path` as a whole, or leaves the old one after an error. Writes nothing if there are
-/// no entries.
+/// no entries and the file has had no sidecar.
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);
 
 }  // namespace tailrace::files

@@ -81,7 +81,8 @@ Status Channel::start_thread() {
   return {};
 }
 
-/// Takes the first ranks of each node, node by node, so that a few aggregators are on different nodes.
+/// Takes the first rank of every node, then the second of every node, and so on: a few aggregators lie on
+/// different nodes.
 void Channel::choose_aggregators(int per_node) {
   const std::vector<int>& nodes = group_.nodes();
   std::vector<int> seat(nodes.size(), 0);  // each rank's number on its node

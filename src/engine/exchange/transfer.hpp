@@ -38,7 +38,8 @@ class Tally {
 using WriteBytes = std::function<Status(std::span<const std::byte>, Bytes offset)>;
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
-/// A rank that captures holds it: tasks then do not take the cores on which the rank captures.
+/// A rank holds it while it captures. Meanwhile no further task begins that would take the cores of the
+/// capture.
 using Held = std::optional<executor::Threads::Hold>;
 
 /// One array on its way between the ranks' memory and a file. Every rank of the group makes the same transfer

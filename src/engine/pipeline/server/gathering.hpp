@@ -22,12 +22,12 @@ class Gathering {
   void announce(const SequenceEntry& entry, std::int64_t operation);
   /// Takes the piece of a record that is in front of the lane of compute rank `c`.
   void take(int c, std::uint64_t record);
-  /// The piece of a record that rank `c` owns will not come: the record is poisoned.
+  /// Notes that the piece of rank `c` will not come. The record is poisoned if this server needs the piece.
   void lose(int c, std::uint64_t record);
   /// Takes pieces of records from server `sender`, which sees lanes that this one does not. `in` has them, in
   /// `message`.
   void take_sent(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message);
-  /// Returns the servers whose data is awaited by records that could be encoded with it.
+  /// Returns the servers whose pieces are missing in the records that this server encodes next.
   [[nodiscard]] std::set<int> waits_for() const;
   /// Hands on and sends what is complete. Returns true if there was something.
   bool advance();

@@ -190,7 +190,7 @@ bool PutOrder::seek_own_record(int c, LaneProgress& lane, const Step& step) {
 }
 
 bool PutOrder::on_piece(int c, LaneProgress& lane, const Descriptor& descriptor) {
-  // The reference rank announces records in which it has no share. Nobody reads anything from them.
+  // The reference rank also puts records in which it has no share, for the put order. Their pieces are empty.
   if (lane.state != LaneProgress::State::inside || lane.skipping ||
       stream_.plan(descriptor.field).count(c) == 0) {
     return pass(c);

@@ -88,10 +88,11 @@ class Server {
   std::map<std::uint32_t, Stream> streams_;
   Definitions definitions_;
   // A server that takes the place of another finds these in the lanes:
-  std::map<std::uint32_t, std::int64_t> decided_;  // by stream that was not over: the steps that had verdicts
-  std::map<std::uint32_t, std::int64_t>
-      lead_before_;                            // by stream: lead before its first step without a verdict
-  std::map<int, std::uint64_t> kept_through_;  // by lane: the last definition that was kept
+  // the number of steps with a verdict, and the lead before the next step, by stream that was not over;
+  // the last definition that was kept, by lane.
+  std::map<std::uint32_t, std::int64_t> decided_;
+  std::map<std::uint32_t, std::int64_t> lead_before_;
+  std::map<int, std::uint64_t> kept_through_;
   std::uint32_t newest_stream_ = 0;
   // By stream of which this server is the root, until the stream starts: how many servers have opened it.
   std::map<std::uint32_t, int> opened_;

@@ -26,8 +26,8 @@ struct FoundSteps {
 Result<FoundSteps> find_steps(storage::Target& target, const std::string& path,
                               const std::vector<IndexField>& fields, const codec::Finder* finder);
 
-/// Takes the last step off if it was not finished. Returns Code::state if nobody can tell whether it was, or
-/// if no step is left.
+/// Removes the last step from `found` if it was not finished. Returns Code::state if nobody can tell if it
+/// was, or if no step is left.
 Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& fields, FoundSteps& found);
 
 /// Local; the caller holds the lock. Writes the index that these steps have, durable on return. It gets its

@@ -58,7 +58,8 @@ Result<Ring*> Channel::ring(bool async) {
   return &ring;
 }
 
-/// A thread exchanges between nodes if MPI allows it, so that asynchronous calls wait for no other rank.
+/// Starts a thread that exchanges between nodes, if MPI allows it: asynchronous calls then wait for no other
+/// rank.
 Status Channel::start_thread() {
   if (far_ranks_.empty()) return {};
   const bool threaded = group_.settings().io_threads > 0 && comm::threads_may_call_mpi();

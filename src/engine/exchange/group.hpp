@@ -17,7 +17,7 @@ namespace tailrace::exchange {
 
 class Channel;
 
-/// Ranks that move arrays between their memory and files together: those of one communicator of the program.
+/// The ranks of one communicator of the program. They move arrays between their memory and files together.
 class Group {
  public:
   /// The rank that opens files of the serial mode. Formatted output prints the arguments of this rank.

@@ -32,7 +32,7 @@ RequestDesk::~RequestDesk() {
   if (!is_started_) return;
   board_.remove_work(work_);
   // If the order of calls was broken, other ranks may still send requests or answers here. A large message
-  // keeps its sender busy until somebody receives it: receive all of them, and drop them.
+  // stays under way until this rank receives it: receive all messages, and drop them.
   board_.add_work([&transport = board_.transport()] {
     while (transport.receive_request()) continue;
     return false;

@@ -22,7 +22,7 @@ struct StepEntry {
   std::vector<RecordEntry> records;
 };
 
-/// A file that begin_file has made ready for its first step.
+/// A file that begin_file has made ready for steps.
 struct Begun {
   Bytes end = 0;     // offset at which its first step goes
   std::string path;  // where it is written to; it need not have its final name yet

@@ -53,7 +53,7 @@ enum class Definition : std::uint32_t {
   layout = 2,       // compute rank 0: the next of its layouts
   field = 3,        // compute rank 0: the next of its fields
   part = 4,         // each compute rank: the indices that it owns of a layout
-  forget = 5,       // each compute rank: the stream is closed and was never begun; whether there were parts
+  forget = 5,       // each compute rank: the stream is closed and was never begun; tells if it had parts
   coordinates = 6,  // compute rank 0: the next coordinates that fields have
 };
 
@@ -87,7 +87,7 @@ struct Opening {
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, since it writes the heads.
   std::vector<std::shared_ptr<const codec::Coordinates>> coordinates;
-  /// Their georeferences have coordinates alone. The prepared headers have all else.
+  /// Their georeferences hold nothing but coordinates: the prepared headers hold the rest.
   std::vector<codec::FieldDefinition> fields;
   std::vector<ByteVector> prepared;  // per field: codec::Codec::prepared
   std::vector<int> layout_of;        // per field: index into layouts

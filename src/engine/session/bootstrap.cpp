@@ -79,7 +79,7 @@ Bootstrap::~Bootstrap() {
 
 Status Bootstrap::start(const char* options) {
   const Status read = read_settings(options);
-  // This comes before any rank waits for another: from here on these signals end neither compute ranks nor
+  // Takes the stop signals before any rank waits for another: from here on they end neither compute ranks nor
   // servers.
   facts_.stops = std::make_unique<Stops>(facts_.settings);
   await_everybody();

@@ -106,7 +106,7 @@ class Computing {
   std::unique_ptr<pipeline::Outlet> outlet_;
   std::shared_ptr<pipeline::LentLane> lent_;
   bool printed_ = false;    // some rank has printed why the program ends
-  bool announced_ = false;  // this rank has told the others of its turn
+  bool announced_ = false;  // this rank has told the others that a rank has printed
   std::optional<std::int64_t> has_printed_at_;
   std::int64_t sign_period_ = 0;
   std::int64_t next_sign_ = std::numeric_limits<std::int64_t>::max();

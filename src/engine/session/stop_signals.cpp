@@ -26,8 +26,8 @@ bool has_more(const struct sigaction& action) { return (action.sa_flags & SA_SIG
 bool is_default(const struct sigaction& action) { return !has_more(action) && action.sa_handler == SIG_DFL; }
 bool is_ignored(const struct sigaction& action) { return !has_more(action) && action.sa_handler == SIG_IGN; }
 
-/// A user who sends one of these signals twice wants the program to end now. The others may come again and
-/// again: the kernel repeats XCPU every second, and batch systems USR1.
+/// A user who sends one of these signals twice wants the program to end now. The other signals may come again
+/// and again: the kernel repeats XCPU every second, and batch systems USR1.
 bool insists(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP; }
 
 extern "C" void on_stop_signal(int number, siginfo_t* info, void* context) {

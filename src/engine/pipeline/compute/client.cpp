@@ -49,8 +49,8 @@ std::uint64_t Client::vote(comm::Vote vote) {
   return computes_.agreements().post(std::move(vote));
 }
 
-/// Packs the number of fences, and the steps of streams that are in step and, if asked for, of those that are
-/// to be settled.
+/// Packs the number of fences, and the number of steps of each stream that is in step; with `unsettled`, also
+/// of streams that are still to be settled.
 ByteVector Client::own_counts(bool unsettled) const {
   std::vector<StepCount> counts;
   for (const auto& [id, stream] : streams_) {

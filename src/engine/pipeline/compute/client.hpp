@@ -55,7 +55,7 @@ class Client {
   [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why) {
     return put_out_of_step(verdict, why);
   }
-  /// Returns true if this rank has come to the end of a step. A stream that it has closed counts.
+  /// Returns true if this rank has come to the end of the step, or has closed the stream.
   [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
 
   /// Sends the counters for the report to server 0. With 0 servers the rank's own server sends them.

@@ -138,7 +138,7 @@ class Encoding {
     std::vector<Bytes> parts{};  // codec::Encoder::parts
     bool stays = false;          // the pieces stay where they are
     bool moves = false;          // a worker was told to move the record
-    bool moved = false;          // it has moved it; the worker sets this before its job ends
+    bool moved = false;          // the worker has moved it, and sets this before its job ends
     Claim claim;                 // of `bytes` as long as the pieces stay
     Bytes size = 0;
     Bytes held = 0;  // bytes that count against the workspace

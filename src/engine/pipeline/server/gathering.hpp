@@ -13,7 +13,8 @@ namespace tailrace::pipeline {
 /// The second stage. It takes the records of the put order, and for each of them the pieces that come in the
 /// lanes read here and from servers that read other lanes. It hands on each record of this server with all
 /// its pieces (Gathered), in put order, and sends the pieces of other servers' records to their owners, in
-/// put order as well. Neither waits for the other: while a server encodes, the next one gets its pieces.
+/// put order as well. Handing on and sending do not wait for each other: while this server encodes, other
+/// servers get their pieces.
 class Gathering {
  public:
   Gathering(OpenStream& stream, Encoding& encoding) : stream_(stream), encoding_(encoding) {}
@@ -37,8 +38,8 @@ class Gathering {
   [[nodiscard]] const SequenceEntry& entry(std::uint64_t number) const {
     return records_[static_cast<std::size_t>(number - first_)].entry;
   }
-  /// Returns the first record from `from` on in which rank `c` has a share, or `end`. Every such record that
-  /// is gone was taken or lost before.
+  /// Returns the first record from `from` on in which rank `c` has a share, or `end`. The rank has taken or
+  /// lost all its records that are gone.
   [[nodiscard]] std::uint64_t next_of(int c, std::uint64_t from, std::uint64_t end) const;
 
  private:

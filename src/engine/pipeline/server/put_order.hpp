@@ -38,7 +38,8 @@ class PutOrder {
   [[nodiscard]] bool is_closed() const {
     return finished_ && std::ranges::all_of(lanes_ | std::views::values, &LaneProgress::closed);
   }
-  /// For the watchdog. Names the compute ranks seen here that have not ended a step which others have.
+  /// Names, for the watchdog, the compute ranks seen here that have not ended a step that other ranks have
+  /// ended.
   [[nodiscard]] std::string waiting_for() const;
 
  private:

@@ -40,7 +40,7 @@ Server::~Server() {
     context_.line.on(static_cast<std::uint32_t>(kind), [](int, Unpacker&) {});
 }
 
-/// Reads the definitions of all streams that are not over, as if the ranks told them now.
+/// Reads the definitions of all streams that are not over from the lanes, as if the ranks told them now.
 Status Server::take_over() {
   for (const auto& [c, lane] : context_.lanes) {
     node::KeptDefinitions* const kept = lane.reader().kept();
@@ -102,7 +102,7 @@ void Server::take_messages() {
   });
 }
 
-/// A stream that one server does not know has no verdict, and its ranks would wait for ever.
+/// Ends the job: a stream that one server does not know gets no verdict, and its ranks would wait for ever.
 void Server::give_up(const Status& why) {
   setup_.give_up(
       why.in(cat("server ", context_.me, " cannot open a stream that the compute ranks have begun")));

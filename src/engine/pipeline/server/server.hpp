@@ -47,7 +47,7 @@ class Server {
   bool advance();
   /// Returns true if all compute ranks have left and every server knows.
   [[nodiscard]] bool is_over() const { return over_; }
-  /// For the watchdog. Names the compute ranks that have not ended a step which others have.
+  /// Names, for the watchdog, the compute ranks that have not ended a step that other ranks have ended.
   [[nodiscard]] std::string waiting_for() const;
 
  private:
@@ -87,9 +87,9 @@ class Server {
   Context context_;
   std::map<std::uint32_t, Stream> streams_;
   Definitions definitions_;
-  // A server that takes the place of another finds these in the lanes:
-  // the number of steps with a verdict, and the lead before the next step, by stream that was not over;
-  // the last definition that was kept, by lane.
+  // A server that takes the place of another finds these in the lanes. By stream that was not over: the
+  // number of steps with a verdict, and the lead before the next step. By lane: the last definition that was
+  // kept.
   std::map<std::uint32_t, std::int64_t> decided_;
   std::map<std::uint32_t, std::int64_t> lead_before_;
   std::map<int, std::uint64_t> kept_through_;

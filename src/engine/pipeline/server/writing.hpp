@@ -15,7 +15,7 @@ struct Placed {
   Encoded chunk;
   std::string path;
   std::vector<Bytes> offsets;  // of the records
-  Bytes committed = 0;         // the file ends here, or behind: all before is durable
+  Bytes committed = 0;         // all bytes before this offset are durable
 };
 
 /// The last stage. It takes chunks with their places (Placed), writes them, and synchronises each step when

@@ -11,7 +11,7 @@
 
 namespace tailrace::streams {
 
-/// A file's name depends on these values besides its lead.
+/// The values, besides the lead, on which a file's name depends.
 struct PatternContext {
   DateTime base;
   Calendar calendar = Calendar::proleptic_gregorian;

@@ -46,7 +46,8 @@ struct ArrayPlan {
 
 enum class Direction { write, read };
 
-/// Finds what is wrong with `array` on `rank`, whatever is done with it.
+/// Checks what every use of `array` on `rank` needs: a layout, a known element type, and memory if the rank
+/// owns elements. Errors: Code::argument.
 Status check(const Array& array, int rank);
 /// Returns the plan of `array` for `rank` in a global file. Errors: Code::argument, Code::layout.
 Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank, Direction direction);
@@ -58,11 +59,11 @@ struct Owned {
   std::vector<Index> shape;        // of the array or section
   std::vector<layout::Rows> rows;  // in packed order
   Bytes element = 0;
-  layout::TransferMap packed;  // "file" counts the bytes of the packed elements
+  layout::TransferMap packed;  // its file offsets count packed bytes
 
   [[nodiscard]] Bytes bytes() const { return packed.end(); }
 };
-/// Returns what `rank` owns. Of a replicated array rank 0 owns the whole. Errors: as make_plan.
+/// Returns what `rank` owns. Rank 0 owns the whole of a replicated array. Errors: as make_plan.
 Result<Owned> find_owned(const Array& array, int rank);
 
 }  // namespace tailrace::arrays

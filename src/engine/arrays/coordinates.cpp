@@ -16,7 +16,7 @@ namespace tailrace::arrays {
 
 namespace {
 
-/// One of the four arrays: so many values for each point.
+/// One of the four arrays of the caller, with `width` values for each point.
 struct GivenArray {
   std::string_view name;
   const double* given = nullptr;
@@ -50,7 +50,7 @@ class Gathering {
   Status prepare();
   /// Returns the elements of this rank whose global numbers lie from `begin` to `end`, with their values.
   [[nodiscard]] ByteVector portion(Index begin, Index end) const;
-  /// On rank 0: puts a portion of any rank to its place.
+  /// On rank 0: copies a portion that any rank has sent to its place in the whole.
   Status place(std::span<const std::byte> portion);
   [[nodiscard]] Index in_portion() const {
     constexpr Index usual = Index{8} << 20;
@@ -107,7 +107,8 @@ Status Gathering::prepare() {
   TR_TRY(check_arguments());
   whole_.shape = layout_.shape();
   whole_.corners = given_.corners;
-  // Beside what is kept, copies are on their way to a server, in it, and in the head of its file.
+  // The values exist four times: kept on rank 0, on their way to a server, in the server, and in the head of
+  // its file.
   constexpr Bytes copies = 4;
   const std::optional<Bytes> size = whole_.bytes();
   Bytes all = 0;

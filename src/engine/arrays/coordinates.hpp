@@ -26,12 +26,12 @@ struct GivenCoordinates {
 
 struct GatheredCoordinates {
   std::shared_ptr<const codec::Coordinates> coordinates;
-  std::unique_ptr<node::Draw> drawn;  // for the values
+  std::unique_ptr<node::Draw> drawn;  // the memory of the values
 };
 
-/// Collective over `line`, whose ranks vote by `agree`. Blocks until all have called it. Brings all values to
-/// rank 0, in portions, and returns them there; other ranks get them without the values. Returns the same
-/// Status on every rank: Code::data if a value is no place on the globe, Code::memory if `budget` is too
+/// Collective over `line`, whose ranks vote by `agree`. Blocks until all have called it. Sends all values to
+/// rank 0, in portions. Rank 0 gets the coordinates with their values, the other ranks without. Returns the
+/// same Status on every rank: Code::data if a value is no place on the globe, Code::memory if `budget` is too
 /// small.
 Result<GatheredCoordinates> gather_coordinates(comm::Line& line,
                                                const std::function<comm::Verdict(comm::Vote)>& agree,

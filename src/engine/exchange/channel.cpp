@@ -58,7 +58,8 @@ Result<Ring*> Channel::ring(bool async) {
   return &ring;
 }
 
-/// A thread exchanges between nodes if MPI allows it, so that asynchronous calls wait for no other rank.
+/// Starts a thread that exchanges between nodes, if MPI allows it: asynchronous calls then wait for no other
+/// rank.
 Status Channel::start_thread() {
   if (far_ranks_.empty()) return {};
   const bool threaded = group_.settings().io_threads > 0 && comm::threads_may_call_mpi();
@@ -81,7 +82,8 @@ Status Channel::start_thread() {
   return {};
 }
 
-/// Takes the first ranks of each node, node by node, so that a few aggregators are on different nodes.
+/// Takes the first rank of every node, then the second of every node, and so on: a few aggregators lie on
+/// different nodes.
 void Channel::choose_aggregators(int per_node) {
   const std::vector<int>& nodes = group_.nodes();
   std::vector<int> seat(nodes.size(), 0);  // each rank's number on its node

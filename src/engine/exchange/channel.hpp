@@ -13,10 +13,11 @@ namespace tailrace::exchange {
 
 class ExchangeThread;
 
-/// The stripes of each aggregator through which array calls go.
+/// Stripes in the node's shared memory through which array calls go, and each aggregator's next stripe
+/// number.
 struct Ring {
   std::unique_ptr<node::StripePool> pool;
-  std::vector<std::uint64_t> numbers;  // of the next stripe
+  std::vector<std::uint64_t> numbers;  // by aggregator: its next stripe
 };
 
 /// The way of a group's arrays to its files and back. It knows which ranks are aggregators, and has the
@@ -31,8 +32,9 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   [[nodiscard]] Group& group() { return group_; }
-  /// Collective when it is first called with that value. Calls that wait for storage have a few stripes,
-  /// which stay in a cache. Asynchronous calls have as many stripes as TAILRACE_IO_BUFFER holds.
+  /// Returns the ring of the synchronous or asynchronous array calls. The first call with each value of
+  /// `async` is collective. Synchronous calls have a few stripes, which stay in a cache. Asynchronous calls
+  /// have as many stripes as TAILRACE_IO_BUFFER holds.
   Result<Ring*> ring(bool async);
   [[nodiscard]] int aggregators() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int rank_of(int aggregator) const { return ranks_[static_cast<std::size_t>(aggregator)]; }
@@ -47,11 +49,12 @@ class Channel {
   /// Returns the thread that drives the exchange between nodes, or nullptr if the callers of array calls do,
   /// or if there is one node only.
   [[nodiscard]] ExchangeThread* thread() const { return thread_.get(); }
-  /// Returns true if nothing travels and all bytes that array calls read are where they belong.
+  /// True if no exchange between nodes is under way, and all bytes that array calls have read are in the
+  /// callers' arrays.
   [[nodiscard]] bool is_idle() const;
 
-  /// Returns the key of the tasks that deliver what was read. They pass stripes in order, whatever their
-  /// file.
+  /// Returns the key of the tasks that copy read bytes to the callers' arrays. All files share it, since a
+  /// rank passes the stripes in order, whatever file they belong to.
   [[nodiscard]] executor::Key key() const { return key_; }
 
  private:

@@ -44,7 +44,8 @@ void ExchangeThread::run() {
     const std::shared_ptr<FarExchange> current = queue_.front();
     lock.unlock();
     while (!current->is_done()) {
-      // Messages ring no bell. The sleep leaves the core to the threads that compute.
+      // No doorbell rings for a message from another node. The sleep leaves the core to the threads that
+      // compute.
       if (!current->advance(line_)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     lock.lock();

@@ -11,8 +11,8 @@
 
 namespace tailrace::exchange {
 
-/// Drives what travels between nodes, call after call, so that the program need not be inside a call
-/// meanwhile. It exists only if MPI provides MPI_THREAD_MULTIPLE (MPI 3.1, 12.4.3).
+/// Drives the far exchanges of array calls, one after another, so that the program need not stay inside a
+/// call. It exists only if MPI provides MPI_THREAD_MULTIPLE (MPI 3.1, 12.4.3).
 class ExchangeThread {
  public:
   explicit ExchangeThread(comm::Line& line) : line_(line) {}

@@ -35,7 +35,8 @@ FarExchange::FarExchange(Channel& channel, node::StripePool& pool, std::shared_p
   }
 }
 
-/// Returns what every rank knows of `rank`: its exact bytes if it owns a box, otherwise the whole array.
+/// Returns the range of the array's bytes in which all bytes of `rank` lie. Every rank computes the same:
+/// exactly the rank's range if it owns a box, otherwise the whole array.
 Reach FarExchange::reach_of(int rank) const {
   if (plan_->in_parts) return {0, cut_.bytes()};
   const layout::Layout& layout = plan_->layout;
@@ -107,8 +108,8 @@ bool FarExchange::send_next(comm::Line& line) {
   return true;
 }
 
-/// Returns true once an aggregator knows what each rank of other nodes owns. A rank that must tell it does so
-/// before it sends anything else.
+/// On an aggregator: learns what each rank of other nodes owns, and returns true once it knows all. If the
+/// array is in parts, each rank sends its rows before all other messages of the call.
 bool FarExchange::learn_peers(comm::Line& line) {
   const std::vector<int>& ranks = channel_.far_ranks();
   while (peers_.size() < ranks.size()) {
@@ -127,7 +128,8 @@ bool FarExchange::learn_peers(comm::Line& line) {
   return true;
 }
 
-/// Takes one peer's piece of the next own stripe from it, or gives it to it.
+/// On an aggregator: exchanges one peer's piece of its next stripe. In a write the peer sends the piece, in a
+/// read the aggregator does.
 bool FarExchange::serve(comm::Line& line) {
   if (is_served() || !learn_peers(line) || is_served()) return false;
   const int seat = channel_.seat(*own_);
@@ -156,7 +158,7 @@ bool FarExchange::take_from(const Peer& peer, const Stripe& stripe, comm::Line& 
 }
 
 bool FarExchange::give_to(const Peer& peer, const Stripe& stripe, comm::Line& line) {
-  // The caller's own pieces go first: the other end would take this message for one of them.
+  // The rows of this rank (tell_rows) leave first: the peer would take this message for them.
   if (!outgoing_.empty() || line.unsent_data() > 2 * pool_.stripe()) return false;
   const int seat = channel_.seat(stripe.aggregator);
   const Bytes bytes = pool_.loaded_bytes(seat, stripe.number);

@@ -25,28 +25,30 @@ struct Reach {
   [[nodiscard]] bool meets(const Stripe& stripe) const { return begin < stripe.end && end > stripe.begin; }
 };
 
-/// The part of an array call that travels between nodes: the caller's pieces of stripes whose aggregators are
-/// elsewhere and, on an aggregator, everybody's pieces of its stripes. It is a state machine that never
-/// waits. The caller of the array call drives it, or the group's thread: one that may call MPI. Messages of
-/// one pair of ranks are in the order of stripes, and calls follow one another.
+/// The part of an array call that travels between nodes. Each rank exchanges its pieces of stripes whose
+/// aggregators are on other nodes. An aggregator also exchanges the pieces of its own stripes with all ranks
+/// of other nodes. This is a state machine that never waits. The group's thread drives it if there is one,
+/// otherwise the caller of the array call. Messages between two ranks go in the order of the stripes, and
+/// array calls follow one another.
 class FarExchange {
  public:
   /// A read stores the elements in the array at `base`. A write does not use `base`.
   FarExchange(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan, StripeCut cut,
               node::StripePool::Sequence sequence, Direction direction, std::byte* base);
 
-  /// For writing: captures the caller's piece of a stripe of another node. The array may change afterwards.
-  /// Returns false if the piece does not fit the node's budget. The piece is captured all the same, and the
-  /// caller must wait until captured() is 0 before it captures another.
+  /// For a write: copies the caller's piece of `stripe`, whose aggregator is on another node. The caller may
+  /// change the array afterwards. Returns false if the piece does not fit the node's budget. The piece is
+  /// captured all the same, and the caller must wait until captured() is 0 before it captures another.
   [[nodiscard]] bool capture(const std::byte* base, const Stripe& stripe);
   /// Returns the bytes captured and not handed to MPI yet.
   [[nodiscard]] Bytes captured() const { return captured_; }
   /// Says that no capture() follows.
   void close() { closed_ = true; }
 
-  /// Takes one step, on the thread that drives it. Returns true if something moved.
+  /// Does what is possible now. The thread that drives the exchange calls it. Returns true if something
+  /// moved.
   bool advance(comm::Line& line);
-  /// Returns true if everything was sent, received and passed. Any thread may call it.
+  /// True if all pieces were sent, received and passed. Any thread may call it.
   [[nodiscard]] bool is_done() const { return done_; }
 
  private:
@@ -85,8 +87,8 @@ class FarExchange {
   layout::TransferMap mine_;  // the caller's piece in a message
   std::optional<int> own_;    // the caller's aggregator number
   std::vector<Peer> peers_;
-  std::int64_t served_ = 0;      // own stripes that were exchanged with all peers
-  std::size_t next_peer_ = 0;    // in the stripe that is being exchanged
+  std::int64_t served_ = 0;      // own stripes exchanged with all peers
+  std::size_t next_peer_ = 0;    // the next peer for stripe `served_`
   std::deque<Stripe> expected_;  // stripes of other nodes whose pieces are still to be received
   ByteVector scratch_;
 

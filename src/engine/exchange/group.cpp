@@ -10,7 +10,7 @@ namespace tailrace::exchange {
 Group::Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& node_of,
              executor::Threads& threads, const Settings& settings, node::Budget& budget)
     : line_(std::move(line)), threads_(threads), settings_(settings), budget_(budget) {
-  std::map<int, int> lowest;  // of the group's ranks, by the session's node
+  std::map<int, int> lowest;  // the group's lowest rank on each node of the session
   std::vector<int> mine;      // ranks of the node: in the transport, and in the group
   std::vector<int> ranks;
   const int my_node = node_of(line_->members()->transport_rank(rank()));

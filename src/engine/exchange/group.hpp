@@ -17,10 +17,10 @@ namespace tailrace::exchange {
 
 class Channel;
 
-/// Ranks that move arrays between their memory and files together: those of one communicator of the program.
+/// The ranks of one communicator of the program. They move arrays between their memory and files together.
 class Group {
  public:
-  /// The rank that opens files of the serial mode. Its arguments of formatted output count.
+  /// The rank that opens files of the serial mode. Formatted output prints the arguments of this rank.
   static constexpr int io_rank = 0;
 
   /// `node_of` takes a rank of the transport. The other arguments must outlive the group.
@@ -36,7 +36,7 @@ class Group {
   [[nodiscard]] comm::Line& line() { return *line_; }
   /// Returns the node of each rank, named by the lowest of its ranks.
   [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
-  /// Returns the same by nodes, for all files and arrays of the group.
+  /// Returns the group's ranks by nodes. All files and arrays of the group share the result.
   [[nodiscard]] const NodeRanks& node_ranks();
   /// Returns the line of the ranks of the caller's node.
   [[nodiscard]] comm::Line& node() { return *node_; }
@@ -45,21 +45,21 @@ class Group {
   /// Returns the memory budget of the caller's node.
   [[nodiscard]] node::Budget& budget() { return budget_; }
 
-  /// Collective when it is called for the first time. Returns the way of this group's arrays. `call` is for
-  /// the watchdog.
+  /// Returns the group's channel. The first call creates it and is collective. `call` names the program's
+  /// call for the watchdog.
   Result<Channel*> channel(const std::string& call);
   [[nodiscard]] bool has_channel() const { return channel_ != nullptr; }
 
   /// Collective. Hands in the caller's vote and returns the verdict. Blocks until all have voted.
   comm::Verdict agree(comm::Vote vote) { return line_->agree(std::move(vote)); }
-  /// Moves everything on until `done` returns true. `what` is for the watchdog.
+  /// Moves the switchboard on until `done` returns true. `what` tells the watchdog what the caller waits for.
   void wait(const std::function<bool()>& done, const std::string& what) { line_->board().wait(done, what); }
 
  private:
   std::unique_ptr<comm::Line> line_;
   std::unique_ptr<comm::Line> node_;
   std::vector<int> nodes_;
-  std::unique_ptr<NodeRanks> node_ranks_;  // once somebody has asked
+  std::unique_ptr<NodeRanks> node_ranks_;  // made by the first node_ranks()
   executor::Threads& threads_;
   const Settings& settings_;
   node::Budget& budget_;

@@ -50,7 +50,7 @@ class NodeRanks {
 
   std::vector<Seat> seats_;  // by rank
   std::vector<int> ranks_;   // those of the first node, of the second one, ...
-  std::vector<int> begins_;  // by node: of its ranks; and the end
+  std::vector<int> begins_;  // by node: where its ranks begin in ranks_; then the end
 };
 
 }  // namespace tailrace::exchange

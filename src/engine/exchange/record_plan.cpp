@@ -7,8 +7,8 @@ namespace tailrace::exchange {
 
 namespace {
 
-/// Looking at so many entries takes 3 us, where copying 256 KiB takes 13 us from the caches. A rank that does
-/// not reach a stretch takes a fraction of that.
+/// The most entries that a server may look at for one stretch of a record: that takes 3 us, where copying 256
+/// KiB takes 13 us from the caches. A rank that does not reach the stretch counts as a quarter of an entry.
 constexpr double most_looked_at = 1024;
 constexpr double for_each_rank = 0.25;
 
@@ -16,7 +16,7 @@ constexpr double for_each_rank = 0.25;
 
 RecordPlan::RecordPlan(layout::Layout layout, const Roster& roster, int me)
     : layout_(std::move(layout)), sent_to_(static_cast<std::size_t>(roster.servers())) {
-  double looked_at = 0;  // in each stretch of a record
+  double looked_at = 0;  // entries in each stretch of a record
   for (int c = 0; c < roster.computes(); ++c) {
     counts_.push_back(layout_.count(c));
     rows_.push_back(layout_.rows(c));

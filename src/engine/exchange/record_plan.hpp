@@ -24,13 +24,13 @@ class RecordPlan {
   [[nodiscard]] bool meets(int c, const layout::Stretch& stretch) const {
     return reaches_[static_cast<std::size_t>(c)].meets(stretch);
   }
-  /// Returns true if the stretches of a record can be put together one after another
-  /// (layout::place_stretch), in about the time that copying takes: for each of them there are few ranks and
-  /// entries to look at.
+  /// True if a server can put the stretches of a record together one after another (layout::place_stretch) in
+  /// about the time that copying takes: each stretch has few ranks and entries to look at.
   [[nodiscard]] bool comes_in_stretches() const { return comes_in_stretches_; }
-  /// Returns the compute ranks with a share whose lanes this server reads when it owns the record.
+  /// Returns the compute ranks that own elements and whose lanes this server sees. If this server owns a
+  /// record, it reads their pieces itself.
   [[nodiscard]] const std::vector<int>& read_here() const { return read_here_; }
-  /// Returns the servers that send this one the pieces of lanes that it does not see.
+  /// Returns the servers that send this server the pieces from lanes that it does not see.
   [[nodiscard]] const std::vector<int>& senders() const { return senders_; }
   /// Returns the compute ranks whose pieces this server sends to `owner`.
   [[nodiscard]] const std::vector<int>& sent_to(int owner) const {

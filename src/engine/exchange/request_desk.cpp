@@ -14,9 +14,9 @@ namespace tailrace::exchange {
 
 namespace {
 
-/// How long nobody looks: an eighth of the time for which nobody has asked, so that a rank that asks again
-/// waits little longer for that. A look was measured to take 22 microseconds on two nodes under Open MPI: at
-/// the longest sleep that is 0.2 % of a core.
+/// The limits of the sleep between two looks. The sleep is an eighth of the time since the last request, so
+/// that a rank that asks after a pause waits little longer because of the sleep. A look was measured to take
+/// 22 microseconds on two nodes under Open MPI: with the longest sleep that is 0.2 % of a core.
 constexpr std::chrono::nanoseconds shortest_sleep{50'000};
 constexpr std::chrono::nanoseconds longest_sleep{10'000'000};
 
@@ -31,8 +31,8 @@ RequestDesk::~RequestDesk() {
   if (thread_.joinable()) thread_.join();
   if (!is_started_) return;
   board_.remove_work(work_);
-  // After calls that broke the order others may still have asked, or answer: with much, which then waits to
-  // be taken.
+  // If the order of calls was broken, other ranks may still send requests or answers here. A large message
+  // stays under way until this rank receives it: receive all messages, and drop them.
   board_.add_work([&transport = board_.transport()] {
     while (transport.receive_request()) continue;
     return false;
@@ -73,7 +73,8 @@ void RequestDesk::set_idle(bool is_idle) {
   wake_.notify_all();
 }
 
-/// Each rank decides for itself: a rank that has no thread answers in calls.
+/// Each rank decides alone whether it has a service thread. A rank without one answers in its calls of the
+/// library.
 void RequestDesk::start_once() {
   if (std::exchange(is_started_, true)) return;
   work_ = board_.add_work([this] { return pump(); });
@@ -105,8 +106,8 @@ bool RequestDesk::pump() {
   return comm::committed("answering other nodes", [this] { return move_on(); });
 }
 
-/// Ranks that end a file because their calls broke the order may be asked for pages of it still: nobody waits
-/// for their answers.
+/// deliver() drops messages for requests that are not open. They come if a rank has ended a file because the
+/// order of calls was broken; nobody waits for an answer then.
 bool RequestDesk::move_on() {
   bool moved = false;
   while (std::optional<comm::Envelope> envelope = board_.transport().receive_request()) {
@@ -144,7 +145,7 @@ bool RequestDesk::look() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   return comm::committed("answering other nodes", [this] {
-    // An answer leaves with the progress that any call of MPI makes; its memory goes back here.
+    // Any call of MPI moves an answer on. progress() frees the memory of answers that have left.
     const bool has_left = board_.transport().progress();
     const bool moved = move_on();
     return std::ranges::any_of(open_, [](const auto& each) { return each.second->is_waiting(); }) ||

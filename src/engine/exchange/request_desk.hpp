@@ -20,15 +20,15 @@ class Requests;
 /// every pass of the switchboard, and on a service thread if MPI provides MPI_THREAD_MULTIPLE
 /// (MPI 3.1, 12.4.3). With the thread this rank answers while the program computes or is inside MPI.
 ///
-/// The thread looks for requests, as messages wake nobody, and sleeps between two looks: briefly while
-/// requests come, longer and longer while none do. A server that answers for ranks of its node has no thread:
-/// its loop looks, as often.
+/// No message wakes the service thread: it looks for requests, and sleeps between two looks, briefly while
+/// requests come, longer and longer while none come. A server that answers for the ranks of its node has no
+/// service thread: its own loop looks as often.
 class RequestDesk {
  public:
   /// `board` must outlive it. `may_have_threads` is false if the program wants none.
   RequestDesk(comm::Switchboard& board, bool may_have_threads)
       : board_(board), may_have_threads_(may_have_threads) {}
-  /// Ends the thread. No requests may be open. The switchboard drops what comes from then on.
+  /// Ends the thread. No requests may be open. The switchboard drops requests and answers that come later.
   ~RequestDesk();
   RequestDesk(const RequestDesk&) = delete;
   RequestDesk& operator=(const RequestDesk&) = delete;
@@ -37,8 +37,8 @@ class RequestDesk {
   /// A thread moves requests on only with this lock. Nobody waits for another rank while holding it.
   [[nodiscard]] std::mutex& mutex() { return mutex_; }
   [[nodiscard]] bool has_thread() const { return thread_.joinable(); }
-  /// Returns how long whoever moves the desk on, and nothing else, may sleep before the next look: short
-  /// while requests come.
+  /// Returns how long a thread that only moves the desk on may sleep before its next look: briefly while
+  /// requests come.
   [[nodiscard]] std::chrono::nanoseconds next_look() const;
 
  private:
@@ -67,7 +67,7 @@ class RequestDesk {
   bool is_started_ = false;
   bool is_told_ = false;
   std::thread thread_;
-  std::mutex rest_;  // guards what follows
+  std::mutex rest_;  // guards the members below
   std::condition_variable wake_;
   bool is_idle_ = true;  // no requests are open
   bool is_ending_ = false;

@@ -47,8 +47,8 @@ bool Requests::end() {
   return std::ranges::all_of(ways_, [this](const Way& way) { return threads_.is_idle(way.key); });
 }
 
-// A message: the epoch, what it is, the number of the request; then pieces of work, or two statuses and
-// values; then the number that each message tells.
+// A message holds the epoch, its kind and the number of the request; then the pieces of work of a request, or
+// the two statuses and the values of an answer; and last the number from Served::tell().
 
 Packer Requests::begin_message(Kind kind, std::uint64_t number) const {
   Packer message;
@@ -147,7 +147,7 @@ void Requests::deliver(comm::Envelope envelope) {
 
 void Requests::on_answer(std::uint64_t number, Unpacker& in) {
   const auto asked = on_way_.find(number);
-  if (asked == on_way_.end()) return;  // it was not asked here
+  if (asked == on_way_.end()) return;  // this object did not ask
   Answer answer;
   answer.changed = Status::unpack(in);
   answer.got = Status::unpack(in);
@@ -174,7 +174,8 @@ bool Requests::is_waiting() const {
   return std::ranges::any_of(queues_, [](const auto& each) { return each.second.done != nullptr; });
 }
 
-/// Returns false if a thread has still to wait for storage, or the request cannot be done for now.
+/// Does the first request of the queue. Returns false if a thread still works on it, or if it cannot be done
+/// now.
 bool Requests::serve_first(int source, Queue& queue) {
   Request& request = queue.requests.front();
   const bool is_done =
@@ -191,7 +192,7 @@ bool Requests::serve_first(int source, Queue& queue) {
   return true;
 }
 
-/// A thread goes on with the request, behind those that came first: a new one begins where fewest wait.
+/// Gives the request to a thread, on the way with the fewest jobs.
 void Requests::submit(Request& request, Queue& queue) {
   const auto way = std::ranges::min_element(ways_, {}, &Way::jobs);
   auto done = std::make_shared<std::atomic<bool>>(false);
@@ -210,7 +211,8 @@ Unpacker Requests::Request::pieces() const {
   return Unpacker(bytes.first(bytes.size() - sizeof(Bytes)).subspan(begin));
 }
 
-/// Returns false if some of it is to be done later. What is done is not in the request any more.
+/// Does the pieces of a request and removes those that are done from it. Returns false if some are still to
+/// be done.
 bool Requests::work_on(Request& request, bool waits, Answer& answer) const {
   Unpacker pieces = request.pieces();
   bool is_over = true;

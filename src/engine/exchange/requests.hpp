@@ -19,73 +19,81 @@
 
 namespace tailrace::exchange {
 
-/// Work on one shared file or global array that its ranks ask ranks of other nodes to do, and the answers.
-/// Work that changes something is gathered for each rank: a request leaves when it is large, when something
-/// is asked of the same rank, and in settle(). A rank does another one's requests in their order. Each
-/// message also tells a number of its sender's: the size of the file.
+/// Carries requests between the ranks of one shared file or global array that are on different nodes, and the
+/// answers. A request holds pieces of work. Pieces that change something are gathered for each receiving
+/// rank: their request leaves when it is large, when this rank asks the same rank a question, and in
+/// settle(). A rank does the requests of another rank in the order in which they were sent. Each message also
+/// carries one number of its sender: the size of the file.
 ///
-/// The program's thread makes the public calls. Whoever moves the desk on does the work of others.
+/// The program's thread makes the public calls. The thread that moves the desk on does the work for other
+/// ranks: the program's in a call of the library, or the service thread.
 class Requests {
  public:
-  /// The outcome of the pieces of work of one request: the first failure of each kind, and what was asked
-  /// for.
+  /// The outcome of one request: the first failure of its changes, the first failure of its questions, and
+  /// the values that were asked for.
   struct Answer {
     Status changed;
     Status got;
     ByteVector values;
   };
-  /// The work as the file or array does it. One thread at a time calls these; beside it, `at_once` threads
-  /// that may wait for storage call serve(), each for another rank.
+  /// What the file or array does for other ranks. One thread at a time calls these functions. Beside it, up
+  /// to `at_once` threads that may wait for storage call serve(), each for another rank.
   struct Served {
     int at_once = 1;
-    /// tell() returns the number that each message tells; hear() takes the one that another rank has told.
+    /// tell() returns the number that this rank adds to each message; hear() takes the number of another
+    /// rank's message.
     std::function<Bytes()> tell = [] { return Bytes{0}; };
     std::function<void(Bytes told)> hear = [](Bytes) {};
-    /// Returns true if these pieces of work need not wait for storage, as it looks.
+    /// True if these pieces of work probably need not wait for storage.
     std::function<bool(Unpacker pieces)> is_quick = [](Unpacker) { return true; };
-    /// Does all of these pieces, and returns true. One that fails keeps no later one from being done. With
-    /// `waits` it is called by a thread that may wait for storage. Returns false if it cannot go on for now,
-    /// or must not wait and would have to: `pieces` are then those that are to be done later.
+    /// Does the pieces and returns true when all are done. A piece that fails does not stop those after it.
+    /// `waits` is true on a thread that may wait for storage. Returns false if it cannot go on now, or would
+    /// have to wait where it must not: `pieces` then holds the pieces still to be done.
     std::function<bool(Unpacker& pieces, bool waits, Answer& answer)> serve;
-    /// Called by a thread that has done work for another rank: the desk is to be moved on.
+    /// A thread that has done work for another rank calls it, so that somebody moves the desk on and sends
+    /// the answer.
     std::function<void()> wake = [] {};
-    /// Called in each pass, by whoever serves. Returns true if it has done something for others.
+    /// The thread that serves calls it in each pass. Returns true if it has done something for other ranks.
     std::function<bool()> help = [] { return false; };
   };
-  /// The ranks among which requests go, and the line by which they are known.
+  /// The line of the ranks that send each other requests, and its members.
   struct Place {
     comm::LineNumber line = 0;
     std::shared_ptr<const comm::Members> members;
   };
   static Place place_of(const comm::Line& line) { return {line.number(), line.members()}; }
-  /// The ranks of the transport that answer: of each rank of the line the one that does its work.
+  /// Who answers: for each rank of the line, the rank of the transport that does its work (itself, or a
+  /// server of its node).
   struct Answering {
     std::vector<int> by_rank;
     int nodes = 0;
     int nodes_with_server = 0;
   };
 
-  /// Local; the ranks of the line agree afterwards, before anybody asks for anything. The references must
-  /// outlive it. `epoch` is the file's or array's number in its group. `what` is for texts: "pages of a
-  /// shared file". A server of a node has one, too, which answers and asks for nothing.
+  /// Local. All ranks of the line must have agreed after their constructors before any of them sends a
+  /// request. `desk` and `threads` must outlive this object. `epoch` is the file's or array's number in its
+  /// group. `what` names the work in messages: "pages of a shared file". A server that answers for its node
+  /// has such an object too, and sends no requests.
   Requests(RequestDesk& desk, Place place, std::uint64_t epoch, executor::Threads& threads,
            const std::string& what, Served served);
   ~Requests();
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  /// Local. From now on requests go to these ranks. Without the call each rank of the line answers for
-  /// itself. Nobody has asked for anything yet, or all requests are settled.
+  /// Local. Requests go to the ranks of `answering` from now on. With nullptr, and before the first call,
+  /// each rank of the line answers for itself. Call it before the first request, or when all requests are
+  /// settled.
   void send_to(std::shared_ptr<const Answering> answering);
   /// Local. Logs once who answers, on rank 0 of the line.
   void say_how();
 
-  // Local. Calls that wait do so for answers, and do the work of other ranks meanwhile.
-  /// Adds a piece of work that changes something: `pack` packs it. Waits only while too many bytes are on
-  /// their way.
+  // Local. Where these calls wait, they wait for answers, and do the work of other ranks meanwhile.
+  /// Adds a piece of work that changes something: `pack` packs it. Waits only if more than `most_on_way`
+  /// bytes are unanswered.
   template <typename Pack>
   void change(int rank, const Pack& pack) {
-    // Half a piece would be read as something else, and a number that never left would be waited for.
+    // An exception in here ends the job: the receiver would misread half a piece, and settle() would wait for
+    // a request that was never sent.
     comm::committed(asking_, [&] {
       Outgoing& out = outgoing_to(rank);
       const Bytes before = std::ssize(out.message.bytes());
@@ -98,7 +106,8 @@ class Requests {
     });
     if (bytes_on_way_ > most_on_way) wait_for_room();
   }
-  /// Asks for something: `pack` packs one piece of work or several. Returns the number of the question.
+  /// Sends `rank` a question. `pack` packs one piece of work or several. Returns the number of the question,
+  /// for answer_to().
   template <typename Pack>
   std::uint64_t ask(int rank, const Pack& pack) {
     return comm::committed(asking_, [&] {
@@ -106,17 +115,17 @@ class Requests {
       return send(rank, true);
     });
   }
-  /// Returns what was asked for; waits. Call it once for each question.
+  /// Waits for the answer to `question` and returns its values. Call it once for each question.
   Result<ByteVector> answer_to(std::uint64_t question);
-  /// Waits until all changes have been made.
+  /// Sends all gathered requests, and waits until every request is answered.
   void settle();
-  /// Returns the first failure of a change since take_failure().
+  /// Return the first failure of a change since the last take_failure(). take_failure() also forgets it.
   [[nodiscard]] Status failure() const;
   Status take_failure();
-  /// Local. Drops, without an answer, work that was not begun and all that others ask for from now on.
-  /// Returns true once no thread does any: then the destructor waits for nobody.
+  /// Local. From now on this rank does no work for others that has not begun, and answers no request. Returns
+  /// true if no thread works on a request any more: then the destructor does not wait.
   bool end();
-  /// Keeps this rank from doing others' work as long as it is held.
+  /// Returns a lock. While the caller holds it, this rank begins no work for other ranks.
   [[nodiscard]] std::unique_lock<std::mutex> alone() { return std::unique_lock(desk_.mutex()); }
 
  private:
@@ -124,34 +133,35 @@ class Requests {
   enum class Kind : std::uint8_t { request, answer };
   /// A request leaves when it has this many bytes.
   static constexpr Bytes batch = Bytes{64} << 10;
-  /// All requests leave when they have more bytes than these together: there may be thousands of ranks.
+  /// All gathered requests leave when together they have more bytes than this: there may be one for each of
+  /// thousands of ranks.
   static constexpr Bytes most_gathered = Bytes{4} << 20;
-  /// A rank waits while more bytes than these are on their way from it.
+  /// A rank waits while its unanswered requests have more bytes than this.
   static constexpr Bytes most_on_way = Bytes{4} << 20;
 
-  /// A request that has not left: its number is in it.
+  /// A request that has not left. Its number is already in the message.
   struct Outgoing {
     std::uint64_t number = 0;
     Packer message;
-    Bytes gathered = 0;  // of changes
+    Bytes gathered = 0;  // bytes of changes
   };
   struct Request {
     std::uint64_t number = 0;
     ByteVector message;
-    std::size_t begin = 0;  // of its pieces of work
+    std::size_t begin = 0;  // where its pieces of work begin
     [[nodiscard]] Unpacker pieces() const;
   };
-  /// The requests of one rank that are to be done.
+  /// The requests of one rank that this rank still has to do.
   struct Queue {
     std::deque<Request> requests;
-    std::shared_ptr<std::atomic<bool>> done;  // of a thread that does the first one
-    std::size_t way = 0;                      // by which it does that
-    bool is_over = false;                     // as that thread leaves it
-    Answer answer;                            // so far
+    std::shared_ptr<std::atomic<bool>> done;  // a thread does the first one, and sets this
+    std::size_t way = 0;                      // number of that thread's way
+    bool is_over = false;                     // that thread has done the whole request
+    Answer answer;                            // to the first one, so far
   };
-  /// A key of the executor, whose jobs do the first requests of different ranks one after another.
+  /// A key of the executor. Its jobs run one after another; each does the first request of another rank.
   struct Way {
-    executor::Key key;  // its own: other jobs may wait for the rank that asks
+    executor::Key key;  // a thread of its own: jobs of other keys may wait for the rank that asks
     int jobs = 0;
   };
 
@@ -160,7 +170,7 @@ class Requests {
     return answering_ != nullptr ? answering_->by_rank[static_cast<std::size_t>(rank)]
                                  : place_.members->transport_rank(rank);
   }
-  /// Returns true if the message is for these requests: an answer, or work of a rank of the line.
+  /// True if the message is for this object: an answer, or a request of a rank of the line.
   [[nodiscard]] bool is_for_this(const comm::Envelope& envelope) const;
   [[nodiscard]] Packer begin_message(Kind kind, std::uint64_t number) const;
   Outgoing& outgoing_to(int rank);
@@ -169,17 +179,17 @@ class Requests {
   void send_all();
   void wait_for_room();
   void wait(const std::function<bool()>& done);
-  /// Returns true if ranks turned out to be in different collective calls: some of them may answer no more.
+  /// True if the order of calls is broken: some ranks may never answer then.
   [[nodiscard]] bool is_broken() const { return desk_.board().order().broken().has_value(); }
 
-  // Under the desk's mutex.
+  // Call these with the desk's mutex locked.
   void deliver(comm::Envelope envelope);
   void on_answer(std::uint64_t number, Unpacker& in);
   /// Returns true if something moved.
   bool serve();
   bool serve_first(int source, Queue& queue);
   void submit(Request& request, Queue& queue);
-  /// Returns true if a thread does one of the requests.
+  /// True if a thread works on one of the requests.
   [[nodiscard]] bool is_waiting() const;
   [[nodiscard]] bool work_on(Request& request, bool waits, Answer& answer) const;
   void reply(int source, std::uint64_t number, const Answer& answer);
@@ -198,12 +208,12 @@ class Requests {
   Bytes gathered_ = 0;  // in all of them
   std::uint64_t next_ = 0;
   // The desk's mutex guards these.
-  std::map<std::uint64_t, Bytes> on_way_;  // requests that are not answered, with their sizes
+  std::map<std::uint64_t, Bytes> on_way_;  // sizes of requests without an answer yet
   std::atomic<Bytes> bytes_on_way_{0};
   std::set<std::uint64_t> questions_;
   std::map<std::uint64_t, Answer> answers_;  // to questions
   Status failure_;
-  std::map<int, Queue> queues_;  // of the ranks of the transport that have requests here
+  std::map<int, Queue> queues_;  // by rank of the transport: its requests to this rank
   std::vector<Way> ways_;
   bool is_open_ = false;
 };

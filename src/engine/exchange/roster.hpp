@@ -34,8 +34,8 @@ struct Roster {
   }
 };
 
-/// Gives every compute rank a home: a server of the same node, round-robin, or any server if the node has
-/// none (these ranks send their data as messages).
+/// Gives every compute rank a home: a server of its own node, in turn. A rank whose node has no server gets
+/// one of all servers, in turn, and sends its data as messages.
 void assign_homes(Roster& roster);
 
 }  // namespace tailrace::exchange

@@ -30,16 +30,17 @@ class StripeCut {
   [[nodiscard]] Bytes bytes() const { return bytes_; }
   /// Returns the largest number of stripes of any aggregator: the first one has it.
   [[nodiscard]] std::int64_t rounds() const { return count(0); }
-  /// Return the number of an aggregator's stripes, and one of them.
+  /// count() returns the number of an aggregator's stripes, stripe() its stripe in one round.
   [[nodiscard]] std::int64_t count(int aggregator) const { return first(aggregator + 1) - first(aggregator); }
   [[nodiscard]] Stripe stripe(int aggregator, std::int64_t round) const;
-  /// Sets `list` to the stripes of all aggregators in one round. A list that is kept is allocated once.
+  /// Sets `list` to the stripes of all aggregators in one round. A caller that passes the same list again
+  /// saves its allocation.
   void stripes(std::int64_t round, std::vector<Stripe>& list) const;
   [[nodiscard]] int aggregators() const { return static_cast<int>(numbers_.size()); }
 
  private:
-  /// The result is rounded up, so that the array's first stripe always belongs to the first aggregator, the
-  /// I/O rank.
+  /// Returns the place of an aggregator's first stripe among all stripes. Rounding up gives the array's first
+  /// stripe to the first aggregator, the I/O rank, even if there are fewer stripes than aggregators.
   [[nodiscard]] std::int64_t first(int aggregator) const {
     return (all_ * aggregator + aggregators() - 1) / aggregators();
   }

@@ -55,7 +55,8 @@ void Transfer::wait(int aggregator, const Ready& ready, const char* what) {
   settle([&] { return pool_.sleep_unless(seat, ready); }, what);
 }
 
-/// Waits until `done`, and moves the messages of other nodes on meanwhile: they may bring what is waited for.
+/// Waits until `done` returns true. Moves the messages between nodes on meanwhile, since `done` may depend on
+/// them.
 void Transfer::settle(const std::function<bool()>& done, const char* what) {
   Group& group = channel_.group();
   const bool drives = far_ != nullptr && channel_.thread() == nullptr;
@@ -68,8 +69,8 @@ void Transfer::settle(const std::function<bool()>& done, const char* what) {
       what);
 }
 
-/// Queues `job` to run once `ready` returns true. Without a thread the caller runs it, and the caller also
-/// has to serve the others.
+/// Queues `job` to run once `ready` returns true. Without threads the caller runs the job itself. It waits
+/// for `ready` first, and serves other ranks meanwhile.
 template <typename Ready, typename Job>
 void Transfer::submit(executor::Key key, int aggregator, const Ready& ready, const char* what, Job job) {
   executor::Threads& threads = channel_.group().threads();
@@ -80,8 +81,8 @@ void Transfer::submit(executor::Key key, int aggregator, const Ready& ready, con
   });
 }
 
-/// Returns true if the stripe is free, and also the stripe `more` places behind it. Stripes are not freed in
-/// their order.
+/// True if the stripe is free, and also the stripe `more` places behind it. Stripes may become free out of
+/// order.
 bool Transfer::may_pack(const Stripe& stripe, int more) const {
   const int seat = channel_.seat(stripe.aggregator);
   return pool_.is_open(seat, stripe.number) &&
@@ -123,7 +124,8 @@ void Transfer::pack(const std::byte* base, const Stripe& stripe, Held* held) {
 }
 
 void Transfer::capture_far(const std::byte* base, const Stripe& stripe, Held* held) {
-  // As many bytes as TAILRACE_IO_BUFFER may be captured if a thread sends them, few if the caller does.
+  // If a thread sends the pieces, up to TAILRACE_IO_BUFFER bytes may be captured ahead; if the caller sends
+  // them, one stripe.
   Bytes most = channel_.thread() == nullptr ? pool_.stripe() : channel_.group().settings().io_buffer;
   if (!far_->capture(base, stripe)) most = 0;
   if (far_->captured() <= most) return;
@@ -152,7 +154,7 @@ void Transfer::queue_write(const Stripe& stripe, const WriteBytes& writer,
 
 void Transfer::read(std::byte* base, const ReadBytes& reader, const std::shared_ptr<Tally>& tally,
                     bool later) {
-  // Bytes from another node come with a call of MPI, which only a thread can make later.
+  // Bytes from another node arrive in MPI calls. After this call has returned, only a thread can make them.
   later = later && (channel_.far_ranks().empty() || channel_.thread() != nullptr);
   sequence_ = later ? Sequence::later : Sequence::now;
   begin_far(Direction::read, base);

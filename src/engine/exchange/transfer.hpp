@@ -38,7 +38,8 @@ class Tally {
 using WriteBytes = std::function<Status(std::span<const std::byte>, Bytes offset)>;
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
-/// While it is held, the tasks of a capture do not take the cores on which the capture runs.
+/// A rank holds it while it captures. Meanwhile no further task begins that would take the cores of the
+/// capture.
 using Held = std::optional<executor::Threads::Hold>;
 
 /// One array on its way between the ranks' memory and a file. Every rank of the group makes the same transfer
@@ -50,13 +51,13 @@ class Transfer {
   Transfer(Channel& channel, Ring& ring, std::shared_ptr<const ArrayPlan> plan, Bytes position, bool parallel,
            executor::Key key);
 
-  /// Captures the array at `base`. Aggregators queue tasks that hand it to `writer`. With `held`, pieces for
-  /// other nodes may be sent later, if a thread can send them; `held` is let go before anything is waited
-  /// for.
+  /// Captures the array at `base`. Aggregators queue tasks that pass its stripes to `writer`. With `held`,
+  /// pieces for other nodes may be sent later, if a thread can send them; the call lets `held` go before it
+  /// waits for anything.
   void write(const std::byte* base, const WriteBytes& writer, const std::shared_ptr<Tally>& tally,
              Held* held);
-  /// Delivers the bytes from `reader` into the array at `base`. With `later`, tasks deliver them where no
-  /// call of MPI is needed.
+  /// Copies the bytes from `reader` into the array at `base`. With `later`, tasks copy them after the call
+  /// has returned, unless bytes of other nodes need MPI calls and no thread may make them.
   void read(std::byte* base, const ReadBytes& reader, const std::shared_ptr<Tally>& tally, bool later);
 
  private:

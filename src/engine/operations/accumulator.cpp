@@ -65,8 +65,8 @@ T load(const std::byte* from) {
   return value;
 }
 
-/// How a value joins those before it. The comparisons let a NaN in and keep it. Without branches the compiler
-/// makes vectors of the loops.
+/// How a value is joined with the values before it. A minimum or maximum is NaN once a value is NaN. There
+/// are no branches, so that the compiler makes vectors of the loops.
 struct Sum {
   static constexpr bool adds = true;
   template <typename T>
@@ -100,7 +100,7 @@ void add_run(const Run& run, State* __restrict state) {
         state[i] = How::join(state[i], value);
     }
   };
-  // Most arrays are contiguous, and the compiler must see that.
+  // Most arrays are contiguous. A constant stride lets the compiler make vectors of the loop.
   if (run.stride == Bytes{sizeof(T)}) return each(std::integral_constant<Bytes, sizeof(T)>{});
   each(run.stride);
 }
@@ -197,8 +197,8 @@ bool is_value_of(double number) {
 
 constexpr std::size_t portion = 512;  // elements that are converted at once
 
-/// Turns sums into values of type T in their place. A value never takes more room than its sum, and so the
-/// next portions stay as they are. Returns the first element that the type cannot hold, or -1.
+/// Turns sums into values of type T in their place. A value never takes more room than its sum: values
+/// overwrite no sums of later portions. Returns the first element that the type cannot hold, or -1.
 template <typename T>
 Index turn_sums(const Accumulated& what, std::int64_t puts, Accumulator::Memory& memory) {
   const bool divides = what.operation == Operation::mean;
@@ -261,7 +261,7 @@ Bytes Accumulator::bytes_of(const Accumulated& what) {
 Accumulator::Accumulator(const Accumulated& what) : what_(what), memory_(std::make_shared<Memory>()) {
   const auto elements = static_cast<std::size_t>(what.levels * what.count);
   memory_->values.resize(elements * static_cast<std::size_t>(size_of(state_type())));
-  if (what.operation == Operation::instant) what_.missing.reset();  // a missing value is the last one, too
+  if (what.operation == Operation::instant) what_.missing.reset();  // a missing value may be the last value
   if (what_.missing) memory_->counts.resize(elements);
   layout::MemoryMap map{size_of(what.type), what.count * size_of(what.type), {}};
   if (what.count > 0) map.nests.push_back({0, {{what.count, map.element}}});

@@ -14,8 +14,8 @@
 
 namespace tailrace::operations {
 
-/// The value that the file gets of those that a field has in the steps of an interval. The values of the enum
-/// are part of checkpoints: append only.
+/// How the values of a field in the steps of an interval become one value in the file. Checkpoints hold the
+/// numbers of the enum: append only.
 enum class Operation : std::int32_t { instant = 0, mean = 1, accum = 2, minimum = 3, maximum = 4 };
 constexpr std::array<std::string_view, 5> operation_names{"instant", "mean", "accum", "minimum", "maximum"};
 constexpr std::string_view name_of(Operation operation) {
@@ -31,8 +31,8 @@ struct Accumulated {
   Index count = 0;  // of one level
 };
 
-/// Returns Code::settings if the operation has no meaning for elements of the type, or the missing value is
-/// none of it.
+/// Returns Code::settings if the operation has no meaning for elements of the type, or if no element of the
+/// type can be equal to the missing value.
 Status check_operation(Operation operation, ElementType type, std::optional<double> missing);
 
 /// Accumulates the values of one field on one rank, element by element. Sums are of float64 and grow in the
@@ -44,7 +44,7 @@ class Accumulator {
   struct Memory {
     ByteVector values;
     std::vector<std::int32_t> counts;   // by element, how many values were not missing; fields with missing=
-    std::shared_ptr<const void> drawn;  // what these bytes are drawn on; it lives as long as they do
+    std::shared_ptr<const void> drawn;  // the draw on the budget for these bytes
   };
 
   /// Returns the bytes that the constructor takes.
@@ -52,14 +52,15 @@ class Accumulator {
   /// May throw std::bad_alloc.
   explicit Accumulator(const Accumulated& what);
 
-  /// Forgets everything: an interval begins.
+  /// Begins an interval: forgets all values.
   void begin() { puts_ = 0; }
   /// Takes all levels of the field from the array at `base`, which lies in memory as `map` says.
   void add(const layout::MemoryMap& map, const std::byte* base);
   /// Returns how often add() was called in the interval.
   [[nodiscard]] std::int64_t puts() const { return puts_; }
-  /// Ends the interval. values() then are of the field's type until begin(). Returns Code::data, without the
-  /// name of the field, if the type cannot hold a value. offending() tells which.
+  /// Ends the interval. From now on until begin(), values() has elements of the field's type. Returns
+  /// Code::data, without the name of the field, if the type cannot hold a value. offending() then returns the
+  /// number of the first such element.
   Status finish();
   [[nodiscard]] Index offending() const { return offending_; }
   [[nodiscard]] const Accumulated& what() const { return what_; }
@@ -67,7 +68,7 @@ class Accumulator {
   // The state within an interval, for checkpoints.
   [[nodiscard]] ElementType state_type() const;
   [[nodiscard]] const std::shared_ptr<Memory>& memory() const { return memory_; }
-  /// Says that memory() holds the state behind so many puts.
+  /// Says that memory() holds the state after `puts` puts.
   void restore(std::int64_t puts) { puts_ = puts; }
 
   [[nodiscard]] const std::byte* values() const { return memory_->values.data(); }

@@ -36,7 +36,7 @@ class Intervals {
   [[nodiscard]] const IntervalLength& length() const { return length_; }
   /// Returns the lead at which the interval ends that has `lead`, or 0 if `lead` is not above 0.
   [[nodiscard]] std::int64_t end_of(std::int64_t lead) const;
-  /// Returns the lead at which that interval begins.
+  /// Returns the lead at which the interval that has `lead` begins, or 0 if `lead` is not above 0.
   [[nodiscard]] std::int64_t begin_of(std::int64_t lead) const;
   /// Returns true if an interval ends at `lead`.
   [[nodiscard]] bool is_end(std::int64_t lead) const { return lead > 0 && end_of(lead) == lead; }

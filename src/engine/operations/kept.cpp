@@ -69,12 +69,13 @@ std::string name_of_counts(const std::string& stream, const std::string& field) 
   return cat("tailrace:counts:", stream, ":", field);
 }
 
-/// Each rank brings its errors to the two votes of the exchanges. Behind the second one nothing can fail.
+/// Each of the two exchanges is also a vote, to which each rank brings its errors. After the second one
+/// nothing can fail.
 Status take_kept(comm::Line& line, const KeptArray& kept, std::span<const layout::Rows> rows, std::byte* to,
                  const Status& mine, const std::string& call) {
   const Bytes element = size_of(kept.type);
   std::map<int, ByteVector> messages;
-  std::map<int, Bytes> taken;  // of the answer of each rank
+  std::map<int, Bytes> taken;  // by rank: bytes of its answer used so far
   Status status = mine;
   if (status.is_ok()) {
     status = guarded([&]() -> Status {

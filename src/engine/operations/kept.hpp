@@ -14,8 +14,8 @@
 
 namespace tailrace::operations {
 
-/// This rank's share of an array that a checkpoint has kept. Blocks of equal size are dealt out to the ranks:
-/// the layout of its field is not known before the program defines the field.
+/// This rank's share of an array that a checkpoint has kept. Each rank has one block of about equal size,
+/// because the layout of the array's field is not known before the program defines the field.
 struct KeptArray {
   struct Memory {
     explicit Memory(node::Budget& budget) : drawn(budget, node::Use::intervals) {}
@@ -27,7 +27,7 @@ struct KeptArray {
   std::shared_ptr<Memory> memory;                // a save shares it until the save has ended
 };
 
-/// By the name that the array has in a checkpoint.
+/// The kept arrays, each by its name in the checkpoint.
 using Kept = std::map<std::string, KeptArray>;
 
 /// Returns an array without values for a rank. Errors: Code::layout; Code::memory if the budget has no room.

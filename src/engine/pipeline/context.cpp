@@ -3,8 +3,8 @@
 
 namespace tailrace::pipeline {
 
-/// One job at a time uses a file. Another file's job may be closing this one, because too many are open:
-/// take() waits for that.
+/// Lends the file to the calling job alone. Waits while a job of another file closes this one because too
+/// many files are open.
 OpenFiles::Entry& OpenFiles::take(const std::string& path) {
   std::unique_lock lock(mutex_);
   given_back_.wait(lock, [&] {
@@ -47,9 +47,10 @@ Status OpenFiles::open(Entry& entry) {
   return {};
 }
 
-/// Files roll over. The oldest has mostly been synced, so that closing it can lose nothing. A system tells a
-/// failed write-back to the descriptors that were open meanwhile, and some tell it at close only (NFS;
-/// close(2)): the next descriptor of the file would not hear of it.
+/// Closes one file if too many are open. As files roll over, the oldest has mostly been synced, and closing
+/// it can lose nothing. Otherwise it is synced first. A system tells a failed write-back only to the
+/// descriptors that were open meanwhile, and some tell it at close only (NFS; close(2)): a descriptor that is
+/// opened later would not hear of it.
 void OpenFiles::make_room() {
   Entry* oldest = nullptr;
   {

@@ -20,12 +20,13 @@
 
 namespace tailrace::pipeline {
 
-/// Files open for writing in this process. Only jobs of a path's own key call its methods, which wait for
-/// storage. If too many files are open, a method closes the oldest one, and so may wait for that one's
-/// storage too.
+/// The files that this process has open for writing. A job calls these methods only for the path whose key it
+/// has. The methods wait for storage. If too many files are open, a method first closes the oldest one, and
+/// then waits for the storage of that file too.
 class OpenFiles {
  public:
-  /// The number of files that stay open. More stay only if the oldest hold bytes that no sync has covered.
+  /// At most `most_open` files stay open. There may be more, up to `most_unsynced`, while the oldest files
+  /// hold bytes that no sync has covered.
   static constexpr std::size_t most_open = 16;
   static constexpr std::size_t most_unsynced = 128;
 
@@ -43,7 +44,7 @@ class OpenFiles {
   struct Open {
     std::unique_ptr<storage::Writer> writer;
     bool unsynced = false;
-    bool used = false;  // in use by a job, which alone touches the other members meanwhile
+    bool used = false;  // a job uses it; that job alone touches the other members
   };
   using Entry = std::pair<const std::string, Open>;
   Status with(const std::string& path, const std::function<Status(Open&)>& body);
@@ -76,18 +77,20 @@ class LaneCursor {
     needs_.push_back(Need::yes);
     return scanned_++;
   }
-  /// Says that descriptor `number` was used up. Once all before it are, the lane's memory is free again.
+  /// Notes that nobody needs descriptor `number` any more. The lane gets its memory back once nobody needs
+  /// the descriptors before it either.
   void finish(std::uint64_t number);
-  /// Says that descriptor `number` of a step was used up. Where another server may take the lane over, it
-  /// stays until the step has its verdict.
+  /// Notes that this server has used up descriptor `number` of a step. If another server may take the lane
+  /// over, the descriptor stays in the lane until its step has a verdict.
   void use_up(std::uint64_t number);
-  /// Finishes what was used up of a stream's steps up to `step`; with `all`, also the stream's end.
+  /// Finishes the used-up descriptors of a stream's steps up to `step`; with `all`, also the stream's end.
   void finish_steps(std::uint32_t stream, std::int64_t step, bool all);
-  /// Notes in the lane that the ranks will know that a step has failed. No other server may write it then.
+  /// Notes in the lane that the ranks will hear of a step's failure. A server that takes the lane over must
+  /// not write the step.
   void mark_failed(std::uint32_t stream, std::int64_t step);
-  /// Releases what was used up of the oldest step if its rank waits for room in the middle of it. No other
-  /// server can take the lane over then until the step has its verdict. Returns true if it released
-  /// something.
+  /// If the lane's rank waits for room in the middle of the oldest step, releases the used-up descriptors of
+  /// this step. Until the step has its verdict, no other server can then take the lane over. Returns true if
+  /// it released something.
   bool make_room();
 
  private:
@@ -114,7 +117,7 @@ struct Context {
   int streams = 0;                  // open streams, which share the workspace
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
-  // By homed compute rank and stream: with their last end of step.
+  // By homed compute rank and stream: the counters that came with the rank's last end of a step.
   std::map<int, std::map<std::string, Counters>> said{};
   bool news = false;  // a step became durable since the last report
   // Per compute rank: its share of the staging memory; empty if ranks lend their arrays.

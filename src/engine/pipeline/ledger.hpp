@@ -22,37 +22,37 @@ struct StepEntry {
   std::vector<RecordEntry> records;
 };
 
-/// A file that was begun.
+/// A file that begin_file has made ready for steps.
 struct Begun {
   Bytes end = 0;     // offset at which its first step goes
   std::string path;  // where it is written to; it need not have its final name yet
-  // Another server may have begun the file for the same stream, before this one took its place.
-  std::vector<std::int64_t> leads{};  // of the steps that it has committed, in order
-  bool is_finished = false;           // it has also finished the file
+  // If another server has begun the file, before this one took its place:
+  std::vector<std::int64_t> leads{};  // of the steps that server has committed, in order
+  bool is_finished = false;           // that server has also finished the file
 };
 
 /// The files of one stream as its root keeps them: the file of each step, what is committed in it, and what
-/// happens when a file is complete. Except path_of and left_open, methods touch storage: they run as jobs,
-/// those of one file one after another, those of different files also side by side.
+/// happens when a file is complete. All methods but path_of and left_open wait for storage, and run as jobs:
+/// the jobs of one file one after another, those of different files also side by side.
 class Ledger {
  public:
   virtual ~Ledger() = default;
   /// Local and quick. Returns the file of the step with this lead.
   virtual Result<std::string> path_of(std::int64_t lead) = 0;
-  /// Local and quick. Returns files that the run which this one continues may not have finished. They are
-  /// finished like files that were begun, even if no step comes to them. In the last of them the stream may
-  /// go on.
+  /// Local and quick. Returns the files that the run before this one may have left unfinished. The root
+  /// finishes them as if it had begun them, even if no step comes to them. The stream may go on in the last
+  /// of them.
   [[nodiscard]] virtual std::vector<std::string> left_open() const = 0;
   /// Creates the file and its index (directory entry durable), after checking that `expected` bytes have
   /// room.
   virtual Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) = 0;
   /// Called once the step's bytes are on storage. Writes its index record and makes it durable.
   virtual Status commit(const StepEntry& step) = 0;
-  /// Takes back what a failed step left behind: the file ends at `size` again, or vanishes if nothing was
-  /// ever committed in it.
+  /// Removes the bytes of a failed step: cuts the file to `size`, or deletes it if nothing was ever committed
+  /// in it.
   virtual Status cut(const std::string& path, Bytes size) = 0;
-  /// Called once no step will follow in this file. Gives it its name, and its index says that it is whole. A
-  /// failed call may be tried again, as with announce.
+  /// Gives the file its final name, and marks it as whole in its index. The root calls it once no step will
+  /// follow in the file. The root may try finish_file and announce again after a failure.
   virtual Status finish_file(const std::string& path) = 0;
   /// Tells others of a finished file: manifest, ready marker, hook.
   virtual Status announce(const std::string& path) = 0;

@@ -41,18 +41,19 @@ enum class Message : std::uint32_t {
 /// server. A server's data messages are pieces of records, for the records' owner.
 
 enum class VerdictKind : std::uint32_t {
-  accepted = 1,  // every rank ended the step; no disagreement and no failure up to then
+  accepted = 1,  // every rank ended the step; the status tells failures up to then
   durable = 2,   // on storage and committed, or failed
   finished = 3,  // the stream is closed
 };
 
-/// First word of an entry in a lane that tells what a stream is (node::Descriptor::Kind::define).
+/// First word of a definition's entry in a lane (node::Descriptor::Kind::define): who writes it, and what it
+/// defines.
 enum class Definition : std::uint32_t {
   stream = 1,       // compute rank 0: the stream
   layout = 2,       // compute rank 0: the next of its layouts
   field = 3,        // compute rank 0: the next of its fields
   part = 4,         // each compute rank: the indices that it owns of a layout
-  forget = 5,       // each compute rank: the stream is closed and was never begun; whether there were parts
+  forget = 5,       // each compute rank: the stream is closed and was never begun; tells if it had parts
   coordinates = 6,  // compute rank 0: the next coordinates that fields have
 };
 
@@ -83,14 +84,14 @@ struct Opening {
   codec::StreamDefinition definition;
   Policy policy;
   std::int64_t previous_lead = 0;  // of the step before the first one put
-  std::string ledger;              // what the ledger needs to keep the files; streams packs it
+  std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, since it writes the heads.
   std::vector<std::shared_ptr<const codec::Coordinates>> coordinates;
-  /// Without georeferences, which the prepared headers have, but for coordinates.
+  /// Their georeferences hold nothing but coordinates: the prepared headers hold the rest.
   std::vector<codec::FieldDefinition> fields;
   std::vector<ByteVector> prepared;  // per field: codec::Codec::prepared
   std::vector<int> layout_of;        // per field: index into layouts
-  std::vector<ByteVector> layouts;   // packed; of those in parts the shape alone
+  std::vector<ByteVector> layouts;   // packed; of a layout in parts only the shape
   std::vector<char> in_parts;        // 1: every compute rank tells its own indices (Definition::part)
   // Not packed. Set by a server that takes the stream over:
   bool is_taken_over = false;   // another server has opened it
@@ -105,7 +106,7 @@ struct Opening {
   }
   void pack(Packer& out, bool with_values) const;
   static Result<Opening> unpack(Unpacker& in);
-  /// All but the coordinates, the fields, the layouts and the reference.
+  /// Pack and unpack everything but the coordinates, the fields, the layouts and the reference.
   void pack_head(Packer& out) const;
   static Result<Opening> unpack_head(Unpacker& in);
   static void pack_field(Packer& out, const codec::FieldDefinition& field,
@@ -114,7 +115,7 @@ struct Opening {
   Status add_coordinates(Unpacker& in);
   static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
   void add_layout(Unpacker& in);
-  /// A codec that knows the fields.
+  /// Returns a codec that knows the fields.
   [[nodiscard]] Result<std::unique_ptr<codec::Codec>> codec() const;
 };
 

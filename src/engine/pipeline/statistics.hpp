@@ -32,9 +32,9 @@ struct Counters {
   // Compute ranks count these for each stream that is read:
   std::int64_t gets_in_memory = 0;  // gets that found everything in memory
   std::int64_t gets_late = 0;       // gets that had to wait, or to read
-  std::int64_t get_wait = 0;        // part of `blocked` spent in them until everything was there
+  std::int64_t get_wait = 0;        // part of `blocked` spent in late gets
   std::int64_t records_read = 0;    // records that this rank has decoded, for all ranks of its node
-  std::int64_t read_bytes = 0;      // bytes of files that it has read for them
+  std::int64_t read_bytes = 0;      // bytes of files that this rank has read, for all ranks of its node
   std::int64_t is_input = 0;        // 1: the stream is read
 };
 
@@ -46,8 +46,8 @@ struct Span {
   std::int64_t end = 0;
 };
 
-/// Everything that one rank has to tell for the report and the trace. The rank's own thread uses it; workers
-/// hand their figures over with their results.
+/// The figures of one rank for the report and the trace. Only the rank's own thread uses them. Workers return
+/// their figures with their results.
 struct Statistics {
   std::map<std::string, Counters> streams;  // by file pattern
   std::map<std::string, std::vector<double>>

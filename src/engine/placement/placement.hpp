@@ -32,7 +32,7 @@ class Placement {
   virtual ~Placement() = default;
   /// Says that the put order has come to a chunk.
   virtual void announce(std::uint64_t chunk) = 0;
-  /// Says that the chunk's records have their lengths. The chunk is one of `step`.
+  /// Says that the lengths of the chunk's records are known. The chunk belongs to `step`.
   virtual void on_encoded(std::uint64_t chunk, std::int64_t step) = 0;
   /// Returns a chunk of the step that can be placed or dropped now.
   [[nodiscard]] virtual std::optional<std::uint64_t> next(std::int64_t step) const = 0;
@@ -40,11 +40,11 @@ class Placement {
   [[nodiscard]] virtual Bytes least_step(Bytes encoded) const = 0;
   /// Says at which offset of its file a step begins, before the first of its chunks is placed.
   virtual void begin_step(Bytes offset) = 0;
-  /// Sets the offsets of the records, which are all of next().
+  /// Places the chunk that next() has returned: sets the offset of each of its records.
   virtual void place(std::uint64_t chunk, std::span<Record> records) = 0;
-  /// Leaves out next().
+  /// Leaves out the chunk that next() has returned.
   virtual void drop(std::uint64_t chunk) = 0;
-  /// Returns the offset behind the step that has begun, with all that was placed so far.
+  /// Returns the offset behind the step that has begun, with all records placed so far.
   [[nodiscard]] virtual Bytes end() const = 0;
 };
 

@@ -7,8 +7,8 @@
 
 namespace tailrace::placement {
 
-/// The placements in which a record's offset depends on the sizes of records before it: a chunk can be placed
-/// as soon as all chunks before it are placed or dropped. Dropped chunks leave no gap.
+/// Base of the placements in which a record's offset depends on the sizes of the records before it. A chunk
+/// can be placed as soon as all chunks before it are placed or dropped. Dropped chunks leave no gap.
 class InPutOrder : public Placement {
  public:
   void announce(std::uint64_t chunk) final { chunks_.try_emplace(chunk); }

@@ -5,7 +5,8 @@
 
 namespace tailrace::placement {
 
-/// The exclusive scan of encoded sizes in put order, taken as they become known.
+/// Places records one behind another in put order, as their sizes become known: an exclusive scan of the
+/// sizes.
 class Scan final : public InPutOrder {
  public:
   void begin_step(Bytes offset) override { end_ = offset; }

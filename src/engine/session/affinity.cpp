@@ -28,7 +28,7 @@ std::string list_of(const cpu_set_t& cpus) {
 cpu_set_t own_cpus() {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
-  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) CPU_ZERO(&cpus);  // a kernel for more CPUs than fit
+  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) CPU_ZERO(&cpus);  // more CPUs than the set holds
   return cpus;
 }
 

@@ -29,8 +29,9 @@ int spare_threads(int node_cpus, int ranks, int servers, int own_cpus);
 
 /// Returns one line about the ranks of a node: how many CPUs they have, how many threads encode beside them,
 /// and what to do about each rank that has fewer CPUs than threads. The library itself binds no thread. If a
-/// process may use more CPUs than it has busy threads, the kernel moves its workers to the idle ones. It
-/// knows them better than the library, which cannot see the model's own threads, other jobs and SMT siblings.
+/// process may use more CPUs than it has busy threads, the kernel moves its workers to the idle ones. The
+/// kernel knows the idle CPUs better than the library, which cannot see the model's own threads, other jobs
+/// and SMT siblings.
 std::string affinity_text(const std::string& host, const std::vector<RankCpus>& node);
 
 }  // namespace tailrace::session

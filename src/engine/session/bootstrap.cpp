@@ -23,8 +23,9 @@ namespace tailrace::session {
 
 namespace {
 
-/// Counts the CPUs on which any rank of the node may run: the batch system may have left this job a part of
-/// them, and the launcher each rank a part of those. At least 1.
+/// Collective over `node`. Returns the number of CPUs on which any rank of the node may run, at least 1. The
+/// batch system may give the job only a part of the node's CPUs, and the launcher each rank only a part of
+/// the job's.
 int cpus_of_node(MPI_Comm node) {
   cpu_set_t cpus = own_cpus();
   int unknown = CPU_COUNT(&cpus) == 0 ? 1 : 0;
@@ -40,7 +41,7 @@ std::string host_name() {
   return name;
 }
 
-/// Tells once what in the environment probably is not as it was meant.
+/// Warns once of what in the environment the user probably meant otherwise.
 void tell_doubts(const std::vector<std::string>& environment) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -78,7 +79,7 @@ Bootstrap::~Bootstrap() {
 
 Status Bootstrap::start(const char* options) {
   const Status read = read_settings(options);
-  // This comes before any rank waits for another: from here on these signals end neither compute ranks nor
+  // Takes the stop signals before any rank waits for another: from here on they end neither compute ranks nor
   // servers.
   facts_.stops = std::make_unique<Stops>(facts_.settings);
   await_everybody();
@@ -119,7 +120,7 @@ void Bootstrap::await_everybody() const {
       "such line have not called it, or not again after tr_finalize");
 }
 
-/// Collective. Returns what every rank has packed, by rank.
+/// Collective. Returns the `mine` of every rank, by rank.
 std::vector<ByteVector> Bootstrap::gather(const ByteVector& mine) const {
   int size = 0;
   MPI_Comm_size(world_, &size);
@@ -142,8 +143,8 @@ std::vector<ByteVector> Bootstrap::gather(const ByteVector& mine) const {
   return parts;
 }
 
-/// Collective. Returns the first failing rank's status on all ranks. It is for the time before there is a
-/// line.
+/// Collective. Returns the first failing rank's status on all ranks. Ranks use it while they have no line
+/// yet.
 Status Bootstrap::same_everywhere(const Status& mine) const {
   Packer packer;
   mine.pack(packer);
@@ -177,7 +178,7 @@ Status Bootstrap::take_common_settings() {
   return taken;
 }
 
-/// Collective. Returns what each rank says of itself.
+/// Collective. Returns the facts about each rank, by rank.
 std::vector<RankFacts> Bootstrap::gather_facts() const {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, facts_.rank, MPI_INFO_NULL, &node);

@@ -82,7 +82,7 @@ std::int64_t Computing::publish(const std::function<bool()>& attempt) {
 }
 
 comm::Verdict Computing::agree(comm::Vote vote) {
-  // No fence may follow: fences to which no other rank comes would fill the lane.
+  // Publish no more fences: no other rank comes to them, and they would fill the lane.
   if (line_.ended()) return line_.ended_verdict();
   const std::string call = vote.call;
   const node::Descriptor fence = client_.fence();
@@ -168,7 +168,7 @@ std::chrono::milliseconds Computing::turn_of(int rank) {
   return rank <= 0 ? std::chrono::milliseconds(0) : for_the_first + for_each * std::min(rank, most);
 }
 
-/// Prints the first text and no other, and tells the ranks that wait for that.
+/// Prints the text if it is the first, and tells the ranks that wait for it.
 void Computing::print(std::string_view text) {
   constexpr std::int64_t same_cause = 10'000'000'000;
   const bool is_told = has_printed_at_ && line_.now() - *has_printed_at_ < same_cause;

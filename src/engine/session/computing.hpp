@@ -18,7 +18,7 @@ namespace tailrace::session {
 class Session;
 
 /// The part of a session that compute ranks have: their line, agreements that keep streams in step, and this
-/// rank's outlet. Collective functions are so over compute ranks.
+/// rank's outlet. Collective functions are collective over the compute ranks.
 class Computing {
  public:
   /// `session` must outlive this.
@@ -28,12 +28,12 @@ class Computing {
   void open_outlet();
   [[nodiscard]] comm::Line& line() { return line_; }
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
-  /// Returns the arrays that the rank lends to its own server, if there are no others.
+  /// With 0 servers: returns the lane of arrays that the rank lends to its own server. Otherwise nullptr.
   [[nodiscard]] const std::shared_ptr<pipeline::LentLane>& lent() const { return lent_; }
   void announce() {
     if (outlet_) outlet_->announce();
   }
-  /// Makes one step. Returns true if something moved.
+  /// Moves the outlet on. Returns true if something moved.
   bool advance() { return outlet_ && outlet_->advance(); }
 
   /// Collective. Hands in the caller's vote and returns the verdict, whose Status is the same on every rank.
@@ -43,39 +43,45 @@ class Computing {
   /// Collective. Returns true if the program is to save and stop. The Status is the same on every rank.
   /// Blocks until all have asked. Rank 0 logs the reason, once.
   Result<bool> should_stop();
-  /// Collective. Blocks until `done`, which is known once all ranks have ended step `step` of `stream`.
-  /// Returns false if the ranks turn out to be in different calls, and it is not `done`.
+  /// Collective. Blocks until `done` returns true, which it does once all ranks have ended step `step` of
+  /// `stream`. Returns false if the order of calls is broken before that.
   bool wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
                      const std::function<bool()>& done, const std::string& what);
-  /// Returns the error that is set if ranks turned out to be in different collective calls. All ranks return
-  /// it from then on.
+  /// Returns the error of the broken order, once ranks turned out to be in different collective calls. All
+  /// ranks return it from then on.
   [[nodiscard]] const std::optional<Status>& broken() const;
-  /// Local. Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
+  /// Local. Calls `attempt`, which publishes in the outlet, until it returns true. Waits while the outlet is
+  /// full. Returns the nanoseconds waited.
   std::int64_t publish(const std::function<bool()>& attempt);
   /// Collective. Blocks until all have come to tr_finalize. Ranks that are in other calls meanwhile get an
   /// error there, and may come here next. Returns the first error on the way.
   Status meet_in_finalize();
-  /// Collective. Says that nothing is open any more.
+  /// Collective, when nothing is open any more. Blocks until the servers have taken everything that was put,
+  /// and takes leave of them.
   void leave();
 
-  /// Local, at the end of tr_init. Lets note_call() tell this rank's server of calls every `nanoseconds`.
+  /// Local, at the end of tr_init. From now on note_call() sends this rank's server a sign, at most one in
+  /// `nanoseconds`.
   void begin_signs(std::int64_t nanoseconds);
-  /// Local. Says that the program is in a call at `now`. The servers hear of it now and then: they see no
-  /// calls but those about streams, and a model that makes none may hang.
+  /// Local. Notes that the program makes a call at `now`, and sends this rank's server a sign now and then.
+  /// Servers see only calls about streams. Without the signs a model that makes no such call would seem to
+  /// hang.
   void note_call(std::int64_t now) {
     if (now >= next_sign_) send_sign(now);
   }
 
-  /// Called by each rank whose collective call has failed, before it ends its process. One rank prints its
-  /// `text`: rank 0, which also prints that of another rank while it waits in a call itself. If it is in no
-  /// call for seconds, the next rank has its turn. Blocks until the text is out.
+  /// Prints the error of a collective call once for all ranks. Each rank whose call has failed calls this
+  /// before it ends its process. Rank 0 prints its `text`; while it waits in another call, it prints the text
+  /// of another rank. If rank 0 is in no call for seconds, the next rank has its turn. Blocks until the text
+  /// is out.
   void print_once(const std::string& text);
-  /// Says that this rank has printed an error of its own, of which others may hear in another call.
+  /// Notes that this rank has printed an error of its own. Others may hear of the same error in another call:
+  /// this rank does not print it again for them.
   void note_printed() { has_printed_at_ = line_.now(); }
   /// Returns how long `rank` waits for the ranks before it to print.
   [[nodiscard]] static std::chrono::milliseconds turn_of(int rank);
-  /// The launcher kills the ranks' forwarders with the ranks (seen with MPICH's hydra): they get this time to
-  /// read what was printed.
+  /// How long a rank lives on after it has printed. The launcher kills the processes that forward the ranks'
+  /// output together with the ranks (seen with MPICH's hydra): they need this time to read the text.
   static constexpr std::chrono::milliseconds until_launchers_read{300};
 
   void add_stream(pipeline::StreamClient& stream) { client_.add(stream); }
@@ -87,7 +93,7 @@ class Computing {
  private:
   // pipeline::Message and HandedMessage have lower numbers.
   static constexpr std::uint32_t print_message = 50;    // to rank 0: a text
-  static constexpr std::uint32_t printed_message = 51;  // to all others
+  static constexpr std::uint32_t printed_message = 51;  // to all others: a rank has printed
   void print(std::string_view text);
   void send_sign(std::int64_t now);
   void settle(const Status& why);
@@ -100,7 +106,7 @@ class Computing {
   std::unique_ptr<pipeline::Outlet> outlet_;
   std::shared_ptr<pipeline::LentLane> lent_;
   bool printed_ = false;    // some rank has printed why the program ends
-  bool announced_ = false;  // this one, and has told the others
+  bool announced_ = false;  // this rank has told the others that a rank has printed
   std::optional<std::int64_t> has_printed_at_;
   std::int64_t sign_period_ = 0;
   std::int64_t next_sign_ = std::numeric_limits<std::int64_t>::max();

@@ -21,11 +21,11 @@ struct Facts {
   std::vector<char> serves;                  // by rank: 1 if it is a server
   std::shared_ptr<storage::Target> storage;  // nullptr: the storage that the settings name
   std::unique_ptr<Stops> stops;              // takes signals from before the ranks first wait for each other
-  /// Makes the executor for the jobs of a server, with `computing` workers that compute. It calls `wake`
-  /// behind each job. If the function is empty, threads run the jobs.
+  /// Makes the executor for the jobs of a server, with `computing` workers that compute. The executor calls
+  /// `wake` after each job. If this function is empty, the session makes threads that run the jobs.
   std::function<std::unique_ptr<executor::Executor>(int computing, std::function<void()> wake)> make_executor;
-  /// True if the session's only server may be replaced (Session::replace_server). The lanes then keep what
-  /// another server needs.
+  /// True if the session's only server may be replaced (Serving::replace). The lanes then keep the
+  /// definitions and steps that another server needs.
   bool keeps_steps = false;
 };
 

@@ -40,7 +40,7 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
     return {};
   });
   comm::Vote vote{mine.in(call), call, {}};
-  if (given.is_ok() && given->empty()) vote.contribution.resize(1);  // tells the other ranks that it has none
+  if (given.is_ok() && given->empty()) vote.contribution.resize(1);  // tells all that this rank owns nothing
   comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
 

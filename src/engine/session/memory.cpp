@@ -15,14 +15,14 @@ namespace {
 
 constexpr Bytes mebibyte = Bytes{1} << 20;
 
-/// The head of the memory that a node's ranks share. The first rank's lane follows it. New memory is zero,
-/// and so an account and bells begin.
+/// The head of the memory that a node's ranks share. The first rank's lane follows it. An account and bells
+/// begin as zeros, as new memory does.
 struct NodeHead {
   node::Budget::Account budget;
   node::NodeBells bells;
 };
 
-/// Each rank tells the others this about the memory that its node shares.
+/// A rank's report to the others on the memory that its node shares.
 struct StagingShare {
   std::int32_t node = 0;
   Bytes staging = 0;     // that this rank has allocated so far; 0 if its node shares none
@@ -45,7 +45,7 @@ Memory::~Memory() {
   }
 }
 
-/// Every rank computes every quota, so the smallest node's numbers are valid everywhere.
+/// The smallest node's numbers count on all nodes, since every rank computes the quotas of all.
 Status Memory::declare(Settings& settings, bool keeps_steps) {
   const Bytes available = node::available_memory();
   declared_ = session::declare(settings, available, topology_.ranks_on(topology_.node()));
@@ -141,7 +141,8 @@ Bytes Memory::smallest_workspace() const {
 
 Status Memory::open_staging(const std::string& call, const std::function<comm::Verdict(comm::Vote)>& agree) {
   if (staging_is_open_) return {};
-  // All ranks look before any of them allocates. Afterwards each would miss what the others have taken.
+  // All ranks look at the available memory before any of them allocates. Afterwards each would miss what the
+  // others have taken.
   const Bytes left = lane_size(topology_.world_rank());
   const node::MemoryNeed mine{topology_.node(), left, left == 0 ? 0 : node::available_memory()};
   const comm::Verdict asked = agree({staging_->take(my_staging()).in(call),
@@ -172,7 +173,7 @@ Status Memory::open_staging(const std::string& call, const std::function<comm::V
   return {};
 }
 
-/// Definitions that are kept lie behind the lane's data.
+/// Allocates the room for kept definitions, which lies behind the lane's data.
 Status Memory::open_lane() {
   if (lane_size(topology_.world_rank()) == 0 || quotas_.kept_of(topology_.me()) == 0) return {};
   const Bytes kept_at = lane_at() + node::lane_bytes(quotas_.lane[static_cast<std::size_t>(topology_.me())]);

@@ -16,8 +16,8 @@
 namespace tailrace::session {
 
 /// The memory of this rank's node that a session uses: its budget, and the staging of streams. tr_init
-/// allocates the headers and descriptors of the lanes. Their data, most of the staging memory, is allocated
-/// for the fields that streams define, and more of it when servers are behind.
+/// allocates the headers and descriptors of the lanes. The data of the lanes, most of the staging memory, is
+/// allocated for the fields that streams define, and more of it when servers are behind.
 class Memory {
  public:
   /// `all` is the line of all ranks, `node` that of the ranks of this node.
@@ -29,15 +29,16 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   /// Collective over all ranks. Cuts the memory that `settings` declare, or that is available, into quotas,
-  /// and sets Settings::io_buffer. With `keeps_steps` lanes keep what another server needs. Returns the same
-  /// Status on every rank.
+  /// and sets Settings::io_buffer. With `keeps_steps` each lane has room for the definitions that another
+  /// server would need. Returns the same Status on every rank.
   Status declare(Settings& settings, bool keeps_steps);
   /// Collective over all ranks, after declare(). Makes the memory that the ranks of a node share. Returns the
   /// same Status on every rank.
   Status share();
-  /// Collective over compute ranks, which vote by `agree`. Draws the memory into which streams capture, and
-  /// allocates the first of it, once. Blocks until all have. Call it before anything is put. Returns
-  /// Code::memory on every rank if a node lacks it. `call` is the program's call.
+  /// Collective over compute ranks, which vote by `agree`. The first call draws the staging memory on the
+  /// budget, and allocates its first part; later calls do nothing. Blocks until all ranks have done so. Call
+  /// it before anything is put. Returns Code::memory on every rank if a node lacks it. `call` is the
+  /// program's call.
   Status open_staging(const std::string& call, const std::function<comm::Verdict(comm::Vote)>& agree);
   /// Local. Allocates the first `bytes` bytes of the data of this rank's lane. Returns Code::memory if the
   /// node does not have them any more.
@@ -51,7 +52,7 @@ class Memory {
   [[nodiscard]] Bytes smallest_workspace() const;
   /// Returns the setting with which a `share` of the staging memory becomes `needed` bytes, for error texts.
   [[nodiscard]] std::string staging_for(Bytes needed, Bytes share) const;
-  /// Local. Keeps what the coordinates of a layout have drawn, until it is forgotten or the session ends.
+  /// Local. Keeps the draw of the coordinates of a layout, until forget_coordinates() or the session's end.
   void keep_coordinates(std::int64_t layout, std::unique_ptr<node::Draw> drawn) {
     coordinates_[layout] = std::move(drawn);
   }
@@ -81,8 +82,8 @@ class Memory {
   std::unique_ptr<node::Budget> budget_;
   std::map<std::int64_t, std::unique_ptr<node::Draw>> coordinates_;  // by the layout's number
   std::optional<node::Draw> staging_;                                // this rank's part of its node's staging
-  Bytes there_ = 0;  // of this rank's part: the first bytes, which are allocated
-  Bytes last_ = 0;   // of this rank's part: from here on all is allocated, for definitions that are kept
+  Bytes there_ = 0;               // bytes that are allocated at the begin of this rank's part
+  Bytes last_ = 0;                // in this rank's part: all from here on is allocated, for kept definitions
   bool staging_is_open_ = false;  // the same on all compute ranks
   node::NodeBells* bells_ = nullptr;
 };

@@ -7,15 +7,15 @@
 
 namespace tailrace::session {
 
-/// Decides how long an idle server parks. Rings wake it, messages do not. If ranks share cores, the server
-/// looks less and less often, because a compute rank may need the core. Only after a while does it look at
-/// pieces that those ranks have captured and not announced: one of them may wait for another without calling
-/// the library.
+/// Decides how long an idle server parks. Rings wake the server, messages do not. If ranks share cores, the
+/// server looks less and less often, because a compute rank may need the core. After a while it also looks at
+/// pieces that ranks have captured and not announced: a rank may wait for another rank without calling the
+/// library.
 class Parking {
  public:
   struct Place {
     bool crowded = false;   // fewer cores than ranks
-    bool others = false;    // ranks that cannot ring write to it
+    bool others = false;    // ranks that cannot ring send it messages
     std::int64_t told = 0;  // microseconds; 0: not set by the user
   };
   explicit Parking(const Place& place) : place_(place) { start_over(); }
@@ -31,9 +31,9 @@ class Parking {
     if (place_.crowded && place_.told == 0) limit_ = std::max(limit_, std::min(2 * limit_, longest));
     return limit;
   }
-  /// Returns true if the server is to look at `now` at pieces that were not announced.
+  /// True if the server is to look, at `now`, at pieces that were not announced.
   [[nodiscard]] bool is_to_hurry(std::int64_t now) {
-    // The server also looks now and then while other things move, since those may not help the rank that
+    // The server also looks now and then while other things move, since they may not help the rank that
     // waits.
     if (!place_.crowded || (now - since_ < patience && now - hurried_ < 10 * patience)) return false;
     since_ = hurried_ = now;

@@ -146,10 +146,10 @@ Status replace_file(const std::string& path, const std::string& text) {
   return status;
 }
 
-/// Tests what replace_file will do, without the file.
+/// Tests whether replace_file could write the file, and leaves nothing behind.
 Status check_file(const std::string& path) {
   if (path.empty()) return {};
-  std::error_code unknown;  // opening a file beside it gives the reason
+  std::error_code unknown;  // if this fails, opening a file beside it gives the reason
   if (std::filesystem::is_directory(path, unknown)) return io_error("write", path, EISDIR);
   const Result<storage::Temporary> temporary = storage::make_temporary(path);
   TR_TRY(temporary.status());

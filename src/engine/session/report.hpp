@@ -13,9 +13,9 @@ namespace tailrace::session {
 /// behind.
 Status check_report(const Settings& settings);
 
-/// Writes the files of TAILRACE_REPORT and TAILRACE_TRACE from what every rank told, by transport rank. Files
-/// are replaced atomically. Returns success if neither is asked for, and Code::unsupported if this build has
-/// no JSON library.
+/// Writes the files of TAILRACE_REPORT and TAILRACE_TRACE from the statistics of all ranks, by transport
+/// rank. Files are replaced atomically. Returns success if neither is asked for, and Code::unsupported if
+/// this build has no JSON library.
 Status write_report(const Settings& settings, const exchange::Roster& roster,
                     const std::map<int, pipeline::Statistics>& all);
 

@@ -26,7 +26,8 @@ std::vector<std::vector<int>> ranks_by_node(const std::vector<RankFacts>& world)
   return nodes;
 }
 
-/// Makes the last `count` of these ranks servers, without rank 0. Returns how many of them were none.
+/// Makes the last `count` of these ranks servers, without rank 0. Returns how many of them were no servers
+/// before.
 Index take_last(const std::vector<int>& ranks, Index count, std::vector<char>& is_server) {
   Index fresh = 0;
   for (auto rank = ranks.rbegin(); rank != ranks.rend() && count > 0; ++rank) {
@@ -37,7 +38,7 @@ Index take_last(const std::vector<int>& ranks, Index count, std::vector<char>& i
   return fresh;
 }
 
-/// One server more on each node in turn, so that no node has two more than another.
+/// Makes `count` servers, one more on each node in turn, so that no node has two more than another.
 void spread(const std::vector<RankFacts>& world, Index count, std::vector<char>& is_server) {
   const auto nodes = ranks_by_node(world);
   for (Index round = 1; count > 0; ++round) {
@@ -62,7 +63,8 @@ Index most_on_a_node(const std::vector<RankFacts>& world, const std::vector<char
   return most;
 }
 
-/// There must be both kinds of ranks and, if a number was asked for, that many servers.
+/// Returns Code::settings unless there are servers and compute ranks and, if a number was asked for, that
+/// many servers.
 Status check_chosen(const ServerChoice& choice, const std::string& asked, Index servers, Index ranks) {
   const bool short_of = choice.kind == Kind::count && servers < choice.count;
   if (servers > 0 && servers < ranks && !short_of) return {};
@@ -155,8 +157,8 @@ exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vec
 }
 
 /// The default budget leaves a quarter of the memory to the program: a capture is never larger than the data
-/// that the program holds. The default staging is limited for each rank, because the first stream allocates
-/// all of it.
+/// that the program holds. The default staging is limited for each rank, because the first stream draws all
+/// of it.
 Declared declare(const Settings& settings, Bytes available, int ranks) {
   constexpr Bytes most_a_rank = Bytes{512} << 20;
   const Bytes eighth = std::min(available / 8, most_a_rank * std::max(ranks, 2));

@@ -22,7 +22,7 @@ struct RankFacts {
 /// named. Returns Code::settings if the choice names nothing that exists or leaves nobody to compute.
 Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::vector<RankFacts>& world);
 
-/// Makes the roster: compute ranks keep their order; without servers each is its own.
+/// Makes the roster: compute ranks keep their order; without servers each compute rank is its own server.
 exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vector<char>& is_server);
 
 /// The memory that a session may use on each node, in bytes.

@@ -19,8 +19,8 @@ namespace {
 /// other files wait for them. A thread that waits costs its stack.
 constexpr int most_files_at_once = 64;
 
-/// SIGTERM goes to every process of a job. A server must outlive it until the compute ranks have left, and
-/// drain what they put.
+/// Ignores SIGTERM as long as it lives. SIGTERM goes to every process of a job, and a server must outlive it
+/// until the compute ranks have left, and drain what they put.
 class KeepServing {
  public:
   KeepServing() {
@@ -115,8 +115,8 @@ Status Serving::replace() {
   return {};
 }
 
-/// A server's threads encode, and serve the files of streams. A rank that serves itself does so inside its
-/// own calls.
+/// Makes the executor. A server's threads encode, and work on the files of streams. A rank that serves itself
+/// does both inside its own calls.
 Status Serving::make_executor() {
   const Topology& topology = session_.topology();
   executor::Threads::Limits limits;
@@ -183,7 +183,7 @@ void Serving::run() {
     sign_came_ = false;
     if (!board.pump()) return false;
     note_sign(now());
-    // Ranks that wait send signs, too: the server still waits with them.
+    // Ranks that wait send signs, too. If there was nothing but signs, the server still waits with them.
     if (sign_came_) return true;
     last = now();
     parking.moved(last);
@@ -205,7 +205,8 @@ void Serving::run() {
   }
 }
 
-/// Whatever moves on a server goes back to calls of compute ranks.
+/// Notes that compute ranks call the library: whatever moves on a server goes back to their calls. Other
+/// servers tell server 0, once in each period.
 void Serving::note_sign(std::int64_t now) {
   heard_ = now;
   if (session_.topology().me() == 0 || sign_period_ == 0 || now < next_sign_) return;
@@ -214,8 +215,9 @@ void Serving::note_sign(std::int64_t now) {
                        Packer().put(pipeline::Message::alive).take());
 }
 
-/// A model that hangs in a call of MPI is in no call of ours that could notice. Server 0 hears of calls on
-/// any rank, through up to two signs that each may be a period late.
+/// On server 0: warns, or ends the job, if no compute rank has called the library for too long. A model that
+/// hangs in a call of MPI is in no call of the library that could notice. Server 0 hears of a call on any
+/// rank through up to two signs, each up to a period late.
 void Serving::look_for_silence(std::int64_t now) {
   if (session_.topology().me() != 0 || sign_period_ == 0) return;
   const std::int64_t silent = (now - heard_ - 2 * sign_period_) / 1'000'000'000;

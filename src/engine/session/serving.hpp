@@ -17,8 +17,9 @@ namespace tailrace::session {
 
 class Session;
 
-/// Returns how often a compute rank tells its server, and each server the first, that there are calls of the
-/// library, or 0 if nobody asks for that (watchdog=off timeout=off).
+/// Returns the nanoseconds between two signs. With a sign a compute rank tells its server, and each server
+/// tells server 0, that the program calls the library. Returns 0 if nobody needs signs (watchdog=off
+/// timeout=off).
 std::int64_t sign_period(const Settings& settings);
 
 using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
@@ -34,19 +35,20 @@ class Serving {
 
   /// Makes the server. With `takes_over` it goes on where another was destroyed.
   Status start(bool takes_over);
-  /// On the session's only server, if Facts::keeps_steps. Destroys the server where it stands, and makes
-  /// another that knows the lanes and the files alone. Files lose nothing, and get the same bytes.
+  /// On the session's only server, if Facts::keeps_steps. Destroys the server in the middle of its work, and
+  /// makes another, which knows nothing but the lanes and the files. The files lose nothing, and get the same
+  /// bytes.
   Status replace();
   /// On servers: works until all compute ranks have left.
   void run();
-  /// Makes one step. Returns true if something moved.
+  /// Moves the server on. Returns true if something moved.
   bool advance() {
     const bool moved = taker_ && taker_->advance();
     return (server_ && server_->advance()) || moved;
   }
   /// On servers: takes memory that compute ranks of its node hand to it.
   [[nodiscard]] node::MemoryTaker& taker() { return *taker_; }
-  /// On servers: `limit` says how long the server may park at most, as often as it is about to.
+  /// On servers: before each park the server asks `limit` how long it may park at most.
   void park_at_most(std::function<std::chrono::nanoseconds()> limit) { most_park_ = std::move(limit); }
   /// On servers: ends a park, and has run() look at once. Any thread.
   void wake() { bell().ring(); }
@@ -81,7 +83,7 @@ class Serving {
   const std::int64_t sign_period_;
   std::int64_t heard_ = 0;      // when the last call was noticed
   std::int64_t next_sign_ = 0;  // when server 0 is told the next time
-  bool sign_came_ = false;      // in this look
+  bool sign_came_ = false;      // during the look that runs
   bool told_silence_ = false;
 };
 

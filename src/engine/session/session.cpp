@@ -17,8 +17,8 @@ namespace tailrace::session {
 
 namespace {
 
-/// Takes the rank of the world for which the plan is off a text like "rank=2 nth=3", and returns it (-1:
-/// all). The rest is the storage's plan.
+/// Removes "rank=N" from a fault plan like "rank=2 nth=3". Returns N, the rank of the world on which calls
+/// fail, or -1 for all ranks. The rest of the text is the storage's plan.
 Result<int> take_fault_rank(std::string& plan) {
   std::string rest;
   int rank = -1;
@@ -98,7 +98,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));
   print_node_plan();
   if (is_server() || topology_->roster().self_served) return {};
-  // Each server has made what takes these signs by now.
+  // By now each server takes these signs.
   if (const std::int64_t period = sign_period(settings_); period > 0) {
     computing_->begin_signs(period);
     is_watched_ = true;
@@ -117,14 +117,15 @@ Status Session::watch_calls() {
   return {};
 }
 
-/// In steps of a few milliseconds, by a clock that costs a fraction of the transport's, and agrees with it.
+/// Returns nanoseconds, in steps of a few milliseconds. This clock costs a fraction of the transport's clock,
+/// and agrees with it.
 std::int64_t Session::coarse_now() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// Collective. The servers tell of their encoders with the same votes.
+/// Collective. In the same vote the servers tell which encoders they have.
 Status Session::open_storage(std::shared_ptr<storage::Target> given) {
   const bool has_servers = !topology_->roster().self_served;
   const Status mine = storage_.open(settings_, std::move(given), topology_->world_rank());
@@ -177,7 +178,8 @@ Status Session::make_threads(decltype(Facts::make_executor) make_executor, Ledge
   }
   if (!is_server() && !topology_->roster().self_served) return watch_calls();
   TR_TRY(memory_->take_staging_without_ranks());
-  // The first server writes them when everything is done. That is too late to hear that it cannot.
+  // The first server writes the report and the trace when everything is done: too late to learn that it
+  // cannot.
   if (rank() == 0) TR_TRY(check_report(settings_));
   serving_ = std::make_unique<Serving>(*this, storage_.of_streams(), std::move(make_ledger),
                                        std::move(make_executor));

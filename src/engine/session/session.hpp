@@ -30,8 +30,8 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// Local. Throttles `given` (nullptr: the target that `settings` name), and lets its calls fail on the rank
-  /// of the world for which `settings` ask that.
+  /// Local. Opens `given`, or for nullptr the target that `settings` name. Throttles it, and makes its calls
+  /// fail on this rank of the world, if `settings` ask for that.
   Status open(const Settings& settings, std::shared_ptr<storage::Target> given, int world_rank);
   [[nodiscard]] const std::shared_ptr<storage::Target>& target() const { return target_; }
   /// Returns the same storage as streams see it: their stores of objects are files.
@@ -72,9 +72,9 @@ class Session {
   [[nodiscard]] Stops& stops() { return *stops_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
   [[nodiscard]] const encoders::OfServers& servers_encoders() const { return encoders_; }
-  /// Returns what hands memory to servers: on compute ranks of a session with servers.
+  /// Returns the object that hands memory to servers. Only compute ranks of a session with servers have it.
   [[nodiscard]] node::MemoryGiver& giver() { return *giver_; }
-  /// Returns what compute ranks have.
+  /// Returns the part of the session that only compute ranks have.
   [[nodiscard]] Computing& computing() { return *computing_; }
   /// Returns the server that this rank runs.
   [[nodiscard]] Serving& serving() { return *serving_; }
@@ -83,7 +83,8 @@ class Session {
   Status same_everywhere(const Status& mine);
   /// Collective over compute ranks. Does Computing::agree().
   comm::Verdict agree(comm::Vote vote) { return computing_->agree(std::move(vote)); }
-  /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
+  /// Blocks until `done` returns true, and moves the switchboard on meanwhile. `what` tells the watchdog what
+  /// the caller waits for.
   void wait(const std::function<bool()>& done, const std::string& what) { board_.wait(done, what); }
   /// Local. Says that the program has made a call.
   void note_call() {
@@ -93,7 +94,7 @@ class Session {
   /// Moves everything on for a program that calls nothing else for a while. Also announces the data that the
   /// program has put.
   void progress();
-  /// Returns true if everything sent has left, and this rank's own server, if it has one, is done.
+  /// True if every message of this rank has left, and this rank's own server, if it has one, is done.
   [[nodiscard]] bool all_is_sent() { return board_.all_sent() && (!serving_ || serving_->is_over()); }
 
  private:

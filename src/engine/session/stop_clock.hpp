@@ -47,8 +47,8 @@ class StopClock {
 };
 
 /// Returns the end that `limit` asks for. `unix_time` is the time of tr_init, in seconds since 1970.
-/// `slurm_end` is the value of SLURM_JOB_END_TIME, "" if it is not set. A value that is no positive number is
-/// passed over, as it is not ours to refuse.
+/// `slurm_end` is the value of SLURM_JOB_END_TIME, "" if it is not set. A value that is no positive number
+/// counts as not set: the batch system's variable is not ours to refuse.
 std::optional<StopClock::End> end_of(const TimeLimit& limit, double unix_time, std::string_view slurm_end);
 
 }  // namespace tailrace::session

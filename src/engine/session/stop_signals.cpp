@@ -18,15 +18,16 @@ using Flag = std::atomic<std::sig_atomic_t>;
 static_assert(Flag::is_always_lock_free);
 
 std::array<Flag, NSIG> came;
-// Written before our handler, which reads it, is installed, and not again while it is.
+// The actions that our handler has replaced, and reads. They are written before our handler is installed, and
+// not again while it is.
 std::array<struct sigaction, NSIG> before;
 
 bool has_more(const struct sigaction& action) { return (action.sa_flags & SA_SIGINFO) != 0; }
 bool is_default(const struct sigaction& action) { return !has_more(action) && action.sa_handler == SIG_DFL; }
 bool is_ignored(const struct sigaction& action) { return !has_more(action) && action.sa_handler == SIG_IGN; }
 
-/// A user who sends one of these signals twice wants the program to end now. The others may come again and
-/// again: the kernel repeats XCPU every second, and batch systems USR1.
+/// A user who sends one of these signals twice wants the program to end now. The other signals may come again
+/// and again: the kernel repeats XCPU every second, and batch systems USR1.
 bool insists(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP; }
 
 extern "C" void on_stop_signal(int number, siginfo_t* info, void* context) {
@@ -100,7 +101,7 @@ StopSignals::~StopSignals() {
 void StopSignals::ignore() {
   ignoring_ = true;
   for (const Signal& signal : taken_) {
-    // MPI's own handlers are to hear of their signals, and end no process.
+    // Signals that MPI handles still reach its handlers, and end no process.
     if (is_default(before[static_cast<std::size_t>(signal.number)])) std::signal(signal.number, SIG_IGN);
   }
 }

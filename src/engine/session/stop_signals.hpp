@@ -9,10 +9,10 @@
 
 namespace tailrace::session {
 
-/// Takes signals of this process, as long as it lives: they no longer end it, but are remembered. One at a
-/// time. Only signals with their default action are taken, and those that MPI itself handles. MPI's handler
-/// is then called too (MPICH takes USR1 in MPI_Init, to hear of failed processes). A program's own handler
-/// stays.
+/// Takes signals of this process as long as the object lives: the signals no longer end the process, but are
+/// remembered. Only one object may live at a time. It takes signals that have their default action, and
+/// signals that MPI itself handles; MPI's handler is then called too (MPICH takes USR1 in MPI_Init, to hear
+/// of failed processes). A signal for which the program has its own handler is left alone.
 class StopSignals {
  public:
   explicit StopSignals(const std::vector<Signal>& wanted);
@@ -21,8 +21,8 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  /// Makes the signals end no process and reach nobody. It is for servers, which stop when the compute ranks
-  /// have left.
+  /// Makes this process ignore the signals, except that MPI's handlers still get theirs. It is for servers,
+  /// which stop when the compute ranks have left.
   void ignore();
   /// Returns the names of the signals received so far, as "SIGTERM, SIGUSR1".
   [[nodiscard]] std::string received() const;

@@ -20,7 +20,7 @@ class Stops {
   /// From here on the signals of the settings no longer end this process.
   explicit Stops(const Settings& settings);
 
-  /// For servers: they stop when the compute ranks have left.
+  /// Makes a server ignore the signals: servers stop when the compute ranks have left.
   void ignore_signals() { signals_.ignore(); }
   /// Logs which signals cannot stop the program.
   void tell_left_alone() const;

@@ -12,7 +12,7 @@ namespace tailrace::session {
 inline constexpr const char* init_call = "tr_init";
 
 /// All ranks of a session as one of them sees them: where they run, and what they do. A rank of the world is
-/// one of the session's transport; compute ranks and servers are numbered from 0 beside that.
+/// a rank of the session's transport. Compute ranks and servers also have numbers of their own, from 0.
 class Topology {
  public:
   Topology(int world_rank, std::vector<RankFacts> ranks, const std::vector<char>& serves);

@@ -12,7 +12,7 @@ using operations::Operation;
 
 namespace {
 
-constexpr int bits_of_leads = 40;  // of calls(), below the number of puts
+constexpr int bits_of_leads = 40;  // lower bits of calls(); the number of puts stands above
 
 Status settings_error(std::string text) { return {Code::settings, std::move(text)}; }
 

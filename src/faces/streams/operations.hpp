@@ -22,16 +22,17 @@ class TimedField {
   /// Returns Code::memory if the budget has no room for what the field accumulates.
   static Result<std::unique_ptr<TimedField>> make(const operations::Accumulated& what, node::Budget& budget);
 
-  /// Forgets everything: an interval begins.
+  /// Begins an interval: forgets everything.
   void begin();
   /// Takes the field's array in the step at `lead`.
   void add(const layout::MemoryMap& map, const std::byte* base, std::int64_t lead);
-  /// Goes on behind what a checkpoint has kept, which is in the accumulator's memory by now.
+  /// Goes on from the state that a checkpoint has kept. The kept values must be in the accumulator's memory
+  /// already.
   void restore(const OpenInterval::Field& recorded);
   /// Returns what a checkpoint records of the field that `definition` describes.
   [[nodiscard]] OpenInterval::Field recorded(const codec::FieldDefinition& definition) const;
   /// Returns a number that is the same on all ranks that have put the field in the same steps. Its upper bits
-  /// count them.
+  /// count these steps.
   [[nodiscard]] std::int64_t calls() const;
   [[nodiscard]] operations::Accumulator& accumulator() { return accumulator_; }
   [[nodiscard]] const operations::Accumulator& accumulator() const { return accumulator_; }
@@ -43,8 +44,8 @@ class TimedField {
   std::uint64_t leads_ = 0;  // checksum of the leads at which the field was put
 };
 
-/// The time of a stream with interval=: to which interval a step belongs, and whether it completes it. All
-/// functions are local and give the same result on every rank that has the same steps.
+/// The intervals of a stream with interval=: tells to which interval a step belongs, and if the step
+/// completes it. All functions are local and give the same result on every rank that has the same steps.
 class Operations {
  public:
   explicit Operations(const StreamRequest& request)
@@ -53,27 +54,28 @@ class Operations {
   /// Goes on behind `position`. Returns Code::state if the position fits no interval, or if its interval has
   /// another length.
   Status resume(const Position& position);
-  /// Sets the statistic that follows from the field's operation. Returns Code::settings if the program says
-  /// something else of it.
+  /// Sets the statistic that follows from the field's operation. Returns Code::settings if the field's type
+  /// or missing value does not suit the operation, or if the program gives another statistic.
   Status define(FieldRequest& field) const;
   /// Returns what the checkpoint has recorded of a field that continues, or nothing.
   [[nodiscard]] std::optional<OpenInterval::Field> recorded(const std::string& field) const;
-  /// Returns Code::state if a field that is defined in the middle of an interval differs from the one that
-  /// the checkpoint has, or if that has none. `now` is what a checkpoint would record of it.
+  /// Returns Code::state if a field that is defined in the middle of an interval differs from the field that
+  /// the checkpoint has, or if the checkpoint has no such field. `now` is what a checkpoint would record of
+  /// the field.
   [[nodiscard]] Status check_recorded(const OpenInterval::Field& now) const;
-  /// Says that the field is defined, with all that the checkpoint has of it.
+  /// Notes that the field is defined, and has all that the checkpoint has of it.
   void take_recorded(const std::string& field) { awaited_.erase(field); }
-  /// Returns Code::state if the program has not defined a field that the checkpoint has. Such a stream writes
-  /// nothing: call it once there is a step.
+  /// Returns Code::state if the program has not defined a field that the checkpoint has: the stream can write
+  /// nothing then. Call it once there is a step.
   [[nodiscard]] Status check_complete() const;
 
   /// Begins a step. Returns an error if it does not follow the one before; its puts then count for nothing.
   Status begin(std::int64_t lead);
-  /// Returns Code::order if the current step passes over the end of an interval, which has no step and is
-  /// lost. The step counts in its own interval.
+  /// Returns Code::order if the current step lies behind the end of an interval where there was no step. That
+  /// interval is lost. The step counts in its own interval.
   [[nodiscard]] const Status& missed() const { return missed_; }
-  /// Return, for the current step, its lead, whether an interval begins with it, whether its puts count, and
-  /// whether it completes its interval.
+  /// Return the lead of the current step, and if it begins an interval, if its puts count, and if it
+  /// completes its interval.
   [[nodiscard]] std::int64_t lead() const { return lead_; }
   [[nodiscard]] bool begins_interval() const { return begins_; }
   [[nodiscard]] bool counts() const { return counts_; }
@@ -83,7 +85,7 @@ class Operations {
   [[nodiscard]] std::optional<OpenInterval> open() const;
   /// Returns the lead at which the interval of the current step begins.
   [[nodiscard]] std::int64_t interval_begin() const { return begin_.value_or(0); }
-  /// Returns the lead at which that interval would end.
+  /// Returns the lead at which the interval of the current step ends.
   [[nodiscard]] std::int64_t end() const { return intervals_.end_of(last_.value_or(0)); }
 
  private:
@@ -94,12 +96,12 @@ class Operations {
   std::int64_t lead_ = 0;
   bool begins_ = false;
   bool counts_ = false;
-  bool refused_ = false;  // a step behind the last end
+  bool refused_ = false;  // a step since the last interval's end was refused
   Status missed_;
   std::optional<std::int64_t> last_;   // lead of the last step that followed the one before
-  std::optional<std::int64_t> begin_;  // of the interval that has that step
+  std::optional<std::int64_t> begin_;  // of the interval that has step `last_`
   std::optional<OpenInterval> recorded_;
-  std::set<std::string> awaited_;  // fields in it that are not defined yet
+  std::set<std::string> awaited_;  // fields of `recorded_` that are not defined yet
 };
 
 }  // namespace tailrace::streams

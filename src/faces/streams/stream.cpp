@@ -40,7 +40,7 @@ Status on_this_rank(const session::Session& session, const std::string& options,
   return status.in(cat("rank ", session.topology().world_rank()));
 }
 
-/// Returns what a stream keeps of a layout. Coordinates may be large.
+/// Returns the part of a layout that a stream keeps. Coordinates may be large: they are left out.
 PlacedLayout without_grid(PlacedLayout layout) {
   layout.georeference = {};
   return layout;
@@ -101,7 +101,6 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   return stream;
 }
 
-/// Makes what a stream with interval= needs besides.
 Status Stream::prepare_operations(const std::optional<Position>& resume) {
   if (request_.options.interval) {
     operations_.emplace(request_);
@@ -320,7 +319,7 @@ void Stream::add_field(const std::string& name, Field field) {
   layouts_.emplace(layout->id, layout);
   ByteVector prepared;
   if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields_.size()) - 1);
-  // The servers get the values. No rank keeps them for the stream.
+  // The servers get the coordinates' values. No rank keeps them for the stream.
   codec::FieldDefinition& definition = fields_.back().definition;
   const auto facts = definition.georeference.coordinates;
   if (facts) definition.georeference.coordinates = std::exchange(fields_.back().coordinates, nullptr);
@@ -350,8 +349,8 @@ Status Stream::check_recorded(const Field& field) const {
   return check(operations::name_of_counts(name(), field_name), ElementType::i32);
 }
 
-/// Collective. Takes what a checkpoint has kept of a field, where the stream goes on in the middle of an
-/// interval. If that fails, nothing is lost: the program may define the field again.
+/// Collective. Takes the values that a checkpoint has kept of a field, if the stream goes on in the middle of
+/// an interval. If that fails, nothing is lost: the program may define the field again.
 Status Stream::restore(const Field& field) {
   if (!operations_ || !from_.interval) return {};
   const std::string& field_name = field.definition.name;
@@ -444,7 +443,7 @@ void Stream::begin(std::int64_t lead) {
   counters().blocked += session_.line().now() - entered;
 }
 
-/// Finds the interval of the step, and begins it if it is another one.
+/// Finds the interval of the step, and begins it if the step before was in another.
 Status Stream::begin_timed(std::int64_t lead) {
   const Status order = operations_->begin(lead);
   if (!operations_->begins_interval()) return order;
@@ -453,8 +452,8 @@ Status Stream::begin_timed(std::int64_t lead) {
   return order;
 }
 
-/// Keeps what end() tells of an interval whose end had no step. The errors that were kept for that end must
-/// not fail the interval that begins.
+/// Keeps the error for end() of an interval whose end had no step. Drops the errors that were kept for this
+/// end: they must not fail the interval that begins.
 void Stream::note_missed(const Status& missed) {
   const Status told = missed.in(cat("tr_stream_begin(\"", name(), "\")"));
   untold_ = untold_.is_ok() ? told : Status(told.code(), cat(untold_.text(), "; ", told.text()));
@@ -518,8 +517,7 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   } else {
     Result<std::shared_ptr<const layout::MemoryMap>> map = map_of(field, shape);
     status = map.status();
-    // An array that comes with its shape may be a compiler's temporary, gone after the call. It is never
-    // lent.
+    // An array with its shape may be a compiler's temporary, gone after the call: it is never lent.
     const bool may_lend = shape == nullptr;
     if (map.is_ok() && operations_)
       accumulate(field, static_cast<const std::byte*>(data), **map);
@@ -531,8 +529,8 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   counters().blocked += session_.line().now() - entered;
 }
 
-/// Two messages of one field, level and lead are one too many for a reader of the file. A step that failed
-/// has left none.
+/// Refuses a second put of a field at one lead: a reader of the file expects one message for each field,
+/// level and lead. A step that failed has left none.
 Status Stream::check_put_again(int number) {
   const std::int64_t step = client_.steps() - 1;
   const auto [before, is_first] = put_steps_.try_emplace(number, step);
@@ -623,12 +621,12 @@ Status Stream::end_within() {
   if (!client_.in_step()) latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
   client_.end_within();
   if (client_.out_of_step()) return *client_.out_of_step();
-  // All ranks have defined the same fields. What is missing is known now, and will be in every later step.
+  // All ranks have defined the same fields: each rank knows of a missing field now, and in every later step.
   return operations_->check_complete().in(cat("tr_stream_end(\"", name(), "\")"));
 }
 
-/// Returns what end_step() does, or else the error of an interval whose end had no step. All ranks know of it
-/// by themselves.
+/// Returns the status of end_step(). If it is OK, returns the error of an interval whose end had no step:
+/// every rank knows this error by itself.
 Status Stream::end() {
   const Status status = end_step();
   return status.is_ok() ? std::exchange(untold_, Status()) : status;
@@ -643,7 +641,7 @@ Status Stream::end_step() {
   }
   if (operations_ && operations_->completes() && !client_.out_of_step()) put_results();
   if (!client_.in_step()) {
-    // A step of its own carries the error. Its verdict is then everybody's, and nobody waits for ever.
+    // An extra step carries the error. All ranks get its verdict, and no rank waits for ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
     begin(client_.lead());
   } else if (put_.empty() && session_.rank() == client_.definitions().reference() &&
@@ -676,7 +674,7 @@ Status Stream::end_step() {
   return client_.end_verdict();
 }
 
-/// Comes between steps: servers have heard of each step's end then.
+/// Stops the stream between steps if the order is broken: servers have heard of each step's end then.
 void Stream::stop_if_broken() {
   if (session_.computing().broken() && !client_.in_step() && !client_.out_of_step())
     client_.stop(*session_.computing().broken());
@@ -779,7 +777,7 @@ Status Stream::close() {
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;
     if (verdict.ended) client_.stop(verdict.status);
-    // The last file of the run that this one continues may lack its end, and no step comes to it any more.
+    // The run before may have left its last file unfinished, and no step comes to this file any more.
     const bool goes_on = continues_ || request_.options.existing == Existing::resume;
     if (goes_on && client_.steps() == 0 && !client_.out_of_step()) client_.finish_without_steps();
     if (client_.must_finish() && !client_.out_of_step()) {

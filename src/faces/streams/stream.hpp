@@ -35,13 +35,13 @@ struct ArrayShape {
   std::vector<Bytes> strides;  // empty = contiguous
 };
 
-/// An output stream on a compute rank: it captures, and hears verdicts. include/tailrace.h has the contract
-/// of each call.
+/// An output stream on a compute rank: it captures fields, and hears verdicts. include/tailrace.h has the
+/// contract of each call.
 class Stream final {
  public:
-  /// With `resume` the stream goes on behind that position. Its next step has a greater lead, and in the end
-  /// the files have the bytes that they would have if the run had never stopped there. If the position is in
-  /// the middle of an interval, `kept` has what was accumulated; define() takes out of it what it needs.
+  /// With `resume` the stream goes on behind this position. Its next step has a greater lead, and in the end
+  /// the files have the bytes that they would have if the run had never stopped. If the position is in the
+  /// middle of an interval, `kept` has the accumulated values; define() takes those of its field out of it.
   static Result<std::unique_ptr<Stream>> create(session::Session& session, const std::string& pattern,
                                                 const std::string& options,
                                                 const std::optional<Position>& resume = {},
@@ -72,8 +72,8 @@ class Stream final {
   /// Local. Returns true if this rank has heard for each step up to `position` that it is durable or has
   /// failed.
   [[nodiscard]] bool is_settled_through(const Position& position) const;
-  /// Local. Returns `position` with all failures up to there that this rank has heard of by now, and with the
-  /// last step that is not among them.
+  /// Local. Returns `position` with all failures up to it that this rank has heard of by now, and with the
+  /// last step that did not fail (put_lead).
   [[nodiscard]] Position with_failures(Position position) const;
 
   /// A field and what it has accumulated in an interval that is not complete.
@@ -82,12 +82,12 @@ class Stream final {
     const PlacedLayout* layout = nullptr;  // of the elements, level after level
     const operations::Accumulator* accumulator = nullptr;
   };
-  /// Local. Returns the state of each field, in the order of definition, if the stream is in the middle of an
-  /// interval, where position() has an interval.
+  /// Local. Returns the state of each field, in the order of definition, if position() has an interval.
+  /// Otherwise returns none.
   [[nodiscard]] std::vector<State> states() const;
   /// Local. Returns the rank whose puts count for position().interval.
   [[nodiscard]] int reference() const { return client_.definitions().reference(); }
-  /// Local. Returns the error that this rank keeps for the end of that interval.
+  /// Local. Returns the error that this rank keeps for the end of the open interval.
   [[nodiscard]] const Status& kept_error() const { return client_.kept(); }
   /// Local. Returns, for each field, TimedField::calls(), or nothing if this rank owns none of its elements
   /// and need not put it.
@@ -101,11 +101,11 @@ class Stream final {
     codec::FieldDefinition definition;
     std::shared_ptr<const PlacedLayout> layout;
     std::shared_ptr<const codec::Coordinates> coordinates;  // until the servers have been told
-    std::unique_ptr<node::Draw> drawn;                      // on rank 0: for these, by the first field
+    std::unique_ptr<node::Draw> drawn;  // on rank 0: memory of these; the first field has it
     layout::Allocation allocation;
     std::shared_ptr<const layout::MemoryMap> map;  // for arrays allocated as defined
     Index count = 0;
-    std::vector<Index> last_extents;  // the map of arrays handed over with their shape, kept
+    std::vector<Index> last_extents;  // of the last array that came with its shape
     std::vector<Bytes> last_strides;
     std::shared_ptr<const layout::MemoryMap> last_map;
     std::unique_ptr<TimedField> timed;  // in streams with interval=
@@ -122,7 +122,7 @@ class Stream final {
         client_(session.line(), session.topology().roster(), session.rank(), pattern) {}
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
-  /// Keeps of a georeference what reference files need.
+  /// Keeps those parts of a georeference that reference files need.
   Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
   Status renew_codec();
   /// Returns success if the staging memory takes the field that the codec knows by `number`, once memory for
@@ -163,7 +163,7 @@ class Stream final {
   bool codec_is_ahead_ = false;                         // it may hold a field that some rank has refused
   std::unique_ptr<references::References> references_;  // of fields_, to check the next one; null: not made
   std::optional<Operations> operations_;                // with interval=
-  std::shared_ptr<operations::Kept> kept_;              // what a checkpoint has, for the fields to come
+  std::shared_ptr<operations::Kept> kept_;              // values of a checkpoint, for fields to be defined
   std::vector<Field> fields_;
   std::map<std::string, int> numbers_;
   std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
@@ -173,8 +173,8 @@ class Stream final {
   Uuid run_;                               // the same on all ranks
   Position from_;                          // where the stream continues; without steps: the beginning
   bool continues_ = false;
-  Status untold_;         // of an interval whose end had no step, the same on all ranks
-  bool has_put_ = false;  // the program has put something in this step
+  Status untold_;         // for end(): an interval's end had no step; the same on all ranks
+  bool has_put_ = false;  // the program has put a field in this step
   std::vector<EndedStep> ended_;
   std::optional<std::int64_t> last_lead_;
 };

@@ -32,7 +32,8 @@ void Client::add(StreamClient& stream) {
   streams_[stream.id()] = &stream;
 }
 
-/// The steps are part of the call's text: ranks that have begun different numbers of steps disagree.
+/// Returns the number of steps begun of each stream, as text. It becomes part of each vote's call: ranks that
+/// have begun different numbers of steps disagree.
 std::string Client::steps_text() const {
   std::string text;
   for (const auto& [id, stream] : streams_) {
@@ -48,8 +49,8 @@ std::uint64_t Client::vote(comm::Vote vote) {
   return computes_.agreements().post(std::move(vote));
 }
 
-/// Packs the number of fences, and the steps of streams that are in step and, if asked for, of those that are
-/// to be settled.
+/// Packs the number of fences, and the number of steps of each stream that is in step; with `unsettled`, also
+/// of streams that are still to be settled.
 ByteVector Client::own_counts(bool unsettled) const {
   std::vector<StepCount> counts;
   for (const auto& [id, stream] : streams_) {
@@ -93,8 +94,8 @@ Client::Counts Client::counts_of(const comm::Verdict& verdict) {
   return counts;
 }
 
-/// With `why` it puts all streams of the verdict out of step, otherwise those of which the ranks' counts
-/// differ.
+/// Puts all streams of the verdict out of step if `why` is an error, otherwise those whose counts differ
+/// among the ranks.
 std::vector<Told> Client::put_out_of_step(const comm::Verdict& verdict, const Status& why) {
   std::vector<Told> told;
   for (const auto& [id, of_ranks] : counts_of(verdict)) {
@@ -108,7 +109,8 @@ std::vector<Told> Client::put_out_of_step(const comm::Verdict& verdict, const St
   return told;
 }
 
-/// Servers hold back everything behind a fence until the reference rank has come to it too.
+/// Returns a fence behind the fences of all ranks. Servers hold back everything behind a fence until the
+/// reference rank has come to it too.
 Descriptor Client::last_fence(const comm::Verdict& verdict) {
   for (const ByteVector& each : verdict.contributions)
     fences_ = std::max(fences_, Unpacker(each).get<std::int64_t>());

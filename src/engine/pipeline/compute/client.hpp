@@ -16,9 +16,9 @@ namespace tailrace::pipeline {
 /// A compute rank's end of the session: its votes, its streams, and the messages that come for them. It never
 /// waits: session::Session does.
 ///
-/// An agreement is: publish fence(); vote(), and wait until take() has the verdict. If that is not OK, for
-/// example because ranks have begun different numbers of steps: vote_steps(), wait for that verdict too, and
-/// publish what compare_steps() returns.
+/// To agree, the session publishes fence(), calls vote(), and waits until take() returns the verdict. If the
+/// verdict is an error, for example because ranks have begun different numbers of steps, the session calls
+/// vote_steps(), waits for the second verdict, and publishes what compare_steps() returns.
 class Client {
  public:
   /// Takes the messages of the line of all ranks, and of that of the compute ranks.
@@ -29,18 +29,20 @@ class Client {
   void add(StreamClient& stream);
   void remove(std::uint32_t id) { streams_.erase(id); }
 
-  /// Returns the descriptor for the lane of a rank that comes to an agreement: steps lie before or behind it.
+  /// Returns the fence that this rank puts into its lane when it comes to an agreement. It divides the steps
+  /// before the agreement from those behind it.
   [[nodiscard]] node::Descriptor fence() {
     return {.kind = node::Descriptor::Kind::fence, .step = ++fences_};
   }
   [[nodiscard]] std::uint64_t vote(comm::Vote vote);
   [[nodiscard]] std::uint64_t vote_steps();
-  /// The verdict of agreement `number`, once.
+  /// Returns the verdict of agreement `number` if it has come, and forgets it.
   [[nodiscard]] std::optional<comm::Verdict> take(std::uint64_t number) {
     return computes_.agreements().take(number);
   }
-  /// Puts streams of which ranks have begun different numbers of steps, or which not all of them close, out
-  /// of step: on every rank the same ones, with the same status.
+  /// Puts a stream out of step if ranks have begun different numbers of its steps, or if not all of them
+  /// close it. Every rank does so with the same streams, and the same status. Returns the descriptors to
+  /// publish.
   [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict) {
     return put_out_of_step(verdict, {});
   }
@@ -53,10 +55,10 @@ class Client {
   [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why) {
     return put_out_of_step(verdict, why);
   }
-  /// Returns true if this rank has come to the end of a step. A stream that it has closed counts.
+  /// Returns true if this rank has come to the end of the step, or has closed the stream.
   [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
 
-  /// Sends the counters for the report, unless the rank's own server tells them.
+  /// Sends the counters for the report to server 0. With 0 servers the rank's own server sends them.
   void tell_statistics(const Statistics& statistics);
   [[nodiscard]] static node::Descriptor farewell() { return {.kind = node::Descriptor::Kind::farewell}; }
 

@@ -8,7 +8,8 @@ bool RingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const la
   descriptor.bytes = map->count() * map->element;
   std::byte* const room = producer_.reserve(descriptor.bytes);
   if (room == nullptr) return false;
-  // This rank itself reads the piece, at once, and sends it on to another node.
+  // The sender of this rank reads the piece at once: it is packed through the caches. A server reads it
+  // later: it is packed past them.
   if (sender_)
     layout::pack(*map, base, descriptor.level, room);
   else
@@ -17,8 +18,8 @@ bool RingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const la
   return true;
 }
 
-/// Servers still have the last step while the next one is captured. A lane that needs more grows in the
-/// capture.
+/// Makes room for two steps, since servers still read the last step while the rank captures the next one. A
+/// lane that needs more grows during the capture.
 Status RingOutlet::expect(Bytes bytes) {
   constexpr Bytes steps = 2, messages = Bytes{256} << 10;
   TR_TRY(producer_.make_ready(steps * (expected_ + bytes) + messages));

@@ -12,23 +12,23 @@
 
 namespace tailrace::pipeline {
 
-/// The place where a compute rank's calls go in: capture. No call blocks; a piece that finds no room is
-/// refused, and the caller tries again.
+/// Captures what a compute rank's calls give, and publishes it for the servers. put() and tell() never block:
+/// they return false if there is no room, and the caller tries again.
 class Outlet {
  public:
   virtual ~Outlet() = default;
   /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level.
-  /// With `may_lend` the array stays as it is until the end of the step, and need not be copied if the caller
-  /// itself will encode it.
+  /// With `may_lend` the array stays unchanged until the end of the step: an outlet whose own rank encodes
+  /// the piece need not copy it.
   virtual bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                    const std::byte* base, bool may_lend) = 0;
-  /// Publishes a descriptor with bytes of its own (begin, end, close, farewell).
+  /// Publishes a descriptor that is no piece, with its own bytes.
   virtual bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
   /// Local. Wakes the servers for what was captured. Until a step ends the outlet may leave that for later.
   virtual void announce() {}
   /// Moves on what must travel to another node. Returns true if something moved.
   virtual bool advance() { return false; }
-  /// Copies the lent arrays: they may change or go from here on.
+  /// Copies the lent arrays. The program may change or free them afterwards.
   virtual void take_in() {}
   /// Local. Makes memory ready for `bytes` more bytes of pieces in each step. Blocks until it exists. Returns
   /// Code::memory if it is not to be had.
@@ -44,8 +44,8 @@ class Outlet {
   virtual void drop(std::uint32_t) {}
 };
 
-/// Packs into the ring of a lane. The lane is in memory shared with the node's servers or, with a sender, on
-/// its way to another node.
+/// Packs into the ring of a lane. The lane lies in memory that the node's servers share. With a sender it
+/// lies in this rank's own memory, and the sender carries it to another node.
 class RingOutlet final : public Outlet {
  public:
   explicit RingOutlet(node::LaneProducer producer, std::unique_ptr<node::PrivateLane> lane = nullptr,
@@ -72,8 +72,8 @@ class RingOutlet final : public Outlet {
   Bytes expected_ = 0;  // bytes of a step of all streams
 };
 
-/// Lends and does not copy: with 0 servers the caller's memory stays as it is until the end of the step.
-/// Pieces are packed when they are sent or assembled.
+/// A lane whose pieces are lent and not copied: with 0 servers the caller's memory stays as it is until the
+/// end of the step. Pieces are packed when they are sent or assembled.
 class LentLane {
  public:
   struct Entry {
@@ -99,8 +99,8 @@ class LentLane {
   [[nodiscard]] const Entry& at(std::uint64_t number) const {
     return entries_[static_cast<std::size_t>(number - first_)];
   }
-  /// Copies what an entry has of a stretch of its record. A rank that serves itself runs all jobs in its
-  /// calls.
+  /// Copies the elements of an entry that lie in a stretch of its record to the stretch. It needs no lock: a
+  /// rank that serves itself runs all jobs in its own calls.
   void place(std::uint64_t number, std::span<const layout::Rows> rows, const layout::Stretch& stretch) const;
 
  private:

@@ -33,7 +33,8 @@ std::vector<Told> OwnDefinitions::add(const Field& field) {
   return told;
 }
 
-/// Returns the number of coordinates, which it tells the first time; -1 if there are none.
+/// Returns the number of `coordinates` in the stream, or -1 for nullptr. The first time it appends the entry
+/// that defines them to `told`.
 int OwnDefinitions::number_of(const std::shared_ptr<const codec::Coordinates>& coordinates,
                               std::vector<Told>& told) {
   if (coordinates == nullptr) return -1;

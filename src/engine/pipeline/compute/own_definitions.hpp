@@ -17,7 +17,7 @@ namespace tailrace::pipeline {
 struct Told {
   node::Descriptor descriptor;
   ByteVector bytes;
-  /// Their values, of which no other copy is made, follow the bytes.
+  /// If set, the values of these coordinates follow the bytes in the lane. No other copy of them is made.
   std::shared_ptr<const codec::Coordinates> coordinates{};
 };
 
@@ -40,15 +40,15 @@ class OwnDefinitions {
   /// Gives the stream its number, which all entries name.
   void set_stream(std::uint32_t stream) { stream_ = stream; }
   [[nodiscard]] std::uint32_t stream() const { return stream_; }
-  /// Returns the entries that tell of the stream; none but on compute rank 0. `head` lacks the stream's
-  /// number and what its fields add.
+  /// Returns the entries that define the stream: one on compute rank 0, none on other ranks. `head` needs no
+  /// stream number, and nothing that add() defines.
   [[nodiscard]] std::vector<Told> begin(Opening head) const;
-  /// Returns the entries that tell of the stream's next field, which all ranks have agreed on.
+  /// Returns the entries that define the stream's next field. All ranks have agreed on the field before.
   [[nodiscard]] std::vector<Told> add(const Field& field);
-  /// Returns the entry that tells that the stream ends and was never begun.
+  /// Returns the entry by which servers forget a stream that ends and was never begun.
   [[nodiscard]] Told forget() const;
   [[nodiscard]] int fields() const { return fields_; }
-  /// The compute rank whose puts are the put order: the first that has a share in every field.
+  /// Returns the compute rank whose puts are the put order: the first that has a share in every field.
   [[nodiscard]] int reference() const { return reference_; }
 
  private:
@@ -63,7 +63,7 @@ class OwnDefinitions {
   std::uint32_t stream_ = 0;
   using LayoutOfId = std::pair<std::int64_t, const layout::Layout*>;
   std::vector<LayoutOfId> layouts_;
-  std::vector<codec::Coordinates> coordinates_;  // that were told, without their values
+  std::vector<codec::Coordinates> coordinates_;  // those told so far, without their values
   bool has_parts_ = false;
   int fields_ = 0;
   int reference_ = 0;

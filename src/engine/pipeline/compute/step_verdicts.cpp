@@ -29,8 +29,8 @@ Status StepVerdicts::report_failures(std::int64_t through) {
       .at(first.cause());
 }
 
-/// A server that takes the place of another tells again what that one may have told. It may have succeeded
-/// where the other failed: the failure stays.
+/// A server that takes the place of another sends verdicts again that the other may have sent. Where the
+/// other has told a failure and the new server a success, the failure stays.
 void StepVerdicts::take(VerdictKind kind, std::int64_t step, const Status& status, std::int64_t steps) {
   switch (kind) {
     case VerdictKind::accepted:

@@ -22,7 +22,7 @@ class StepVerdicts {
   /// Returns the first failure of the steps through `through` that the program was not told, and counts the
   /// others. They all count as told.
   [[nodiscard]] Status report_failures(std::int64_t through);
-  /// Returns true if the program was told that the step failed, or may be told so.
+  /// True if the step has failed, as far as this rank has heard: the program was told, or will be.
   [[nodiscard]] bool has_failed(std::int64_t step) const {
     return failures_.count(step) != 0 || reported_.count(step) != 0;
   }

@@ -14,9 +14,10 @@
 
 namespace tailrace::pipeline {
 
-/// A compute rank's end of one stream: the number of each step, the errors kept for its end, the verdicts
-/// that came, and what each call returns. It never waits. Its owner, streams::Stream, publishes what is to be
-/// told, and waits until what a call needs is known.
+/// A compute rank's end of one stream. It numbers the steps, keeps the errors of each step until its end,
+/// holds the verdicts that have come, and decides what each call returns. It never waits. Its owner,
+/// streams::Stream, publishes the descriptors that this class returns, and waits until the verdict that a
+/// call needs is known.
 class StreamClient {
  public:
   StreamClient(const comm::Line& line, const exchange::Roster& roster, int me, std::string name)
@@ -34,25 +35,27 @@ class StreamClient {
   // Steps.
   /// Keeps an error for the end of the step.
   void latch(const Status& status);
-  /// Returns true if the step's beginning is to be told.
+  /// Begins the step at `lead`. Returns true if the servers must be told: not inside of a step, and not out
+  /// of step.
   [[nodiscard]] bool begin(std::int64_t lead);
   [[nodiscard]] bool in_step() const { return in_step_; }
-  /// Begins a step of which the servers never hear: it lies within an interval. Returns false if the rank is
+  /// Begins a step that lies within an interval: the servers never hear of it. Returns false if the rank is
   /// in a step already or the stream is out of step.
   [[nodiscard]] bool begin_within();
   void end_within() { in_step_ = is_within_ = false; }
-  /// Says, behind begin(), that the interval of the step begins at `lead`, where that lies behind the step
-  /// before: no step was at its end.
+  /// Call it after begin(). Says that the interval of the step begins at `lead`. That is later than the step
+  /// before if no step was at the end of the interval before.
   void note_interval(std::int64_t lead) { lead_before_ = std::max(lead_before_, lead); }
-  /// Return the error that is kept for the step that completes the interval, and forget it.
+  /// kept() returns the error that is kept for the step that completes the interval. drop_kept() also forgets
+  /// it.
   [[nodiscard]] const Status& kept() const { return latched_; }
   [[nodiscard]] Status drop_kept() { return std::exchange(latched_, Status()); }
-  /// Keeps the error with which another run had come to its checkpoint, for the first step. Its operation and
-  /// rank stay its cause.
+  /// Keeps, for the first step, the error that the checkpoint of another run has kept. Its operation and rank
+  /// stay its cause.
   void keep(const Status& status);
-  /// Says that the errors of the step so far come before all of its records: those follow from what the
-  /// program has put in several steps, and differ where one of its calls has failed. begin_records() ends
-  /// that.
+  /// Between put_off_records() and begin_records() an error counts as earlier than all records of the step.
+  /// The records at the end of an interval follow from puts in several steps: if one of these puts has failed
+  /// on a rank, the rank's records differ from the others', and the error must count before the difference.
   void put_off_records() { operation_ = -1; }
   void begin_records() { operation_ = 0; }
   /// Returns true in a step that begin_within() has begun.
@@ -70,9 +73,10 @@ class StreamClient {
             .level = static_cast<std::int32_t>(level)};
   }
   void was_put() { ++operation_; }
-  /// Closes the step. Returns what its end tells the servers.
+  /// Ends the step. Returns the descriptor of its end for the servers, with the step's error and `counters`.
   [[nodiscard]] Told end(const Counters& counters);
-  /// Return whether the verdict that the end of the step returns has come, and that verdict.
+  /// end_is_known() is true if the verdict has come that tr_stream_end returns. end_verdict() returns this
+  /// verdict.
   [[nodiscard]] bool end_is_known() const { return is_known(awaited_step(), roster_.self_served); }
   [[nodiscard]] Status end_verdict() { return verdict(awaited_step(), roster_.self_served); }
   /// Returns the step whose verdict end() waits for, for the watchdog.
@@ -81,14 +85,17 @@ class StreamClient {
   [[nodiscard]] Status wait_verdict(bool durable) { return verdict(step_, durable); }
 
   // The end of the stream.
-  /// Returns the vote with which the stream is closed.
+  /// Begins to close the stream. Returns this rank's vote: the error that was kept, or OK.
   [[nodiscard]] Status closing_vote();
   [[nodiscard]] bool is_closing() const { return closing_; }
-  /// Makes the servers hear of the end of a stream that was never begun: they have something to finish.
+  /// Says that the servers must hear of the stream's end although it has no step: they have something to
+  /// finish.
   void finish_without_steps() { told_closed_ = true; }
-  /// Returns true if servers know of the stream, so that its end is to be told and waited for.
+  /// True if the servers know of the stream: they must hear of its end, and the rank waits until they have
+  /// finished.
   [[nodiscard]] bool must_finish() const { return steps() > 0 || told_closed_; }
-  /// Returns the result of closing: `misuse` if there was any, or the first failure not told yet.
+  /// Returns the result of closing: `misuse` if it is an error, otherwise the first failure that the program
+  /// was not told.
   [[nodiscard]] Status close_verdict(const Status& misuse);
 
   // Ranks whose numbers of steps differ.
@@ -97,7 +104,8 @@ class StreamClient {
   [[nodiscard]] std::int64_t ended() const { return in_step_ && !is_within_ ? step_ : steps(); }
   /// Set if the ranks' calls differ: nothing more is written, and every call returns this from now on.
   [[nodiscard]] const std::optional<Status>& out_of_step() const { return out_of_step_; }
-  /// Puts the stream out of step. Returns what servers that know it are to be told: it is closed.
+  /// Puts the stream out of step. Returns the descriptors that close it on the servers; none unless
+  /// `servers_know` it.
   [[nodiscard]] std::vector<Told> put_out_of_step(const Status& why, bool servers_know);
   /// Called between steps. Puts the stream out of step, but leaves it open towards the servers until the
   /// ranks have settled what they began.

@@ -10,8 +10,8 @@ namespace tailrace::pipeline {
 
 namespace {
 
-/// Servers do these operations for a step after the program's own, which count from 0. If several operations
-/// fail, the verdict is the error of the first.
+/// The operations of servers in the Cause of a failed step. They come after the program's own, which count
+/// from 0. If several operations fail, the verdict is the error of the first.
 enum class Stage : std::int64_t {
   finish_earlier_file = std::int64_t{1} << 40,
   begin_file,
@@ -92,8 +92,8 @@ void Commits::accept(std::int64_t number, Step& step) {
   send_verdict(VerdictKind::accepted, number, told);
 }
 
-/// Returns true if the program was told of all failures and has gone on: the verdict accepted on a step is
-/// heard at the end of the next one at the latest.
+/// True if the program was told of all failures and has gone on. The program hears the verdict `accepted` on
+/// a step at the end of the next step at the latest.
 bool Commits::program_knows_failures() const { return unreported_.empty() && begun_ > told_ + 1; }
 
 void Commits::on_written(Unpacker& in) {
@@ -164,7 +164,8 @@ bool Commits::settle() {
   StreamFiles::File& file = file_of(step);
   if (step.status.is_ok() || !step.has_writes) {
     if (step.has_writes) file.end = step.entry.end = placement_.end();
-    // With fixed places chunks are placed as they are encoded, and the index must not tell when.
+    // With fixed places, chunks are placed in the order in which they were encoded. The index must not depend
+    // on this order.
     std::ranges::stable_sort(step.entry.records, {}, &RecordEntry::offset);
     step.state = Step::State::settled;
     ++settled_before_;
@@ -184,8 +185,8 @@ bool Commits::commit() {
   const std::int64_t number = steps_.begin()->first;
   Step& step = steps_.begin()->second;
   warn_if_late(step);
-  // A run that continues behind a step looks at no file before that step's. Therefore all of them must be
-  // whole before the step can count as durable, or as failed.
+  // A run that continues behind a step looks at no file before the step's own. Therefore all earlier files
+  // must be whole before the step can count as durable, or as failed.
   if (files_.finishes()) return false;
   switch (step.state) {
     case Step::State::settled:
@@ -239,7 +240,8 @@ void Commits::start_commit(std::int64_t number, Step& step) {
   });
 }
 
-/// A step failed after later ones were placed behind it: they fail with it, and the next goes where it began.
+/// Step `number` failed after later steps had been placed behind it in its file: they fail too, and the next
+/// step goes where the failed one began.
 void Commits::take_back(std::int64_t number, const std::string& path, const Status& why) {
   StreamFiles::File& file = files_.at(path);
   file.end = file.committed;
@@ -250,8 +252,8 @@ void Commits::take_back(std::int64_t number, const std::string& path, const Stat
     const std::string text = cat("not written, since the step before it in ", path, " failed: ", why.text());
     step.note(Status(why.code(), text).at({later, -1, -1}));
   }
-  // A step that settles later is cut then. A step that has settled may have been written while, or after, the
-  // failed one was cut.
+  // A later step that is not settled cuts the file when it settles. One that is settled may have written
+  // while the failed step was cut, or afterwards: cut once more.
   if (!settled) return;
   file.cutting = true;
   files_.cut(path, file.committed, [this, path] { files_.at(path).cutting = false; });

@@ -11,16 +11,16 @@
 
 namespace tailrace::pipeline {
 
-/// Decides about the steps of a stream on its root. A step may write when all before it are settled: written,
-/// or dropped and cut back. Then it is synchronised and committed in its turn, and gets its verdicts. A state
-/// machine.
+/// Decides about the steps of a stream on its root. A step may write once all steps before it are settled,
+/// that is, written, or dropped and cut back. Settled steps are synchronised and committed one after another,
+/// and get their verdicts. A state machine.
 class Commits {
  public:
   Commits(Context& context, const Opening& opening, const codec::Codec& codec,
           placement::Placement& placement, Result<std::unique_ptr<Ledger>> ledger);
 
-  /// The put order has come to a step's begin, to its next chunk, to its end. `failed_before`: on the server
-  /// that this one replaces.
+  /// Note that the put order has come to a step's begin, to its next chunk, to its end. `failed_before` is
+  /// true if the step has failed on the server that this one replaces.
   void on_begin(const SequenceEntry& begin, bool failed_before);
   void on_chunk(std::int64_t step) { ++steps_.at(step).chunks; }
   void on_end(std::int64_t step);
@@ -32,16 +32,16 @@ class Commits {
   void on_synced(Unpacker& in);
   void on_closed() { ++closed_; }
 
-  /// Returns the step of which chunks may be placed: all before it are settled.
+  /// Returns the step whose chunks may be placed now: the first one that is not settled.
   [[nodiscard]] std::int64_t turn() const { return settled_before_; }
   enum class Fate { waits, dropped, written };
-  /// Returns what becomes of an encoded chunk of that step. Begins the file if there is none: chunks wait for
-  /// it, and a file that cannot be begun fails the step. Before the first chunk that is written, tells the
-  /// placement where the step begins.
+  /// Returns what becomes of an encoded chunk of step turn(). Begins the file if there is none: chunks wait
+  /// for it, and a file that cannot be begun fails the step. Before the first chunk that is written, tells
+  /// the placement where the step begins.
   Fate fate(bool is_empty);
-  /// Adds records of that step, which their owner will write at their offsets.
+  /// Adds records of step turn(). Their owner will write them at their offsets.
   void add(int owner, std::span<const RecordEntry> records);
-  /// Returns the file of that step.
+  /// Returns the file of step turn().
   const StreamFiles::File& file() { return file_of(steps_.at(turn())); }
 
   bool advance();
@@ -56,7 +56,7 @@ class Commits {
     bool complete = false;  // its end is in the put order
     int chunks = 0;         // announced and not yet written or dropped
     Bytes encoded = 0;      // size of the records that are encoded
-    std::set<int> ended;    // transport ranks of servers all of whose ranks have ended it
+    std::set<int> ended;    // homes whose compute ranks have all ended it (transport ranks)
     bool accepted = false;
     bool reported = false;  // its failure went out with its own accepted verdict
     bool poisoned = false;

@@ -52,7 +52,8 @@ void Sequencer::begin_step(const Descriptor& descriptor, std::vector<SequenceEnt
   step_ = descriptor.step;
   lead_ = descriptor.lead;
   put_.clear();
-  // An interval may begin behind the step before, if that interval's end had no step.
+  // The interval of this step may begin later than the step before: then no step was at the end of the
+  // interval before.
   previous_lead_ = std::max(previous_lead_, descriptor.stamp);
   fresh.push_back({.kind = Kind::begin, .step = step_, .lead = lead_, .interval_start = previous_lead_});
 }

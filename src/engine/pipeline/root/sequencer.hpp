@@ -15,9 +15,9 @@ namespace tailrace::pipeline {
 class Sequencer {
  public:
   Sequencer(const Opening& opening, const codec::Codec& codec, int servers);
-  /// Appends what the next descriptor or fence adds to the put order. A chunk of more than one record takes
-  /// at most `most` bytes. Returns an error of the step if it puts a record again that has one place in it.
-  /// The put order has such a record all the same, since every rank puts it.
+  /// Takes the next descriptor or fence, and appends to `fresh` what it adds to the put order. A chunk of
+  /// several records takes at most `most` bytes. Returns an error if the step puts a record twice for which
+  /// the format has one place. The record is in the put order all the same, since every rank puts it.
   Status add(const node::Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh);
 
  private:
@@ -30,7 +30,7 @@ class Sequencer {
   const codec::Codec& codec_;
   int servers_ = 0;
   bool takes_once_ = false;  // the format has one place for each record of a step
-  double chunk_cost_ = 0;    // the most of one chunk
+  double chunk_cost_ = 0;    // the highest cost of one chunk
   double open_cost_ = 0;
   Bytes open_bound_ = 0;
   bool chunk_open_ = false;
@@ -39,7 +39,7 @@ class Sequencer {
   std::int64_t step_ = -1;
   std::int64_t lead_ = 0;
   std::int64_t previous_lead_ = 0;
-  std::set<std::pair<int, int>> put_;  // fields and levels of the step, where each may come once
+  std::set<std::pair<int, int>> put_;  // fields and levels put in the step, if takes_once_
 };
 
 }  // namespace tailrace::pipeline

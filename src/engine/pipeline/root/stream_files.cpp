@@ -187,8 +187,8 @@ void StreamFiles::on_finished(const std::string& path, bool begun, Unfinished no
   const std::string name = opening_.name();
   const bool names_it = status.text().starts_with(name + ":");
   if (is_news) log(LogLevel::error, names_it ? status.text() : status.in(name).text());
-  // An error that is not of storage will be the same the next time. The data from which the stream is to go
-  // on is not as it was left then: nothing can follow it.
+  // A file that this run did not begin was left by the run before. If it fails, and not because of storage,
+  // it will fail again: the data is not as the run before has left it, and no step can follow it.
   if (begun || each.is_whole || status.code() == Code::io) return;
   broken_ = status;
   on_broken_(status);

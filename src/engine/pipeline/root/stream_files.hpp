@@ -16,8 +16,8 @@ class StreamFiles {
   struct File {
     bool begun = false;
     bool beginning = false;
-    bool left_open = false;    // the run that this one continues has left it: to be finished, begun or not
-    Begun start;               // what the ledger said of it when it was begun
+    bool left_open = false;    // the run before has left it: must be finished, begun or not
+    Begun start;               // what the ledger's begin_file returned
     bool cutting = false;      // nothing is placed meanwhile
     Bytes end = 0;             // behind the last step that was not dropped
     Bytes committed = 0;       // behind the last step in the index
@@ -26,42 +26,44 @@ class StreamFiles {
     Status broken;             // why nothing may be written into it any more
   };
 
-  /// `on_broken` hears why no step can succeed any more, also not those that have begun.
+  /// `on_broken` is called with the reason if no step can succeed any more, including steps that have begun.
   StreamFiles(Context& context, const Opening& opening, Result<std::unique_ptr<Ledger>> ledger,
               Done on_broken);
-  /// Returns why no step can succeed: there may be no ledger.
+  /// Returns why no step can succeed, or OK. A stream without a ledger is broken from the beginning.
   [[nodiscard]] const Status& broken() const { return broken_; }
   /// Returns the file of the next step. Files before it are complete once their steps have verdicts.
   Result<std::string> enter(std::int64_t lead);
   File& at(const std::string& path) { return files_[path]; }
-  /// Returns true if the file exists and may be written. Begins it if it does not exist, for the step with
-  /// this lead, of which `expected` bytes are known. `done` hears whether it could be begun.
+  /// Returns true if the file was begun and may be written. Otherwise begins it, once no other file is being
+  /// finished, for the step at `lead`, which takes `expected` bytes at least. `done` gets the outcome of
+  /// beginning it.
   bool is_ready(const std::string& path, std::int64_t lead, Bytes expected, Done done);
-  /// Commits the step if `synced` is a success. Otherwise, or if that fails, cuts the file behind the last
-  /// step that was committed.
+  /// Commits the step if `synced` is OK. If it is not, or the commit fails, cuts the file behind the last
+  /// committed step.
   void commit(const StepEntry& entry, const Status& synced, Done done);
   /// Cuts the file at `size`. A file that cannot be cut is broken.
   void cut(const std::string& path, Bytes size, std::function<void()> done);
   /// Returns true if a file is being finished, or is to be.
   [[nodiscard]] bool finishes() const;
-  /// Tries the files that are not whole once more, if that was not done yet for this step. Returns false if
-  /// there is nothing to try.
+  /// Has advance() finish the files that are not whole once more, at most once for each step. Returns false
+  /// if there is nothing to try.
   bool try_again(std::int64_t step);
-  /// Returns why a file is not whole, if one is not.
+  /// Returns why a file is not whole, or OK if all are.
   [[nodiscard]] Status not_whole() const;
-  /// Finishes the next file to which no step can come any more: `closing` if none comes to any. A file that
-  /// lacks steps is announced once the program `knows_failures` and has gone on all the same. A program that
-  /// ends on hearing of them writes the file again, whole, when it is restarted.
+  /// Finishes the next file to which no step can come any more: `closing` if none comes to any.
+  /// `knows_failures`: the program has heard of all failed steps, and has gone on all the same. Only then is
+  /// a file that lacks steps announced. A program that ends when it hears of them writes the file again,
+  /// whole, when it is restarted.
   bool advance(bool closing, bool knows_failures);
   /// Returns true if all files are finished, or were tried for the last time. Asked while the stream closes.
   [[nodiscard]] bool are_over() const;
-  /// Returns why a file is not finished or not announced, if one is not.
+  /// Returns why a file is not finished or not announced, or OK if all are.
   [[nodiscard]] Status unfinished() const;
 
  private:
-  /// A file that failed when it was finished. It is tried again: before each step that follows if the file is
-  /// not whole, otherwise with the next file and when the stream is closed. One without an error waits until
-  /// it may be announced.
+  /// A file that could not be finished or announced. A file that is not whole is tried again before each step
+  /// that follows. A whole file is tried again with the next file, and when the stream is closed. A file
+  /// without an error waits until it may be announced.
   struct Unfinished {
     Status why;
     bool is_whole = false;  // true: it only was not announced
@@ -75,7 +77,7 @@ class StreamFiles {
     return file.steps == 0 && (closing || path != current_path_);
   }
   bool try_all(bool whole_ones);
-  /// `file` was taken out of the files, or is one that is tried again.
+  /// Finishes a file that was taken out of `files_`, or that is tried again.
   void start_finish(const std::string& path, bool begun, bool lacks_steps);
   void on_finished(const std::string& path, bool begun, Unfinished now, bool announced);
   void run(const std::string& path, std::function<Status(Ledger&)> job, Done done);

@@ -61,7 +61,8 @@ bool StreamRoot::advance() {
 
 bool StreamRoot::place() {
   bool moved = false;
-  // A step may still fail as a whole. The step behind it gets a place only when that is certain.
+  // A step may fail as a whole until it is settled. Therefore only chunks of the first step that is not
+  // settled get places.
   while (const auto number = placement_->next(commits_.turn())) {
     Chunk& chunk = chunks_.at(*number);
     const Commits::Fate fate = commits_.fate(chunk.size == 0);

@@ -9,15 +9,16 @@
 
 namespace tailrace::pipeline {
 
-/// The part of a stream that only one server does, the home of its reference rank. It turns that rank's puts
-/// into the put order, deals records out to owners, gives offsets, decides about each step and commits it. A
-/// state machine like StreamServer.
+/// The part of a stream that only its root does, the home of its reference rank. It turns the reference's
+/// puts into the put order, deals records out to owners, gives offsets, decides about each step and commits
+/// it. A state machine like StreamServer.
 class StreamRoot {
  public:
   StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
              Result<std::unique_ptr<Ledger>> ledger);
 
-  /// Takes the next descriptor or fence of the reference rank. Appends what it adds to the put order.
+  /// Takes the next descriptor or fence of the reference rank. Appends to `fresh` what it adds to the put
+  /// order.
   void on_reference(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void on_ended(int source, Unpacker& in) { commits_.on_ended(source, in); }
   void on_encoded(Unpacker& in);
@@ -25,8 +26,8 @@ class StreamRoot {
   void on_synced(Unpacker& in) { commits_.on_synced(in); }
   void on_closed() { commits_.on_closed(); }
   bool advance();
-  /// For the watchdog if ranks serve themselves, which cannot tell of their own lateness. Names the ranks
-  /// that have not ended a step which the reference has.
+  /// Names the ranks that have not ended a step that the reference has ended. The watchdog asks for it if
+  /// ranks serve themselves: a late rank cannot report itself then.
   [[nodiscard]] std::string waiting_for() const { return commits_.waiting_for(); }
 
  private:

@@ -111,7 +111,7 @@ bool Encoding::may_stay(const Gathered& record) const {
          std::ranges::all_of(record.pieces, stays);
 }
 
-/// Returns all of a record that stays, without the memory into which it is put.
+/// Returns a stretch of all elements of the record, without memory to put them together in.
 layout::Stretch Encoding::stretch_of(const Work& work) const {
   const int field = work.record.entry.field;
   const codec::PlainValues values = *stream_.codec->plain(field);
@@ -120,7 +120,7 @@ layout::Stretch Encoding::stretch_of(const Work& work) const {
           values.order == std::endian::native ? 1 : values.scalar, nullptr};
 }
 
-/// Any thread.
+/// Puts a stretch of the record together. Any thread may call it.
 void Encoding::put_together(const Work& work, layout::Stretch stretch) const {
   const exchange::RecordPlan& plan = stream_.plan(work.record.entry.field);
   for (const Piece& piece : work.record.pieces) {
@@ -133,7 +133,7 @@ void Encoding::put_together(const Work& work, layout::Stretch stretch) const {
   }
 }
 
-/// Has a worker take the pieces of a record that stays into memory of its own.
+/// Has a worker put a record whose pieces stay together in the workspace.
 void Encoding::move(const std::shared_ptr<Work>& work) {
   const Bytes more = work->size - work->held;
   work->held += more;
@@ -149,7 +149,7 @@ void Encoding::move(const std::shared_ptr<Work>& work) {
                                    [this, work, more](const Status&) { on_moved(*work, more); });
 }
 
-/// The record may have been written, and its stream closed, before a worker comes to it.
+/// Moves the record, unless a thread has taken it for writing before this worker comes to it.
 Status Encoding::move_on_worker(Work& work) {
   if (!work.claim.begin_move()) return {};
   layout::Stretch whole = stretch_of(work);
@@ -168,7 +168,7 @@ void Encoding::on_moved(Work& work, Bytes more) {
   work.moves = false;
   stream_.counters().assemble += work.assemble;
   if (work.moved) return let_go(work);
-  // Its writing was faster. It may be over, and nothing counts any more.
+  // The writing thread took the values first. If the record is written by now, it does not count any more.
   if (work.held > 0) {
     work.held -= more;
     held_ -= more;
@@ -177,7 +177,7 @@ void Encoding::on_moved(Work& work, Bytes more) {
   shrink_pool();
 }
 
-/// Says that the pieces of a record that stays are not needed any more.
+/// Gives back the pieces of a record that stays.
 void Encoding::let_go(Work& work) {
   if (!std::exchange(work.stays, false)) return;
   --staying_;
@@ -188,7 +188,7 @@ void Encoding::let_go(Work& work) {
 bool Encoding::make_room() {
   const auto waits = [](const auto& lane) { return lane.second.reader().is_full(); };
   if (staying_ == 0 || std::ranges::none_of(stream_.context.lanes, waits)) return false;
-  constexpr Bytes at_once = Bytes{4} << 20;  // by then there may be room enough
+  constexpr Bytes at_once = Bytes{4} << 20;  // afterwards there may be room enough
   const auto fills = [this](const Piece& piece) {
     return piece.in_lane && stream_.context.lanes.at(piece.rank).reader().is_full();
   };
@@ -197,7 +197,7 @@ bool Encoding::make_room() {
     const bool oldest = number == chunks_.begin()->first;
     for (const auto& work : chunk.works) {
       if (!work->stays || work->moves || std::ranges::none_of(work->record.pieces, fills)) continue;
-      // Lanes free room in order: it comes when this chunk is written, and not before.
+      // Lanes free room in their order: no room comes before this chunk is written.
       if (chunk.handed_on) return begun;
       if (moving_ > 0 && moving_bytes_ + work->size > at_once) return begun;
       if (!oldest && held_ + work->size > stream_.context.workspace_per_stream()) return begun;
@@ -263,7 +263,7 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   return status.at({entry.step, work.record.operation, owner});
 }
 
-/// Puts the pieces into the memory of the work's worker, as the codec takes them.
+/// Puts the pieces together in the memory of the work's worker, in the element type that the codec takes.
 std::span<std::byte> Encoding::assemble(const Work& work, Pieces pieces) {
   const int field = work.record.entry.field;
   const ElementType from = stream_.field(field).type;
@@ -358,7 +358,7 @@ void Encoding::forget(std::uint64_t number, Encoded encoded) {
     const auto& work = chunk.mapped().works[i];
     if (work->record.poisoned) continue;
     ByteVector& bytes = encoded.records[i].bytes;
-    // A worker may be at the pieces of a record that is dropped.
+    // Waits for a worker that still moves a record that is dropped.
     encoded.records[i].settle();
     let_go(*work);
     held_ -= std::exchange(work->held, 0);

@@ -29,7 +29,7 @@ struct Piece {
     return in_lane ? context.lanes.at(rank).reader().bytes(number, scratch) : bytes;
   }
 };
-/// Says that pieces were used up: their room in the lanes is free again.
+/// Notes in the lanes that these pieces were used up.
 void use_up(Context& context, std::span<const Piece> pieces);
 
 /// One record with all its pieces: what encoding takes.
@@ -41,20 +41,21 @@ struct Gathered {
   std::vector<Piece> pieces;
 };
 
-/// A record as it is written: its bytes, or values that are put together while they are written. A part of a
-/// record that was put together a moment ago is still in the caches when the system copies it.
+/// A record as it is written: its bytes, or a function that puts its values together, part by part, while
+/// they are written. A part that was put together a moment ago is still in the caches when the system copies
+/// it.
 struct EncodedRecord {
   ByteVector bytes{};
-  /// Any thread. Puts the bytes from `first` to `end`, of whole elements, together at `out`.
+  /// Any thread may call it. Puts the bytes from `first` to `end`, of whole elements, together at `out`.
   std::function<void(Bytes first, Bytes end, std::byte* out)> put_together{};
   Bytes size = 0;     // of the record, if it is put together
   Bytes element = 1;  // of its values
-  /// Any thread, once, before put_together(). From here on nobody moves the values. Returns them if they were
-  /// moved into memory of their own before, and waits for a move that has begun.
+  /// Any thread may call it, once, before put_together(). Waits for a move of the values that has begun.
+  /// Returns the values if they were moved into memory of their own. Afterwards nobody moves them.
   std::function<std::optional<ByteVector>()> claim{};
 
   [[nodiscard]] Bytes length() const { return put_together ? size : static_cast<Bytes>(bytes.size()); }
-  /// Any thread. Decides whether the record is bytes or is put together from now on.
+  /// Any thread may call it. Afterwards the record is either `bytes` or `put_together`, and stays so.
   void settle() {
     if (!claim) return;
     auto moved = std::exchange(claim, nullptr)();
@@ -64,16 +65,16 @@ struct EncodedRecord {
   }
 };
 
-/// Two may want the values of a record that stays: the thread that writes them, and one that moves them into
-/// memory of their own because a rank waits for room. The first one has them.
+/// Decides between two threads that want the values of a record whose pieces stay. One writes the values. The
+/// other moves them into memory of their own, because a rank waits for room. The first to come gets them.
 class Claim {
  public:
-  /// Returns false if they are written, or moved already.
+  /// Returns false if the values were taken for writing, or another move has begun.
   [[nodiscard]] bool begin_move();
   void end_move();
-  /// Returns true if they were moved. Waits for a move that has begun; none begins later.
+  /// Returns true if the values were moved. Waits for a move that has begun; none begins later.
   bool take();
-  /// Returns true if nobody has taken or moved them yet.
+  /// True if nobody has taken or moved the values yet.
   [[nodiscard]] bool is_free() const;
 
  private:
@@ -100,8 +101,8 @@ struct Encoded {
 /// root has placed them, and then hands them on (Encoded). Their bytes count against the workspace until they
 /// are written.
 ///
-/// Records that are their values are not encoded. Their pieces stay where they are until they are written, or
-/// until a rank waits for the room that they take. Then workers move them into the workspace.
+/// Records of plain values are not encoded. Their pieces stay where they are until they are written, or until
+/// a rank waits for the room in its lane. Then workers move the records into the workspace.
 class Encoding {
  public:
   explicit Encoding(OpenStream& stream);
@@ -110,34 +111,34 @@ class Encoding {
   void announce(const SequenceEntry& record);
   /// Notes that the put order has no more records of a chunk, whoever owns it.
   void close_chunk(std::uint64_t chunk);
-  /// Returns true if the record may be taken now: there is workspace for it, or no older chunk whose writing
-  /// would free some, and a worker.
+  /// True if the record may be taken now. This needs a worker, and workspace for the record; without
+  /// workspace the record may only be taken if no older chunk is left whose writing would free some.
   [[nodiscard]] bool has_room(const SequenceEntry& record) const;
   void take(Gathered gathered);
-  /// Hands on a chunk that was reported. Its bytes still count.
+  /// Hands on a chunk whose size the root was told. Its bytes still count against the workspace.
   [[nodiscard]] Encoded hand_on(std::uint64_t chunk);
   /// Says that a chunk was written or dropped, and gives back the memory of its records.
   void forget(std::uint64_t chunk, Encoded encoded);
-  /// Has workers put records together whose pieces stay in the lanes of ranks that wait for room. Returns
-  /// true if there was one.
+  /// Has workers move records into the workspace whose pieces lie in the lanes of ranks that wait for room.
+  /// Returns true if there was such a record.
   bool make_room();
   /// Returns true if no worker moves a record.
   [[nodiscard]] bool is_idle() const { return moving_ == 0; }
-  /// Frees memory that waits for records if it is more than the stream's share of the workspace, which
-  /// shrinks when a stream is added.
+  /// Frees memory of the pool above the stream's share of the workspace. The share shrinks when a stream is
+  /// added.
   void shrink_pool();
-  /// Returns the size of the memory that waits for records.
+  /// Returns the size of the memory in the pool.
   [[nodiscard]] Bytes kept() const { return pool_.size(); }
 
  private:
-  /// A record from the worker on.
+  /// A record that this stage has taken.
   struct Work {
     Gathered record;
     ByteVector bytes;
     std::vector<Bytes> parts{};  // codec::Encoder::parts
     bool stays = false;          // the pieces stay where they are
-    bool moves = false;          // a worker has been told to put them together
-    bool moved = false;          // it has; the worker writes this, before its job ends
+    bool moves = false;          // a worker was told to move the record
+    bool moved = false;          // the worker has moved it, and sets this before its job ends
     Claim claim;                 // of `bytes` as long as the pieces stay
     Bytes size = 0;
     Bytes held = 0;  // bytes that count against the workspace
@@ -171,7 +172,7 @@ class Encoding {
   [[nodiscard]] Bytes most_in_pool() const;
   void report_if_whole(std::uint64_t number, Chunk& chunk);
 
-  /// What one worker uses again for each record.
+  /// An encoder and memory that one worker uses again for each record.
   struct Worker {
     std::unique_ptr<codec::Encoder> encoder;
     ByteVector assembled;
@@ -186,7 +187,7 @@ class Encoding {
   int encoding_ = 0;                       // number of records on workers
   int staying_ = 0;                        // number of records that stay
   int moving_ = 0;                         // number of records that workers move
-  Bytes moving_bytes_ = 0;                 // of those
+  Bytes moving_bytes_ = 0;                 // bytes of the records that workers move
 };
 
 }  // namespace tailrace::pipeline

@@ -96,7 +96,8 @@ std::set<int> Gathering::waits_for() const {
 }
 
 bool Gathering::advance() {
-  // Without threads, handing on a record encodes it.
+  // Sends first: without threads, handing on a record encodes it, and other servers would wait for their
+  // pieces.
   const bool sent = send_complete();
   const bool handed_on = hand_on_complete();
   retire();
@@ -133,7 +134,7 @@ bool Gathering::send_complete() {
     if (record.missing > 0) break;
     const Bytes bytes = bytes_of(record);
     if (!fits(together, owner, bytes)) send(together);
-    // As much again is memory of messages that are over (Server).
+    // As much memory again is kept of messages that are over (Server).
     if (together.records.empty() && context.line.unsent_data() > context.workspace_per_stream() / 8) break;
     together.owner = owner;
     together.bytes += bytes;

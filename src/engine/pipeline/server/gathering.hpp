@@ -13,7 +13,8 @@ namespace tailrace::pipeline {
 /// The second stage. It takes the records of the put order, and for each of them the pieces that come in the
 /// lanes read here and from servers that read other lanes. It hands on each record of this server with all
 /// its pieces (Gathered), in put order, and sends the pieces of other servers' records to their owners, in
-/// put order as well. Neither waits for the other: while a server encodes, the next one gets its pieces.
+/// put order as well. Handing on and sending do not wait for each other: while this server encodes, other
+/// servers get their pieces.
 class Gathering {
  public:
   Gathering(OpenStream& stream, Encoding& encoding) : stream_(stream), encoding_(encoding) {}
@@ -22,12 +23,12 @@ class Gathering {
   void announce(const SequenceEntry& entry, std::int64_t operation);
   /// Takes the piece of a record that is in front of the lane of compute rank `c`.
   void take(int c, std::uint64_t record);
-  /// The piece of a record that rank `c` owns will not come: the record is poisoned.
+  /// Notes that the piece of rank `c` will not come. The record is poisoned if this server needs the piece.
   void lose(int c, std::uint64_t record);
   /// Takes pieces of records from server `sender`, which sees lanes that this one does not. `in` has them, in
   /// `message`.
   void take_sent(int sender, Unpacker in, const std::shared_ptr<const ByteVector>& message);
-  /// Returns the servers whose data is awaited by records that could be encoded with it.
+  /// Returns the servers whose pieces are missing in the records that this server encodes next.
   [[nodiscard]] std::set<int> waits_for() const;
   /// Hands on and sends what is complete. Returns true if there was something.
   bool advance();
@@ -37,8 +38,8 @@ class Gathering {
   [[nodiscard]] const SequenceEntry& entry(std::uint64_t number) const {
     return records_[static_cast<std::size_t>(number - first_)].entry;
   }
-  /// Returns the first record from `from` on in which rank `c` has a share, or `end`. Every such record that
-  /// is gone was taken or lost before.
+  /// Returns the first record from `from` on in which rank `c` has a share, or `end`. The rank has taken or
+  /// lost all its records that are gone.
   [[nodiscard]] std::uint64_t next_of(int c, std::uint64_t from, std::uint64_t end) const;
 
  private:

@@ -60,7 +60,7 @@ void PutOrder::on_entry(const SequenceEntry& entry) {
 
 namespace {
 
-/// Compares what ranks need for a step with the share that each has, and keeps the rank that lacks most.
+/// The rank whose need in a step exceeds its share most.
 struct Lack {
   int rank = -1;
   std::int64_t needed = 0, share = 1;
@@ -79,8 +79,9 @@ std::string size_text(Bytes bytes) {
 
 }  // namespace
 
-/// Ranks whose share of the staging memory is less than a step needs wait for the servers inside of their
-/// calls, step by step. One server names the rank that lacks most, once for the stream.
+/// Warns if a rank's share of the staging memory is less than a step needs: the rank then waits for the
+/// servers inside of its calls, in every step. The home of the reference names the rank that lacks most, once
+/// for the stream.
 void PutOrder::check_staging(const Step& step) {
   if (told_of_staging_ || context_.quotas.empty() || !context_.is_home(opening_.reference)) return;
   Lack data, puts;
@@ -99,8 +100,8 @@ void PutOrder::check_staging(const Step& step) {
     puts.consider({c, descriptors, static_cast<std::int64_t>(lane.descriptors)});
   }
   told_of_staging_ = data.rank >= 0 || puts.rank >= 0;
-  // No setting gives a rank more descriptors than the most. Otherwise what suffices for the greater lack
-  // suffices for both.
+  // No setting gives a rank more descriptors than `most_descriptors`. If they suffice, the setting for the
+  // greater lack suffices for both.
   const bool beyond = puts.needed > static_cast<std::int64_t>(node::LaneCut::most_descriptors);
   const auto warn = [&](const Lack& lack, const std::string& what, const std::string& has,
                         bool setting_helps) {
@@ -117,7 +118,7 @@ void PutOrder::check_staging(const Step& step) {
 }
 
 bool PutOrder::on_descriptor(int c, const Descriptor& descriptor) {
-  // Descriptors behind a fence are judged once the put order is known up to there.
+  // Descriptors behind a fence wait until the put order is known up to the fence.
   if (fenced_.count(c) != 0) return false;
   LaneProgress& lane = lanes_[c];
   switch (descriptor.kind) {
@@ -138,7 +139,7 @@ bool PutOrder::on_descriptor(int c, const Descriptor& descriptor) {
   return pass(c);
 }
 
-/// Uses the lane's next descriptor up at once.
+/// Passes the lane's next descriptor, and uses it up at once.
 bool PutOrder::pass(int c) {
   LaneCursor& cursor = context_.lanes.at(c);
   cursor.use_up(cursor.pass());
@@ -165,8 +166,8 @@ void PutOrder::enter(LaneProgress& lane, LaneProgress::State state, std::int64_t
 bool PutOrder::on_begin(int c, LaneProgress& lane, const Descriptor& descriptor) {
   const auto found = steps_.find(descriptor.step);
   if (found == steps_.end()) {
-    // The reference rank came to an agreement first, and passes it only together with this rank: it never
-    // begins this step.
+    // The reference rank has come to an agreement before this step. It passes the agreement only together
+    // with this rank, and so never begins the step.
     if (fences_ <= lane.fences) return false;
     lane.state = LaneProgress::State::extra;
     lane.lead = descriptor.lead;
@@ -189,7 +190,7 @@ bool PutOrder::seek_own_record(int c, LaneProgress& lane, const Step& step) {
 }
 
 bool PutOrder::on_piece(int c, LaneProgress& lane, const Descriptor& descriptor) {
-  // The reference rank announces records in which it has no share. Nobody reads anything from them.
+  // The reference rank also puts records in which it has no share, for the put order. Their pieces are empty.
   if (lane.state != LaneProgress::State::inside || lane.skipping ||
       stream_.plan(descriptor.field).count(c) == 0) {
     return pass(c);
@@ -261,8 +262,9 @@ bool PutOrder::on_end(int c, LaneProgress& lane, const Descriptor& descriptor) {
   return pass(c);
 }
 
-/// Rank `c` puts more in a step, or ends it, where the reference rank had come to an agreement. The agreement
-/// waits for rank `c`, which may wait for the step's verdict. Therefore it is told the verdict at once.
+/// Deals with a rank `c` that puts more in a step, or ends it, where the reference rank has come to an
+/// agreement. The agreement waits for rank `c`, and rank `c` may wait for the step's verdict. Therefore the
+/// server tells rank `c` the verdict at once.
 void PutOrder::outrun(int c, LaneProgress& lane) {
   if (lane.told) return;
   lane.told = true;
@@ -289,7 +291,8 @@ void PutOrder::leave_step(int c, LaneProgress& lane, const Status& status, std::
   forget_if_over(number);
 }
 
-/// A server at which no rank is at home may hear the verdict before it has read the step's end in every lane.
+/// Forgets a step that has its verdict and whose end was read in every lane. A server at which no rank is at
+/// home may hear the verdict first.
 void PutOrder::forget_if_over(std::int64_t step) {
   const auto found = steps_.find(step);
   if (found == steps_.end() || !found->second.durable) return;
@@ -310,8 +313,9 @@ void PutOrder::on_fence(int c, std::int64_t number) {
   catch_up(c);
 }
 
-/// Brings rank `c`, which has come to a fence, up to there in the put order. Steps on the way that it has not
-/// begun it never begins. Returns true if something moved.
+/// Moves the lane of rank `c`, which has come to a fence, forward in the put order, at most to the fence.
+/// Steps on the way that the rank has not begun count as absent: the rank never begins them. Returns true if
+/// something moved.
 bool PutOrder::catch_up(int c) {
   LaneProgress& lane = lanes_[c];
   for (bool moved = false;; moved = true) {
@@ -383,8 +387,8 @@ void PutOrder::on_verdict(VerdictKind kind, std::int64_t step, const Status& sta
   }
   for (const int c : homed_) tell(c, kind, step, status);
   if (kind != VerdictKind::durable) return;
-  // A server that takes the lanes over begins behind this step. The order matters: it must find a step whole
-  // in the lanes whose verdict it has to tell.
+  // A server that takes the lanes over begins with step `decided`. It must find this step whole in the lanes:
+  // therefore `decided` changes before descriptors are released.
   if (progress_ != nullptr) progress_->decided = step + 1;
   for (auto& [c, cursor] : context_.lanes) cursor.finish_steps(opening_.stream, step, false);
 }
@@ -420,7 +424,7 @@ std::string PutOrder::waiting_for() const {
     }
     text += ";";
   }
-  // A descriptor that stays in front of a lane waits for the put order, which one rank makes.
+  // A descriptor that stays in front of a lane waits for the put order, which the reference makes.
   const bool behind = std::any_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) {
     const Descriptor* front = context_.lanes.at(lane.first).front();
     return front != nullptr && front->stream == opening_.stream && front->kind != Descriptor::Kind::farewell;

@@ -12,10 +12,10 @@
 
 namespace tailrace::pipeline {
 
-/// The first stage. It takes the put order that the root announces and what the lanes read here bring, and
-/// compares them. It hands on each record of the put order, and then, of each rank with a share, the piece
-/// that is in the rank's lane, or that this piece will not come. It also knows the steps: which ranks have
-/// ended them, and with which errors. It passes on the verdicts.
+/// The first stage. It compares the put order, which the root announces, with the descriptors in the lanes
+/// that this server reads. It hands on each record of the put order. Then, for each rank with a share in the
+/// record, it hands on the piece in the rank's lane, or says that the piece will not come. It also knows
+/// which ranks have ended each step, and with which errors. It passes the verdicts on to the ranks.
 class PutOrder {
  public:
   PutOrder(OpenStream& stream, Gathering& gathering);
@@ -24,20 +24,22 @@ class PutOrder {
   void on_entry(const SequenceEntry& entry);
   /// Takes the next descriptor of compute rank `c`. Returns false if the put order is not known that far yet.
   bool on_descriptor(int c, const node::Descriptor& descriptor);
-  /// Notes that compute rank `c` has come to agreement `number`. It has begun the steps that the put order
-  /// has before the agreement, or never will.
+  /// Notes that compute rank `c` has come to agreement `number`. Each step that the put order has before the
+  /// agreement was begun by the rank, or never will be.
   void on_fence(int c, std::int64_t number);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
-  /// Brings ranks that have come to a fence up to there. Returns true if something moved.
+  /// Moves the lanes of ranks that have come to a fence forward in the put order, at most to the fence.
+  /// Returns true if something moved.
   bool advance();
   /// Returns true if the lane of `c` has passed the stream's end.
   [[nodiscard]] bool has_closed(int c) const { return lanes_.at(c).closed; }
-  /// Returns true if nothing comes any more: the verdict is known, and every lane that is read here has
+  /// True if nothing comes any more: the verdict on the stream is known, and every lane that is read here has
   /// passed the stream's end.
   [[nodiscard]] bool is_closed() const {
     return finished_ && std::ranges::all_of(lanes_ | std::views::values, &LaneProgress::closed);
   }
-  /// For the watchdog. Names the compute ranks seen here that have not ended a step which others have.
+  /// Names, for the watchdog, the compute ranks seen here that have not ended a step that other ranks have
+  /// ended.
   [[nodiscard]] std::string waiting_for() const;
 
  private:
@@ -98,14 +100,14 @@ class PutOrder {
   Gathering& gathering_;
   std::vector<int> homed_;
   std::map<int, LaneProgress> lanes_;
-  // The root has announced so many records of its last step, by layout and element size.
+  // The number of records that the root has announced of its last step, by layout and element size.
   std::map<std::pair<int, Bytes>, Index> step_records_;
   bool told_of_staging_ = false;
   std::int64_t fences_ = 0;  // number of agreements in the put order
   std::set<int> fenced_;     // ranks that may be further than the put order: their lanes wait
   std::map<std::int64_t, Step> steps_;
   bool finished_ = false;
-  node::KeptDefinitions::Progress* progress_ = nullptr;  // set where another server may take the lanes over
+  node::KeptDefinitions::Progress* progress_ = nullptr;  // set if another server may take the lanes over
 };
 
 }  // namespace tailrace::pipeline

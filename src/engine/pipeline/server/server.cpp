@@ -33,14 +33,14 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
   if (!taken.is_ok()) setup_.give_up(taken.in(cat("server ", context_.me, " cannot take the lanes over")));
 }
 
-/// Messages that come later are for nobody.
+/// Has the line drop messages that come later.
 Server::~Server() {
   context_.line.keep_memory(0);
   for (const Message kind : context_.taken)
     context_.line.on(static_cast<std::uint32_t>(kind), [](int, Unpacker&) {});
 }
 
-/// Reads the definitions of all streams that are not over, as if the ranks told them now.
+/// Reads the definitions of all streams that are not over from the lanes, as if the ranks told them now.
 Status Server::take_over() {
   for (const auto& [c, lane] : context_.lanes) {
     node::KeptDefinitions* const kept = lane.reader().kept();
@@ -60,7 +60,8 @@ Status Server::take_over() {
   return {};
 }
 
-/// Returns true for what is left in one lane of a step that has its verdict, or of a stream that is over.
+/// True if the descriptor is left in its lane from a step that has its verdict, or from a stream that is
+/// over.
 bool Server::is_over(const Descriptor& descriptor) const {
   if (descriptor.stream > newest_stream_) return false;
   const auto decided = decided_.find(descriptor.stream);
@@ -101,7 +102,7 @@ void Server::take_messages() {
   });
 }
 
-/// A stream that one server does not know has no verdict, and its ranks would wait for ever.
+/// Ends the job: a stream that one server does not know gets no verdict, and its ranks would wait for ever.
 void Server::give_up(const Status& why) {
   setup_.give_up(
       why.in(cat("server ", context_.me, " cannot open a stream that the compute ranks have begun")));
@@ -120,8 +121,8 @@ void Server::open(Opening opening) {
     if (other.server) other.server->on_stream_added();
   }
   Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
-  // The same definitions passed on a compute rank. The failure is of memory here, or of the message on its
-  // way.
+  // A compute rank has accepted the same definitions. So memory is short here, or the message was damaged on
+  // its way.
   if (!server.is_ok()) return give_up(server.status());
   Stream& stream = streams_[id];
   stream.server = std::move(*server);
@@ -134,7 +135,8 @@ void Server::open(Opening opening) {
   context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));
 }
 
-/// The root announces nothing before every server has the stream: nobody hears of a stream that it lacks.
+/// Starts the stream once every server has opened it. Before, the root announces nothing: no server hears of
+/// a stream that it does not have.
 void Server::on_opened(Unpacker& in) {
   const auto id = in.get<std::uint32_t>();
   if (++opened_[id] < roster_.servers()) return;
@@ -276,7 +278,7 @@ bool Server::poll_data() {
   return moved;
 }
 
-/// Takes pieces that have come from a server, which may be for another stream.
+/// Takes a message of pieces from a server. Its stream need not be the one that waits.
 bool Server::take_pieces(int server) {
   std::optional<ByteVector> bytes = context_.line.receive_data(context_.rank_of_server(server));
   if (!bytes) return false;

@@ -34,7 +34,7 @@ class Server {
     /// True if another server has read the lanes before. This one goes on with its streams. It is the
     /// session's only server, and all lanes keep their definitions.
     bool takes_over = false;
-    /// Ends the job if other ranks would wait for one that gave up.
+    /// Ends the job. Called if this server gives up, and other ranks would wait for it.
     std::function<void(const Status&)> give_up;
   };
   Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor, OpenFiles& files,
@@ -47,17 +47,17 @@ class Server {
   bool advance();
   /// Returns true if all compute ranks have left and every server knows.
   [[nodiscard]] bool is_over() const { return over_; }
-  /// For the watchdog. Names the compute ranks that have not ended a step which others have.
+  /// Names, for the watchdog, the compute ranks that have not ended a step that other ranks have ended.
   [[nodiscard]] std::string waiting_for() const;
 
  private:
   struct Stream {
     std::unique_ptr<StreamServer> server;
     std::unique_ptr<StreamRoot> root;
-    /// It is open on every server. Nobody sends anything about it before.
+    /// True once the stream is open on every server. Until then no server sends anything about it.
     bool started = false;
-    /// Descriptors of the reference's lane before this one are in the put order, though the lane itself may
-    /// still wait before one of them.
+    /// The put order has all descriptors of the reference's lane before this number. The lane's cursor may
+    /// still wait at an earlier one.
     std::uint64_t reference_at = 0;
     std::vector<SequenceEntry> fresh;  // not sent yet
   };
@@ -83,23 +83,25 @@ class Server {
   void on_so_far(Unpacker& in);
 
   exchange::Roster roster_;
-  Setup setup_;  // without what the context has
+  Setup setup_;  // without members that moved to the context
   Context context_;
   std::map<std::uint32_t, Stream> streams_;
   Definitions definitions_;
-  // A server that takes the place of another finds these in the lanes:
-  std::map<std::uint32_t, std::int64_t> decided_;  // by stream that was not over: the steps that had verdicts
-  std::map<std::uint32_t, std::int64_t> lead_before_;  // of the first step without one
-  std::map<int, std::uint64_t> kept_through_;          // by lane: the last definition that was kept
+  // A server that takes the place of another finds these in the lanes. By stream that was not over: the
+  // number of steps with a verdict, and the lead before the next step. By lane: the last definition that was
+  // kept.
+  std::map<std::uint32_t, std::int64_t> decided_;
+  std::map<std::uint32_t, std::int64_t> lead_before_;
+  std::map<int, std::uint64_t> kept_through_;
   std::uint32_t newest_stream_ = 0;
-  // By stream whose root this is, before it starts: servers that have it.
+  // By stream of which this server is the root, until the stream starts: how many servers have opened it.
   std::map<std::uint32_t, int> opened_;
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell
   bool said_farewell_ = false;
   int homes_ = 0;       // servers with compute ranks of their own
-  int homes_left_ = 0;  // on server 0: how many of them have left
+  int homes_left_ = 0;  // on server 0: how many homes have left
   std::int64_t streams_done_ = 0;
   std::int64_t streams_in_all_ = 0;
   bool finishing_ = false;              // server 0 has said that all ranks have left

@@ -17,7 +17,8 @@ namespace tailrace::pipeline {
 /// method returns at once, and `advance` moves on what has become possible.
 class StreamServer {
  public:
-  /// `fences` are the agreements to which each compute rank whose lane is read here has come so far.
+  /// `fences` has, for each compute rank whose lane is read here, the number of the last agreement that it
+  /// has come to.
   static Result<std::unique_ptr<StreamServer>> create(Context& context, Opening opening,
                                                       const std::map<int, std::int64_t>& fences);
 

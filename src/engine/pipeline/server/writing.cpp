@@ -21,7 +21,7 @@ struct Writing::Spent {
   int worker = 0;
 };
 
-/// Tries again while there is no space, until the stream's patience has been spent.
+/// Writes the extents. While storage has no space, tries again until the stream's wait for space is over.
 Status Writing::write_patiently(const std::string& path, std::int64_t step, std::span<const Extent> extents,
                                 Spent& spent) {
   Context& context = stream_.context;
@@ -100,8 +100,8 @@ Status Writing::write_values(const Placed& placed, Records records, Spent& spent
 }
 
 void Writing::write(Placed placed, Written done) {
-  // A write behind the end of a file that something else has cut would fill the gap with zeros, and hide the
-  // loss for good. Each server looks before its first write of a step.
+  // If something else has cut the file, a write behind its end would fill the gap with zeros, and hide the
+  // loss for good. Therefore each server looks at the file before its first write of a step.
   const bool looks = written_.try_emplace(placed.path, -1).first->second < placed.chunk.step;
   undecided_[placed.path].steps.insert(placed.chunk.step);
   auto spent = std::make_shared<Spent>();
@@ -133,7 +133,7 @@ void Writing::write(Placed placed, Written done) {
       });
 }
 
-/// Repeats bytes in pieces of at most 1 MiB of memory.
+/// Writes the bytes of a patch as often as it says, repeated in memory of at most about 1 MiB.
 Status Writing::write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch,
                             Spent& spent) {
   constexpr std::int64_t most = std::int64_t{1} << 20;

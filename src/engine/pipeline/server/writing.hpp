@@ -15,7 +15,7 @@ struct Placed {
   Encoded chunk;
   std::string path;
   std::vector<Bytes> offsets;  // of the records
-  Bytes committed = 0;         // the file ends here, or behind: all before is durable
+  Bytes committed = 0;         // all bytes before this offset are durable
 };
 
 /// The last stage. It takes chunks with their places (Placed), writes them, and synchronises each step when
@@ -30,10 +30,11 @@ class Writing {
   void write(Placed placed, Written done);
   /// Writes the patches, and then makes everything durable that was written of the file.
   void sync(const std::string& path, std::int64_t step, std::vector<codec::Patch> patches, Done done);
-  /// Says that a step has its verdict. A file in which it failed is closed once no later step has bytes in it
-  /// here: what was cut off lies on storage as long as a descriptor of it is open.
+  /// Notes that a step has its verdict. If a step has failed in a file, this server closes the file once it
+  /// has no other step without a verdict there: the bytes that were cut off lie on storage as long as a
+  /// descriptor of the file is open.
   void on_verdict(std::int64_t step, const Status& status);
-  /// Closes the files: a later stream may find others under their names.
+  /// Closes the files: a later stream may find other files under their names.
   void forget_files();
 
  private:
@@ -48,11 +49,10 @@ class Writing {
   Status write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch, Spent& spent);
 
   OpenStream& stream_;
-  // Before the first write of a step this server looks whether a file is whole. Each file opened here has the
-  // last step whose look found it so.
+  // By file: the last step before whose first write this server looked at the file, and found it whole.
   std::map<std::string, std::int64_t> written_;
-  /// The steps without a verdict that this server writes to a file. A file that is closed loses what it knows
-  /// of bytes to synchronise.
+  /// The steps without a verdict that this server writes to a file. The file stays open for them: when it is
+  /// closed, the server forgets which of its bytes are to be synchronised.
   struct Undecided {
     std::set<std::int64_t> steps;
     bool has_failed = false;

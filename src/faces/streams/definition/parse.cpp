@@ -117,7 +117,7 @@ constexpr std::array<KeyRow<StreamRequest>, 20> kStreamKeys{{
     {"base", take_base},
     {"packing",
      [](auto& r, auto& t) {
-       r.definition.packing = t;  // a word of the format's
+       r.definition.packing = t;  // one of the format's words
        return Status();
      }},
     {"member", [](auto& r, auto& t) { return take(parse_integer(t, 0, kMostInt), r.definition.member); }},
@@ -135,7 +135,7 @@ constexpr std::array<KeyRow<StreamRequest>, 20> kStreamKeys{{
     {"hook", take_hook},
     {"manifest", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.manifest); }},
     {"references", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.references); }},
-    {"index", [](auto&, auto&) { return Status(); }},  // its words are the format's: take_listings
+    {"index", [](auto&, auto&) { return Status(); }},  // take_listings() takes the format's words
     {"same_lead", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_same_lead); }},
     {"empty_step", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_empty_steps); }},
     {"interval", [](auto& r, auto& t) { return take(operations::parse_interval(t), r.options.interval); }},
@@ -224,7 +224,7 @@ constexpr std::array<std::string_view, 66> kLevelTypes{"adiabaticCondensation",
                                                        "thetaLayer",
                                                        "tropopause"};
 
-/// A slip of a type of level would be an axis of its own in formats that take any type.
+/// Refuses a slip of a known type of level: in formats that take any type it would become an axis of its own.
 Status check_level_type(const std::string& type) {
   std::vector<std::string_view> known(kLevelTypes.begin(), kLevelTypes.end());
   for (const LevelAlias& alias : kLevelAliases) known.push_back(alias.alias);
@@ -380,7 +380,7 @@ using FormatTable = std::vector<codec::FormatOption> codec::FormatOptions::*;
 /// The keys that one call reserves, and its table of options that only some formats have.
 struct Call {
   std::vector<std::string_view> reserved, other;
-  std::string_view other_call;  // takes the `other` keys
+  std::string_view other_call;  // the call that takes the `other` keys
   FormatTable table = nullptr;  // null = every format has all of it
 };
 
@@ -411,13 +411,14 @@ bool is_key_name(std::string_view key) {
   });
 }
 
-/// An option that a key may be meant for, and which call or format has it ("" = this call).
+/// An option that the user may have meant, and the call or format that has it ("" = this call).
 struct Candidate {
   std::string_view key;
   std::string owner;
 };
 
-/// Returns the options of this call in this format first, so that they win over equally near ones of others.
+/// Returns the options that the user may have meant. Those of this call in this format come first: they win
+/// over equally near options of others.
 std::vector<Candidate> candidates(const formats::Format& format, const Call& call) {
   std::vector<Candidate> all;
   for (const std::string_view key : call.reserved) all.push_back({key, ""});
@@ -433,8 +434,8 @@ std::vector<Candidate> candidates(const formats::Format& format, const Call& cal
   return all;
 }
 
-/// Returns "; did you mean ...?" with the option that a key was probably meant for, or "". `slips` leaves out
-/// all but slips.
+/// Returns "; did you mean ...?" with the option that the user probably meant by a key, or "". With `slips`
+/// only options count of which the key is a slip.
 std::string meant(std::string_view key, const std::vector<Candidate>& all, bool slips) {
   const auto distance = [&](const Candidate& each) {
     const std::size_t there = distance_of_words(key, each.key);
@@ -481,7 +482,7 @@ Status check_extra(std::string_view key, std::string_view value, const formats::
   return {};
 }
 
-/// Checks an option that belongs to some formats.
+/// Checks an option that only some formats have.
 Status check_owner(const Option& given, const formats::Format& format, FormatTable table) {
   if (const codec::FormatOption* const own = option_of(format, table, given.key)) {
     if (own->words.empty()) return {};
@@ -552,7 +553,7 @@ Status check_stream(const StreamRequest& request, const Options& given) {
                .check()
                .in("interval="));
   }
-  // Finds {member} without a member. Leads are left to the steps.
+  // Finds a {member} without member=. Each step checks its own lead.
   if (request.pattern.uses_member() && !stream.member)
     return request.pattern.expand(0, request.context()).status();
   return {};
@@ -619,8 +620,8 @@ bool has_ending_of(const formats::Format& format, std::string_view pattern) {
   return std::ranges::any_of(format.endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// A name tells whether a directory has it or a file: readers, and commands that see the name alone, must
-/// agree.
+/// Checks that a name ends in .zarr if the format writes a directory, and only then: readers, and commands
+/// that see the name alone, rely on it.
 Status check_kind(const formats::Format& format, std::string_view pattern) {
   const bool fits = format.is_store ? pattern.ends_with(stores::ending) : !stores::is_store(pattern);
   if (fits) return {};

@@ -18,7 +18,8 @@
 // said otherwise.
 namespace tailrace::streams {
 
-/// "continue" in an options string is resume. Only overwrite empties a file that is not known to be ours.
+/// The words of existing=; `resume` is "continue". Only overwrite empties a file that is not known to be
+/// Tailrace's.
 enum class Existing { replace, resume, fail, overwrite };
 
 /// The options of a stream besides those that describe the content of its files.
@@ -48,8 +49,8 @@ struct StreamRequest {
   }
 };
 
-/// Parses the options of tr_stream_create. A key that is not reserved is a key of the format if it
-/// takes such, unless it is nearly a reserved one.
+/// Parses the options of tr_stream_create. A key that is not reserved counts as a key of the format, if the
+/// format takes keys and the key is no slip of a reserved one.
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
 
 struct FieldRequest {
@@ -65,8 +66,8 @@ struct FieldRequest {
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format);
 
-/// Returns an error of a stream's definitions, which also says why the stream has its format if nobody asked
-/// for that.
+/// Returns `status`. If it is an error, and nobody asked for the stream's format, its text also says why the
+/// stream has this format.
 Status with_default_format(const StreamRequest& request, const Status& status);
 
 /// Returns the error of a call that names a field which was not defined.

@@ -49,7 +49,7 @@ struct TimeLetter {
   std::int64_t (*value)(const DateTime&, Calendar);
   std::int64_t Found::*found;
 };
-// Years outside of 0 to 9999 are not found again: their width is not fixed.
+// match() does not find years outside of 0 to 9999: their width is not fixed.
 constexpr std::array<TimeLetter, 8> kTimeLetters{{
     {'Y', 4, [](const DateTime& t, Calendar) { return t.year; }, &Found::year},
     {'y', 2, [](const DateTime& t, Calendar) { return (t.year % 100 + 100) % 100; }, &Found::year_of_century},
@@ -265,7 +265,8 @@ std::optional<std::int64_t> earliest_lead(const Found& found, const PatternConte
   if (!is_valid(valid, context.calendar)) return std::nullopt;
   std::int64_t lead = to_seconds(valid, context.calendar) - to_seconds(context.base, context.calendar);
   if (names_day) lead += (found.day_of_year - 1) * std::int64_t{86400};
-  // A name that leaves out a unit is that of any number of times before the base time.
+  // A name that leaves out a unit stands for any number of times before the base time: leads count from 0
+  // then.
   return names_all_units(found) ? lead : std::max<std::int64_t>(lead, 0);
 }
 

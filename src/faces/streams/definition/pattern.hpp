@@ -11,7 +11,7 @@
 
 namespace tailrace::streams {
 
-/// A file's name depends on these values besides its lead.
+/// The values, besides the lead, on which a file's name depends.
 struct PatternContext {
   DateTime base;
   Calendar calendar = Calendar::proleptic_gregorian;
@@ -36,9 +36,10 @@ class Pattern {
   /// (90 minutes under {lead:03h}; below zero), and Code::settings if {member} is asked for and there is
   /// none.
   [[nodiscard]] Result<std::string> expand(std::int64_t lead, const PatternContext& context) const;
-  /// Returns the least lead >= 0 of the file called `name`, or with `also_before_base` the least one of all
-  /// if the file has times before the base time alone. Returns none if the pattern does not give that name,
-  /// or names a unit of time without the longer ones ({valid:%d%H}), so that the lead cannot be told.
+  /// Returns the least lead >= 0 whose file is called `name`. If the name stands only for times before the
+  /// base time, returns the least of their leads with `also_before_base`, otherwise none. Returns none if the
+  /// pattern does not give this name, or names a unit of time without the longer ones ({valid:%d%H}), so that
+  /// the lead cannot be told.
   [[nodiscard]] std::optional<std::int64_t> match(std::string_view name, const PatternContext& context,
                                                   bool also_before_base = false) const;
 

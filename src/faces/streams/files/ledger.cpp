@@ -115,8 +115,8 @@ class FileLedger final : public pipeline::Ledger {
     }
     TR_TRY(index.append(step));
     TR_TRY(index.sync());
-    // The step is durable now. A number that could not be written is written with the next step, or when the
-    // file is finished.
+    // The step is durable now. If the number of steps cannot be written into the file, the next step writes
+    // it, or finish_file.
     const Status told = tell_steps(pairs_.target(), written_to(entry.path, file.again),
                                    pairs_.request().definition.format, index.steps());
     if (!told.is_ok())
@@ -135,10 +135,12 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(file.status());
     const Result<Bytes> found = (*file)->size();
     TR_TRY(found.status());
-    // Something else has cut the file. Zeros in place of the lost bytes would hide the loss.
+    // If the file is shorter, something else has cut it. It stays so: zeros in place of the lost bytes would
+    // hide the loss.
     if (*found > size) {
       TR_TRY((*file)->truncate(size));
-      // The file may be complete without a further step, and its index closed. Then nothing cuts it again.
+      // Without this sync the cut might be lost: the file may get no further step, and then nothing cuts it
+      // again.
       TR_TRY((*file)->sync());
     }
     return (*file)->close();
@@ -151,9 +153,9 @@ class FileLedger final : public pipeline::Ledger {
     if (taken.empty() && to_finish_.count(path) == 0) return {};
     finished_.insert(path);
     guard.unlock();
-    // A file with one step, or a slow one, has them all.
+    // The reference file may tell all steps already: of a file with one step, or with slow steps.
     const bool are_told = !taken.empty() && taken.mapped().references.told() == taken.mapped().index.steps();
-    // A second pair gets its listings when it has its name.
+    // A second pair gets its listings when it takes the place of the first.
     std::vector<listings::Writer> writers;
     if (!taken.empty() && !taken.mapped().again) writers = taken.mapped().listings;
     Result<std::optional<WholePair>> whole =
@@ -185,8 +187,8 @@ class FileLedger final : public pipeline::Ledger {
   }
 
  private:
-  /// Returns true for a file that a run before has left, behind steps of this one: the stream may come to it.
-  /// The caller holds the mutex.
+  /// True if a run before has left the file, and the file's last step does not lie before the first step of
+  /// this run: the stream may still come to the file. The caller holds the mutex.
   [[nodiscard]] bool comes_later(const std::string& path) const {
     const auto found = std::ranges::find(pairs_.left_behind(), path, &LeftBehind::path);
     return found != pairs_.left_behind().end() && found->lead >= least_lead_;
@@ -197,14 +199,15 @@ class FileLedger final : public pipeline::Ledger {
     return finished_.count(path) != 0;
   }
 
-  /// A file without its references is as durable as one with them. What they tell stays right if they are not
-  /// written anew. Returns true if they were.
+  /// Writes the reference file anew. Returns false if the stream asks for none, or if writing fails. A
+  /// failure is only logged: the data file is as durable without it, and what an older reference file tells
+  /// stays right.
   bool write_references(const std::string& path) {
     if (references_ == nullptr) return false;
     const Status written = guarded([&]() -> Status {
       const Result<IndexContents> contents = load_index(pairs_.target(), index_path(path));
       TR_TRY(contents.status());
-      // A file of a run before may have other fields. What that run has told of it stays.
+      // A file of a run before may have other fields. The reference file of that run stays.
       if (!pairs_.has_our_fields(*contents)) return {};
       return references_->write(pairs_.target(), references_path(path), path, finished_steps(*contents));
     });
@@ -268,8 +271,8 @@ class FileLedger final : public pipeline::Ledger {
     return found == open_.end() ? nullptr : &found->second;
   }
 
-  /// An earlier run may have announced a file that is not new: it gets line, marker and hook if that run had
-  /// not come to them.
+  /// Tells others of a file by manifest, ready marker and hook. An earlier run may have announced a file that
+  /// is not new: such a file gets only what that run had not come to.
   Status announce(const std::string& path, const WholePair& whole) {
     bool told = false;
     bool news = whole.is_new;

@@ -15,7 +15,7 @@
 namespace tailrace::streams {
 
 /// Packs the contents of Opening::ledger: the pattern and the options as the user wrote them, the run, where
-/// it continues, and what runs before may not have finished.
+/// it continues, and the files that runs before may not have finished.
 std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run,
                         const std::optional<Position>& resume = {},
                         const std::vector<LeftBehind>& left_behind = {});

@@ -34,12 +34,12 @@ NameOfAll name_of_all(const StreamRequest& request) {
   return name_of_all(request.pattern, request.context());
 }
 
-/// Looks through a directory, and through those in it while `depth` is above 0. Of those in it some may be
-/// closed to this user, such as lost+found.
+/// Looks for files of the pattern in a directory, `depth` levels of directories below it. Inner directories
+/// that are closed to this user, such as lost+found, are passed over.
 Status look_into(Target& target, const std::string& directory, std::ptrdiff_t depth, const Pattern& pattern,
                  const PatternContext& context, std::map<std::int64_t, std::string>& found) {
   const Result<std::vector<std::string>> names = target.list(directory.empty() ? "." : directory);
-  // Beside directories of the pattern there may be files.
+  // There may be files beside the directories of the pattern.
   if (names.status().error_number() == ENOTDIR || names.status().error_number() == ENOENT) return {};
   TR_TRY(names.status());
   for (const std::string& name : *names) {
@@ -54,8 +54,8 @@ Status look_into(Target& target, const std::string& directory, std::ptrdiff_t de
   return {};
 }
 
-/// Returns the index of a file that this stream may go on behind, or none. A file that only looks like one of
-/// the stream, or that is damaged, is not in the way of steps in other files.
+/// Returns the index of a file behind which this stream may go on, or none. A file that only looks like one
+/// of the stream, or that is damaged, is not in the way of steps in other files.
 Result<std::optional<IndexContents>> index_left_behind(Target& target, const StreamRequest& request,
                                                        const std::string& path) {
   const Result<std::string> name = find_index(target, path);
@@ -89,7 +89,7 @@ bool names_tell_leads(const StreamRequest& request) {
   });
 }
 
-/// Adds the files of such names, by the lead of the last step that their indexes tell.
+/// For names that do not tell leads: adds the stream's files, each by the lead of the last step in its index.
 Status find_by_indexes(Target& target, const StreamRequest& request,
                        std::map<std::int64_t, std::string>& found) {
   const NameOfAll name = name_of_all(request);
@@ -110,7 +110,7 @@ Status find_by_indexes(Target& target, const StreamRequest& request,
   return {};
 }
 
-/// existing=fail is about all files of the stream: nobody knows yet which leads will come.
+/// For existing=fail: refuses any file of the stream, since nobody knows yet which leads will come.
 Status look_for_files(Target& target, const StreamRequest& request) {
   if (!request.pattern.depends_on_lead()) {
     const Result<std::string> path = request.pattern.expand(0, request.context());
@@ -153,9 +153,9 @@ Status look_for_manifest(Target& target, const StreamRequest& request) {
   return check_manifest(target, manifest_path(name.directory));
 }
 
-/// Refuses what is no file, a pipe for example, under the name that steps go to. For a store it is a file, or
-/// a directory of somebody else's. Files whose names change with the lead are looked at when their first step
-/// comes, which also tells of storage that fails.
+/// Refuses a name that something else than a file has, such as a pipe; for a store, a file or somebody else's
+/// directory. Files whose names change with the lead are looked at when their first step comes. Storage that
+/// fails is left to the first step, too.
 Status look_for_kind(Target& target, const StreamRequest& request) {
   if (request.pattern.depends_on_lead()) return {};
   const Result<std::string> path = request.pattern.expand(0, request.context());
@@ -240,7 +240,7 @@ Status find_left_behind(Target& target, const StreamRequest& request, std::vecto
     TR_TRY(contents.status());
     if (!*contents) continue;
     left.insert(left.begin(), {file->second, (*contents)->steps.back().lead});
-    // Steps came to later files only when this one was finished.
+    // Steps go to later files only when the file before is finished.
     if ((*contents)->closed) break;
   }
   return {};

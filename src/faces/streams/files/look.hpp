@@ -28,21 +28,21 @@ Status look_ahead(storage::Target& target, const StreamRequest& request,
 Result<std::map<std::int64_t, std::string>> find_files(storage::Target& target, const Pattern& pattern,
                                                        const PatternContext& context);
 
-/// A file of a run before this one, which need not be finished or announced.
+/// A file of a run before this one. It may be unfinished, or not announced.
 struct LeftBehind {
   std::string path;
   std::int64_t lead = 0;  // of its last step
 };
 
 /// Local; changes nothing. For existing=continue without a checkpoint. Adds the files that runs before may
-/// have left unfinished, in the order of their leads: the last one that says it is finished, which need not
-/// be announced, and all behind it that have steps.
+/// have left unfinished, in the order of their leads: the last one whose index says it is finished, since it
+/// may not be announced, and all later ones that have steps.
 Status find_left_behind(storage::Target& target, const StreamRequest& request, std::vector<LeftBehind>& left);
 
-/// Makes the error of existing=fail.
+/// Returns the error of existing=fail.
 Status exists_already(const std::string& path);
 
-/// Returns what `position` relies on among the files of the stream.
+/// Returns `position` with the files of the stream on which it relies.
 Result<Resuming> resuming_from(Position position, const StreamRequest& request);
 
 /// Returns true if the file of the position is gone, but the manifest knows that it was whole: a program that

@@ -24,8 +24,8 @@ using storage::OpenMode;
 using storage::Target;
 
 constexpr Bytes kPiece = Bytes{4} << 20;
-// No file has so many steps. A file without an end of a line for so long is no manifest, and may be far
-// larger than memory.
+// The longest line of a manifest: no file has so many steps. A file without an end of a line for so long is
+// no manifest, and may be far larger than memory.
 constexpr Bytes kLongestLine = Bytes{64} << 20;
 
 Status no_manifest(const std::string& path, Bytes at) {
@@ -71,14 +71,14 @@ Result<ManifestEntry> entry_of(std::string_view line) {
   return entry;
 }
 
-// Returns true for what a loss of power may leave: any part of the bytes that were being appended, and
-// anything in place of the others. Such lines are no JSON, with or without an end. A line of another kind of
-// JSON was written by somebody.
+// True if a loss of power may have left the line. It may leave any part of the bytes that were being
+// appended, and anything in place of the others. The line then is no JSON, with or without an end. A line
+// that is JSON was written by somebody.
 bool is_torn(std::string_view line) { return !Json::accept(line); }
 
 #else
 
-// manifest_available comes first: nothing is read or written then.
+// manifest_available() fails first in this build: these functions are never used.
 std::string line_of(const ManifestEntry&) { return {}; }
 Result<ManifestEntry> entry_of(std::string_view) { return ManifestEntry(); }
 bool is_torn(std::string_view) { return false; }
@@ -174,8 +174,8 @@ Status for_each_line(File& file, const std::string& path, Bytes begin, Bytes end
   return {};
 }
 
-/// Returns true for what a loss of power, or a kill, may leave of a line: its beginning, zeros, or old bytes
-/// of the device. Text of another kind was written by somebody.
+/// True if a loss of power, or a kill, may have left the text of a line: the line's beginning, zeros, or old
+/// bytes of the device. Any other text was written by somebody.
 bool may_be_remains(std::string_view text) {
   constexpr std::string_view begin = "{\"path\":\"";
   if (text.starts_with(begin) || begin.starts_with(text)) return true;
@@ -192,8 +192,8 @@ Status foreign(const std::string& path, const std::string& why) {
                            "directory, or leave the manifest out with manifest=off")};
 }
 
-/// Checks what stands in a manifest: lines up to `end`, of which the first or the last is an entry, and
-/// behind them remains of a crash.
+/// Returns Code::state unless the file is a manifest: the first or the last of its lines up to `end` is an
+/// entry, and behind `end` stand at most the remains of a crash.
 Status check_lines(File& file, const std::string& path, Bytes end) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -339,8 +339,8 @@ Result<bool> ensure_in_manifest(Target& target, const std::string& path, const M
     TR_TRY(append_to_manifest(target, path, entry));
     return true;
   }
-  // The process that wrote the line may have been killed while it held the lock. Its lock file goes with
-  // ours.
+  // The process that wrote the line may have been killed while it held the lock. Taking and giving back the
+  // lock removes its lock file, too.
   const Turn turn(path);
   const Result<std::shared_ptr<void>> lock = lock_patiently(target, path + ".lock");
   TR_TRY(lock.status());
@@ -367,7 +367,7 @@ Result<std::vector<ManifestEntry>> read_manifest(Target& target, const std::stri
 
 Status create_ready_marker(Target& target, const std::string& data_path, const std::string& suffix) {
   const std::string path = data_path + suffix;
-  // Everybody can know the name of a marker that is not there yet.
+  // Others can guess the marker's name, and put a link there: OpenMode::own refuses links.
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::own);
   TR_TRY(file.status());
   TR_TRY((*file)->truncate(0));

@@ -36,7 +36,8 @@ Status give_listings(storage::Target& target, const std::string& path, OpenPair&
   return pair.again || !has_listings ? Status() : listings::remove_others(target, path, kinds);
 }
 
-/// Returns why steps of a stream cannot follow those in a file, which nothing has changed yet.
+/// Returns an error if the stream's steps cannot follow those in the file. Call it before anything changes
+/// the file.
 Status check_fits(storage::Target& target, const std::string& data, const IndexContents& contents,
                   const Pairs::Frame& frame) {
   TR_TRY(check_places(data, contents, frame.places));
@@ -113,7 +114,7 @@ Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair
   return std::optional(WholePair{std::move(file.lock), !file.again});
 }
 
-/// The index tells where everything lies.
+/// Writes the ending of the file, if its format has one. The index tells where everything lies.
 Status Pairs::end_data(const std::string& data) {
   if (formats::finishing(header_.format) == nullptr) return {};
   const Result<IndexContents> contents = load_index(*target_, index_path(data));
@@ -162,7 +163,7 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
   return std::optional(WholePair{std::move(*lock)});
 }
 
-/// Does the same for a file that existing=continue has found. Whatever it is, this run goes on without it.
+/// Finishes a file that existing=continue has found. Whatever the file is, this run goes on without it.
 Result<std::optional<WholePair>> Pairs::finish_left_behind(const std::string& path) {
   Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
   TR_TRY(lock.status());
@@ -188,7 +189,8 @@ Result<std::optional<WholePair>> Pairs::finish_left_behind(const std::string& pa
   return whole;
 }
 
-/// The last file is the one in which another server was.
+/// Lists the files for left_open(). If this server takes over, the file in which the server before was
+/// writing comes last.
 void Pairs::note_left_open() {
   const auto note = [&](const std::string& path) {
     if (!path.empty() && std::ranges::count(left_open_, path) == 0) left_open_.push_back(path);
@@ -230,8 +232,8 @@ Status Pairs::wait_for_space(const std::string& path, Bytes expected) {
   }
 }
 
-/// Returns the pair that a server before this one has begun in this run, if there is any. A run that
-/// continues from a checkpoint may find files of its earlier jobs under other names: it writes those again.
+/// Returns the pair that a server before this one has begun in this run, if there is any. In a run that
+/// continues, a file without decided steps may be one of its earlier jobs': such a file is written again.
 Result<std::optional<Pair>> Pairs::taken_over_pair(const std::string& path) {
   if (!opening_.is_taken_over) return std::optional<Pair>();
   const bool decided = has_decided_steps(path);
@@ -265,7 +267,8 @@ Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& p
   return Beginning{std::move(begun), std::move(*file)};
 }
 
-/// A file without steps gets its head, and an index that tells its size. A file with steps keeps its own.
+/// A file without steps gets its head, and an index that tells the head's size. A file with steps keeps its
+/// head.
 Status Pairs::begin_data(const std::string& path, OpenPair& pair) {
   if (frame_.head.empty()) return {};
   const std::string data = written_to(path, pair.again);
@@ -323,7 +326,8 @@ Result<bool> Pairs::is_begun_only(const std::string& path, bool indexed) {
   return *size == 0;
 }
 
-/// Returns the steps of a file that has lost its index. The definitions know them by their bytes.
+/// Returns the steps of a file that has lost its index. The codec recognises the stream's records by their
+/// bytes.
 Result<FoundSteps> Pairs::find_own_steps(const std::string& path) {
   const Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
   TR_TRY(codec.status());
@@ -340,8 +344,8 @@ Result<FoundSteps> Pairs::find_own_steps(const std::string& path) {
   return found;
 }
 
-/// For existing=continue without an index: makes a new one of the whole steps. Returns false if there is
-/// nothing to tell of.
+/// For existing=continue: indexes a file that has lost its index again, with the whole steps in it. Returns
+/// false if there is nothing to index.
 Result<bool> Pairs::index_again(const std::string& path) {
   Result<bool> nothing = is_empty_or_indexed(*target_, path);
   TR_TRY(nothing.status());
@@ -392,7 +396,8 @@ Result<OpenPair> Pairs::begin_anew(const std::string& path) {
   }
   Result<bool> exists = target_->exists(path);
   TR_TRY(exists.status());
-  // Old data lose their index to the new one in one rename. Without any index they would be nobody's.
+  // One rename puts the new index in the place of the old one. Old data without any index would count as
+  // somebody else's.
   if (*exists) {
     Result<IndexWriter> index = IndexWriter::create(*target_, index_path(path), header_);
     TR_TRY(index.status());
@@ -424,11 +429,11 @@ Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t 
   }
   TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
   TR_TRY(settle_again(*target_, path, before->again));
-  // The killed run has written the steps behind a checkpoint's position.
+  // Steps from `lead` on are cut off: the killed run has written them behind the checkpoint's position.
   return reopen_pair(*target_, path, resuming_ ? std::optional(lead - 1) : std::nullopt);
 }
 
-/// Finds the pair to go on with, which must fit to the stream. Returns none if no step ever came to that
+/// Finds the pair to go on with, which must fit to the stream. Returns none if no step ever came to this
 /// file.
 Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path) {
   Result<std::optional<Pair>> pair =
@@ -466,8 +471,8 @@ Result<OpenPair> Pairs::reopen(const std::string& path, bool again,
   return opened(reopen_pair(*target_, written_to(path, again), through_lead), again);
 }
 
-/// For a file before the one of the last step. Returns true also if the file is gone, or another run's:
-/// nobody misses it.
+/// For a file before that of the last step. Returns true if there is nothing to finish: the file is gone, or
+/// another run's, and nobody misses it.
 Result<bool> Pairs::is_settled(const std::string& path) {
   const Result<bool> indexed = target_->exists(index_path(path));
   TR_TRY(indexed.status());
@@ -477,8 +482,9 @@ Result<bool> Pairs::is_settled(const std::string& path) {
   return contents->header.run != header_.run;
 }
 
-/// Equal bytes are the rule. Then the published file stays, even with steps to which this run has not come,
-/// and so does what waits for it.
+/// Puts the second pair in the place of the published one, unless the published pair holds the same bytes, as
+/// it does as a rule. Then the published file stays, even with steps to which this run has not come, and
+/// programs that wait for the file see no change.
 Status Pairs::put_in_place(const std::string& path) {
   // An earlier try may have failed between the two renames.
   TR_TRY(end_replacing(*target_, path));

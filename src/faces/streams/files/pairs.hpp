@@ -53,7 +53,7 @@ class Pairs {
 
   [[nodiscard]] const StreamRequest& request() const { return request_; }
   [[nodiscard]] storage::Target& target() const { return *target_; }
-  /// Do what Ledger says.
+  /// Do what pipeline::Ledger says of them.
   [[nodiscard]] Result<std::string> path_of(std::int64_t lead) const;
   [[nodiscard]] const std::vector<std::string>& left_open() const { return left_open_; }
   /// Returns the files of left_open() that existing=continue has found.
@@ -71,8 +71,8 @@ class Pairs {
   /// Ends a pair to which no step comes any more. Returns none if it has no steps: nothing is left to
   /// announce.
   Result<std::optional<WholePair>> finish(const std::string& path, OpenPair& pair);
-  /// Does the same for a pair of left_open() that was not begun: everything that the killed run, or the
-  /// server that is replaced, had not done yet.
+  /// Finishes a pair of left_open() that was not begun: does everything that the killed run, or the server
+  /// that is replaced, had not done yet. Returns what finish() returns.
   Result<std::optional<WholePair>> finish_left_open(const std::string& path);
 
  private:

@@ -124,7 +124,7 @@ Result<FoundSteps> find_steps(Target& target, const std::string& path, const std
     if (record->state == FoundRecord::State::none) {
       const Result<Bytes> end = end_of_zeros(**file, at, *size);
       TR_TRY(end.status());
-      // Zeros alone are nobody's data, but nothing of ours stands before them.
+      // A file that begins with zeros is refused, too: nothing of this stream stands before the zeros.
       if (*end == at || at == 0)
         return not_ours(path, cat("byte ", at, " begins no message of this stream as it is defined now"));
       found.torn = true;
@@ -184,7 +184,7 @@ Status write_index(Target& target, const std::string& data_path, const IndexHead
                    const std::vector<IndexStep>& steps) {
   const std::string path = index_path(data_path);
   const std::string temporary = path + ".found";
-  // They may tell of other steps.
+  // The reference file and the listings may tell of other steps.
   TR_TRY(storage::remove_durably(target, references_path(data_path)));
   TR_TRY(listings::cut_all(target, data_path, ranges_of(steps)));
   Result<IndexWriter> index = IndexWriter::create(target, temporary, header);

@@ -20,17 +20,17 @@ struct FoundSteps {
   bool last_is_whole = false;    // the torn record shows that the last of the steps was finished
 };
 
-/// Local. Returns Code::state naming the first byte that belongs to no stream with these fields. Without a
-/// `finder` no byte belongs to one. Returns Code::corrupt if whole records of a later lead stand behind a
-/// torn one.
+/// Local. Finds the steps in a data file. Returns Code::state, naming the first byte that is not of a stream
+/// with these fields; without a `finder` that is any byte. Returns Code::corrupt if whole records of a later
+/// lead stand behind a torn one.
 Result<FoundSteps> find_steps(storage::Target& target, const std::string& path,
                               const std::vector<IndexField>& fields, const codec::Finder* finder);
 
-/// Takes the last step off if it was not finished. Returns Code::state if nobody can tell whether it was, or
-/// if no step is left.
+/// Removes the last step from `found` if it was not finished. Returns Code::state if nobody can tell if it
+/// was, or if no step is left.
 Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& fields, FoundSteps& found);
 
-/// Local; the caller holds the lock. Writes the index that these steps have, durable on return. It gets its
+/// Local; the caller holds the lock. Writes an index of these steps, durable on return. The index gets its
 /// name when it is complete.
 Status write_index(storage::Target& target, const std::string& data_path, const IndexHeader& header,
                    const std::vector<IndexStep>& steps);

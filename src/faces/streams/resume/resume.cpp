@@ -16,7 +16,7 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-constexpr std::uint8_t kPositionVersion = 2;  // in the middle of an interval
+constexpr std::uint8_t kPositionVersion = 2;  // of a position in the middle of an interval
 constexpr std::uint8_t kPositionWithoutInterval = 1;
 constexpr std::int32_t last_operation = 4;  // of operations::Operation
 constexpr Bytes kCopyPiece = Bytes{4} << 20;
@@ -197,13 +197,14 @@ Status check_has_data(Target& target, const std::string& path, const IndexConten
   return steps == 0 ? Status() : storage::check_holds(target, path, contents.end_of(steps));
 }
 
-/// Returns true for the file of a run that nobody goes on with: the run of the checkpoint was to replace it,
-/// and every step that it put there failed.
+/// True if the file is left over from a run that nobody goes on with. The run of the checkpoint was to
+/// replace the file, but every step that it put there failed.
 bool is_left_over(const IndexHeader& found, const Resuming& resuming) {
   return found.run != resuming.position.run && !resuming.needs;
 }
 
-/// Returns how many of the checkpoint's steps are there. Steps that it records as failed do not count.
+/// Returns how many of the checkpoint's steps are in the index. Steps that the checkpoint records as failed
+/// do not count.
 std::size_t recorded_steps(const IndexContents& contents, const Resuming& resuming) {
   return static_cast<std::size_t>(std::ranges::count_if(contents.steps, [&](const IndexStep& step) {
     return step.lead <= *resuming.position.lead &&
@@ -219,8 +220,8 @@ Status check_has_recorded(Target& target, const std::string& path, const Result<
   return check_has_data(target, path, *contents, resuming);
 }
 
-/// Returns the second pair if it exists and has the steps: a file of `first`'s run, or of a run that fits if
-/// there is no first pair. An unsound one counts as none: the first pair is still whole then.
+/// Returns the second pair if it exists, has the checkpoint's steps, and is of the stream in `wanted`, and of
+/// its run unless `any_run`. An unsound pair counts as none: the first pair is still whole then.
 Result<std::optional<IndexContents>> second_pair(Target& target, const std::string& data_path,
                                                  const IndexHeader& wanted, const Resuming& resuming,
                                                  bool any_run) {
@@ -321,7 +322,7 @@ Result<IndexWriter> reopen_pair(Target& target, const std::string& data_path,
   TR_TRY(make_index_durable(target, data_path));
   Result<IndexWriter> index = IndexWriter::open_existing(target, index_path(data_path));
   TR_TRY(index.status());
-  // The index says no more that the file is finished.
+  // The index no longer says that the file is finished: the file loses its ending.
   const Result<bool> exists = target.exists(data_path);
   TR_TRY(exists.status());
   if (*exists && recovered->contents.closed)
@@ -338,7 +339,8 @@ Status end_replacing(Target& target, const std::string& data_path) {
   TR_TRY(data.status());
   const Result<bool> index = target.exists(index_path(again));
   TR_TRY(index.status());
-  // The data are made before the index and removed after it. Only a replacement leaves the index alone.
+  // The data are made before the index, and removed after it. Only a replacement that was interrupted leaves
+  // an index without data.
   if (*data || !*index) return {};
   // Somebody may have removed the data by hand. Then the index tells of bytes that are not there, and the
   // first pair keeps its own index.
@@ -347,7 +349,7 @@ Status end_replacing(Target& target, const std::string& data_path) {
       moved.is_ok() ? storage::check_holds(target, data_path, moved->data_end()) : moved.status();
   if (fits.code() == Code::corrupt) return {};
   TR_TRY(fits);
-  // Opening a store to write ends a rename of it that was interrupted.
+  // A rename of a store may have been interrupted. Opening the store to write completes it.
   Result<std::unique_ptr<File>> data_file = target.open(data_path, OpenMode::existing);
   TR_TRY(data_file.status());
   TR_TRY((*data_file)->close());
@@ -428,7 +430,7 @@ Result<bool> first_holds_again(Target& target, const std::string& data_path) {
 }
 
 Status replace_by_again(Target& target, const std::string& data_path) {
-  // They tell of the first pair's bytes.
+  // The reference file and the listings tell of the first pair's bytes.
   TR_TRY(storage::remove_durably(target, references_path(data_path)));
   TR_TRY(listings::remove_all(target, data_path));
   TR_TRY(target.rename(again_path(data_path), data_path));

@@ -40,7 +40,7 @@ struct OpenInterval {
     std::string missing;         // its missing value; "" = none
     friend bool operator==(const Field&, const Field&) = default;
   };
-  /// An error that was kept for the end of the interval: no run may write a value of it.
+  /// An error that was kept for the end of the interval: no run may write values of this interval.
   struct Failure {
     Code code = Code::ok;
     std::int64_t operation = -1;  // of the cause
@@ -67,8 +67,8 @@ struct Position {
   std::int64_t steps = 0;                // number of steps ended so far, failed ones too
   std::optional<std::int64_t> lead;      // of the last step
   std::optional<std::int64_t> put_lead;  // of the last step that did not fail and to which this rank put
-  std::vector<FailedStep> failed;        // as far as they are known, by their numbers
-  std::optional<OpenInterval> interval = std::nullopt;  // that has begun behind the last step
+  std::vector<FailedStep> failed;        // those known so far, by their numbers
+  std::optional<OpenInterval> interval = std::nullopt;  // begun behind the last step
 
   [[nodiscard]] ByteVector pack() const;
   /// Returns Code::corrupt for bytes that are no position, and Code::unsupported for those of a later
@@ -77,15 +77,16 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// Returns "step 12, lead 43200 s", for people.
+/// Returns "lead 43200 s (12 steps)", for people.
 std::string text_of(const Position& position);
 
-/// The ledger of a stream that continues knows this besides the stream's definition.
+/// A position, and the files on which it relies. The ledger of a stream that continues needs both, besides
+/// the stream's definition.
 struct Resuming {
   Position position;
   std::string path;                   // the file of the last step that was ended; "" = there was none
-  std::optional<std::int64_t> needs;  // this lead must be in that file, since it was durable
-  std::string before;                 // the last file in which a step did not fail, if that is another one
+  std::optional<std::int64_t> needs;  // `path` must have this lead: the step was durable
+  std::string before;                 // the last file with a step that did not fail, if it is not `path`
 
   [[nodiscard]] bool has_passed(std::int64_t lead) const { return position.lead && lead <= *position.lead; }
 };
@@ -99,50 +100,52 @@ struct Pair {
 /// Returns true if a data file and its index are there.
 Result<bool> pair_exists(storage::Target& target, const std::string& data_path);
 
-/// Returns Code::state, naming the first difference, if an index is another run's, unless `any_run`, or has
-/// other fields than `now`.
+/// Compares the header of an index with that of the stream. Returns Code::state, naming the first difference,
+/// if format, base time, calendar, member or fields differ, or if the run differs and `any_run` is false.
 Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
                          bool any_run);
 
 /// Returns the pair in which a run goes on that continues from a checkpoint: the one with the steps that the
 /// checkpoint has recorded. If both pairs have them it is the second one, the younger. Returns none if no
-/// step is needed and there is no pair of the run. `now` is the stream's definition; a definition without
-/// fields (a stream that is closed at once) is not compared. `any_run`: existing=continue goes on with files
+/// step is needed and there is no pair of the run. `now` is the stream's definition; if it has no fields (a
+/// stream that is closed at once), fields are not compared. `any_run`: existing=continue goes on with files
 /// of other runs. Returns Code::corrupt, saying what the first pair lacks, if neither has the steps, and
 /// Code::state if the file is another stream's.
 Result<std::optional<Pair>> recorded_pair(storage::Target& target, const std::string& data_path,
                                           const IndexHeader& now, const Resuming& resuming, bool any_run);
 
-/// Only looks. Returns Code::corrupt, saying what is missing, if the first pair lacks a step or bytes that
-/// the checkpoint has recorded.
+/// Changes nothing. Returns Code::corrupt, saying what is missing, if the first pair lacks a step or bytes
+/// that the checkpoint has recorded.
 Status check_first_pair(storage::Target& target, const std::string& data_path, const Resuming& resuming);
 
 // The second pair.
 //
-// A file that was published is never written to again, and its name never shows anything but a whole file.
-// Its steps are written once more under AGAIN_PATH, with an index of its own. That file takes the published
-// one's place when it is complete.
+// A published file is never written to again: its name always shows a whole file. A run that must write steps
+// of a published file once more writes them to a second pair: a data file called again_path(), with an index
+// of its own. When the second pair is complete, it takes the place of the first.
 
-/// "fc+006.grib2.again"
+/// Returns "fc+006.grib2.again" for "fc+006.grib2".
 std::string again_path(const std::string& data_path);
 
-/// Local, like all functions that follow; the caller holds the file's lock. The index that was read may not
-/// be on storage yet, if the process that wrote it was killed before its fsync.
+/// Local, like all functions that follow; the caller holds the file's lock. Synchronises the index. It may
+/// not be on storage yet, if the process that wrote it was killed before its fsync.
 Status make_index_durable(storage::Target& target, const std::string& data_path);
 
-/// Goes on with either pair, cut back to its last committed step (and to `through_lead`).
+/// Opens a pair, first or second, for more steps. Cuts it back to its last committed step before, and to
+/// `through_lead`.
 Result<IndexWriter> reopen_pair(storage::Target& target, const std::string& data_path,
                                 std::optional<std::int64_t> through_lead = {});
 
-/// Ends what a crash may have left between the two renames of replace_by_again: the data have their new name,
-/// the index has not. Gives an index under the old name today's: the other functions for the file rely on it.
+/// Completes a replace_by_again that a crash has interrupted between its two renames: the data have their new
+/// name, the index has not. Renames an index that has the old name of an earlier Tailrace: the other
+/// functions for the file rely on today's name.
 Status end_replacing(storage::Target& target, const std::string& data_path);
 
 /// Removes the second pair, if there is any. Durable on return.
 Status discard_again(storage::Target& target, const std::string& data_path);
 
-/// Makes a second pair with nothing in it yet. The published one is made durable first: while there is a
-/// second pair, the first one is whole.
+/// Makes an empty second pair. Makes the published pair durable first: while there is a second pair, the
+/// first one is whole.
 Result<IndexWriter> begin_again(storage::Target& target, const std::string& data_path,
                                 const IndexHeader& header);
 
@@ -150,15 +153,16 @@ Result<IndexWriter> begin_again(storage::Target& target, const std::string& data
 Result<IndexWriter> copy_again(storage::Target& target, const std::string& data_path,
                                const IndexContents& published, std::size_t steps);
 
-/// Only looks. Returns the pair in which a run goes on that has no checkpoint: the one that came further.
-/// Returns Code::state if that is the second one and it is not the first one's run.
+/// Changes nothing. Returns the pair in which a run without a checkpoint goes on: the one whose steps reach
+/// the later lead. Returns Code::state if this is the second pair, and it is of another run or stream than
+/// the first.
 Result<Pair> pair_without_checkpoint(storage::Target& target, const std::string& data_path);
 
 /// Puts the second pair in the first one's place if `again_holds`; otherwise removes it.
 Status settle_again(storage::Target& target, const std::string& data_path, bool again_holds);
 
-/// Returns true if the published pair is whole and holds each step of the second one, with the same bytes. It
-/// may hold more: a run that ends before its time has not come to them.
+/// Returns true if the published pair is whole and holds each step of the second one, with the same bytes.
+/// The published pair may hold more steps: a run that ends early has not come to them.
 Result<bool> first_holds_again(storage::Target& target, const std::string& data_path);
 
 /// Gives the second pair the first one's names: the data, then the index.

@@ -90,7 +90,8 @@ class HeaderReader {
   /// Returns the next bytes; they are valid until the next call.
   std::span<const std::byte> take(Bytes length) {
     if (!ok()) return {};
-    // The file's size alone must not limit what is allocated: a sparse file may have any size at no cost.
+    // Limits the length, because the file's size is no good limit: a sparse file may have any size at no
+    // cost.
     constexpr Bytes longest = Bytes{16} << 20;
     if (length > longest) {
       fail(next_, cat("a name or an attribute of at most ", counted(longest, "byte")),

@@ -15,7 +15,7 @@ namespace tailrace::cf {
 /// reach beyond its edge.
 struct Chunking {
   std::vector<Index> shape;  // of one record, slowest dimension first
-  std::vector<Index> chunk;  // likewise
+  std::vector<Index> chunk;  // shape of one chunk
   Bytes element_size = 0;
 
   [[nodiscard]] std::vector<Index> chunks() const;  // Returns the number of chunks along each dimension.

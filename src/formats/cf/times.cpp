@@ -213,7 +213,7 @@ Result<std::int64_t> seconds_at(const TimeUnits& units, double number) {
   const double whole = std::floor(number), rest = number - whole;
   const double seconds = whole * units.unit_seconds + std::round(rest * units.unit_seconds);
   constexpr double most = 3e16;  // 10^9 years
-  // The base itself may be 10^9 years away.
+  // Checks the sum, too, because the base itself may be 10^9 years away.
   if (!(std::abs(seconds) <= most && std::abs(static_cast<double>(units.base) + seconds) <= most))
     return Status(Code::corrupt, cat("the time axis has the value ", number,
                                      "; expected a time less than 10^9 years from now"));

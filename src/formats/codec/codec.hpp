@@ -16,7 +16,7 @@ namespace tailrace::codec {
 /// The record's place in its stream, and the time for which it is valid. Leads are seconds after the stream's
 /// base time.
 struct RecordKey {
-  int field = 0;    // index of definition
+  int field = 0;    // number of the field, in the order of definitions
   Index level = 0;  // index into Levels::values
   std::int64_t lead = 0;
   std::int64_t interval_start = 0;  // statistics only: lead at which the interval began

@@ -32,7 +32,7 @@ int turn(const std::string& key) {
 // Returns Code::format if the keys describe the grid only in part. ecCodes would take the numbers of its own
 // sample for missing keys, and the grid would be wrong.
 Status check_complete(const codec::Keys& keys, const std::string& grid_type) {
-  // Beginnings of names: each stands for its ...InDegrees, ...InMetres forms too.
+  // Each entry also stands for the longer name of the key that ends in InDegrees or InMetres.
   static const auto& needs = *new const std::map<std::string_view, std::vector<std::string_view>>{
       {"regular_ll", {"latitudeOfFirstGridPoint", "longitudeOfFirstGridPoint"}},
       {"rotated_ll",

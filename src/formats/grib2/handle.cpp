@@ -31,9 +31,9 @@ struct Waiting {
 thread_local Waiting* waiting = nullptr;
 
 /// Returns true if ecCodes may hold a lock where this assertion stands. A jump from there would leave the
-/// lock held for ever. ecCodes holds locks while it reads definitions or allocates memory. The function looks
-/// for words in the names of the sources, because the sources have other names since version 2.41
-/// (action/Concept.cc).
+/// lock held for ever. ecCodes may hold one while it reads definitions, and where memory runs out. The
+/// function looks for words in the names of the sources, because the sources have other names since
+/// version 2.41 (action/Concept.cc).
 bool may_hold_locks(std::string_view message, During during) {
   // This function allocates nothing, because there may be no memory.
   const auto same = [](char one, char other) { return (one >= 'A' && one <= 'Z' ? one + 32 : one) == other; };

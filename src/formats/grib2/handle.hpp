@@ -17,13 +17,14 @@ struct grib_handle;
 
 namespace tailrace::grib2 {
 
+/// The purpose of a call of ecCodes: `decoding` = it decodes values.
+enum class During { anything, decoding };
 /// Runs `call`, which calls ecCodes. A failed assertion of ecCodes would end the program; here it leaves
 /// `call` in the middle, and the function returns the number of an internal error. So `call` must have no C++
 /// objects that need their destructors. Two kinds of failed assertions end the program all the same, because
 /// ecCodes may hold locks: those about its definitions, and those about a lack of memory (except while values
 /// are decoded). Replaces the process's handler of failed assertions. The new handler treats the program's
 /// own calls of ecCodes as ecCodes does without a handler.
-enum class During { anything, decoding };
 int without_assertions(const std::function<int()>& call, During during = During::anything);
 
 /// A handle of ecCodes, freed by the destructor. Setters return ecCodes' own error number, 0 for success. The

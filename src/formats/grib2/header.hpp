@@ -159,7 +159,7 @@ bool matches(const Handle& handle, const Wanted& wanted);
 /// Makes messages for all levels and several leads, and reads all keys back from them. With `time_is_known`
 /// one lead is enough: several were read back on a header with equal sections 1 to 3 and the same template.
 /// `handle` may hold the message of a similar field, which is then changed instead of opening a new one.
-/// Afterwards it holds the last message with a level.
+/// Afterwards it holds the message of the last level.
 Status verify(const Field& field, const Request& request, const codec::Keys& wanted, bool time_is_known,
               std::optional<Handle>& handle);
 /// Makes the error for a key that reads back differently.

@@ -28,7 +28,7 @@ bool has_grid(const codec::Keys& keys);
 /// Returns true if the keys name a HEALPix grid.
 bool is_healpix(const codec::Keys& keys);
 /// Returns section 3 with the HEALPix grid of the keys, which have no gridName=. Code::format if a key is
-/// none of this grid, or if the grid has not `points` points.
+/// none of this grid, or if the grid does not have `points` points.
 Result<ByteVector> healpix_section(const codec::Keys& keys, Index points);
 /// Returns the keys of a section 3 with a HEALPix grid.
 codec::Keys keys_of_section(std::span<const std::byte> section);

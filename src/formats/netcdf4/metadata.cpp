@@ -369,9 +369,10 @@ class Maker {
   const Contents& contents_;
   Image image_;
   Handle file_;
-  std::vector<Handle> datasets_, plain_scales_;  // by variable; of dimensions without one
-  std::vector<hid_t> scales_;                    // by dimension
-  std::vector<std::vector<Use>> uses_;           // by dimension: the variables that have it
+  // datasets_: by variable. plain_scales_: the scales of dimensions without a variable.
+  std::vector<Handle> datasets_, plain_scales_;
+  std::vector<hid_t> scales_;           // by dimension
+  std::vector<std::vector<Use>> uses_;  // by dimension: the variables that have it
 };
 
 }  // namespace

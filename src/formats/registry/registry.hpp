@@ -72,7 +72,7 @@ Status check_goes_on(std::string_view format, std::span<const std::byte> own, st
 /// Returns true if files of the format have heads with the stream's definitions or coordinates.
 bool has_heads(std::string_view format);
 
-/// Returns how files of the format are finished, or null if they need nothing.
+/// Returns the functions that finish files of the format, or null if the files need no ending.
 const Finishing* finishing(std::string_view format);
 /// Returns Code::unsupported if files of the format need an ending that this build cannot make. Such a build
 /// must not remove an ending either. The error says what to install.

@@ -24,8 +24,8 @@ struct FoundLevels {
 /// Returns true if the variable is the coordinate of a horizontal direction.
 [[nodiscard]] bool is_horizontal(const FoundVariable& coordinate);
 /// Returns the levels of a vertical coordinate with these values: pressures in hPa, heights and depths in
-/// metres. If the values of hybrid levels are not whole numbers from 1 on, the levels are numbered 1, 2, 3,
-/// ...
+/// metres. Hybrid levels are numbered anew, from 1 on, unless all their values are whole numbers of at
+/// least 1.
 [[nodiscard]] FoundLevels levels_of(const FoundVariable& coordinate, std::vector<double> values);
 
 }  // namespace tailrace::cf

@@ -36,9 +36,8 @@ class ReadFile {
   Bytes size_;
   hid_t driver_ = -1;
   Status error_;
-  std::set<Bytes> checked_;  // offsets of global heaps that are sound
-  std::uint64_t heap_bytes_ =
-      0;  // read for the checks; each heap counts with at least the smallest size of heaps
+  std::set<Bytes> checked_;       // offsets of global heaps that are sound
+  std::uint64_t heap_bytes_ = 0;  // of all heaps checked; a small one counts as the smallest possible
 };
 
 }  // namespace tailrace::netcdf4

@@ -160,7 +160,7 @@ Status check_name(const std::string& name) {
 }
 
 /// Returns Code::argument if a shard of the field would have too many chunks. The root of the stream keeps
-/// some 40 bytes for each chunk of a step, and writes 16 of them at the end of the step, as the index.
+/// some 40 bytes for each chunk of a step. At the end of the step it writes 16 of them, as the shard's index.
 /// Readers fetch the whole index of a shard first.
 Status check_shard(const FieldArray& array) {
   constexpr Index most = Index{1} << 20;

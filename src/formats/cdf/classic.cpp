@@ -20,7 +20,7 @@ constexpr std::int64_t dimension_tag = 10, variable_tag = 11, attribute_tag = 12
 
 Bytes padded(Bytes size) { return (size + 3) / 4 * 4; }
 
-/// Writes a header. Counts and offsets are as wide as the version says.
+/// Writes the parts of a header, with counts and offsets as wide as the version says.
 class Writer {
  public:
   explicit Writer(Version version) : version_(version) {}
@@ -49,13 +49,13 @@ class Writer {
     count(static_cast<std::int64_t>(text.size()));
     return bytes(std::as_bytes(std::span(text)));
   }
-  /// Pads with zeros to a multiple of 4.
+  /// Writes the values, and zeros up to a multiple of 4 bytes.
   Writer& bytes(std::span<const std::byte> values) {
     out_.insert(out_.end(), values.begin(), values.end());
     out_.resize(static_cast<std::size_t>(padded(static_cast<Bytes>(out_.size()))));
     return *this;
   }
-  /// An empty list has no tag.
+  /// Begins a list. An empty list has the tag 0.
   Writer& list(std::int64_t list_tag, std::size_t size) {
     return tag(size == 0 ? 0 : list_tag).count(static_cast<std::int64_t>(size));
   }
@@ -74,7 +74,8 @@ class Writer {
   ByteVector out_;
 };
 
-/// Writes everything before the variables' data, which begin at `data`. Its size does not depend on `data`.
+/// Returns everything before the variables' data, which begin at `data`. The size of the result does not
+/// depend on `data`.
 ByteVector encode_header(const Contents& contents, const Places& places, Bytes data) {
   Writer out(places.version);
   const char magic[] = {'C', 'D', 'F', static_cast<char>(places.version)};
@@ -97,7 +98,8 @@ ByteVector encode_header(const Contents& contents, const Places& places, Bytes d
   return out.take();
 }
 
-/// Reads a header that a Writer has written.
+/// Reads a header that a Writer has written. After a read beyond the end, ok() is false and all further
+/// values are 0.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> head) : head_(head) {
@@ -110,7 +112,7 @@ class Reader {
     const std::span<const std::byte> text = bytes(count());
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
-  /// Returns the length of a list, whose tag comes first.
+  /// Skips the tag of a list, and returns the length of the list.
   std::int64_t list() {
     tag();
     return count();
@@ -175,7 +177,7 @@ Status Places::add_last(const Contents& contents) {
   if (version != Version::cdf1) return {};
   const Bytes begin =
       static_cast<Bytes>(encode_header(contents, *this, 0).size()) + fixed_size + place.offset;
-  // Attributes that are still to come move all variables.
+  // Attributes that are added later move all variables.
   constexpr Bytes room = 64 << 10;
   if (begin <= std::numeric_limits<std::int32_t>::max() - room) return {};
   return beyond(version, variable, "begins behind 2 GiB");
@@ -213,9 +215,9 @@ Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
     }
     in.skip_attributes();
     const auto type = static_cast<Type>(in.tag());
-    in.count();  // its size, which older versions cannot always tell
+    in.count();  // its size; in older versions it may be too large for the header
     const Bytes begin = in.offset();
-    // Variables with records have no length in one dimension.
+    // In a variable with records the record dimension has the length 0.
     if (type != Type::float64 || size == 0) continue;
     each.values = in.at(begin, size);
     fixed.push_back(std::move(each));

@@ -12,35 +12,36 @@
 // File Format Specification (Argonne and Northwestern) lay it down. All numbers are big-endian.
 namespace tailrace::cdf {
 
-/// The byte behind "CDF": how wide offsets and counts are.
+/// The version of a file, which is its byte behind "CDF". It decides how wide offsets and counts are.
 enum class Version : char {
   cdf1 = 1,  // both 32 bits
   cdf2 = 2,  // offsets of 64 bits
   cdf5 = 5   // both 64 bits; it also has unsigned and 64-bit integers
 };
 
-/// Places the variables of a file: those without records first, in their order, and then one record after
-/// the other.
+/// The places of a file's variables: first all variables without records, in their order, and then one record
+/// of the file after the other.
 struct Places {
   struct Place {
     Bytes offset = 0;  // within a record, or among the variables that have no records
-    Bytes size = 0;    // in one record, or in all; a multiple of 4
+    Bytes size = 0;    // of one record, or of the whole variable if it has no records; a multiple of 4
   };
   Version version = Version::cdf5;
   std::vector<Place> of_variables;
-  Bytes fixed_size = 0;   // of all variables without records
-  Bytes record_size = 0;  // of one record of all others
+  Bytes fixed_size = 0;   // of all variables without records together
+  Bytes record_size = 0;  // of one record of the file: all variables with records together
 
-  /// Places the last variable. Returns Code::format if the version cannot hold it; the places are of no use
-  /// then.
+  /// Places the last variable of `contents`. Returns Code::format if the version cannot hold it, and
+  /// Code::argument if a record becomes too large. After an error the places must not be used.
   Status add_last(const cf::Contents& contents);
 };
 
 /// Returns the bytes of a file up to its first record.
 [[nodiscard]] ByteVector encode(const cf::Contents& contents, const Places& places);
-/// Returns the float64 variables without records of a head. Code::corrupt if it is none.
+/// Returns the float64 variables without records that a head holds. Code::corrupt if `head` is no NetCDF
+/// header.
 Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head);
-/// Returns the number of records as it stands at byte 4 of a file.
+/// Returns the bytes with the number of records that stand at byte 4 of a file.
 [[nodiscard]] ByteVector encode_records(Version version, std::int64_t records);
 
 }  // namespace tailrace::cdf

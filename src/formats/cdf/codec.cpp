@@ -19,7 +19,8 @@ using codec::FieldDefinition;
 using codec::Patch;
 using codec::RecordKey;
 
-/// A record of a field is one level of its variable in one record of the file.
+/// The codec of classic NetCDF. A record of a field is one level of its variable in one record of the file,
+/// which is a step.
 class CdfCodec final : public codec::Codec {
  public:
   CdfCodec(Version version, const codec::StreamDefinition& stream)
@@ -71,7 +72,7 @@ class CdfCodec final : public codec::Codec {
     return field.elements * cf::size_of(field.type);
   }
 
-  Places places_;  // before the fields, whose conventions place the time at once
+  Places places_;  // constructed before fields_, because its constructor places the variable of time
   cf::Fields fields_;
   std::vector<codec::PlainField> plain_;
 };
@@ -109,7 +110,7 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
       if (there.count({static_cast<int>(number), level}) == 0)
         patches.push_back({begin + level * slab(field), field.fill, field.elements});
     }
-    // A variable of small elements may end with up to 3 bytes of padding.
+    // A variable of elements smaller than 4 bytes may end with up to 3 bytes of padding.
     const Bytes end = field.levels() * slab(field);
     const Bytes size = places_.of_variables[field.variable].size;
     if (end < size) patches.push_back({begin + end, field.fill, (size - end) / cf::size_of(field.type)});

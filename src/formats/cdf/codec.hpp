@@ -9,15 +9,16 @@
 
 namespace tailrace::cdf {
 
-/// Makes the codec of classic NetCDF files of this version.
+/// Makes the codec of classic NetCDF files of this version. Code::argument if an attribute is not for users
+/// to set.
 Result<std::unique_ptr<codec::Codec>> make_codec(Version version, const codec::StreamDefinition& stream);
-/// Returns Code::state if steps of a stream with the head `now` cannot follow those in a file with the head
-/// `own`: its coordinates are others.
+/// Returns Code::state if steps of a stream with the head `now` cannot follow the steps in a file with the
+/// head `own`, because the coordinates in the two heads differ.
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
-/// Returns where a file of this version says how many steps it holds, and what it says then.
+/// Returns the bytes with which a file of this version says how many steps it holds, and their place.
 std::optional<codec::Patch> step_count(Version version, std::int64_t steps);
 
-// The same, as the registry of formats takes them.
+// make_codec() and step_count() as functions of one version each, for the registry of formats.
 template <Version version>
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
   return make_codec(version, stream);
@@ -27,7 +28,8 @@ std::optional<codec::Patch> count(std::int64_t steps) {
   return step_count(version, steps);
 }
 
-/// Values are kept as they are, which is as accurate as anybody may ask for.
+/// Returns the options of classic NetCDF. accuracy=, relative_accuracy= and bits= are taken and change
+/// nothing, because files keep the values as they are.
 inline codec::FormatOptions options() {
   return {.stream = {{"attributes", {}}},
           .field = {{"attributes", {}}, {"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}},

@@ -19,7 +19,7 @@ using cf::FoundAttribute;
 using cf::FoundVariable;
 using cf::Number;
 
-/// The types of the header, by their numbers (netcdf.h). Texts are no numbers.
+/// The types of elements by their numbers in a header (netcdf.h). Texts (2) are no numbers.
 constexpr std::array<Number, 12> header_types{
     Number::none,    Number::int8,  Number::none,   Number::int16,  Number::int32, Number::float32,
     Number::float64, Number::uint8, Number::uint16, Number::uint32, Number::int64, Number::uint64};
@@ -29,8 +29,8 @@ Bytes bytes_of(std::int64_t type) {
   return type == text_type ? 1 : cf::size_of(header_types[static_cast<std::size_t>(type)]);
 }
 
-/// Reads the bytes of a header one after the other, in large parts. After the first error all further values
-/// are 0, and `status` has it.
+/// Reads the values of a header one after the other. It reads the file in large parts. After the first error
+/// all further values are 0, and status() returns the error.
 class HeaderReader {
  public:
   HeaderReader(const codec::ReadBytes& read, Bytes size) : read_(read), size_(size) {}
@@ -52,7 +52,7 @@ class HeaderReader {
     for (const std::byte each : take(width)) value = value << 8 | static_cast<std::int64_t>(each);
     return value;
   }
-  /// Takes a number that is not negative.
+  /// Takes a number that must not be negative.
   std::int64_t count() {
     const Bytes at = next_;
     const std::int64_t value = number(version_ == Version::cdf5 ? 8 : 4);
@@ -73,8 +73,8 @@ class HeaderReader {
       copy_ordered(values.data(), bytes.data(), std::ssize(bytes), element, std::endian::big);
     return values;
   }
-  /// Takes the length of a list with this tag, whose entries have at least so many bytes. An empty list has
-  /// no tag.
+  /// Takes the tag of a list, which must be `expected` or, if the list is empty, may be 0, and returns the
+  /// list's length. Each entry has at least `least` bytes, so that the file's size limits the length.
   std::int64_t list(std::int64_t expected, Bytes least) {
     const Bytes at = next_;
     const std::int64_t tag = number(4), length = count();
@@ -90,7 +90,8 @@ class HeaderReader {
   /// Returns the next bytes; they are valid until the next call.
   std::span<const std::byte> take(Bytes length) {
     if (!ok()) return {};
-    // A sparse file may be as long as it likes to say.
+    // Limits the length, because the file's size is no good limit: a sparse file may have any size at no
+    // cost.
     constexpr Bytes longest = Bytes{16} << 20;
     if (length > longest) {
       fail(next_, cat("a name or an attribute of at most ", counted(longest, "byte")),
@@ -111,7 +112,7 @@ class HeaderReader {
   }
   std::span<const std::byte> take_padded(Bytes length) {
     const auto part = take(length);
-    // The last thing of a header may lack its padding; nothing reads there then.
+    // The file may end before the padding of the last part of its header.
     if (ok()) next_ = std::min(size_, next_ + (4 - length % 4) % 4);
     return part;
   }
@@ -162,7 +163,7 @@ std::vector<FoundAttribute> read_attributes(HeaderReader& in) {
   return attributes;
 }
 
-/// Reads one variable, and sets its size in one record, or in all.
+/// Reads one variable, and adds it and its place to `header`.
 void read_variable(HeaderReader& in, std::optional<int> record_dimension, ReadHeader& header) {
   FoundVariable variable;
   variable.name = in.name();
@@ -194,7 +195,7 @@ void read_variable(HeaderReader& in, std::optional<int> record_dimension, ReadHe
   variable.type = header_types[static_cast<std::size_t>(type)];
   if (__builtin_mul_overflow(elements, bytes_of(type), &place.size))
     in.fail(at, "a variable of less than 2^63 bytes", "more");
-  // The size that stands here is wrong in large variables of older versions: readers compute it.
+  // Skips the size of the variable. It is wrong for large variables in older versions, so readers compute it.
   in.number(in.version() == Version::cdf5 ? 8 : 4);
   const Bytes begin_at = in.next();
   place.begin = in.offset();
@@ -204,7 +205,7 @@ void read_variable(HeaderReader& in, std::optional<int> record_dimension, ReadHe
   header.of_variables.push_back(place);
 }
 
-/// Adds up the size of a record. Only a single variable with records has none of the padding.
+/// Adds up the size of a record. If only one variable has records, its records have no padding.
 Status add_record_size(ReadHeader& header) {
   int count = 0;
   Bytes alone = 0;
@@ -239,7 +240,8 @@ Status check_inside(const ReadHeader& header, Bytes size) {
   return {};
 }
 
-/// Returns how many whole records there are in a file whose header does not tell.
+/// Returns how many whole records a file of `size` bytes has room for, if its header does not state their
+/// number.
 Index records_by_size(const ReadHeader& header, Bytes size) {
   Bytes begin = size;
   for (const ReadHeader::Place& each : header.of_variables) {

@@ -55,7 +55,7 @@ Status check_count(const Chunking& record) {
 
 namespace {
 
-/// Fills so many bytes with one element, over and over.
+/// Fills `length` bytes with copies of one element.
 void fill_with(std::byte* to, Bytes length, std::span<const std::byte> element) {
   if (length <= 0) return;
   std::ranges::copy(element, to);

@@ -48,7 +48,7 @@ Result<Type> type_of(ElementType type) {
                 cat("NetCDF holds real numbers, not ", name_of(type), "; write the parts as two fields"));
 }
 
-/// Returns the fill value that the NetCDF library takes for a type (netcdf.h, NC_FILL_*).
+/// Returns the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
 double default_fill(Type type) {
   switch (type) {
     case Type::int8:
@@ -73,7 +73,7 @@ double default_fill(Type type) {
 ByteVector fill_of(const FieldDefinition& field, Type type) {
   ByteVector fill;
   if (type == Type::int64 && !field.missing) {
-    // No double is this number.
+    // No double has this value.
     const std::int64_t value = -9223372036854775806;
     const auto bytes = std::as_bytes(std::span(&value, 1));
     fill.assign(bytes.begin(), bytes.end());
@@ -84,14 +84,16 @@ ByteVector fill_of(const FieldDefinition& field, Type type) {
   return fill;
 }
 
-/// Returns true if readers are told which value means "no value". xarray makes floats of integers with such a
-/// value, and float64 does not hold all of them: the program asks for that by missing=. Real fields keep
-/// their type, and readers find in them what was not put.
+/// Returns true if the file tells readers which value means "no value" (`_FillValue`). A field of integers
+/// has this attribute only if the program sets missing=: xarray turns integers with the attribute into
+/// floats, which do not hold all of them. Real fields keep their type and always have it, so that readers
+/// find the records that were not put.
 bool is_masked(const FieldDefinition& field) {
   return field.missing || field.type == ElementType::f32 || field.type == ElementType::f64;
 }
 
-/// The coefficients belong to the half levels above and below each level.
+/// Returns Code::argument if a hybrid level lacks coefficients. They belong to the half levels above and
+/// below a level.
 Status check_hybrid(const Levels& levels) {
   if (levels.type != "hybrid" || levels.coefficients.empty()) return {};
   const std::size_t half = levels.coefficients.size() / 2;
@@ -103,8 +105,8 @@ Status check_hybrid(const Levels& levels) {
   return {};
 }
 
-/// The names that the NetCDF library takes, as far as they are surely the normal form under which it looks
-/// for them.
+/// Returns Code::argument unless the NetCDF library takes the name, and finds it again: it looks for names in
+/// Unicode's normal form NFC, so the name must surely be in this form.
 Status check_name(const std::string& name) {
   const auto is_word = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
@@ -119,7 +121,7 @@ Status check_name(const std::string& name) {
               most_name, " bytes")};
 }
 
-/// Returns the method by which a field's values stand for an interval (CF conventions, appendix E).
+/// Returns the value of `cell_methods` for a statistic (CF conventions, appendix E).
 std::string_view method_of(Process process) {
   switch (process) {
     case Process::instant:
@@ -164,7 +166,8 @@ void set(std::vector<Attribute>& attributes, const Attribute& attribute) {
     *same = attribute;
 }
 
-/// Limits and flags of values have the variable's type; other attributes are texts.
+/// Makes an attribute from the program's text. Limits and flags of values get the variable's type; all others
+/// are texts.
 Result<Attribute> attribute_of(const std::string& name, const std::string& value, Type type) {
   constexpr std::array numeric{"valid_min",    "valid_max",   "valid_range",
                                "actual_range", "flag_values", "flag_masks"};
@@ -180,14 +183,15 @@ Result<Attribute> attribute_of(const std::string& name, const std::string& value
   return attribute;
 }
 
-/// Returns the attributes of the latitudes or the longitudes of single points.
+/// Returns the attributes of a variable with the latitudes, or the longitudes, of single points.
 std::vector<Attribute> place_attributes(bool latitude) {
   const std::string_view name = latitude ? "latitude" : "longitude";
   return {Attribute::text("standard_name", name), Attribute::text("long_name", name),
           Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
 }
 
-/// Winds along the rows and columns of a turned grid are not eastward and northward.
+/// Returns the quantity's standard_name. Winds on a turned grid get other names, because its rows and columns
+/// do not go east and north.
 std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
   const bool turned = grid.is_turned();
   if (turned && quantity.standard_name == "eastward_wind") return "x_wind";
@@ -240,7 +244,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(check_new(field));
   variable.type = *type;
   variable.dimensions = {record_dimension};
-  // By value: what follows adds to the lists.
+  // Copies the entries, because later calls add to the lists and may move them.
   const Vertical levels = vertical(field.levels);
   const Horizontal points = horizontal(grid, field.shape);
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
@@ -266,7 +270,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   const ByteVector fill = fill_of(field, *type);
   if (is_masked(field)) variable.attributes.push_back({"_FillValue", *type, fill});
 
-  // Coordinates may have taken the field's name.
+  // A coordinate may have the field's name already.
   variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
   const std::string final_name = variable.name;
   const std::size_t number = add_variable(std::move(variable));
@@ -278,7 +282,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   return {};
 }
 
-/// Adds what the name of a field tells about it.
+/// Adds standard_name and units if the table has the field's name, otherwise the name as long_name.
 void Conventions::add_quantity(const FieldDefinition& field, const Grid& grid, Variable& variable) const {
   if (const Quantity* const quantity = find_quantity(field.name)) {
     variable.attributes.push_back(Attribute::text("standard_name", standard_name(*quantity, grid)));
@@ -288,8 +292,9 @@ void Conventions::add_quantity(const FieldDefinition& field, const Grid& grid, V
   }
 }
 
-/// Adds what GRIB has of an unstructured grid, under the names of ICON's files and of CDI, to the file; of a
-/// second grid to its fields.
+/// Adds the number and the UUID by which GRIB knows an unstructured grid, under the names that ICON's files
+/// and CDI use. Those of the first grid become attributes of the file; those of another grid become
+/// attributes of its fields.
 void Conventions::add_grid_reference(const Grid& grid, Variable& variable) {
   if (grid.number_used == 0 && grid.uuid.empty()) return;
   std::vector<Attribute> told;
@@ -302,12 +307,13 @@ void Conventions::add_grid_reference(const Grid& grid, Variable& variable) {
   if (!is_first && *referred_ == std::pair(grid.number_used, grid.uuid)) return;
   std::vector<Attribute>& to = is_first ? contents_.attributes : variable.attributes;
   for (Attribute& each : told) {
-    // An attribute that the user has set stays.
+    // An attribute that the user has set is not replaced.
     if (std::ranges::find(to, each.name, &Attribute::name) == to.end()) to.push_back(std::move(each));
   }
 }
 
-/// GRIB tells fields apart by their levels; variables need names of their own.
+/// Returns Code::argument if a field of this name has the same levels. GRIB tells fields of one name apart by
+/// their levels.
 Status Conventions::check_new(const FieldDefinition& field) const {
   const auto [first, last] = by_name_.equal_range(field.name);
   const bool defined = std::any_of(
@@ -351,7 +357,8 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
   return added;
 }
 
-/// Adds the places of points, and the corners of their cells, that the program has told.
+/// Adds the latitudes and longitudes of points, and of the corners of their cells, that the program has
+/// given.
 void Conventions::add_told_coordinates(Horizontal& added) {
   const std::shared_ptr<const codec::Coordinates> told = added.grid.coordinates;
   const Bytes size = told->points() * 8;
@@ -425,7 +432,7 @@ void Conventions::add_mapping(Horizontal& added) {
   };
   if (grid.kind == Grid::Kind::rotated) {
     add_text("grid_mapping_name", "rotated_latitude_longitude");
-    // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
+    // The conventions have the north pole of the turned grid, and GRIB has its south pole.
     add("grid_north_pole_latitude", {-grid.south_pole_latitude});
     add("grid_north_pole_longitude", {std::remainder(grid.south_pole_longitude + 180, 360)});
   } else if (grid.kind == Grid::Kind::lambert) {
@@ -440,7 +447,7 @@ void Conventions::add_mapping(Horizontal& added) {
     add_text("grid_mapping_name", name);
     add("straight_vertical_longitude_from_pole", {projection.central_longitude});
     add("latitude_of_projection_origin", {projection.origin_latitude});
-    // GRIB may tell the parallel without a sign. The conventions have it on the pole's side.
+    // GRIB may state the parallel without a sign. In the conventions it has the sign of the pole.
     add("standard_parallel", {std::copysign(projection.parallel_1, projection.origin_latitude)});
   }
   if (grid.is_projected()) {
@@ -456,7 +463,8 @@ void Conventions::add_mapping(Horizontal& added) {
   add_variable(std::move(mapping));
 }
 
-/// Adds the latitude or the longitude of each point of a turned grid. It is computed when a file begins.
+/// Adds the variable with the latitude, or the longitude, of each point of a turned grid. Its values are
+/// computed when a file begins.
 void Conventions::add_place_on_globe(Horizontal& added, bool latitude) {
   const std::string name = free_name(latitude ? "lat" : "lon");
   added.coordinates += " " + name;
@@ -480,7 +488,7 @@ Conventions::Vertical& Conventions::vertical(const Levels& levels) {
   }
   Vertical& added = verticals_.emplace_back(Vertical{levels, {}, {}});
   const bool one = levels.values.size() == 1;
-  // One level of a type without values, such as the surface, has no coordinate.
+  // A single level of a type without values, such as the surface, has no coordinate.
   if (one && find_level_type(levels.type) == nullptr && levels.values.front() == 0) return added;
   add_level_coordinate(added);
   return added;
@@ -519,8 +527,8 @@ void Conventions::add_level_coordinate(Vertical& added) {
   if (levels.type == "hybrid" && !levels.coefficients.empty()) add_hybrid(added, coordinate);
 }
 
-/// The coefficients are those of the half levels, which are the bounds of levels. A level itself has the
-/// mean.
+/// Adds the coefficients of hybrid levels. They are given for half levels, which are the bounds of levels. A
+/// level itself gets the mean of its two half levels.
 void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
   const Levels& levels = added.levels;
   const std::size_t half = levels.coefficients.size() / 2;
@@ -554,7 +562,8 @@ void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
   }
 }
 
-/// A formula needs the surface pressure, which may be defined before or after the levels.
+/// Adds formula_terms to the coordinates of hybrid levels. The formula names the field of surface pressure,
+/// which the program may define before or after the levels; so both places call this.
 void Conventions::complete_formulas(const std::string& pressure) {
   for (Vertical& each : verticals_) {
     for (const auto& [variable, ending] : std::exchange(each.formula_of, {})) {
@@ -575,7 +584,7 @@ const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
   }
   Interval added{statistic, time_, 0};
   if (!intervals_.empty()) {
-    // A variable of time has one set of bounds.
+    // A variable of time has one set of bounds, so other intervals need a variable of their own.
     Variable time = contents_.variables[time_];
     time.name = free_name("time");
     std::erase_if(time.attributes,

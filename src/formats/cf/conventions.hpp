@@ -14,15 +14,15 @@
 
 namespace tailrace::cf {
 
-/// The variables of a stream's files, with the metadata that the CF conventions (version 1.8) ask for: a
-/// record is a step, and its variables are the time, bounds of intervals, and the fields.
+/// The variables of a stream's files, with the metadata that the CF conventions (version 1.8) ask for. A step
+/// is one record of the file. The variables with records are the time, bounds of intervals, and the fields.
 class Conventions {
  public:
-  /// Says whether the format can hold the last of the variables.
+  /// Returns an error if the format cannot hold the last of the variables. Called once for each new variable.
   using Accept = std::function<Status(const Contents&)>;
   Conventions(const codec::StreamDefinition& stream, Accept accept);
 
-  /// Returns Code::argument if one of the attributes is not for users to set.
+  /// Returns Code::argument if users must not set one of the attributes, or if NetCDF does not take its name.
   static Status check_attributes(const codec::Keys& attributes);
 
   struct Field {
@@ -32,12 +32,12 @@ class Conventions {
     Index elements = 0;  // of one level
     Type type = Type::float64;
     ByteVector fill{};        // one element, big-endian
-    bool has_levels = false;  // the variable has a dimension of them
+    bool has_levels = false;  // the variable has a dimension for levels
 
     [[nodiscard]] Index levels() const { return static_cast<Index>(levels_of.values.size()); }
   };
 
-  /// Adds a field's variable, with the dimensions and coordinates that no field before it has.
+  /// Adds a field's variable, and the dimensions and coordinates that no earlier field has added.
   Status add(const codec::FieldDefinition& field, const Grid& grid);
 
   /// Adds an attribute that the conventions do not ask for.
@@ -49,15 +49,15 @@ class Conventions {
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::size_t time() const { return time_; }
 
-  /// Bounds of the intervals over which fields are means, sums or extremes. Intervals that begin differently
-  /// have bounds of their own.
+  /// The intervals over which fields are means, sums or extremes. Fields whose intervals begin at the same
+  /// leads share one entry.
   struct Interval {
     codec::Statistic statistic;
-    std::size_t time = 0;  // variable: the time that has the bounds
-    std::size_t bounds = 0;
+    std::size_t time = 0;    // number of the variable of time to which the bounds belong
+    std::size_t bounds = 0;  // number of the variable with the bounds
   };
   [[nodiscard]] const std::vector<Interval>& intervals() const { return intervals_; }
-  /// Returns true if the intervals of two statistics have the same bounds.
+  /// Returns true if the intervals of two statistics begin at the same leads, and so have the same bounds.
   static bool begin_alike(const codec::Statistic& one, const codec::Statistic& other);
 
  private:
@@ -66,13 +66,13 @@ class Conventions {
     std::vector<Index> shape;
     std::vector<int> dimensions;
     std::string mapping;      // name of the variable that describes a projection
-    std::string coordinates;  // names of variables that tell where points of a projection lie
+    std::string coordinates;  // names of the variables with the latitudes and longitudes of points
   };
   struct Vertical {
     codec::Levels levels;
     std::optional<int> dimension;  // none for a single level
-    std::string coordinate;        // name of the variable, empty if there is none
-    /// Variables that lack their formula_terms, and how names of the terms end.
+    std::string coordinate;        // name of the coordinate's variable; empty if there is none
+    /// Variables that still lack formula_terms, each with the ending of the names of its terms.
     std::vector<std::pair<std::size_t, std::string>> formula_of{};
   };
 
@@ -102,16 +102,16 @@ class Conventions {
   Accept accept_;
   Contents contents_;
   std::vector<Field> fields_;
-  std::unordered_multimap<std::string, std::size_t> by_name_;  // their numbers
+  std::unordered_multimap<std::string, std::size_t> by_name_;  // numbers of fields
   std::vector<Horizontal> horizontals_;
   std::vector<Vertical> verticals_;
   std::vector<Interval> intervals_;
-  std::string scalars_;  // coordinates of all fields, as the attribute lists them
-  std::size_t time_ = 0;
-  bool names_tell_ = false;  // what a field is: the stream has conventions=weather
-  std::optional<int> bounds_;
+  std::string scalars_;        // names of scalar coordinates of all fields, each behind a blank
+  std::size_t time_ = 0;       // number of the variable of time
+  bool names_tell_ = false;    // conventions=weather: a field's name tells what quantity it is
+  std::optional<int> bounds_;  // the dimension of length 2
   std::optional<std::pair<std::int64_t, std::string>> referred_;  // number and UUID of the file's grid
-  Status beyond_;  // why the format cannot hold the variables; nothing is added any more
+  Status beyond_;  // the first error of accept_ or of adding a variable; after it nothing is added
 };
 
 }  // namespace tailrace::cf

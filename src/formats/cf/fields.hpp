@@ -11,21 +11,24 @@
 
 namespace tailrace::cf {
 
-/// Returns the keys of a latitude-longitude grid, those of a sample message included. A build without ecCodes
-/// cannot read samples: the keys that were given are all then.
+/// Returns the keys of a grid, including those of the sample message. A build without ecCodes cannot read
+/// samples, and returns only the keys that were given.
 Result<codec::Keys> grid_keys(const codec::Georeference& georeference);
 
-/// The fields of a stream as the codecs of NetCDF define and adopt them, with the conventions that follow.
+/// The fields of a stream, as the codecs of NetCDF and Zarr define and adopt them, and the CF metadata of the
+/// fields.
 class Fields {
  public:
   Fields(const codec::StreamDefinition& stream, Conventions::Accept accept)
       : conventions_(stream, std::move(accept)) {}
 
-  /// Do what codec::Codec says. What is prepared is the field's grid.
+  /// As codec::Codec::define.
   Status define(const codec::FieldDefinition& field);
-  /// Returns what `define` would prepare. No field is added.
+  /// Returns the bytes that `define` would prepare: the field's name and grid. Adds no field.
   Result<ByteVector> prepare(const codec::FieldDefinition& field);
+  /// As codec::Codec::prepared.
   [[nodiscard]] ByteVector prepared(int field) const;
+  /// As codec::Codec::adopt.
   Status adopt(const codec::FieldDefinition& field, std::span<const std::byte> prepared);
 
   [[nodiscard]] const Conventions& conventions() const { return conventions_; }
@@ -39,7 +42,7 @@ class Fields {
   void add_attribute(int field, Attribute attribute) {
     conventions_.add_attribute(at(field).variable, std::move(attribute));
   }
-  /// Returns Code::argument if there is no such field, or if a record of it has another number of elements.
+  /// Returns Code::argument if no field has the key's number, or if its records do not have `count` elements.
   [[nodiscard]] Status check_record(const codec::RecordKey& key, Index count) const;
 
  private:
@@ -49,7 +52,8 @@ class Fields {
   Conventions conventions_;
   std::vector<Grid> grids_;
   std::vector<ElementType> types_;
-  // Fields share layouts, and decoding a sample takes time: the last georeference, and its grid by keys.
+  // The last georeference, and the keys of its grid. They are kept because decoding a sample takes time, and
+  // fields often share a layout.
   std::optional<codec::Georeference> georeference_;
   codec::Keys keys_;
 };

@@ -37,7 +37,7 @@ template <typename T>
 bool append_as(ByteVector& out, double value) {
   T number{};
   if constexpr (std::is_integral_v<T>) {
-    // The largest 64-bit integers are no doubles: the bound is the power of two above.
+    // The largest 64-bit integers are no doubles, so the upper bound is the power of two above them.
     constexpr double least = static_cast<double>(std::numeric_limits<T>::min());
     constexpr double beyond = 2.0 * static_cast<double>(T{1} << (std::numeric_limits<T>::digits - 1));
     if (!(value >= least && value < beyond)) return false;

@@ -29,9 +29,10 @@ class GridKeys {
     }
     return nullptr;
   }
-  /// Returns true if the flag is set, by itself or by its bit of scanningMode (GRIB2, flag table 3.4).
+  /// Returns true if the flag is set, by a key of its own or by its bit of scanningMode (GRIB2, flag
+  /// table 3.4).
   [[nodiscard]] bool scans(std::string_view name, int bit) const { return is_set(name, "scanningMode", bit); }
-  /// GRIB2, flag table 3.5.
+  /// Returns true if the south pole is on the projection plane (GRIB2, flag table 3.5).
   [[nodiscard]] bool has_south_pole() const {
     return is_set("southPoleOnProjectionPlane", "projectionCentreFlag", 128);
   }
@@ -45,7 +46,7 @@ class GridKeys {
     if (!std::isfinite(*value)) return wrong(name, *value, "it must be a finite number");
     return std::optional(*value);
   }
-  /// Returns the degrees of NAMEInDegrees, or of NAME, which counts millionths.
+  /// Returns the degrees from the key NAMEInDegrees, or from NAME, which counts millionths.
   [[nodiscard]] Result<std::optional<double>> degrees(const std::string& name) const {
     return scaled(name, "InDegrees", 1e-6);
   }
@@ -61,11 +62,11 @@ class GridKeys {
   [[nodiscard]] static Status wrong(std::string_view name, double value, std::string_view why) {
     return {Code::format, cat("grid key '", name, "' = ", value, ": ", why)};
   }
-  /// Returns the metres of NAMEInMetres, or of NAME, which counts millimetres.
+  /// Returns the metres from the key NAMEInMetres, or from NAME, which counts millimetres.
   [[nodiscard]] Result<double> needed_metres(const std::string& name) const {
     return there(name, "InMetres", scaled(name, "InMetres", 1e-3));
   }
-  /// Returns the number of scaledValueOfNAME, which has as many decimals as scaleFactorOfNAME says.
+  /// Returns the number from the key scaledValueOfNAME, which has as many decimals as scaleFactorOfNAME says.
   [[nodiscard]] Result<double> needed_decimal(const std::string& name) const {
     const Result<std::optional<double>> factor = number("scaleFactorOf" + name);
     TR_TRY(factor.status());
@@ -77,7 +78,7 @@ class GridKeys {
   }
 
  private:
-  /// Returns true if the flag is set, by itself or by its bit of the key `all`.
+  /// Returns true if the flag is set, by a key of its own or by its bit of the key `all`.
   [[nodiscard]] bool is_set(std::string_view name, std::string_view all, int bit) const {
     if (const std::string* const value = find(name); value != nullptr) return *value != "0";
     const std::string* const flags = find(all);
@@ -113,7 +114,7 @@ Result<Axis> axis_of(const GridKeys& keys, const std::string& name, char letter,
   Axis axis{*first, *first, points};
   if (last->has_value()) {
     axis.last = **last;
-    // A row that goes east over the end of the circle ends at a smaller number than it began at.
+    // The longitudes of a row jump where it crosses the end of the circle. Here they go on beyond it.
     if (turn > 0 && sign > 0 && axis.last < axis.first) axis.last += turn;
     if (turn > 0 && sign < 0 && axis.last > axis.first) axis.last -= turn;
     return axis;
@@ -140,7 +141,7 @@ Result<std::vector<Index>> points_of(const GridKeys& keys, const std::vector<Ind
   for (const Index extent : shape) elements *= extent;
   std::vector<Index> points = shape;
   if (shape.size() != 2) {
-    // GRIB takes these numbers for a Gaussian grid without Ni and Nj.
+    // Takes the numbers that a Gaussian grid without Ni and Nj has in GRIB.
     const Result<std::optional<double>> parallels = keys.number("N");
     const double n = parallels.is_ok() ? parallels->value_or(0) : 0;
     points = {static_cast<Index>(2 * n), static_cast<Index>(4 * n)};
@@ -154,7 +155,8 @@ Result<std::vector<Index>> points_of(const GridKeys& keys, const std::vector<Ind
                                   " points, but a record has ", elements, " elements"));
 }
 
-/// Code table 3.2 of GRIB2, with the axes that ecCodes gives its entries.
+/// Returns the shape of the earth: an entry of code table 3.2 of GRIB2, with ecCodes' axes, or the axes in
+/// the keys.
 Result<Earth> earth_of(const GridKeys& keys) {
   const Result<std::optional<double>> shape = keys.number("shapeOfTheEarth");
   TR_TRY(shape.status());
@@ -226,7 +228,7 @@ Status read_lat_lon(const GridKeys& keys, Grid& grid) {
   return {};
 }
 
-/// Without more keys a Gaussian grid is global, as it is in GRIB.
+/// Reads a Gaussian grid. Without keys for its first and last points it is global, as in GRIB.
 Status read_gaussian(const GridKeys& keys, Grid& grid) {
   const Result<std::optional<double>> parallels = keys.number("N");
   TR_TRY(parallels.status());
@@ -270,7 +272,7 @@ Status read_gaussian(const GridKeys& keys, Grid& grid) {
   return {};
 }
 
-/// Returns an error if the numbers make no map of the earth.
+/// Returns Code::format if the numbers make no map of the earth.
 Status check_projection(const Projection& map, bool lambert) {
   const auto is_length = [](double value) { return std::isfinite(value) && value > 0; };
   if (!is_length(map.earth.major) || !is_length(map.earth.minor))
@@ -304,21 +306,23 @@ Result<Projection> projection_of(const GridKeys& keys, bool lambert) {
   TR_TRY(origin.status());
   const double pole = keys.has_south_pole() ? -90 : 90;
   Projection map{*earth, *one, *two, lambert ? origin->value_or(*one) : pole, std::remainder(*central, 360)};
-  // CF's map with one standard parallel has its origin there.
+  // In the CF conventions a map with one standard parallel has its origin on this parallel.
   if (lambert && map.is_tangent()) map.origin_latitude = *one;
   TR_TRY(check_projection(map, lambert));
   return map;
 }
 
-/// Returns an error if a corner of a grid on a projection lies nowhere on the globe.
+/// Returns Code::format if a corner of a projected grid lies nowhere on the globe. Maps each corner to the
+/// globe and back.
 Status check_corners(const Grid& grid) {
   const bool lambert = grid.kind == Grid::Kind::lambert;
   for (const double y : {grid.y.first, grid.y.last}) {
     for (const double x : {grid.x.first, grid.x.last}) {
       const Grid::Point point = grid.on_globe(y, x);
       const Projection::Place place = lambert ? grid.projection.lambert(point) : grid.projection.polar(point);
-      // The pole that the map lacks is at an infinite distance. Beyond the meridian where a cone is cut open
-      // lies no place. On that meridian itself the sign of x is either.
+      // A corner is no place if it is very far away (the pole that the map lacks is infinitely far), or if it
+      // comes back elsewhere (it lies beyond the meridian where the cone is cut open). On that meridian
+      // itself x may have either sign.
       const double far = 1000 * grid.projection.earth.major, close = 1e-6 * grid.projection.earth.major;
       const bool is_place = std::fabs(x) < far && std::fabs(y) < far &&
                             std::fabs(std::fabs(place.x) - std::fabs(x)) < close &&
@@ -367,7 +371,7 @@ Status read_reference(const GridKeys& keys, Grid& grid) {
   if (uuid == nullptr) return {};
   const Result<Uuid> parsed = Uuid::parse(*uuid);
   TR_TRY(parsed.status().in("grid key 'uuidOfHGrid'"));
-  // A message of GRIB always has room for one: zeros if it was not given.
+  // A GRIB message always has octets for a UUID. They are zero if none was given.
   if (*parsed != Uuid()) grid.uuid = parsed->text();
   return {};
 }
@@ -417,7 +421,7 @@ std::vector<double> Grid::rows() const {
   if (kind == Kind::gaussian) {
     values = gaussian_latitudes(parallels);
     if (y.last > y.first) std::ranges::reverse(values);
-    // Another processor or build may compute the last bit otherwise.
+    // Looks for the nearest latitude, because another processor or build may compute another last bit.
     const auto first =
         std::ranges::min_element(values, {}, [this](double each) { return std::abs(each - y.first); });
     values.erase(values.begin(), first);
@@ -438,7 +442,7 @@ Grid::Point Grid::on_globe(double row, double column) const {
   if (kind == Kind::lambert) return projection.from_lambert({column, row});
   if (kind == Kind::polar_stereographic) return projection.from_polar({column, row});
   constexpr double degree = std::numbers::pi / 180;
-  // The pole of the turned grid is the point opposite of its south pole.
+  // The north pole of the turned grid is opposite to its south pole.
   const double pole = -south_pole_latitude * degree;
   const double out = std::cos(row * degree) * std::cos(column * degree);
   const double east = std::cos(row * degree) * std::sin(column * degree);
@@ -453,7 +457,8 @@ void Grid::pack(Packer& out) const {
   out.put(kind);
   for (const Axis& each : {y, x}) out.put(each.first).put(each.last).put(each.points);
   out.put(south_pole_latitude).put(south_pole_longitude);
-  // Heads of NetCDF-4 files hold these bytes: those of the first kinds are what they always were.
+  // Heads of NetCDF-4 files hold these bytes. So that old files stay readable, kinds and members that came
+  // later add their bytes only where they are used.
   if (kind == Kind::gaussian) out.put(parallels);
   if (is_projected()) out.put(projection);
   if (kind == Kind::told || number_used != 0 || !uuid.empty()) out.put(number_used).put_text(uuid);

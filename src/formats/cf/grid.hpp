@@ -19,22 +19,23 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 };
 
-/// The places of a record's points on the globe: latitudes and longitudes, plain or turned so that their
-/// south pole lies elsewhere, Gaussian latitudes, x and y of a projection, or the places that the program has
-/// told for each point. They are unknown for other kinds of grids.
+/// The places of a record's points on the globe. Kinds of grids: latitudes and longitudes, either plain, or
+/// turned so that their south pole lies elsewhere; Gaussian latitudes; x and y of a projection; coordinates
+/// that the program gives for each point. For other grids the places are unknown.
 struct Grid {
   enum class Kind : std::int32_t { unknown, lat_lon, rotated, gaussian, lambert, polar_stereographic, told };
   Kind kind = Kind::unknown;
   Axis y, x;  // slower and faster dimension of the record
   double south_pole_latitude = -90, south_pole_longitude = 0;
-  Index parallels = 0;  // of a Gaussian grid, between pole and equator: y has some of them, or all
+  Index parallels = 0;  // of a Gaussian grid, between a pole and the equator; `y` may have only some of them
   Projection projection;
-  /// The numbers by which GRIB knows an unstructured grid: 0 and empty if they are not given.
+  /// The number and the UUID by which GRIB knows an unstructured grid: 0 and empty if they are not given.
   std::int64_t number_used = 0;
   std::string uuid;  // 8-4-4-4-12 small hexadecimal digits
-  /// The program tells where each point lies, or these are none. Ranks that write no heads lack the values.
+  /// The coordinates of all points if `kind` is told, otherwise null. On ranks that write no heads they lack
+  /// the values.
   std::shared_ptr<const codec::Coordinates> coordinates;
-  bool told_is_turned = false;  // the keys name a turned grid, and the program tells where its points lie
+  bool told_is_turned = false;  // `kind` is told, and the keys name a turned grid
   friend bool operator==(const Grid& one, const Grid& other);
 
   using Point = Projection::Point;
@@ -43,22 +44,24 @@ struct Grid {
   }
   /// Returns true if rows and columns do not go east and north.
   [[nodiscard]] bool is_turned() const { return kind == Kind::rotated || is_projected() || told_is_turned; }
-  /// Return the coordinates of the rows and of the columns.
+  /// Returns the coordinates of the rows.
   [[nodiscard]] std::vector<double> rows() const;
+  /// Returns the coordinates of the columns.
   [[nodiscard]] std::vector<double> columns() const;
-  /// Returns where a point of a turned grid lies on the globe, longitudes from -180 to 180.
+  /// Returns latitude and longitude of a point of a turned grid. The longitude is from -180 to 180.
   [[nodiscard]] Point on_globe(double y, double x) const;
 
   void pack(Packer& out) const;
   static Result<Grid> unpack(Unpacker& in);
 };
 
-/// Returns true if the grids are the same but for last bits of their numbers.
+/// Returns true if the grids are equal except for the last bits of their numbers.
 [[nodiscard]] bool are_close(Grid one, Grid other);
 
-/// Reads the grid off the keys of a georeference, which have the names that ecCodes gives them. Grids other
-/// than regular_ll, rotated_ll, regular_gg, lambert and polar_stereographic are unknown. Returns Code::format
-/// if the keys are not enough, make no grid on the globe, or do not fit to the shape.
+/// Makes the grid from the keys of a georeference, which have ecCodes' names. With `coordinates` the kind is
+/// told. Without them, grids other than regular_ll, rotated_ll, regular_gg, lambert and polar_stereographic
+/// are unknown. Returns Code::format if keys are missing, if the keys make no grid on the globe, or if they
+/// contradict the shape.
 Result<Grid> grid_of(const codec::Keys& keys, const std::vector<Index>& shape,
                      std::shared_ptr<const codec::Coordinates> coordinates = nullptr);
 

@@ -9,8 +9,9 @@
 
 namespace tailrace::cf {
 
-/// The members of a JSON object in their order. nlohmann's own map compares each new key with all before it:
-/// 40,000 arrays of a store took minutes. From `few` members on a table of hashes finds the keys.
+/// The members of a JSON object, in their order. nlohmann's ordered_map compares each new key with all keys
+/// before it, and reading a store of 40,000 arrays took minutes. In this map a table of hashes finds the keys
+/// once there are more than `few` members.
 template <class Key, class T, class Less = std::less<Key>,
           class Allocator = std::allocator<std::pair<const Key, T>>>
 class IndexedMap : public nlohmann::ordered_map<Key, T, Less, Allocator> {
@@ -101,7 +102,7 @@ class IndexedMap : public nlohmann::ordered_map<Key, T, Less, Allocator> {
     places_[slot] = static_cast<std::uint32_t>(number);
   }
 
-  /// Takes up the members that are new since the last call.
+  /// Adds the members that are new since the last call to the table.
   void index() {
     if (this->size() <= few || indexed_ == this->size()) return;
     if (this->size() * 2 > places_.size() || indexed_ > this->size()) {
@@ -127,8 +128,8 @@ class IndexedMap : public nlohmann::ordered_map<Key, T, Less, Allocator> {
     return this->size();
   }
 
-  std::vector<std::uint32_t> places_;  // numbers of members by the hashes of their keys; empty: too few
-  size_type indexed_ = 0;              // so many members are in it
+  std::vector<std::uint32_t> places_;  // the table: numbers of members by hash; empty while there are few
+  size_type indexed_ = 0;              // how many members are in the table
 };
 
 }  // namespace tailrace::cf

@@ -8,19 +8,18 @@
 #include "formats/cf/indexed_map.hpp"
 #include "formats/cf/model.hpp"
 
-// The data model of NetCDF in JSON, as the formats of Zarr have it. For builds with nlohmann-json.
+// The data model of NetCDF in JSON, as Zarr and files of references have it. For builds with nlohmann-json.
 namespace tailrace::cf {
 
-/// JSON whose objects keep the order of their members, and find one of very many at once.
+/// JSON whose objects keep the order of their members, and find a key quickly among very many.
 using Json = nlohmann::basic_json<IndexedMap>;
 
-/// Returns the JSON text. Attributes may hold any bytes. Those that are no UTF-8 become U+FFFD, because JSON
-/// has no other way.
+/// Returns the JSON text. Attributes may hold any bytes, but JSON only UTF-8: all other bytes become U+FFFD.
 std::string text_of(const Json& json);
 
 std::string base64(std::span<const std::byte> bytes);
 
-/// Returns a big-endian number. Zarr writes numbers that are not finite as texts.
+/// Returns the number that big-endian bytes hold. Numbers that are not finite become texts, as in Zarr.
 Json number_of(Type type, std::span<const std::byte> bytes);
 
 /// Returns the text, the number, or the list of numbers that an attribute holds.

@@ -13,8 +13,8 @@
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
 
-// The data model of NetCDF: dimensions, attributes and variables, whatever the bytes of a file are. All
-// numbers are big-endian.
+// The data model of NetCDF: dimensions, attributes and variables, for all formats that have them. All numbers
+// are big-endian.
 namespace tailrace::cf {
 
 /// The types of values. Their numbers are those of netcdf.h.
@@ -36,7 +36,7 @@ inline constexpr std::size_t most_name = 256;
 
 /// Appends `value` as a big-endian number of this type.
 void put_number(ByteVector& out, Type type, double value);
-/// Makes elements of the host's byte order big-endian ones, and back.
+/// Changes elements from the host's byte order to big-endian, or back.
 void swap(std::span<std::byte> elements, Bytes element_size);
 
 template <typename T>
@@ -74,20 +74,21 @@ struct Contents {
   std::vector<Dimension> dimensions;
   std::vector<Attribute> attributes;
   std::vector<Variable> variables;
-  std::unordered_set<std::string> names{};  // of the variables; add() keeps them
+  std::unordered_set<std::string> names{};  // of the variables; add() adds them
 
   [[nodiscard]] static bool is_record(const Variable& variable) {
     return !variable.dimensions.empty() && variable.dimensions.front() == 0;
   }
-  /// Returns the bytes of a variable, in one record if it has records. Returns none beyond 2^63 bytes.
+  /// Returns the bytes of a variable, or of its part of one record if it has records. Returns nothing if they
+  /// are more than 2^63.
   [[nodiscard]] std::optional<Bytes> bytes_of(const Variable& variable) const;
   /// Adds a variable behind the others. Returns Code::argument if its name is taken or too long, or if it has
   /// more than 2^63 bytes.
   Status add(Variable variable);
 };
 
-/// Returns true if two numbers differ by no more than last bits. Another C library, or another processor, may
-/// compute a coordinate so.
+/// Returns true if two numbers differ only in their last bits, as coordinates may that another C library or
+/// another processor has computed.
 [[nodiscard]] bool are_close(double one, double other);
 
 /// The float64 values of a variable without steps, as a file has them.
@@ -95,8 +96,8 @@ struct Fixed {
   std::string name;
   std::span<const std::byte> values;
 };
-/// Returns Code::state if the coordinates of a file are not close to those of the stream that is to go on
-/// with it.
+/// Returns Code::state if the coordinates `own` of a file are not close to the coordinates `now` of the
+/// stream that is to continue the file.
 Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now);
 
 }  // namespace tailrace::cf

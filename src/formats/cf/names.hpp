@@ -11,7 +11,7 @@ struct Quantity {
   std::string_view standard_name;
   std::string_view units;
 };
-/// Returns nullptr for a name that is not in the table.
+/// Returns the quantity with this short name, or null if the table does not have it.
 const Quantity* find_quantity(std::string_view name);
 
 /// The coordinate that the CF conventions have for a type of level.
@@ -22,7 +22,7 @@ struct LevelType {
   std::string_view units;
   std::string_view positive;  // "up" or "down"
 };
-/// Returns nullptr for a type that is not in the table.
+/// Returns the coordinate for this type of level, or null if the table does not have it.
 const LevelType* find_level_type(std::string_view type);
 
 }  // namespace tailrace::cf

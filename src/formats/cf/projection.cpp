@@ -32,7 +32,7 @@ double Projection::t(double latitude) const {
   return std::tan(std::numbers::pi / 4 - latitude / 2) / std::pow((1 - part) / (1 + part), e / 2);
 }
 
-/// Equation 7-9, which converges on the earth in a few turns.
+/// Equation 7-9, repeated until it converges. For the earth a few turns are enough.
 double Projection::latitude_of(double t) const {
   const double e = eccentricity();
   double latitude = std::numbers::pi / 2 - 2 * std::atan(t);

@@ -5,23 +5,23 @@ namespace tailrace::cf {
 
 /// A sphere, or a spheroid with two axes, in metres.
 struct Earth {
-  double major = 6367470;  // shapeOfTheEarth=0, which a message of ecCodes has if nothing else is said
+  double major = 6367470;  // the sphere of shapeOfTheEarth=0, the default of ecCodes' messages
   double minor = 6367470;
   [[nodiscard]] bool is_sphere() const { return major == minor; }
   friend bool operator==(const Earth&, const Earth&) = default;
 };
 
 /// A conformal map of the earth: Lambert's cone, or a plane at a pole. All angles are in degrees. The
-/// equations are those of J. P. Snyder, Map projections: a working manual (USGS, 1987), which hold for both
-/// spheres and spheroids.
+/// equations are from J. P. Snyder, Map projections: a working manual (USGS, 1987); they hold for spheres and
+/// spheroids.
 struct Projection {
   Earth earth;
-  double parallel_1 = 0, parallel_2 = 0;  // true to scale; the plane at a pole has the first alone
-  double origin_latitude = 0;             // where y is 0 on the central meridian; of a plane its pole
-  double central_longitude = 0;           // this meridian is vertical
+  double parallel_1 = 0, parallel_2 = 0;  // true to scale; a plane at a pole has only the first
+  double origin_latitude = 0;             // where y is 0 on the central meridian; for a plane, the pole's
+  double central_longitude = 0;           // the meridian that is vertical on the map
   friend bool operator==(const Projection&, const Projection&) = default;
 
-  /// Returns true if the cone touches the earth in one parallel, and does not cut it in two.
+  /// Returns true if the cone touches the earth along one parallel; false if it cuts the earth along two.
   [[nodiscard]] bool is_tangent() const;
   struct Point {
     double latitude = 0, longitude = 0;
@@ -29,10 +29,13 @@ struct Projection {
   struct Place {
     double x = 0, y = 0;  // metres
   };
+  /// Returns the place of a point on the map of Lambert's cone.
   [[nodiscard]] Place lambert(Point point) const;
+  /// Returns the place of a point on the map of the plane at a pole.
   [[nodiscard]] Place polar(Point point) const;
-  /// Longitudes are from -180 to 180.
+  /// Undoes lambert(). The longitude is from -180 to 180.
   [[nodiscard]] Point from_lambert(Place place) const;
+  /// Undoes polar(). The longitude is from -180 to 180.
   [[nodiscard]] Point from_polar(Place place) const;
 
  private:

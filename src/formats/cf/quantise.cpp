@@ -14,27 +14,28 @@ namespace tailrace::cf {
 
 namespace {
 
-// netCDF-C has the first name for rounding to bits (netcdf.h, NC_QUANTIZE_BITROUND_ATT_NAME).
+// netCDF-C uses the first of these names for rounding to bits (netcdf.h, NC_QUANTIZE_BITROUND_ATT_NAME).
 constexpr std::string_view bits_name = "_QuantizeBitRoundNumberOfSignificantBits",
                            error_name = "quantization_maximum_absolute_error",
                            step_name = "quantization_step";
 
-/// Rounds to multiples of a power of two, ties to even. A float holds the result, too: it needs no more bits
-/// of a mantissa than the value itself.
+/// Rounds to a multiple of `step`, a power of two, ties to even. A float can hold the result for a float,
+/// because the result needs no more bits of the mantissa than the value.
 template <typename Real>
 Real to_multiple(Real value, double step, double inverse) {
-  // Adding this number moves the digits behind the point out of the mantissa of a double.
+  // Adding this number to a double moves the digits behind the point out of the mantissa.
   constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52
   const double scaled = static_cast<double>(value) * inverse;
   const double rounded = (scaled + shift) - shift;
-  // Larger numbers have no such digits. NaN compares false.
+  // Larger numbers have no digits behind the point. NaN stays, because it compares false.
   return std::fabs(scaled) < 2251799813685248.0 ? static_cast<Real>(rounded * step) : value;
 }
 
 template <typename Real>
 using BitsOf = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
 
-/// Rounds to so many bits of the mantissa, ties to even. A value that would become infinite is cut instead.
+/// Rounds away the last `dropped` bits of the mantissa, ties to even. Cuts them off if the value would become
+/// infinite.
 template <typename Real>
 Real to_bits(Real value, int dropped) {
   using Bits = BitsOf<Real>;
@@ -52,7 +53,7 @@ void round_all(std::span<Real> values, std::optional<double> missing, Round roun
     for (Real& value : values) value = round(value);
     return;
   }
-  // A value that would be rounded to the missing one stays as it is: it is there.
+  // A value that would be rounded to the missing value keeps all its bits: it must not become missing.
   constexpr ElementType type = sizeof(Real) == 4 ? ElementType::f32 : ElementType::f64;
   const Real kept = static_cast<Real>(missing_in(type, *missing));
   for (Real& value : values) {
@@ -83,7 +84,7 @@ Quantisation quantisation_of(const codec::FieldDefinition& field) {
   if (field.accuracy && *field.accuracy > 0) {
     int exponent = 0;
     std::frexp(*field.accuracy, &exponent);  // accuracy = m * 2^exponent, 0.5 <= m < 1
-    // Beyond these a step or its inverse would not be a normal number, and no value would change.
+    // Beyond these exponents the step or its inverse would not be a normal number.
     if (exponent > -1000 && exponent < 1000) how.step = std::ldexp(1.0, exponent);
   }
   std::optional<int> kept;

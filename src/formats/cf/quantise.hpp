@@ -10,27 +10,28 @@
 
 namespace tailrace::cf {
 
-/// How the values of a field lose bits that nobody needs, so that they compress well.
+/// How the values of a field are rounded, so that they compress well: to multiples of `step`, to `kept` bits,
+/// or not at all.
 struct Quantisation {
-  double step = 0;          // 0 = none; values become multiples of it, a power of two
-  std::optional<int> kept;  // bits of the mantissa behind its first one
+  double step = 0;          // a power of two; 0: values are not rounded to multiples
+  std::optional<int> kept;  // bits of the mantissa that stay behind its leading bit
 
   [[nodiscard]] bool keeps_all() const { return step == 0 && !kept; }
 };
 
 /// Returns the quantisation that a field's accuracy=, relative_accuracy= or bits= asks for. Integers keep all
-/// bits, which satisfies each of them.
+/// bits, whatever is asked for.
 Quantisation quantisation_of(const codec::FieldDefinition& field);
 
-/// Returns the attributes that tell of it in the file.
+/// Returns the attributes by which a file tells readers about the quantisation.
 std::vector<Attribute> attributes_of(const Quantisation& how, const codec::FieldDefinition& field);
-/// Returns Code::argument if one of the names is that of such an attribute.
+/// Returns Code::argument if the program sets an attribute of this kind itself.
 Status check_quantisation_names(const codec::Keys& attributes);
 
-/// Quantises values in place. NaN, Inf and `missing` stay as they are.
+/// Quantises values in place. NaN, Inf and `missing` stay as they are, and no other value becomes `missing`.
 void quantise(std::span<float> values, const Quantisation& how, std::optional<double> missing);
 void quantise(std::span<double> values, const Quantisation& how, std::optional<double> missing);
-/// The same for bytes that are values of the field's type. Nothing happens unless they are to lose bits.
+/// Quantises bytes that are values of `type` (f32 or f64, unless `how` keeps all bits).
 void quantise(std::span<std::byte> values, ElementType type, const Quantisation& how,
               std::optional<double> missing);
 

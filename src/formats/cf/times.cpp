@@ -18,7 +18,7 @@ struct Unit {
   std::string_view name;
   double seconds;
 };
-// The spellings of UDUNITS, plural ones too, and "millisec", which others write.
+// Spellings of units: those of UDUNITS, with their plurals, and some that other programs write.
 constexpr std::array<Unit, 36> time_unit_names{{{"s", 1},
                                                 {"sec", 1},
                                                 {"secs", 1},
@@ -56,7 +56,8 @@ constexpr std::array<Unit, 36> time_unit_names{{{"s", 1},
                                                 {"nanosecond", 1e-9},
                                                 {"nanoseconds", 1e-9}}};
 
-/// Takes a base time apart. It is laxer than parse_time: files have "1900-1-1 0:0:0.0", zones and words.
+/// Takes a base time apart. It accepts more than parse_time does, since files have "1900-1-1 0:0:0.0", zones
+/// and words.
 class BaseScanner {
  public:
   explicit BaseScanner(std::string_view text) : rest_(text) {}
@@ -96,7 +97,7 @@ bool scan_base_date(BaseScanner& in, DateTime& time) {
   return in.take('-') && in.take_number(time.month, 2) && in.take('-') && in.take_number(time.day, 2);
 }
 
-/// Fractions of seconds are dropped.
+/// Scans the time of the day, if there is one. Drops fractions of seconds.
 bool scan_base_clock(BaseScanner& in, DateTime& time) {
   if (!in.take('T') && !in.take('t') && !in.take('_')) in.skip_blanks();
   if (in.rest().empty() || in.rest().front() < '0' || in.rest().front() > '9') return true;
@@ -109,7 +110,8 @@ bool scan_base_clock(BaseScanner& in, DateTime& time) {
   return true;
 }
 
-/// Scans "Z", "UTC", "GMT", "+01:00", "-6" or "+0530", which says how many seconds the clock is before UTC.
+/// Scans a time zone: "Z", "UTC", "GMT", "+01:00", "-6" or "+0530". Sets `ahead` to the seconds by which its
+/// clock is ahead of UTC.
 bool scan_zone(BaseScanner& in, std::int64_t& ahead) {
   in.skip_blanks();
   const std::string word = lower_case(trim(in.rest()));
@@ -128,8 +130,8 @@ bool scan_zone(BaseScanner& in, std::int64_t& ahead) {
 
 constexpr DateTime first_gregorian{1582, 10, 15, 0, 0, 0};
 
-/// Returns the day of the Julian calendar, as days since 1970-01-01 (E. G. Richards, Calendars, in:
-/// Explanatory Supplement to the Astronomical Almanac, 2013). There is no year 0 between -1 and 1.
+/// Returns the days from 1970-01-01 (Gregorian) to a date of the Julian calendar (E. G. Richards, Calendars,
+/// in: Explanatory Supplement to the Astronomical Almanac, 2013). The year -1 is followed by the year 1.
 std::int64_t julian_days(const DateTime& time) {
   const std::int64_t year = time.year < 0 ? time.year + 1 : time.year;
   const std::int64_t early = time.month <= 2 ? 1 : 0;
@@ -155,8 +157,8 @@ Result<double> unit_of(std::string_view units, const std::string& word, Calendar
   return not_units(units, cat("begin with \"", word, "\", which is no unit of time known here"));
 }
 
-/// Files have words for calendars that the settings of streams do not take: "360", and "none" for times
-/// without dates, of which only the distances count.
+/// Returns the calendar with this name. Files have two names that settings of streams do not take: "360", and
+/// "none" for times without dates, where only the differences of times count.
 Result<Calendar> calendar_of(const std::string& name) {
   if (name == "360") return Calendar::day_360;
   if (name == "none") return Calendar::proleptic_gregorian;
@@ -206,11 +208,12 @@ Result<TimeUnits> parse_time_units(std::string_view units, std::string_view cale
 }
 
 Result<std::int64_t> seconds_at(const TimeUnits& units, double number) {
-  // Days count in halves and thirds of them: the whole units are exact, and only the rest is rounded.
+  // Axes in days have fractions such as halves and thirds. The whole units are exact, so only the fraction is
+  // rounded.
   const double whole = std::floor(number), rest = number - whole;
   const double seconds = whole * units.unit_seconds + std::round(rest * units.unit_seconds);
   constexpr double most = 3e16;  // 10^9 years
-  // The base itself may be 10^9 years away.
+  // Checks the sum, too, because the base itself may be 10^9 years away.
   if (!(std::abs(seconds) <= most && std::abs(static_cast<double>(units.base) + seconds) <= most))
     return Status(Code::corrupt, cat("the time axis has the value ", number,
                                      "; expected a time less than 10^9 years from now"));

@@ -9,22 +9,23 @@
 
 namespace tailrace::cf {
 
-/// The meaning of the numbers of a time axis: "hours since 1900-01-01 00:00:00" in some calendar.
+/// The meaning of the numbers on a time axis, such as "hours since 1900-01-01 00:00:00", in a calendar.
 struct TimeUnits {
   double unit_seconds = 1;
   std::int64_t base = 0;  // seconds since 1970 in the calendar
   Calendar calendar = Calendar::proleptic_gregorian;
 };
 
-/// Returns true if the units are those of a time axis, whatever its unit is.
+/// Returns true if the text looks like units of a time axis: it has "since". The unit may be one that is not
+/// read.
 [[nodiscard]] bool are_time_units(std::string_view units);
 /// Parses the attributes `units` and `calendar` of a time axis; an empty calendar is "standard". Units are
 /// nanoseconds to weeks in the spellings of UDUNITS, and in the calendar "360_day" months. A base before 15
 /// October 1582 in the calendar "standard" is a day of the Julian calendar. Returns Code::format for units of
 /// no fixed length (months, years) and other calendars.
 Result<TimeUnits> parse_time_units(std::string_view units, std::string_view calendar);
-/// Returns the seconds since 1970 of a number on the axis, rounded to whole ones. Code::corrupt if it is no
-/// number, or lies beyond 10^9 years.
+/// Returns the seconds since 1970 for which a number on the axis stands, rounded to whole seconds.
+/// Code::corrupt if the number is NaN, or more than 10^9 years away.
 Result<std::int64_t> seconds_at(const TimeUnits& units, double number);
 
 }  // namespace tailrace::cf

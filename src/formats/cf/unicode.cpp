@@ -12,7 +12,8 @@ namespace {
 struct Range {
   char32_t first, last;
 };
-/// Characters that begin anew, and that NFC keeps (NFC_Quick_Check is Yes in DerivedNormalizationProps.txt).
+/// Characters that NFC keeps (NFC_Quick_Check is Yes in DerivedNormalizationProps.txt), and does not join
+/// with the character before.
 constexpr std::array<Range, 15> kept_by_nfc{{{0x20, 0x7e},
                                              {0xa1, 0x2ff},       // Latin, phonetic letters
                                              {0x370, 0x373},      // Greek
@@ -29,7 +30,8 @@ constexpr std::array<Range, 15> kept_by_nfc{{{0x20, 0x7e},
                                              {0x3400, 0x9fff},    // Chinese characters
                                              {0xac00, 0xd7a3}}};  // Hangul
 
-/// Takes a character from the front of the text, in its shortest form.
+/// Takes a character from the front of the text. Returns nothing if it is no UTF-8, or not in its shortest
+/// form.
 std::optional<char32_t> take_character(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;

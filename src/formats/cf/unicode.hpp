@@ -5,9 +5,9 @@
 
 namespace tailrace::cf {
 
-/// Returns true if the text is UTF-8 that is its own normal form NFC, for sure: the NetCDF library looks for
-/// names under this form. Characters beyond ASCII are letters and signs of the scripts in a table; among
-/// others combining marks are refused, which NFC may join with the letter before them.
+/// Returns true if the text is UTF-8, and surely in the normal form NFC, in which the NetCDF library looks
+/// for names. Beyond ASCII, only letters and signs of the scripts in a table pass. Combining marks do not:
+/// NFC may join them with the letter before.
 [[nodiscard]] bool is_normal_utf8(std::string_view text);
 
 }  // namespace tailrace::cf

@@ -23,8 +23,8 @@ Result<std::vector<double>> numbers_of(const FoundVariable& variable, std::strin
                                                               : counted(numbers.size(), "number")));
 }
 
-/// Returns the fill value that the NetCDF library writes into elements that nobody has written (netcdf.h,
-/// NC_FILL_*), or nothing for single bytes: all of their values are data.
+/// Returns the value that the NetCDF library stores in elements that were never written (netcdf.h,
+/// NC_FILL_*). Returns nothing for single bytes, because all of their values may be data.
 ByteVector default_fill_of(Number type) {
   ByteVector fill;
   const auto put = [&fill](auto value) {
@@ -64,7 +64,8 @@ ByteVector default_fill_of(Number type) {
   return fill;
 }
 
-/// Elements of a type that says "unsigned" in an attribute, because classic files have no such types.
+/// Returns the type of a variable's elements. Classic files have no unsigned types, so an attribute may say
+/// that the elements are unsigned.
 Number type_of(const FoundVariable& variable) {
   const std::string text = lower_case(variable.text("_Unsigned"));
   if (text != "true") return variable.type;
@@ -86,11 +87,11 @@ Status add_missing(const FoundVariable& variable, bool has_default_fill, Unpacki
   const bool has_fill = variable.find("_FillValue") != nullptr;
   for (const std::string_view name : {"_FillValue", "missing_value"}) {
     const FoundAttribute* const found = variable.find(name);
-    // Some writers have the text "NaN" here, which says no more than the values do.
+    // Some writers have the text "NaN" here. It is ignored, because NaN is always missing.
     if (found == nullptr || found->type == Number::none) continue;
     const bool same_size = size_of(found->type) == size_of(how.type);
     if (same_size && found->type == variable.type) {
-      // Elements of 64 bits are not all doubles.
+      // Copies the bytes, because a double does not hold every element of 64 bits.
       const auto size = static_cast<std::size_t>(size_of(how.type));
       for (std::size_t at = 0; at + size <= found->values.size(); at += size)
         how.missing.emplace_back(found->values.begin() + static_cast<std::ptrdiff_t>(at),
@@ -126,16 +127,17 @@ Status add_limits(const FoundVariable& variable, Unpacking& how) {
     (is_least ? how.least : how.most) = limit->front();
   }
   if (limits == nullptr) return {};
-  // Limits have the type of the elements, unless the writer has taken that of the values (NUG, appendix A).
+  // Limits have the type of the elements. If they have the type of the unpacked values, they hold for these
+  // (NetCDF Users Guide, appendix A).
   const auto is_real = [](Number type) { return type == Number::float32 || type == Number::float64; };
   how.limits_are_unpacked = how.is_scaled && is_real(limits->type) && !is_real(how.type);
-  // 0.1 as a float32 is more than 0.1 as a float64.
+  // Rounds the limits to float32 like the elements: 0.1 as a float32 is more than 0.1 as a float64.
   if (how.type == Number::float32) {
     for (double* const each : {&how.least, &how.most}) {
       if (std::abs(*each) <= std::numeric_limits<float>::max()) *each = static_cast<float>(*each);
     }
   }
-  // Unsigned limits of a classic file are signed there, as the elements are.
+  // In a classic file the limits of unsigned elements are signed, as the elements are.
   if (how.type != variable.type && limits->type == variable.type) {
     const double span = std::ldexp(1.0, static_cast<int>(8 * size_of(how.type)));
     if (how.least < 0 && std::isfinite(how.least)) how.least += span;
@@ -157,7 +159,7 @@ Index unpack_as(const Unpacking& how, const std::byte* elements, Index stride, I
     std::memcpy(&raw, elements + i * stride * Index{sizeof raw}, sizeof raw);
     const double unpacked =
         how.is_scaled ? static_cast<double>(raw) * how.scale + how.offset : static_cast<double>(raw);
-    // Elements that are not scaled go their own way: as float64 no NaN would keep its bits.
+    // Elements that are not scaled are converted directly: by way of float64 a NaN would lose its bits.
     Value value = how.is_scaled ? static_cast<Value>(unpacked) : static_cast<Value>(raw);
     bool is_missing = std::ranges::find(missing, raw) != missing.end();
     if (has_limits) {

@@ -11,37 +11,39 @@
 
 namespace tailrace::cf {
 
-/// How the elements of a variable become values: which of them stand for "no value", and scale and offset of
-/// the others (CF conventions, 2.5.1 and 8.1).
+/// How the elements of a variable become values: the elements that stand for "no value", and scale and offset
+/// of all others (CF conventions, 2.5.1 and 8.1).
 struct Unpacking {
   Number type = Number::none;
   double scale = 1;
   double offset = 0;
   bool is_scaled = false;
-  std::vector<ByteVector> missing;  // elements of the type, of the host's byte order
-  /// Elements beyond these are missing, too. They are compared as they lie in the file, or as they become.
+  std::vector<ByteVector> missing;  // elements of the type, in the host's byte order
+  /// Elements beyond these limits are missing, too. With `limits_are_unpacked` the limits hold for values,
+  /// otherwise for elements as the file has them.
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool limits_are_unpacked = false;
 
-  /// Returns true if the values are exactly float32 in the file.
+  /// Returns true if the values are float32 in the file, and not scaled.
   [[nodiscard]] bool is_float32() const { return type == Number::float32 && !is_scaled; }
 };
 
-/// Reads the attributes of a variable. Returns Code::format if one of them is no number where one must be.
-/// `has_default_fill`: elements that were never written hold the fill value of the NetCDF library.
+/// Reads the unpacking from the attributes of a variable. With `has_default_fill`, elements that were never
+/// written hold the default fill value of the NetCDF library. Returns Code::format if an attribute must be a
+/// number and is none.
 Result<Unpacking> unpacking_of(const FoundVariable& variable, bool has_default_fill);
 
-/// Reads those attributes of a coordinate, likewise. Limits do not count: a coordinate has them for people.
+/// Does the same for a coordinate. Ignores its limits, which only inform people.
 Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool has_default_fill);
 
-/// Makes values of all elements of a coordinate, which are given as they lie in the file. Missing ones become
+/// Turns the elements of a coordinate, as the file has them, into values in place. Missing elements become
 /// NaN.
 void unpack_coordinate(const Unpacking& how, std::span<double> elements);
 
-/// Stores `count` values as `to` (f32 or f64). The elements are of the host's byte order, each `stride`
-/// elements behind the one before. Missing values become NaN. Returns their number, with those that are NaN
-/// in the file.
+/// Turns `count` elements into values of the type `to` (f32 or f64). The elements are in the host's byte
+/// order, each `stride` elements behind the one before. Missing values become NaN. Returns the number of all
+/// values that are NaN then.
 Index unpack(const Unpacking& how, const std::byte* elements, Index stride, Index count, ElementType to,
              std::byte* values);
 

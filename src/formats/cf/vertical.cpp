@@ -13,7 +13,7 @@ namespace tailrace::cf {
 
 namespace {
 
-/// A unit, and how many of it are one hPa or one metre.
+/// A unit, and the number of units that make one hPa or one metre.
 struct UnitParts {
   std::string_view name;
   double parts;
@@ -46,7 +46,7 @@ const UnitParts* find_unit(const Units& units, const std::string& text) {
 }
 
 void divide(std::vector<double>& values, double parts) {
-  // A division by 100 keeps whole hectopascals whole, which a multiplication by 0.01 does not.
+  // Divides by 100, which keeps whole hectopascals whole; a multiplication by 0.01 does not.
   for (double& each : values) each = parts >= 1 ? each / parts : each * std::round(1 / parts);
 }
 
@@ -54,8 +54,8 @@ bool are_levels(const std::vector<double>& values) {
   return std::ranges::all_of(values, [](double each) { return each >= 1 && each == std::floor(each); });
 }
 
-/// Our own files name the type of their levels in long_name, and their coordinate after the table, or after
-/// the type.
+/// Returns the type of level of a coordinate in a file of Tailrace, or "". These files have the type of level
+/// in long_name, and name the coordinate after the table of level types, or after the type.
 std::string own_type(const FoundVariable& coordinate) {
   const std::string type = coordinate.text("long_name"), units = coordinate.text("units");
   if (coordinate.text("axis") != "Z" || type.empty()) return "";
@@ -69,7 +69,7 @@ bool contains(const FoundVariable& coordinate, std::string_view word) {
          lower_case(coordinate.text("long_name")).find(word) != std::string::npos;
 }
 
-/// Returns the type of level of a standard name and a length, or "".
+/// Returns the type of level of a coordinate that is a length, from its standard name or its own name, or "".
 std::string type_of_length(const FoundVariable& coordinate, const std::string& standard) {
   if (standard == "height") return "heightAboveGround";
   if (standard == "altitude" || standard == "height_above_mean_sea_level" ||

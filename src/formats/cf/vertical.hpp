@@ -14,16 +14,18 @@ struct FoundLevels {
   std::vector<double> values;
 };
 
-/// Returns true if the variable is the coordinate of a vertical axis, or of a single level: by its attributes
-/// axis, positive and standard_name, or by units of pressure.
+/// Returns true if the variable is the coordinate of a vertical axis or of a single level: by its attributes
+/// axis, positive and standard_name, by units of pressure, or by the name "height".
 [[nodiscard]] bool is_vertical(const FoundVariable& coordinate);
-/// Returns true if attributes that fields of a single level lack say so: axis, positive, or the standard_name
-/// of a level.
+/// Returns true if the variable is surely a vertical coordinate and no field of a single level: by axis,
+/// positive, standard_name, or the name of hybrid levels. Units of pressure do not count, because fields have
+/// them, too.
 [[nodiscard]] bool tells_vertical(const FoundVariable& coordinate);
 /// Returns true if the variable is the coordinate of a horizontal direction.
 [[nodiscard]] bool is_horizontal(const FoundVariable& coordinate);
 /// Returns the levels of a vertical coordinate with these values: pressures in hPa, heights and depths in
-/// metres. Hybrid levels whose coordinate is no whole number are counted from 1 on.
+/// metres. Hybrid levels are numbered anew, from 1 on, unless all their values are whole numbers of at
+/// least 1.
 [[nodiscard]] FoundLevels levels_of(const FoundVariable& coordinate, std::vector<double> values);
 
 }  // namespace tailrace::cf

@@ -13,10 +13,10 @@
 
 namespace tailrace::codec {
 
-/// Says which record of a stream is meant, and when it is valid. Leads are seconds after the stream's base
-/// time.
+/// The record's place in its stream, and the time for which it is valid. Leads are seconds after the stream's
+/// base time.
 struct RecordKey {
-  int field = 0;    // index of definition
+  int field = 0;    // number of the field, in the order of definitions
   Index level = 0;  // index into Levels::values
   std::int64_t lead = 0;
   std::int64_t interval_start = 0;  // statistics only: lead at which the interval began
@@ -26,141 +26,146 @@ struct RecordKey {
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  /// Appends the encoded record to `out`. `values` holds the whole record in C order of the field's shape, as
-  /// the codec's assembled_type; the encoder may overwrite it. NaN and Inf without a missing value give
-  /// Code::data, naming field, level value and the global index in the record (the caller adds the rank). The
-  /// bytes depend on the arguments alone, never on what was encoded before. An `out` that comes empty leaves
-  /// with little unused room.
+  /// Appends the encoded record to `out`. `values` holds the whole record in C order of the field's shape, in
+  /// the type that Codec::assembled_type() returns; the encoder may overwrite it. Returns Code::data for a
+  /// value that the format cannot hold (GRIB2: NaN and Inf, unless they mean "no value"). That error names
+  /// the field, the level and the index in the record, and the caller adds the rank. The bytes depend on the
+  /// arguments alone, never on earlier records. If `out` is empty before the call, it has little unused room
+  /// afterwards.
   virtual Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) = 0;
-  /// Returns the global index in the record of the first offending value after encode() has failed with
-  /// Code::data, otherwise -1.
+  /// Returns the index in the record of the first value that made encode() fail with Code::data. Returns -1
+  /// if the last encode() succeeded, or failed for another reason.
   [[nodiscard]] virtual Index offending() const { return -1; }
-  /// Returns the lengths of the parts of the record that encode() has appended, if the codec needs them for
-  /// the rest of the step.
+  /// Returns the lengths of the parts (chunks) of the record that the last encode() appended. Empty unless
+  /// Codec::rest_of_step() needs them.
   [[nodiscard]] virtual std::vector<Bytes> parts() const { return {}; }
 };
 
-/// Says that an encoded record is its values, as numbers of `scalar` bytes in this byte order.
+/// The form of encoded records that consist of their values and nothing else: numbers of `scalar` bytes.
 struct PlainValues {
   Bytes scalar = 0;
   std::endian order = std::endian::little;
-  bool in_small_writes = true;  // a record may be written in many; not so where each opens an object
+  bool in_small_writes = true;  // a record may go out in many writes; false if each write opens an object
 };
 
-/// Bytes at an offset, written as often as `times` says, one behind the other.
+/// Bytes to be written at an offset, `times` times in a row.
 struct Patch {
   Bytes offset = 0;
   ByteVector bytes;
   std::int64_t times = 1;
 };
 
-/// The places of records in a format in which all steps of a file have the same size, and each record of a
-/// step its own place whether the others are put or not.
+/// The places of records in a format whose steps all have the same size. Each record of a step has its own
+/// place, and keeps it when other records of the step are not put.
 struct FixedPlaces {
   Bytes step = 0;                          // size of a step
   std::vector<std::vector<Bytes>> places;  // by field and level: offset within the step
-  /// The levels of a field follow one another as they were put, from its place on: their sizes differ.
+  /// True if encoded records differ in size. `places` then tells only where a field begins. The levels of the
+  /// field follow one another from there, in the order in which they were put.
   bool are_packed = false;
 };
 
-/// How readers that know NumPy's filters get the values of a record from its bytes.
+/// How readers get the values of a record from its bytes, in the terms of numcodecs, Python's library of
+/// filters for NumPy arrays.
 struct Decoding {
   bool big_endian = false;
   std::string filter;  // the name of a filter of numcodecs whose result is float64; "" = the bytes are values
 };
 
-/// One committed step of a file, as its index tells it.
+/// One committed step of a file, as the file's index describes it.
 struct FinishedStep {
   struct Record {
     int field = 0;
     Index level = 0;
     Bytes offset = 0;
     Bytes length = 0;
-    std::vector<Bytes> parts{};  // Encoder::parts(), for rest_of_step() alone: no index has them
+    std::vector<Bytes> parts{};  // Encoder::parts(), for rest_of_step() alone: indexes do not store them
   };
   std::int64_t lead = 0;
   std::vector<Record> records;
 };
 
-/// The bytes that make a file readable once its last step is there, in formats that need such.
+/// The bytes that make a finished file readable, in formats that need an ending.
 struct Ending {
   Patch head;       // replaces a part of the file's head
   ByteVector tail;  // behind the last step
 };
 
-/// Fills the span with the bytes of a file from the offset on. Returns how many there were.
+/// Fills the span with the bytes of a file from the offset on. Returns their number, which is smaller than
+/// the span only where the file ends.
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
-/// The record that a finder has found at one offset of a file, if there is one.
+/// What a finder has found at one offset of a file: a whole record, the beginning of one, or none.
 struct FoundRecord {
   enum class State { whole, torn /* begun as a record and not finished */, none };
   State state = State::none;
-  RecordKey key;  // set unless there is no record, or too little of it to tell
-  bool has_key = false;
-  Bytes length = 0;  // the length that the record states, or up to the end of the file
+  RecordKey key;
+  bool has_key = false;  // false: there is no record, or too little of it to tell its key
+  Bytes length = 0;      // as the record states it, or up to the end of the file
 };
 
 /// Finds the records of a codec's own definitions by their bytes. Local. Each user has a finder of its own.
 class Finder {
  public:
   virtual ~Finder() = default;
-  /// Tells what begins at `offset` of a file of `size` bytes. A record counts as the codec's own only if all
-  /// of its bytes that depend on the definitions are those that the codec would write. An error is that of
-  /// `read`.
+  /// Returns what begins at `offset` of a file of `size` bytes. A record counts as the codec's own only if
+  /// all of its bytes that depend on the definitions are those that the codec would write. Fails only if
+  /// `read` fails, with the same error.
   virtual Result<FoundRecord> find(const ReadBytes& read, Bytes offset, Bytes size) const = 0;
 };
 
-/// A format and a stream's definitions in it. `define` is called in the same order with the same
-/// arguments on every rank that encodes; afterwards the codec is immutable and shared by threads.
+/// A format, and the definitions of one stream in it. Every rank that encodes calls `define` (or `adopt`) for
+/// the same fields in the same order. Afterwards the codec does not change, and threads share it.
 class Codec {
  public:
   virtual ~Codec() = default;
-  /// Checks the field, encodes one header and reads every requested key back. The field's number is the count
-  /// of earlier successful calls.
+  /// Checks the field and prepares what its records need (GRIB2: encodes one header and reads every requested
+  /// key back). The field's number is the count of earlier successful calls.
   virtual Status define(const FieldDefinition& field) = 0;
-  /// Returns the header that `define` prepared for a field. Other ranks of the job hand it to `adopt`.
+  /// Returns what `define` prepared for a field. Other ranks of the job hand these bytes to `adopt`.
   [[nodiscard]] virtual ByteVector prepared(int /*field*/) const { return {}; }
-  /// Defines a field with the header that another rank prepared. The codec reads neither ecCodes nor the
-  /// georeference again. Code::corrupt if `prepared` is damaged or belongs to another field.
+  /// Defines a field with what another rank prepared, without asking ecCodes or reading the georeference
+  /// again. Returns Code::corrupt if `prepared` is damaged or belongs to another field.
   virtual Status adopt(const FieldDefinition& field, std::span<const std::byte> /*prepared*/) {
     return define(field);
   }
-  /// Returns true if heads of files tell the coordinates of georeferences. Ranks that write no heads adopt
-  /// fields without the values of coordinates.
+  /// Returns true if heads of files hold the coordinates of georeferences. Only ranks that write heads then
+  /// need the values of the coordinates; other ranks adopt fields without them.
   [[nodiscard]] virtual bool has_coordinates() const { return false; }
-  /// Returns what each file begins with, before its first step.
+  /// Returns the bytes of each file before its first step.
   [[nodiscard]] virtual ByteVector head() const { return {}; }
-  /// Returns what makes a file with these steps readable. `read` reads the file, whose first step begins at
-  /// `data_begin`, and whose last one ends at `data_end`. None for formats whose files need no ending. Equal
-  /// arguments give equal bytes.
+  /// Returns the ending that makes a file with these steps readable, or nothing if the format needs no
+  /// ending. `read` reads the file. Its first step begins at `data_begin`, and its last step ends at
+  /// `data_end`. Equal arguments give equal bytes.
   [[nodiscard]] virtual Result<std::optional<Ending>> ending(const ReadBytes& /*read*/,
                                                              std::span<const FinishedStep> /*steps*/,
                                                              Bytes /*data_begin*/, Bytes /*data_end*/) const {
     return std::optional<Ending>();
   }
-  /// Returns the places of records within a step, or nothing if they follow one another as they were put. A
-  /// field may be put once in a step then.
+  /// Returns the places of records within a step, or nothing if records follow one another in the order in
+  /// which they were put. With fixed places each record may be put only once in a step.
   [[nodiscard]] virtual std::optional<FixedPlaces> fixed_places() const { return std::nullopt; }
-  /// Returns what a step holds beside the records that were put, in a format with fixed places: its time, and
-  /// fill values for other records. Offsets count from the step's begin, those of `put` too.
+  /// Returns what a step holds beside the records in `put`, in a format with fixed places: the step's time,
+  /// and fill values (or an index) in place of the records that were not put. All offsets, also those in
+  /// `put`, count from the beginning of the step.
   [[nodiscard]] virtual std::vector<Patch> rest_of_step(std::int64_t /*lead*/, std::int64_t /*previous_lead*/,
                                                         std::span<const FinishedStep::Record> /*put*/) const {
     return {};
   }
   /// Returns how other programs decode a record, or nothing if they cannot.
   [[nodiscard]] virtual std::optional<Decoding> decoding() const { return std::nullopt; }
-  /// Returns a record as readers get it: of the first level of a field, at lead 0, with equal values. Empty
-  /// in formats that have no listings.
+  /// Returns an example of a record: the first level of a field at lead 0, with all values equal. Empty in
+  /// formats that have no listings.
   [[nodiscard]] virtual ByteVector example(int /*field*/) const { return {}; }
-  /// Checks that a record can be encoded for this lead (units, statistics, going beyond what the format
-  /// holds).
+  /// Returns an error if no record can have this lead: it is before the base time, contradicts the field's
+  /// statistic, or is beyond what the format holds.
   virtual Status check_lead(const RecordKey& key) const = 0;
   [[nodiscard]] virtual std::unique_ptr<Encoder> encoder() const = 0;
-  /// Returns how the values of a record follow one another in it, if it holds nothing else. Who puts them
-  /// there so needs no encoder. The record has the size encoded_bound() then.
+  /// Returns the form of the field's records if they consist of their values alone, otherwise nothing. A
+  /// server can then write the values without an encoder. The record has exactly the size encoded_bound().
   [[nodiscard]] virtual std::optional<PlainValues> plain(int /*field*/) const { return std::nullopt; }
-  /// Returns a finder for records of the fields defined so far. Returns null if records cannot be told from
-  /// other bytes.
+  /// Returns a finder for records of the fields defined so far. Returns null if records of this format cannot
+  /// be told from other bytes.
   [[nodiscard]] virtual std::unique_ptr<Finder> finder() const { return nullptr; }
   /// Returns the type into which a record of `field` is assembled: the field's own, or float64 if the codec
   /// needs it.
@@ -168,13 +173,14 @@ class Codec {
   /// Returns the predicted cost of encoding one record, in arbitrary but consistent units (about
   /// nanoseconds).
   [[nodiscard]] virtual double cost(int field) const = 0;
-  /// Upper bounds of one encoded record's size, and of the memory that encode() needs beside its input and
-  /// output.
+  /// Returns an upper bound of the size of one encoded record.
   [[nodiscard]] virtual Bytes encoded_bound(int field) const = 0;
+  /// Returns an upper bound of the memory that encode() needs beside its input and output.
   [[nodiscard]] virtual Bytes working_bytes(int field) const = 0;
 };
 
-/// Checks what every format needs of a field: a name, a shape, and at most one way to say its precision.
+/// Returns Code::argument unless the field has what every format needs: a name, a known element type, a
+/// shape, a level, and at most one of accuracy, relative accuracy and bits.
 Status check_field(const FieldDefinition& field);
 
 }  // namespace tailrace::codec

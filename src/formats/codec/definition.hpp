@@ -20,40 +20,41 @@ using Keys = std::vector<std::pair<std::string, std::string>>;  // in the order 
 /// Returns the text of a key, or null.
 const std::string* find_key(const Keys& keys, std::string_view name);
 
-/// The key of a stream by which its fields have the names that weather and climate models give them, and its
-/// word. Without it a name says nothing about its field.
+/// With conventions=weather a stream's fields have the names that weather and climate models give them, so a
+/// name tells the standard_name and the units. Without this key a name says nothing about its field.
 inline constexpr std::string_view conventions_key = "conventions", weather_conventions = "weather";
 
 /// No cell has more corners.
 inline constexpr Index most_corners = 64;
 
-/// The program tells where the points of a layout lie if no keys describe the grid: their latitudes and
-/// longitudes. It may also tell the corners of the cells around the points.
+/// The latitudes and longitudes of a layout's points, which the program gives if no keys describe the grid.
+/// The program may also give the corners of the cells around the points.
 struct Coordinates {
   std::vector<Index> shape;    // of the points, slowest dimension first
-  Index corners = 0;           // of each cell; 0: none were told
+  Index corners = 0;           // of each cell; 0: the program gave none
   std::uint64_t checksum = 0;  // of all values
-  /// Big-endian float64 in C order: all latitudes, all longitudes, and then the latitudes of all corners and
-  /// their longitudes, those of one cell side by side. Only ranks that write heads of files have them.
+  /// Big-endian float64 in C order: the latitudes of all points, their longitudes, the latitudes of all
+  /// corners, and their longitudes. The corners of one cell stand side by side. Empty on ranks that write no
+  /// heads of files.
   ByteVector values;
 
   [[nodiscard]] Index points() const;
-  /// Returns the number of bytes that `values` has where it is there, or none beyond 2^63.
+  /// Returns the size of `values` on a rank that has them, or nothing if it is beyond 2^63 bytes.
   [[nodiscard]] std::optional<Bytes> bytes() const;
-  /// Returns the same without the values.
+  /// Returns a copy without the values.
   [[nodiscard]] Coordinates facts() const { return {shape, corners, checksum, {}}; }
-  /// Returns true if the values are the same, wherever they are.
+  /// Returns true if the checksums say that both have the same values. Neither side needs to hold them.
   [[nodiscard]] bool are_those_of(const Coordinates& other) const {
     return shape == other.shape && corners == other.corners && checksum == other.checksum;
   }
   void pack(Packer& out) const;
-  /// Packs what stands before the values.
+  /// Packs all that `pack` writes before the bytes of the values, their size included.
   void pack_front(Packer& out) const;
   static Result<Coordinates> unpack(Unpacker& in);
 };
 
-/// The grid of the records, given by a sample message, by keys or by both (keys win), and for formats that
-/// have coordinates also by these.
+/// The grid of the records: a sample message, keys, or both. Where both tell something, the keys win. In
+/// formats that have coordinates, the program's coordinates may give the grid.
 struct Georeference {
   ByteVector sample;  // a whole GRIB message, already read from its file; empty = none
   Keys keys;          // e.g. {"gridType","rotated_ll"}, {"Ni","468"}, ...
@@ -74,13 +75,13 @@ struct Statistic {
   Process process = Process::instant;
   enum class Since { start, last_output, duration } since = Since::start;
   std::int64_t duration_seconds = 0;
-  bool write_at_zero = true;  // at lead 0: written as an empty interval, or omitted
+  bool write_at_zero = true;  // at lead 0 the field is written, as an empty interval; false: it is left out
 
   /// Returns the lead at which the interval of the step at `lead` begins.
   [[nodiscard]] std::int64_t interval_start(std::int64_t lead, std::int64_t previous_lead) const;
 };
 
-/// Everything that fixes the header of a field's records, except the step and the level.
+/// Everything that the headers of a field's records need, except the step and the number of the level.
 struct FieldDefinition {
   std::string name;  // shortName, or a raw field's name
   ElementType type = ElementType::f32;
@@ -90,22 +91,22 @@ struct FieldDefinition {
   Statistic statistic;
   std::optional<double> accuracy;           // absolute: |decoded - given| <= accuracy
   std::optional<double> relative_accuracy;  // as a share of the record's largest magnitude
-  std::optional<int> bits;        // bits per value; at most one of the three is given, the default is 16 bits
+  std::optional<int> bits;        // per value; at most one of the three is given (none: the format's default)
   std::optional<double> missing;  // the value that means "no value"
-  Keys keys;                      // extra keys, set last and read back
+  Keys keys;                      // extra keys; GRIB2 sets them last and reads them back
   Keys attributes;                // of the field's variable, in formats that have variables
 
-  [[nodiscard]] Index elements() const;  // Returns the number of elements of one record.
+  [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.
   void pack(Packer& out) const;
   static Result<FieldDefinition> unpack(Unpacker& in);
 };
 
 struct StreamDefinition {
   std::string format;  // a name in the registry of formats
-  std::string name;    // the pattern of its files, for people
+  std::string name;    // the pattern of the names of its files, for error texts
   DateTime base;       // reference time of all leads
   Calendar calendar = Calendar::proleptic_gregorian;
-  std::optional<int> member;       // ensemble member; with it the ensemble templates are chosen
+  std::optional<int> member;       // number in the ensemble; GRIB2 then takes the ensemble templates
   std::optional<int> members;      // size of the ensemble
   std::string packing = "simple";  // or "ccsds"
   Keys keys;                       // e.g. {"centre","98"}; set before field keys

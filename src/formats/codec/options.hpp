@@ -6,18 +6,18 @@
 
 namespace tailrace::codec {
 
-/// An option that not every format has. One that the parser of options does not know goes into the keys of
-/// the definition.
+/// An option that not every format has. If the parser of options has no place of its own for it, the option
+/// goes into the keys of the definition.
 struct FormatOption {
   std::string_view key;
-  std::vector<std::string_view> words;  // which it may be; none = any text
+  std::vector<std::string_view> words;  // the values that it may have; empty: any text
 };
 
 /// The options that belong to a format, and not to all of them.
 struct FormatOptions {
   std::vector<FormatOption> stream, field;  // of tr_stream_create and tr_stream_define
-  std::string_view keys;         // the kind of key that any other option is, as "GRIB"; "" = an error
-  bool has_short_names = false;  // each name of a field says what the field is
+  std::string_view keys;         // any other option is a key of this kind, such as "GRIB"; "": it is an error
+  bool has_short_names = false;  // the name of a field says what quantity the field is
 };
 
 }  // namespace tailrace::codec

@@ -17,11 +17,11 @@ struct PlainField {
   std::endian order = std::endian::little;
 
   [[nodiscard]] Bytes bytes() const { return elements * size_of(type); }
-  /// Returns the values as numbers: the two parts of a complex one are two numbers.
+  /// Returns the form of a record's numbers. A complex value counts as two numbers.
   [[nodiscard]] PlainValues values() const;
 };
 
-/// Returns an encoder of such fields, which must outlive it.
+/// Returns an encoder for these fields. It refers to `fields`, which must outlive it.
 std::unique_ptr<Encoder> plain_encoder(const std::vector<PlainField>& fields);
 
 }  // namespace tailrace::codec

@@ -15,7 +15,7 @@ namespace {
 
 const char* name_of(Method method) { return method == Method::blosc_lz4 ? "lz4" : "zstd"; }
 
-/// One thread of its own: the record's thread.
+/// Compresses in the calling thread; c-blosc starts no others.
 int call(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
          std::span<std::byte> out) {
   return blosc_compress_ctx(how.level, element_size > 1 ? BLOSC_SHUFFLE : BLOSC_NOSHUFFLE,
@@ -23,12 +23,13 @@ int call(const Compression& how, std::span<const std::byte> bytes, Bytes element
                             out.size(), name_of(how.method), static_cast<std::size_t>(blosc_block(how)), 1);
 }
 
-/// Returns true if a chunk's blocks are cut into the first bytes of all elements, all second ones, and so on
-/// (bit 4 of the flags in README_CHUNK_FORMAT of c-blosc).
+/// Returns true if the blocks of a chunk are split: the first bytes of all elements are compressed by
+/// themselves, then all second bytes, and so on (bit 4 of the flags in README_CHUNK_FORMAT of c-blosc).
 bool is_split(std::span<const std::byte> chunk) { return (chunk[2] & std::byte{0x10}) == std::byte{0}; }
 
-/// Returns true if a chunk's blocks are cut as in a process that has not called blosc_set_splitmode
-/// (split_block() of c-blosc under BLOSC_FORWARD_COMPAT_SPLIT; elements have no more than 8 bytes).
+/// Returns true if the blocks of a chunk are split, or not, as in a process that has not called
+/// blosc_set_splitmode (split_block() of c-blosc under BLOSC_FORWARD_COMPAT_SPLIT; elements have at most 8
+/// bytes).
 bool is_split_as_usual(Method method, Bytes element_size, std::span<const std::byte> chunk) {
   constexpr std::size_t fewest_elements = 128;  // MIN_BUFFERSIZE
   std::size_t raw = 0, compressed = 0, block = 0;
@@ -38,7 +39,7 @@ bool is_split_as_usual(Method method, Bytes element_size, std::span<const std::b
   return is_split(chunk) == usual;
 }
 
-/// Returns true if so many elements of 8 bytes are split.
+/// Returns true if c-blosc splits a chunk of so many elements of 8 bytes.
 bool splits(const char* compressor, std::size_t elements) {
   constexpr std::size_t most = 256;
   const std::array<std::byte, most * 8> zeros{};
@@ -48,8 +49,8 @@ bool splits(const char* compressor, std::size_t elements) {
   return size > 0 && is_split(chunk);
 }
 
-/// Returns the mode that the program has chosen. c-blosc does not tell it, but each mode cuts one of these
-/// chunks in another way. blosclz is in every build of c-blosc.
+/// Returns the mode that the program has set. c-blosc has no call that returns it, but each mode splits a
+/// different set of these three chunks. blosclz is in every build of c-blosc.
 int mode_of_program() {
   if (splits(BLOSC_BLOSCLZ_COMPNAME, 2)) return BLOSC_ALWAYS_SPLIT;
   if (!splits(BLOSC_BLOSCLZ_COMPNAME, 256)) return BLOSC_NEVER_SPLIT;
@@ -72,12 +73,13 @@ Status check_blosc(Method method, Bytes raw) {
 
 Bytes bound_of_blosc(Bytes raw) { return raw + BLOSC_MAX_OVERHEAD; }
 
-/// blosc_set_splitmode has no context: it is one mode for the process, which blosc_compress also takes from
-/// the environment. If a chunk shows another mode than the usual one, it is compressed once more under that,
-/// and the program has its own back. Only while it sets the mode in another thread may bytes depend on it.
+/// The split mode belongs to the whole process; blosc_compress also takes it from the environment. If the
+/// chunk shows that the mode is not the usual one, this function compresses once more in the usual mode, and
+/// then sets the program's mode again. The chunk may depend on the program's mode only if another thread of
+/// the program sets it meanwhile.
 Result<std::size_t> by_blosc(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
                              std::span<std::byte> out) {
-  static std::shared_mutex mode;  // exclusive: it is not the program's
+  static std::shared_mutex mode;  // held exclusively while the mode is not the program's
   int size = 0;
   {
     const std::shared_lock guard(mode);

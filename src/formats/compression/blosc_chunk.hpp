@@ -10,12 +10,12 @@
 namespace tailrace::compression {
 
 /// Returns Code::unsupported if the c-blosc of this process was built without the method, and Code::argument
-/// if it takes no chunk of `raw` bytes.
+/// if blosc takes no chunk of `raw` bytes.
 Status check_blosc(Method method, Bytes raw);
 /// Returns the most bytes that a chunk of `raw` bytes may become.
 Bytes bound_of_blosc(Bytes raw);
-/// Compresses into `out`, which has as many bytes as that. Returns their number. The bytes do not depend on
-/// the mode that the program has given to blosc_set_splitmode.
+/// Compresses `bytes` into `out`, which has room for bound_of_blosc() bytes. Returns the size of the chunk.
+/// The chunk does not depend on the mode that the program has set with blosc_set_splitmode.
 Result<std::size_t> by_blosc(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
                              std::span<std::byte> out);
 

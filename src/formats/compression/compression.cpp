@@ -15,7 +15,7 @@ struct Row {
   Method method = Method::none;
   std::string_view word;
   int lowest = 0, highest = 0, usual = 0;  // levels
-  double cost = 0;  // a byte of smooth float32 with noise: measured for docs/formats/zarr.md
+  double cost = 0;  // ns for a byte of smooth float32 with noise: measured for docs/formats/zarr.md
 };
 
 constexpr std::array<Row, 6> rows{{{Method::none, "none", 0, 0, 0, 0.2},

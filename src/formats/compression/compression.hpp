@@ -10,8 +10,8 @@
 
 namespace tailrace::compression {
 
-/// How a chunk is compressed. The two of blosc put the first bytes of all elements before all second ones,
-/// and so on, and compress each of them (c-blosc); the others take the bytes as they are.
+/// The methods of compression. The two of blosc (c-blosc) shuffle first: the first bytes of all elements,
+/// then all second bytes, and so on. The others take the bytes as they are.
 enum class Method { none, deflate /* zlib's format */, gzip, zstd, blosc_lz4, blosc_zstd };
 
 struct Compression {
@@ -20,24 +20,24 @@ struct Compression {
   friend bool operator==(const Compression&, const Compression&) = default;
 };
 
-/// Returns what a field, or else its stream, asks for by compress=: one of these methods, with its level or
-/// without, as "gzip:4". Nothing asked for is the first of the methods.
+/// Returns the compression that a field, or else its stream, asks for by compress=: one of `methods`, with a
+/// level or without, such as "gzip:4". Without compress= it is the first of `methods`, at its usual level.
 Result<Compression> asked_for(const codec::FieldDefinition& field, const codec::Keys& stream,
                               std::span<const Method> methods);
-/// Returns the words that ask for it.
+/// Returns the value of compress= that asks for this compression.
 [[nodiscard]] std::string text_of(const Compression& how);
-/// Returns an error if the compress= of a stream is none of these methods.
+/// Returns Code::settings if the compress= of a stream is none of `methods`.
 Status check_asked(const codec::Keys& stream, std::span<const Method> methods);
-/// Returns Code::unsupported if this build has no such method, and Code::argument if it takes no chunk of
-/// `raw` bytes.
+/// Returns Code::unsupported if this build lacks the method, and Code::argument if the method takes no chunk
+/// of `raw` bytes.
 Status check(const Compression& how, Bytes raw);
 /// Returns the most bytes that a chunk of `raw` bytes may become.
 [[nodiscard]] Bytes bound(const Compression& how, Bytes raw);
-/// Returns the bytes that blosc compresses together, or 0 where c-blosc chooses. Its choice for the low
-/// levels of zstd, 32 KiB, takes twice the time of a megabyte and compresses less (docs/formats/zarr.md);
-/// from level 4 on its blocks are larger, and zstd's search takes longer in still larger ones.
+/// Returns the size of blosc's blocks, or 0 if c-blosc chooses it. For the low levels of zstd c-blosc would
+/// choose 32 KiB, which takes twice the time of 1 MiB and compresses less (docs/formats/zarr.md). From level
+/// 4 on it chooses larger blocks, and in still larger ones zstd would search longer.
 [[nodiscard]] Bytes blosc_block(const Compression& how);
-/// Returns the nanoseconds that a byte takes, about.
+/// Returns roughly how many nanoseconds the compression of a byte takes.
 [[nodiscard]] double cost(Method method);
 
 }  // namespace tailrace::compression

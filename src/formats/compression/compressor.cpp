@@ -19,7 +19,7 @@
 
 namespace tailrace::compression {
 
-/// The working memory of the compression libraries. A compressor uses it again for each chunk.
+/// The working memory of the compression libraries. A compressor keeps it for all its chunks.
 struct Tables {
 #ifdef TAILRACE_HAVE_DEFLATE
   struct FreeDeflate {
@@ -45,7 +45,7 @@ struct Chunk {
 
 using Check = Status (*)(Method method, Bytes raw);
 using Bound = Bytes (*)(Bytes raw);
-/// Compresses into `out`, which has bound() bytes. Returns their number.
+/// Compresses a chunk into `out`, which has room for bound() bytes. Returns the size of the result.
 using Compress = Result<std::size_t> (*)(Tables& tables, const Compression& how, const Chunk& chunk,
                                          std::span<std::byte> out);
 
@@ -54,8 +54,8 @@ using Compress = Result<std::size_t> (*)(Tables& tables, const Compression& how,
 struct Way {
   Method method = Method::none;
   std::string_view library, package;
-  std::string_view instead;  // what else users may ask for
-  Check check = nullptr;     // null: every chunk will do
+  std::string_view instead;  // the option that the error proposes to users
+  Check check = nullptr;     // null: the method takes every chunk
   Bound bound = nullptr;
   Compress compress = nullptr;
 };
@@ -130,7 +130,7 @@ constexpr std::array<Way, 5> ways{{
     {Method::blosc_zstd, "c-blosc", "libblosc-dev", "compress=gzip", check_blosc, bound_of_blosc, blosc},
 }};
 
-/// Returns null for Method::none.
+/// Returns the entry of a method, or null for Method::none.
 const Way* way_of(Method method) {
   const auto* const found = std::ranges::find(ways, method, &Way::method);
   return found == ways.end() ? nullptr : found;

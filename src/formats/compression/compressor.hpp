@@ -12,13 +12,14 @@ namespace tailrace::compression {
 
 struct Tables;
 
-/// Compresses chunks. Each thread has one. Bytes depend on the arguments alone.
+/// Compresses chunks. Each thread has a compressor of its own. The result depends on the arguments alone.
 class Compressor {
  public:
   Compressor();
   ~Compressor();
   Compressor(Compressor&&) noexcept;
-  /// Appends the compressed bytes of whole elements, which check() has let pass, or nothing if it fails.
+  /// Compresses `bytes`, which are whole elements, and appends the result to `out`; appends nothing if it
+  /// fails. check() must have succeeded for `how` and the size of the chunk.
   Status compress(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
                   ByteVector& out);
 

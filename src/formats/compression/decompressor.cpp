@@ -24,7 +24,7 @@
 
 namespace tailrace::compression {
 
-/// The working memory of the libraries, used again for each chunk.
+/// The working memory of the libraries. A decompressor keeps it for all its chunks.
 struct DecompressionTables {
 #ifdef TAILRACE_HAVE_DEFLATE
   struct FreeInflate {
@@ -97,7 +97,7 @@ Result<Bytes> unblosc(std::span<const std::byte> bytes, std::span<std::byte> out
   if (bytes.size() < BLOSC_MIN_HEADER_LENGTH ||
       blosc_cbuffer_validate(bytes.data(), bytes.size(), &size) != 0 || size > out.size())
     return not_packed(Packed::blosc, bytes, out);
-  // The variant without state of its own, as the compressor: threads call it side by side.
+  // This variant of the call has no state in the process, so that threads can call it at the same time.
   const int got = blosc_decompress_ctx(bytes.data(), out.data(), out.size(), 1);
   if (got < 0 || static_cast<std::size_t>(got) != size) return not_packed(Packed::blosc, bytes, out);
   return static_cast<Bytes>(got);
@@ -138,8 +138,8 @@ Result<Bytes> unbzip2(std::span<const std::byte> bytes, std::span<std::byte> out
 
 }  // namespace
 
-/// Deflate makes at most 1032 bytes of one, zstd 128 KiB of a block of 4 bytes, alone or in blosc, LZ4 255 of
-/// one, and bzip2 45,899,235 of a block of 32.
+/// From 1 byte, deflate makes at most 1032 and LZ4 at most 255. From a block of 4 bytes, zstd (also inside of
+/// blosc) makes at most 128 KiB. From a block of 32 bytes, bzip2 makes at most 45,899,235.
 Bytes most_unpacked(Packed how, Bytes packed) {
   switch (how) {
     case Packed::zlib:

@@ -9,26 +9,26 @@
 
 namespace tailrace::compression {
 
-/// The formats of compressed bytes that are read. Each one tells its end, but for LZ4: its bytes are a block
-/// of LZ4 behind four with the number of bytes in it, the least first, as numcodecs writes them.
+/// The formats of compressed bytes that are read. lz4 is the format of numcodecs: the number of decompressed
+/// bytes (4 bytes, little-endian), and then a block of LZ4, which does not tell its own end.
 enum class Packed { zlib, gzip, zstd, blosc, lz4, bzip2 };
 
-/// Returns Code::unsupported, naming what this build lacks, if it does not read the format.
+/// Returns Code::unsupported if this build does not read the format. The error names the library to install.
 Status check_reads(Packed how);
-/// Returns an upper bound of what so many bytes stand for. A few bytes must not cost the memory of a large
-/// chunk.
+/// Returns an upper bound of the decompressed size of `packed` bytes. With it callers need not allocate a
+/// large chunk for a few damaged bytes.
 [[nodiscard]] Bytes most_unpacked(Packed how, Bytes packed);
 
 struct DecompressionTables;
 
-/// Decompresses chunks of any writer. Each thread has one. The bytes may be anything.
+/// Decompresses chunks of any writer, which may be damaged. Each thread has a decompressor of its own.
 class Decompressor {
  public:
   Decompressor();
   ~Decompressor();
   Decompressor(Decompressor&&) noexcept;
-  /// Fills `out` and returns how many bytes there were. Code::corrupt if the bytes are none of the format, or
-  /// more than `out` has.
+  /// Decompresses `bytes` into the front of `out`, and returns the number of decompressed bytes.
+  /// Code::corrupt if `bytes` are not of this format, or hold more than `out` has room for.
   Result<Bytes> decompress(Packed how, std::span<const std::byte> bytes, std::span<std::byte> out);
 
  private:

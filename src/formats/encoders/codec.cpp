@@ -14,10 +14,10 @@ namespace tailrace::encoders {
 
 namespace {
 
-constexpr Bytes kUsualBound = 4096;  // beside twice the values
+constexpr Bytes kUsualBound = 4096;  // added to twice the size of the values
 constexpr Bytes kMostHead = Bytes{1} << 20;
 
-/// Runs a function of the program's. An exception that leaves it becomes the failure of `out`.
+/// Calls a function of the program. An exception from it becomes the failure of `out`.
 template <typename Call>
 Status run(tr_encoded& out, const Call& call) {
   int code = 0;
@@ -33,15 +33,17 @@ Status run(tr_encoded& out, const Call& call) {
   return out.finish(code);
 }
 
-/// The answers of the program's functions for a field. Ranks that adopt the field do not ask again.
+/// The answers of the program's functions for a field. Ranks that adopt the field get these answers, and do
+/// not call the functions.
 struct Answers {
   Bytes bound = 0;  // of a record
-  // The head of files with this field, which most encoders make by appending to the one without it.
-  Bytes kept_first = 0, kept_last = 0;  // bytes that stay at the begin and at the end of the head before
-  ByteVector between;
+  // The head of files with all fields up to this one, as a change of the head without this field. Most
+  // encoders only append to it.
+  Bytes kept_first = 0, kept_last = 0;  // bytes that stay at the beginning and at the end
+  ByteVector between;                   // bytes that replace the others
 };
 
-/// Writes how `head` follows from `before`.
+/// Sets the change that makes `head` from `before`.
 void set_head(Answers& answers, const ByteVector& before, const ByteVector& head) {
   const auto both = static_cast<std::ptrdiff_t>(std::min(before.size(), head.size()));
   const auto first =
@@ -53,9 +55,9 @@ void set_head(Answers& answers, const ByteVector& before, const ByteVector& head
   answers.between.assign(head.begin() + first, head.end() - last);
 }
 
-/// The fields of one stream, and what is known of their records.
+/// The fields of one stream, and the program's answers about them.
 struct Fields {
-  std::deque<Description> described;  // they must not move
+  std::deque<Description> described;  // a deque, because a Description must not move
   std::vector<Answers> answers;
 };
 
@@ -140,14 +142,14 @@ class UserCodec final : public codec::Codec {
     return std::make_unique<UserEncoder>(registered_, fields_);
   }
   [[nodiscard]] ElementType assembled_type(int field) const override { return at(field).type; }
-  /// Nobody knows what the program does with a value: a packing takes some nanoseconds.
+  /// Assumes 5 ns for a value, as for a packing, since the time of the program's functions is not known.
   [[nodiscard]] double cost(int field) const override {
     return 1000.0 + 5.0 * static_cast<double>(at(field).elements());
   }
   [[nodiscard]] Bytes encoded_bound(int field) const override {
     return fields_.answers[static_cast<std::size_t>(field)].bound;
   }
-  /// While the output grows or gives room back, there are two of it.
+  /// While the output grows or shrinks, memory holds it twice.
   [[nodiscard]] Bytes working_bytes(int field) const override { return encoded_bound(field); }
 
  private:
@@ -157,7 +159,7 @@ class UserCodec final : public codec::Codec {
     return fields_.described[static_cast<std::size_t>(field)].field();
   }
 
-  /// Describes a field, and takes what `answer` returns for values of so many bytes.
+  /// Adds a field with the answers that `answer` returns. It is called with the size of a record's values.
   template <typename Answer>
   Status add(const codec::FieldDefinition& field, const Answer& answer) {
     TR_TRY(codec::check_field(field));
@@ -179,7 +181,8 @@ class UserCodec final : public codec::Codec {
     return added.in(cat("format=", registered_.name, ": field '", field.name, "'"));
   }
 
-  /// Asks the program about the field that was described last. `usual` is the bound that it need not name.
+  /// Asks the program's functions about the last field. `usual` is the bound if the program has no function
+  /// for it.
   Result<Answers> ask(Bytes usual) const {
     Answers answers;
     const Result<Bytes> bound = ask_bound(fields_.described.back().unput(), usual);
@@ -191,7 +194,7 @@ class UserCodec final : public codec::Codec {
     return answers;
   }
 
-  /// Unpacks what another rank has prepared of the field.
+  /// Unpacks the answers that another rank has got for the field.
   Result<Answers> unpack(const codec::FieldDefinition& field, std::span<const std::byte> prepared) const {
     Unpacker in(prepared);
     const std::string name = in.get_text();

@@ -7,7 +7,8 @@
 
 namespace tailrace::encoders {
 
-/// Makes a codec of the encoder that is registered as the stream's format. Code::settings if there is none.
+/// Makes a codec from the encoder with the name of the stream's format. Code::settings if no encoder has this
+/// name.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
 
 }  // namespace tailrace::encoders

@@ -26,7 +26,7 @@ Description::Description(const codec::StreamDefinition& stream, const codec::Fie
       base_time_(format_time(stream.base)),
       calendar_(tailrace::name_of(stream.calendar)),
       options_(field.keys) {
-  // The field's own come first: whoever looks for a name finds those before the stream's.
+  // The field's keys come first, because tr_record_key returns the first key with a name.
   options_.insert(options_.end(), stream.keys.begin(), stream.keys.end());
   for (const auto& [name, value] : options_) keys_.insert(keys_.end(), {name.c_str(), value.c_str()});
   keys_.push_back(nullptr);

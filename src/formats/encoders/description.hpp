@@ -9,8 +9,8 @@
 
 namespace tailrace::encoders {
 
-/// A field of a stream in the words of the C face. It keeps everything to which its records point, and must
-/// not move while they are used.
+/// A field of a stream as the C face describes it: a tr_record. The Description owns everything to which its
+/// records point. It must outlive its records, and must not move.
 class Description {
  public:
   /// `number` is the field's number in the stream.
@@ -19,9 +19,9 @@ class Description {
   Description& operator=(const Description&) = delete;
 
   [[nodiscard]] const codec::FieldDefinition& field() const { return field_; }
-  /// Returns what is known of the field before anything was put, with its first level.
+  /// Returns the record of the field's first level at lead 0, without values: nothing was put yet.
   [[nodiscard]] const tr_record& unput() const { return record_; }
-  /// Returns a record with its values.
+  /// Returns the record for `key`. It points to `values`, which the caller owns.
   [[nodiscard]] tr_record record(const codec::RecordKey& key, const std::byte* values) const;
 
  private:

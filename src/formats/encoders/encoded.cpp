@@ -39,7 +39,7 @@ std::span<std::byte> tr_encoded::grow(std::int64_t count) {
     return {};
   }
   const Status grown = tailrace::guarded([&]() -> Status {
-    // Doubling must not take more memory than the bound, for which there is room.
+    // Doubles the room, but not beyond the limit: the caller has counted memory for the limit only.
     const std::size_t most = before_ + static_cast<std::size_t>(limit_);
     const std::size_t needed = out_.size() + static_cast<std::size_t>(count);
     if (needed > out_.capacity()) out_.reserve(std::min(most, std::max(needed, 2 * out_.capacity())));

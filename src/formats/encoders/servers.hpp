@@ -10,15 +10,15 @@
 
 namespace tailrace::encoders {
 
-/// The encoders that the servers of a session had registered when it began. They work inside of tr_init and
-/// get no more.
+/// The encoders that the servers of a session had registered when the session began. Servers work inside of
+/// tr_init, so they cannot register more later.
 class OfServers {
  public:
-  /// Returns what a server tells of its own encoders. Nothing if it has none.
+  /// Packs the names of this rank's encoders, to be sent to the other ranks. Empty if it has none.
   static ByteVector told();
-  /// Takes what each rank of the world has told, and the servers' ranks.
+  /// Takes the bytes of told() from each rank of the world, and the ranks of the servers.
   void take(const std::vector<ByteVector>& told, const std::vector<int>& servers);
-  /// Returns Code::settings if `format` is a registered encoder and a server lacks it.
+  /// Returns Code::settings if `format` is an encoder on this rank that a server lacks.
   [[nodiscard]] Status check(const std::string& format) const;
 
  private:

@@ -34,8 +34,8 @@ bool is_same(const Registered& known, const tr_encoder& functions, const void* u
          known.user == user;
 }
 
-/// Copies what this library knows of the program's functions to `known`. The program may have been compiled
-/// with the header of another version.
+/// Copies the functions that this library knows to `known`. The program may have been compiled with the
+/// header of another version, and so may have fewer functions or more.
 Status copy_known(const tr_encoder* functions, tr_encoder& known) {
   if (functions == nullptr) return {Code::argument, "no functions were given"};
   const std::size_t size = functions->size;

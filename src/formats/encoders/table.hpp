@@ -10,18 +10,19 @@
 
 namespace tailrace::encoders {
 
-/// An encoder of the program's own, as it was registered.
+/// A registered encoder: the program's functions, and the pointer that they get.
 struct Registered {
   std::string name;
   tr_encoder functions{};
   void* user = nullptr;
 };
 
-/// Keeps an encoder until the process ends. Returns Code::argument if the name or the functions are none, and
-/// Code::state if the name has other functions already. Any thread may call this.
+/// Registers an encoder until the process ends. Any thread may call this. Returns Code::argument if the name
+/// or the functions are not valid, Code::unsupported if the program was compiled with a later header, and
+/// Code::state if other functions have the name already.
 Status add(std::string_view name, const tr_encoder* functions, void* user);
 
-/// Returns the encoder of that name, which never moves, or null.
+/// Returns the encoder with this name, or null. It never moves.
 const Registered* find(std::string_view name);
 
 /// Returns the names of all encoders, sorted.

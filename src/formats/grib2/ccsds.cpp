@@ -17,10 +17,11 @@ namespace {
 
 constexpr std::size_t representation_length = 25;  // template 5.42
 constexpr std::uint64_t ccsds_template = 42;
-// The number of codes handed to libaec at once. After each portion libaec takes the next interval code by
-// code.
+// The number of codes handed to libaec at once: many intervals, because libaec takes the interval after each
+// portion code by code.
 constexpr Index portion = 65536;
-// More room than libaec needs to write a block straight into the output (CDSLEN), and the last octet.
+// Room beyond the bound. If more than CDSLEN octets (a constant of libaec) are free, libaec writes a block
+// straight into the output. One octet stays free: compress() takes a full output for too small a room.
 constexpr Bytes room_of_a_block = 1024;
 constexpr Bytes state_of_libaec = 4096;
 
@@ -35,8 +36,8 @@ Index portion_of(const CcsdsParameters& parameters) {
 
 #ifdef TAILRACE_HAVE_AEC
 
-// The order of a code's octets in memory. The compressed octets do not depend on it. ecCodes uses this order
-// whatever the template says.
+// The flags for the order of a code's octets in memory. The compressed octets do not depend on this order.
+// Like ecCodes, this module ignores what the template says about it.
 constexpr unsigned layout_flags = AEC_DATA_3BYTE | AEC_DATA_MSB;
 
 Status not_compressed(int error) {
@@ -62,7 +63,7 @@ class Compression {
   }
   [[nodiscard]] int error() const { return error_; }
 
-  /// Returns how many octets came out, or -1 if there was not enough room.
+  /// Returns how many octets libaec wrote to `room`, or -1 if it failed or filled the room.
   Bytes compress(std::span<const std::byte> codes, std::span<std::byte> room, bool last) {
     stream_.next_in = reinterpret_cast<const unsigned char*>(codes.data());
     stream_.avail_in = codes.size();
@@ -91,8 +92,8 @@ CcsdsParameters ccsds_parameters(const ByteVector& representation) {
 }
 
 Bytes ccsds_bound(const CcsdsParameters& parameters, Index count, int bits) {
-  // A block that does not compress keeps its codes behind an identification of at most 5 bits. The last block
-  // is filled up.
+  // libaec stores a block that does not compress as it is, behind an identification of at most 5 bits. It
+  // fills up the last block.
   const Index block = std::max<Index>(parameters.block, 8);
   const Index blocks = (count + block - 1) / block;
   return packed_length(blocks * block, bits) + (blocks * 5 + 7) / 8 + 1;

@@ -3,10 +3,10 @@
 
 #include "formats/grib2/packing.hpp"
 
-// CCSDS packing (templates 5.42 and 7.42), octet for octet as ecCodes does it: our codes, compressed by the
-// libaec that ecCodes uses. We pack ourselves because ecCodes needs the values as doubles and holds the
-// codes, the compressed data and the message of the whole record at once. Our packing needs only a portion of
-// the codes at a time.
+// CCSDS packing (templates 5.42 and 7.42), with the same octets as from ecCodes. This module computes the
+// codes of the values, and libaec, which ecCodes uses too, compresses them. The reason to do without ecCodes
+// is memory: ecCodes takes values as doubles, and holds the codes, the compressed data and the message of the
+// whole record at once. Here only a portion of the codes is in memory at a time.
 namespace tailrace::grib2 {
 
 /// The parameters of libaec in a template 5.42.
@@ -15,8 +15,8 @@ struct CcsdsParameters {
   unsigned block = 0;     // codes that are compressed together
   unsigned interval = 0;  // blocks from one reference to the next
 
-  /// Returns true for the usual parameters: ecCodes passes them to libaec unchanged. A build without libaec
-  /// returns false.
+  /// Returns true if ecCodes passes these parameters to libaec unchanged, as it does with its own. Always
+  /// false in a build without libaec.
   [[nodiscard]] bool usual() const;
 };
 /// Reads the parameters from a prepared section 5. Returns zeros if the section has another template.
@@ -25,7 +25,8 @@ CcsdsParameters ccsds_parameters(const ByteVector& representation);
 /// Returns the largest number of octets to which `count` codes of `bits` are compressed.
 Bytes ccsds_bound(const CcsdsParameters& parameters, Index count, int bits);
 
-/// Compresses in portions and keeps their memory. Each thread has one of its own.
+/// Compresses in portions, and keeps the memory of a portion for the next record. Each thread has an object
+/// of its own.
 class CcsdsPacking {
  public:
   /// Appends the compressed codes of all values.

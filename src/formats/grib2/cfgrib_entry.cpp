@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// cfgrib's index is a pickle: a program for a small stack machine. Its opcodes are listed in Python's
-// pickletools.py; those here are the ones of protocol 0, which are text, and NEWOBJ by its function.
+// An entry of cfgrib's index. The index is a pickle of Python: a program for a small stack machine, whose
+// opcodes are listed in Python's pickletools.py. This file writes only the opcodes of protocol 0, which are
+// text. It calls the function copyreg.__newobj__ in place of the opcode NEWOBJ, which is newer.
 #include <array>
 #include <charconv>
 
@@ -28,7 +29,7 @@ std::string text_value(std::string_view value) {
   return text + "\n";
 }
 
-/// The value that cfgrib gives to a key that a message does not have.
+/// Returns the value that cfgrib gives to a key that a message does not have.
 std::string undefined() { return text_value("undef"); }
 
 std::string integer_value(std::optional<std::int64_t> value) {
@@ -42,7 +43,7 @@ std::string number_value(std::optional<double> value) {
   return cat("F", std::string_view(digits.data(), end), "\n");
 }
 
-/// Returns the seconds of a unit of code table 4.4, and nothing for months and longer ones.
+/// Returns the seconds of a unit of code table 4.4, or nothing for units of no fixed length (months, years).
 std::optional<std::int64_t> seconds_of(std::optional<long> unit) {
   constexpr std::int64_t hour = 3600;
   switch (unit.value_or(-1)) {
@@ -66,7 +67,7 @@ std::optional<std::int64_t> seconds_of(std::optional<long> unit) {
 }
 
 /// Returns the hours from the base time to the time of a message, or to the end of its interval. They are
-/// not asked of ecCodes, whose versions disagree about minutes.
+/// computed here because versions of ecCodes disagree about minutes.
 std::optional<double> hours_of(const Handle& message) {
   const auto seconds = [&](const std::string& count, const std::string& unit) -> std::optional<std::int64_t> {
     const std::optional<long> number = message.integer(count);
@@ -82,7 +83,7 @@ std::optional<double> hours_of(const Handle& message) {
   return static_cast<double>(*start + *length) / 3600.0;
 }
 
-/// Returns the seconds from 1970 to the base time, in whole minutes as cfgrib counts them.
+/// Returns the seconds from 1970 to the base time. Like cfgrib, drops the seconds of the base time.
 std::optional<std::int64_t> base_time_of(const Handle& message) {
   const std::optional<long> date = message.integer("dataDate");
   const std::optional<long> time = message.integer("dataTime");
@@ -113,7 +114,8 @@ std::string value_of(const Handle& message, std::string_view key) {
   return integer_value(value ? std::optional<std::int64_t>(*value) : std::nullopt);
 }
 
-/// Keys in the order of the pickle's index_keys, of which cfgrib's HASH is made.
+/// The keys of an entry, in the order of cfgrib's index_keys. cfgrib makes the hash in the file's name from
+/// them.
 constexpr std::array<std::string_view, 22> keys{
     "centre",          "centreDescription", "dataDate",    "dataTime",
     "dataType",        "directionNumber",   "edition",     "endStep",
@@ -123,11 +125,12 @@ constexpr std::array<std::string_view, 22> keys{
     "typeOfLevel",     "uvRelativeToGrid"};
 
 std::string make_head() {
-  // A FileIndex, whose attributes follow as a dictionary.
+  // Makes a cfgrib.messages.FileIndex. Its attributes follow as a dictionary.
   std::string head = "ccopyreg\n__newobj__\n(ccfgrib.messages\nFileIndex\ntR(";
-  // The file is the one that cfgrib is about to compare with: `filestream` of the function that has called
-  // the one which loads the pickle. So the index serves every spelling of the path, and a file that was
-  // moved with its index. Where there is no such variable, the value is None, and cfgrib ignores the index.
+  // cfgrib uses an index only if its attribute `fieldset` equals the file that it is opening. So the pickle
+  // takes the value from the reader: a function of cfgrib loads the pickle, and its caller has the variable
+  // `filestream`. The index then serves every spelling of the path, and a file that was moved with its index.
+  // If the caller has no such variable, the value is None, and cfgrib ignores the index.
   head +=
       "Vfieldset\ncbuiltins\ngetattr\n(cbuiltins\ngetattr\n(cbuiltins\ngetattr\n(csys\n_getframe\n(tR"
       "Vf_back\nNtRVf_locals\n(dtRVget\ntR(Vfilestream\ntR";
@@ -157,8 +160,8 @@ Result<std::string> cfgrib_entry(const codec::ReadBytes& read, std::int64_t /*nu
                       library_text(), "; leave cfgrib out of index="));
   const Result<Handle> handle = Handle::from_message(without_values);
   TR_TRY(handle.status());
-  // A reader's ecCodes may tell two such fields apart, which have all values in common here: cfgrib would
-  // find one of them alone.
+  // Two fields that this ecCodes has no name for would have equal keys here, although the reader's ecCodes
+  // may tell them apart: cfgrib would find only one of the two.
   if (handle->integer("paramId").value_or(0) == 0 ||
       handle->text("typeOfLevel").value_or("unknown") == "unknown")
     return Status(
@@ -168,7 +171,7 @@ Result<std::string> cfgrib_entry(const codec::ReadBytes& read, std::int64_t /*nu
             handle->text("paramId").value_or("none"), " and typeOfLevel ",
             handle->text("typeOfLevel").value_or("none"), " (", library_text(),
             "); give keys that it knows, or leave cfgrib out of index="));
-  // A pair: the values of the keys, and a list with the place.
+  // An entry is a pair: the tuple of the keys' values, and a list with the offset.
   std::string entry = "((";
   for (const std::string_view key : keys) entry += value_of(*handle, key);
   return cat(entry, "t(I", offset, cfgrib_entry_end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// GRIB2 as a codec: headers are prepared at definition (grib2_header.cpp), records patch a few octets of them
-// and pack values.
+// GRIB2 as a codec. `define` prepares the header of a field (header.cpp). For each record the encoder copies
+// the header, patches a few of its octets, and packs the values.
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -22,10 +22,10 @@ namespace {
 
 constexpr int default_bits = 16;
 constexpr Bytes largest_section = 4294967295;
-// ecCodes gives libaec an output buffer larger than the codes by this margin.
+// ecCodes gives libaec an output buffer that is this much larger than the codes.
 constexpr Bytes eccodes_margin = 10240;
 
-/// The packings that this codec does itself. ecCodes does the others.
+/// The packings that this codec does itself. It leaves the others to ecCodes.
 struct OwnPackings {
   bool simple = false;
   bool ccsds = false;
@@ -35,8 +35,8 @@ struct OwnPackings {
   }
 };
 
-/// Returns the type in which records are assembled. It is the field's own where our packing takes floats;
-/// ecCodes takes doubles alone.
+/// Returns the type in which records are assembled: float32 for a float32 field that this codec packs itself,
+/// otherwise float64, because ecCodes takes doubles alone.
 ElementType assembled(const Field& field, const OwnPackings& own) {
   return field.definition.type == ElementType::f32 && own.have(field) ? ElementType::f32 : ElementType::f64;
 }
@@ -54,13 +54,14 @@ Bytes data_bound(const Field& field, const OwnPackings& own, Index coded, int bi
 
 Bytes bitmap_length(const Field& field) { return field.definition.missing ? (field.points + 7) / 8 : 0; }
 
-/// The packing that was chosen for one record with values.
+/// The packing of one record that has values.
 struct Choice {
   Scaling scaling;
   bool constant = false;
 };
 
-/// Makes room for `more` octets. Behind a head alone, which is small, it reserves no more than needed.
+/// Reserves room for `more` octets. Doubles the room of a large `out`, so that records behind one another are
+/// seldom copied. If `out` has only a head, which is small, the room is exactly what is needed.
 void make_room(Bytes more, ByteVector& out) {
   const std::size_t needed = out.size() + static_cast<std::size_t>(more);
   if (needed > out.capacity()) out.reserve(std::max(needed, 2 * out.capacity()));
@@ -80,7 +81,8 @@ class Grib2Encoder final : public codec::Encoder {
                         ? append(field, key, reinterpret_cast<float*>(values), count, out)
                         : append(field, key, reinterpret_cast<double*>(values), count, out);
     if (!status.is_ok()) out.resize(before);
-    // A record that compressed well fills little of its buffer. Giving the rest back is worth a copy.
+    // A record that compressed well fills little of its buffer. The copy that shrinking makes is worth the
+    // memory that it gives back.
     if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
     return status.in(cat("field '", field.definition.name, "'"));
   }
@@ -111,7 +113,8 @@ std::string place(const Field& field, Index level) {
   return cat(levels.type, " level ", levels.values[static_cast<std::size_t>(level)]);
 }
 
-// Finds the value that is not finite. Runs only after the fast pass has found that there is one.
+// Finds the first value that is not finite, for the error. Runs only after range_of() has found that there is
+// one. Returns success if all such values are NaN and NaN means "no value".
 template <typename Value>
 Status not_finite(const Field& field, Index level, const Value* values, Index count, Index& offending) {
   const auto absent = [&](Value x) {
@@ -137,14 +140,14 @@ Status too_long(const Field& field, Index level, Bytes length) {
                             " octets of values; a GRIB2 section holds at most ", largest_section)};
 }
 
-// Returns the scaling of a constant, which is kept as its reference value alone, a float32. Most constants
-// are exactly a float32.
+// Returns the scaling of a record whose values are all equal. Such a record has only its reference value, a
+// float32, and no codes, unless the field's accuracy asks for more than a float32.
 std::optional<Scaling> constant_scaling(const Field& field, const Range& range, double accuracy) {
   const Scaling alone{reference_below(range.least), 0, 0, 0};
   const double off = range.least - alone.reference;
   if (accuracy <= 0 || off <= accuracy) return alone;
   if (field.ccsds) return std::nullopt;
-  // Codes that are all equal carry what the reference value leaves over.
+  // Equal codes hold the difference between the constant and its reference value.
   int binary = std::ilogb(accuracy) + 1;
   Scaling rest{alone.reference, std::max(binary, -127), 0, 0};
   rest.bits = std::max(1, std::ilogb(std::ldexp(off, -rest.binary) + 0.5) + 1);
@@ -180,8 +183,8 @@ Status Grib2Encoder::append_values(const Field& field, const codec::RecordKey& k
   bitmap_.clear();
   Index coded = count;
   if (definition.missing) {
-    // The error must name the place of an infinity, or of a NaN that is not the missing value. The place is
-    // known only before values move.
+    // The error for an infinity, or a NaN that is not the missing value, names its index. compact() moves
+    // values, so the index must be found before.
     const Range before = range_of(values, count);
     if (!before.finite) TR_TRY(not_finite(field, key.level, values, count, offending_));
     coded = compact(values, count, missing_in(definition.type, *definition.missing), bitmap_);
@@ -228,7 +231,7 @@ Result<Choice> Grib2Encoder::choose(const Field& field, Index level, const Value
   return Choice{*scaling, constant};
 }
 
-/// Appends sections 5, 6 and 7 in a packing of ours.
+/// Appends sections 5, 6 and 7, packed by this module instead of ecCodes.
 template <typename Value>
 Status Grib2Encoder::append_own(const Field& field, Index level, const Value* values, Index coded,
                                 const Scaling& scaling, ByteVector& out) {
@@ -281,7 +284,7 @@ class Grib2Codec final : public codec::Codec {
     TR_TRY(check_interval({key.interval_start, key.lead}, field.statistic, field.base).in(name(key.field)));
     return check_since(field, key).in(name(key.field));
   }
-  /// The filter is kerchunk's.
+  /// Returns the name of the filter of the Python package kerchunk.
   std::optional<codec::Decoding> decoding() const override { return codec::Decoding{false, "grib"}; }
   ByteVector example(int field) const override {
     return constant_message(at(field).parts, static_cast<std::uint64_t>(at(field).points));
@@ -293,7 +296,7 @@ class Grib2Codec final : public codec::Codec {
   ElementType assembled_type(int field) const override { return assembled(at(field), own_); }
 
   double cost(int field) const override {
-    // The costs are nanoseconds per point, measured at 16 bits: docs/design/004-grib-keys.md.
+    // Nanoseconds per point, measured at 16 bits: docs/design/004-grib-keys.md.
     const Field& defined = at(field);
     const double per_point = !own_.have(defined) ? 9.0 : defined.ccsds ? 6.0 : 1.2;
     return 2000.0 + per_point * static_cast<double>(defined.points) +
@@ -312,13 +315,13 @@ class Grib2Codec final : public codec::Codec {
     const Bytes bound = data_bound(defined, own_, defined.points, bits);
     const Bytes always = small + bitmap_length(defined);
     if (own_.have(defined) && !defined.ccsds) return always;
-    // The bound counts the portions and the copy of a record that compressed to less than its bound.
+    // This counts the portions, and the copy that shrinks the buffer of a record that compressed well.
     if (own_.have(defined))
       return always + bound / 5 * 4 +
              CcsdsPacking::working_bytes(ccsds_parameters(defined.parts.representation), defined.points,
                                          bits);
-    // ecCodes holds the codes in whole octets, libaec's output, the message of this record and the message of
-    // the one before.
+    // ecCodes holds the codes in whole octets, libaec's output, the message of this record, and the message
+    // of the record before.
     const Bytes octets = (bits + 7) / 8 * defined.points;
     return always + 2 * (octets + eccodes_margin) + 2 * bound;
   }
@@ -332,7 +335,7 @@ class Grib2Codec final : public codec::Codec {
   codec::StreamDefinition stream_;
   Headers headers_;
   OwnPackings own_;
-  std::deque<Field> fields_;  // encoders refer to it
+  std::deque<Field> fields_;  // encoders and finders keep references to it
 };
 
 Status Grib2Codec::add(const codec::FieldDefinition& field) {
@@ -341,7 +344,7 @@ Status Grib2Codec::add(const codec::FieldDefinition& field) {
   if (field.type == ElementType::c64 || field.type == ElementType::c128 || field.type == ElementType::byte)
     return {Code::format,
             cat("GRIB2 holds real numbers, not ", name_of(field.type), "; write the parts as two fields")};
-  // Octets 7-10 of section 3 and 6-9 of section 5 count points in 32 bits, all ones meaning "missing".
+  // Octets 7-10 of section 3 and 6-9 of section 5 count points in 32 bits. All ones mean "missing".
   constexpr Index most_points = 4294967294;
   if (field.elements() > most_points)
     return {Code::format, cat("a record has ", field.elements(), " points, and GRIB2 holds at most ",

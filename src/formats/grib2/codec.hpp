@@ -14,10 +14,12 @@ namespace tailrace::grib2 {
 /// The name of the format in streams and indexes.
 inline constexpr std::string_view format_name = "grib2";
 
-// These need ecCodes: a build without it has no such functions.
+// A build without ecCodes has neither `make` nor `check_keys`.
+/// Makes the codec. Returns Code::format for a calendar that GRIB2 does not have, and Code::settings for an
+/// unknown packing.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
-/// Returns Code::settings if one of these keys of a stream is none that ecCodes has in messages of its
-/// origin, in any template for forecasts, ensembles and statistics.
+/// Returns Code::settings if ecCodes does not know one of these keys. It is asked with the stream's other
+/// keys set (the centre decides which keys exist), in the templates of forecasts, ensembles and statistics.
 Status check_keys(const codec::StreamDefinition& stream, std::span<const std::string> keys);
 
 inline codec::FormatOptions options() {

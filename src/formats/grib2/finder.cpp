@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Headers are prepared at definition, and records patch a few octets of them. A message is ours if two things
-// hold. Its sections 0 to 4 equal a prepared header, except for the total length and the octets of its time.
-// And its octets of time are those that we would write for the time they tell.
+// The codec prepares a header for each field, and patches only a few of its octets for each record. So a
+// message counts as one of the codec's own records if two things hold. First, its sections 0 to 4 equal a
+// prepared header, except for the total length and the octets of time. Second, the octets of time are those
+// that the codec would write for the time that they state.
 #include "formats/grib2/finder.hpp"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ std::int64_t seconds_of_unit(std::uint64_t code) {
   return code == 13 ? 1 : 0;
 }
 
-/// Returns the interval that a message's octets tell. It ends before the base time if they tell none.
+/// Returns the interval that a message's octets of time state. If they state none, returns an interval that
+/// ends before the base time, which check_interval() refuses.
 Interval read_time(const std::byte* head, const TimeOffsets& offsets) {
   const std::int64_t unit = seconds_of_unit(get_number(head + offsets.unit, 1));
   const auto start = static_cast<std::int64_t>(get_number(head + offsets.forecast_time, 4));
@@ -35,16 +37,17 @@ Interval read_time(const std::byte* head, const TimeOffsets& offsets) {
   return {start * unit, (start + length) * unit};
 }
 
-/// The heads that have one length and the same places for the octets of time.
+/// All prepared heads of one length whose octets of time are at the same offsets.
 struct Shape {
   std::size_t length = 0;
   TimeOffsets time;
-  /// The heads with the octets set to zero that every record sets, and the field and level of each.
+  /// By head, with the octets set to zero that differ from record to record: the field and the level.
   std::map<std::string, std::pair<int, Index>> heads;
 
   [[nodiscard]] bool fits(const Field& field) const {
     return length == field.parts.head.size() && time == field.time;
   }
+  /// Returns the head with the octets set to zero that differ from record to record.
   [[nodiscard]] std::string closed(const std::byte* head) const {
     std::string text(reinterpret_cast<const char*>(head), length);
     const auto clear = [&](Bytes at, std::size_t count) {
@@ -58,7 +61,7 @@ struct Shape {
     clear(time.range_length, 4);
     return text;
   }
-  /// Returns true if the bytes, fewer than a head, are the beginning of one.
+  /// Returns true if the bytes, which are fewer than a head has, may be the beginning of one of the heads.
   [[nodiscard]] bool may_begin(const ByteVector& bytes) const {
     ByteVector whole = bytes;
     whole.resize(length);
@@ -93,7 +96,7 @@ class Grib2Finder final : public codec::Finder {
       const Result<bool> whole = is_whole(read, offset, size, static_cast<Bytes>(shape.length), found.length);
       TR_TRY(whole.status());
       found.state = *whole ? codec::FoundRecord::State::whole : codec::FoundRecord::State::torn;
-      // The length in a torn message may be wrong, too.
+      // The length that a torn message states may be wrong.
       if (!*whole && (found.length < static_cast<Bytes>(shape.length) || found.length > size - offset))
         found.length = size - offset;
       return found;
@@ -117,7 +120,7 @@ class Grib2Finder final : public codec::Finder {
     }
   }
 
-  /// Returns true if the head is one of ours, and sets `key` to the record it belongs to.
+  /// Returns true if the codec would have written this head, and sets `key` to its record.
   bool tell(const Shape& shape, const ByteVector& head, codec::RecordKey& key) const {
     const auto found = shape.heads.find(shape.closed(head.data()));
     if (found == shape.heads.end()) return false;

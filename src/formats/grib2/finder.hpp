@@ -9,7 +9,8 @@
 
 namespace tailrace::grib2 {
 
-/// Makes a finder of messages whose sections 0 to 4 are those of the fields' records, for any level and lead.
+/// Makes a finder of the fields' records: messages whose sections 0 to 4 are those of a field, with any of
+/// its levels and any lead. The finder refers to `fields`, which must outlive it.
 std::unique_ptr<codec::Finder> make_finder(const std::deque<Field>& fields);
 
 }  // namespace tailrace::grib2

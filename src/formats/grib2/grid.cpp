@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Section 3: the grid of a field from a sample message and keys.
+// Section 3 of a header: the grid of a field, from a sample message and keys.
 #include <eccodes.h>
 
 #include <algorithm>
@@ -21,18 +21,18 @@ bool given(const codec::Keys& keys, std::string_view prefix) {
                      [&](const auto& key) { return key.first.starts_with(prefix); });
 }
 
-// Returns the turn at which ecCodes takes a grid key: the type decides which keys exist, and the numbers of
-// points decide how long pl may be.
+// Returns the number of the round in which a grid key is set. The type of the grid comes first, because it
+// decides which keys exist. The numbers of points come before pl, because they decide how long pl may be.
 int turn(const std::string& key) {
   if (key == "gridDefinitionTemplateNumber" || key == "gridType") return 0;
   if (key == "N" || key == "Ni" || key == "Nj" || key == "Nx" || key == "Ny") return 1;
   return key == "pl" ? 2 : 3;
 }
 
-// ecCodes keeps the numbers of its sample where a key is missing. A grid that is only half described would
-// become a wrong grid.
+// Returns Code::format if the keys describe the grid only in part. ecCodes would take the numbers of its own
+// sample for missing keys, and the grid would be wrong.
 Status check_complete(const codec::Keys& keys, const std::string& grid_type) {
-  // Beginnings of names: each stands for its ...InDegrees, ...InMetres forms too.
+  // Each entry also stands for the longer name of the key that ends in InDegrees or InMetres.
   static const auto& needs = *new const std::map<std::string_view, std::vector<std::string_view>>{
       {"regular_ll", {"latitudeOfFirstGridPoint", "longitudeOfFirstGridPoint"}},
       {"rotated_ll",
@@ -46,7 +46,7 @@ Status check_complete(const codec::Keys& keys, const std::string& grid_type) {
   const auto found = needs.find(grid_type);
   if (found == needs.end()) return {};
   for (const std::string_view key : found->second) {
-    // The plane at a pole has this name of ecCodes, too.
+    // For polar_stereographic ecCodes has two names for this key.
     const bool otherwise = key == "LoV" && given(keys, "orientationOfTheGrid");
     if (!given(keys, key) && !otherwise)
       return {Code::format, cat("grid '", grid_type, "' needs the key ", key,
@@ -59,7 +59,7 @@ Status refused(std::string_view key, std::string_view value, int error) {
   return {Code::format, cat("grid key '", key, "' = ", value, ": ", reason(error))};
 }
 
-/// Sets keys that follow from others. They are then read back like the keys that were given.
+/// Sets the keys that follow from the keys that were given. All of them are read back later.
 class Completion {
  public:
   Completion(Handle& handle, const codec::FieldDefinition& field, codec::Keys& keys)
@@ -108,8 +108,8 @@ class Completion {
     return axis("longitude", "i", "Ni", last_longitude, number("iScansNegatively") > 0 ? -1 : 1);
   }
 
-  // Sets one axis: first, last, increment and number of points. Last and increment follow from each other; if
-  // both are given they must agree.
+  // Completes one axis. From the first point and the number of points, the last point follows from the
+  // increment, or the increment from the last point. If both are given, they must agree.
   Status axis(const std::string& name, const std::string& letter, const std::string& points, bool last_given,
               int sign) {
     const std::string first_key = name + "OfFirstGridPointInDegrees",
@@ -137,7 +137,7 @@ class Completion {
     return {};
   }
 
-  // A global Gaussian grid follows from N.
+  // Completes a global Gaussian grid, which follows from N alone.
   Status gaussian(bool reduced) {
     const long n = handle_.integer("N").value_or(0);
     if (n <= 0 || n > 100000) return {Code::format, cat("Gaussian grid with N = ", n)};
@@ -162,7 +162,7 @@ class Completion {
                             rounded(360.0 - 360.0 / static_cast<double>(longest)));
   }
 
-  // ecCodes carries the rows of the classic reduced grids in its samples.
+  // Sets pl, the points of each row. ecCodes has samples of the classic reduced grids, with their rows.
   Status rows(long n) {
     if (given(keys_, "pl")) return {};
     Result<Handle> sample = Handle::from_sample(cat("reduced_gg_pl_", n, "_grib2"));
@@ -213,7 +213,7 @@ Status check_points(const Handle& handle, const codec::FieldDefinition& field, I
                             "; swap the layout's dimensions, or set jPointsAreConsecutive=1")};
 }
 
-/// ecCodes takes 32 digits, and people write dashes between them.
+/// Removes the dashes from UUIDs: ecCodes takes 32 digits.
 Status write_uuids_as_grib_does(codec::Keys& keys) {
   for (auto& [key, value] : keys) {
     if (key != "uuidOfHGrid") continue;
@@ -230,7 +230,8 @@ Status contradicts(const std::string& name, const std::string& key, const std::s
           cat("grid key '", key, "' = ", value, " contradicts gridName=", name, ": give one of the two")};
 }
 
-/// The points of each row of an octahedral grid (ECMWF's O names), from pole to pole.
+/// Returns the points of each row of an octahedral grid (ECMWF's O names), from pole to pole, as a text for
+/// pl.
 std::string octahedral_rows(long n) {
   std::string rows;
   for (long row = 0; row < 2 * n; ++row) {
@@ -241,7 +242,7 @@ std::string octahedral_rows(long n) {
 }
 
 Result<codec::Keys> keys_of_name(const std::string& name) {
-  constexpr long most = 16378;  // a row of more points does not fit its two octets
+  constexpr long most = 16378;  // with a larger N, the points of the longest row do not fit two octets
   const std::optional<long> number = as_integer(name.substr(std::min<std::size_t>(name.size(), 1)));
   if (!number || *number < 1 || *number > most || std::string("FNOH").find(name[0]) == std::string::npos)
     return Status(Code::format, cat("gridName=", name,
@@ -324,7 +325,7 @@ Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec
   const bool counted = given(keys, "numberOfDataPoints") || (from_sample && points == 0);
   if (points == 0) points = counted ? handle.integer("numberOfDataPoints").value_or(0) : field.elements();
   TR_TRY(check_points(handle, field, points));
-  // ecCodes corrects this number only when values are set.
+  // The number of points must be set, because ecCodes corrects it only when values are set.
   if (const int error = handle.set("numberOfDataPoints", static_cast<long>(points)); error != 0)
     return {Code::format,
             cat("GRIB2 holds at most 4294967294 points a field, not ", points, ": ", reason(error))};

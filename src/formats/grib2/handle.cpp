@@ -27,24 +27,25 @@ struct Waiting {
   std::jmp_buf here;
   During during;
 };
-/// A failed assertion of ecCodes jumps there; null: nobody waits for one.
+/// Where a failed assertion of ecCodes on this thread jumps to. Null outside of without_assertions().
 thread_local Waiting* waiting = nullptr;
 
-/// Returns true if ecCodes may hold a lock where this assertion stands, which it would keep for ever: it
-/// reads definitions there, or has no memory. The sources have other names since version 2.41
-/// (action/Concept.cc), so their words count.
+/// Returns true if ecCodes may hold a lock where this assertion stands. A jump from there would leave the
+/// lock held for ever. ecCodes may hold one while it reads definitions, and where memory runs out. The
+/// function looks for words in the names of the sources, because the sources have other names since
+/// version 2.41 (action/Concept.cc).
 bool may_hold_locks(std::string_view message, During during) {
-  // Nothing is allocated: there may be no memory.
+  // This function allocates nothing, because there may be no memory.
   const auto same = [](char one, char other) { return (one >= 'A' && one <= 'Z' ? one + 32 : one) == other; };
   const auto names = [&](std::string_view word) {
     return std::search(message.begin(), message.end(), word.begin(), word.end(), same) != message.end();
   };
   if (names("concept") || names("hash") || names("grib_parse_utils.c") || names("trie")) return true;
-  // Definitions were read before values are decoded: what fails there is a buffer for them.
+  // While values are decoded, definitions have been read already: it is the buffer of the values that fails.
   return during != During::decoding && names("grib_context.c");
 }
 
-/// Returns true if the user wants failed assertions to be survived, as ecCodes reads its environment.
+/// Returns true if the environment tells ecCodes to go on after failed assertions.
 bool goes_on_after_assertions() {
   for (const char* const name : {"ECCODES_NO_ABORT", "GRIB_API_NO_ABORT"}) {
     if (const char* const value = std::getenv(name)) return std::atoi(value) != 0;
@@ -54,7 +55,8 @@ bool goes_on_after_assertions() {
 
 extern "C" void tailrace_eccodes_asserts(const char* message) {
   if (waiting != nullptr && !may_hold_locks(message, waiting->during)) std::longjmp(waiting->here, 1);
-  // As without us: ecCodes is not installed as it should be, or the program has called it itself.
+  // Does what ecCodes does without this handler: its installation is broken, or the program has called it
+  // itself.
   std::fprintf(stderr, "%s\n", message);
   if (!goes_on_after_assertions()) std::abort();
 }
@@ -75,7 +77,8 @@ std::string library_text() {
              path == nullptr ? "none" : path);
 }
 
-/// Definitions that are compiled into ecCodes, or that the centres have of their own, are not looked at.
+/// Looks only at files: returns false for local templates of the centres, and if the definitions are compiled
+/// into ecCodes.
 bool lacks_template(int section, long number) {
   constexpr long first_local = 32768;
   if (number >= first_local) return false;
@@ -99,7 +102,7 @@ bool lacks_template(int section, long number) {
 }
 
 int without_assertions(const std::function<int()>& call, During during) {
-  // Each time, since the program may have set a handler of its own in between.
+  // Sets the handler for each call, because the program may have set one of its own in between.
   codes_set_codes_assertion_failed_proc(tailrace_eccodes_asserts);
   Waiting here{{}, during};
   if (setjmp(here.here) != 0) {
@@ -113,7 +116,7 @@ int without_assertions(const std::function<int()>& call, During during) {
 }
 
 void Handle::Free::operator()(grib_handle* handle) const {
-  // A call that failed in the middle may have left anything of it.
+  // A call that was left in the middle may have destroyed parts of the handle.
   if (is_lost) return;
   (void)without_assertions([&] { return codes_handle_delete(handle); });
 }
@@ -195,7 +198,7 @@ int Handle::set_text(const std::string& key, const std::string& value) {
   if (value == "missing") return set_missing(key);
   int type = CODES_TYPE_UNDEFINED;
   ask([&](grib_handle* handle) { return codes_get_native_type(handle, key.c_str(), &type); });
-  // Numbers in text keys (experimentVersionNumber=0001) keep their zeros as text.
+  // The digits of a text key (experimentVersionNumber=0001) are set as text, which keeps the zeros.
   if (type == CODES_TYPE_STRING && set(key, value) == CODES_SUCCESS && text(key) == value)
     return CODES_SUCCESS;
   if (const auto integer = as_integer(value)) return set(key, *integer);
@@ -285,7 +288,7 @@ std::vector<std::string> Handle::coded_keys() const {
     if (keys == nullptr) return CODES_INTERNAL_ERROR;
     while (codes_keys_iterator_next(keys) != 0) {
       const char* const name = codes_keys_iterator_get_name(keys);
-      // ecCodes prints an error if a list is asked for as one text.
+      // Keys with several values are left out: ecCodes prints an error if their text is asked for.
       std::size_t count = 0;
       if (codes_get_size(handle, name, &count) == CODES_SUCCESS && count == 1) names.emplace_back(name);
     }

@@ -17,25 +17,28 @@ struct grib_handle;
 
 namespace tailrace::grib2 {
 
-/// Calls ecCodes, by a function that leaves no C++ object behind when it is left in the middle. A failed
-/// assertion of ecCodes, which would end the program, becomes the error number of an internal error.
-/// Assertions about ecCodes' definitions end it all the same: while these are read, ecCodes holds locks. So
-/// does a lack of memory, but for one while values are decoded. The process's handler of such assertions is
-/// ours from then on; in calls of the program itself it does what ecCodes does without one.
+/// The purpose of a call of ecCodes: `decoding` = it decodes values.
 enum class During { anything, decoding };
+/// Runs `call`, which calls ecCodes. A failed assertion of ecCodes would end the program; here it leaves
+/// `call` in the middle, and the function returns the number of an internal error. So `call` must have no C++
+/// objects that need their destructors. Two kinds of failed assertions end the program all the same, because
+/// ecCodes may hold locks: those about its definitions, and those about a lack of memory (except while values
+/// are decoded). Replaces the process's handler of failed assertions. The new handler treats the program's
+/// own calls of ecCodes as ecCodes does without a handler.
 int without_assertions(const std::function<int()>& call, During during = During::anything);
 
-/// An ecCodes handle that frees itself. Setters return ecCodes' own error number, 0 for success. The caller
-/// decides which errors matter, because many keys are refused for reasons that the read-back judges better.
+/// A handle of ecCodes, freed by the destructor. Setters return ecCodes' own error number, 0 for success. The
+/// caller decides which errors matter: ecCodes refuses many keys, and reading back the finished message shows
+/// better whether that is wrong.
 class Handle {
  public:
   /// Opens one of the messages that ecCodes is installed with.
   static Result<Handle> from_sample(const std::string& name);
   static Result<Handle> from_message(std::span<const std::byte> message);
-  /// Opens a message that outlives the handle, without a copy.
+  /// Opens a message without copying it. The bytes must outlive the handle.
   static Result<Handle> over_message(std::span<const std::byte> message);
-  /// Returns true if a call failed in the middle: nothing was asked since, keys seem to be missing, and the
-  /// handle is never freed.
+  /// Returns true if a failed assertion of ecCodes left a call in the middle. After that the handle asks
+  /// ecCodes nothing more, keys seem to be missing, and the message is never freed.
   [[nodiscard]] bool is_lost() const;
 
   [[nodiscard]] int set(const std::string& key, long value);
@@ -59,9 +62,10 @@ class Handle {
   /// Returns the names of the keys that have octets of their own and one value, in the order of the message.
   [[nodiscard]] std::vector<std::string> coded_keys() const;
   [[nodiscard]] int count_values(std::size_t& count) const;
-  /// Decodes all values. `count` is the room for them, and how many they are.
+  /// Decodes all values. `count` is the room in `values`, and afterwards the number of values.
   [[nodiscard]] int decode(double* values, std::size_t& count) const;
-  /// Returns how many messages this process has opened so far: nearly all the cost of definitions.
+  /// Returns how many messages this process has opened so far. Opening them is nearly all the cost of
+  /// definitions.
   [[nodiscard]] static std::int64_t opened();
   /// Returns the whole message; valid until the handle is changed.
   [[nodiscard]] std::span<const std::byte> message() const;
@@ -78,14 +82,15 @@ class Handle {
   std::unique_ptr<grib_handle, Free> handle_;
 };
 
-/// Returns a lock to be held while definitions are asked for. ecCodes 2.28 reads them when a handle first
-/// needs them, file by file, and loses memory if two threads need the same one at once.
+/// Returns a lock that a thread holds while ecCodes may read its definitions. ecCodes 2.28 reads each file of
+/// definitions when a handle first needs it, and leaks memory if two threads need the same file at once.
 std::unique_lock<std::mutex> lock_definitions();
 
-/// Returns the version of ecCodes, and where it finds its definitions: names and levels come from these.
+/// Returns a text with the version of ecCodes and the place of its definitions, from which names and levels
+/// come.
 std::string library_text();
-/// Returns true if ecCodes' definitions have no GRIB2 template 3.number or 4.number: about a message that has
-/// it ecCodes prints errors to standard error. Holds lock_definitions() on the way.
+/// Returns true if ecCodes' definitions surely lack the GRIB2 template `section`.`number` (section 3 or 4).
+/// ecCodes would print errors to standard error about a message with it. Takes lock_definitions() itself.
 bool lacks_template(int section, long number);
 /// Returns what ecCodes says about one of its error numbers.
 std::string reason(int error);

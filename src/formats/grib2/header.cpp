@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// From definitions to a prepared header. The order of the steps is the point: docs/design/004-grib-keys.md
-// says why.
+// Makes a prepared header from definitions. ecCodes drops and overrides keys, depending on their order:
+// docs/design/004-grib-keys.md gives the reason for the order of the steps.
 #include "formats/grib2/header.hpp"
 
 #include <algorithm>
@@ -15,12 +15,14 @@ namespace tailrace::grib2 {
 
 namespace {
 
+/// Keys that users must not set, and what to do instead.
 struct Governed {
   std::string_view instead;
   std::vector<std::string_view> keys;
 };
 
-// Keys that a record gets from its definition or its lead. A second source would win or lose silently.
+// Returns the keys that follow from a definition or from a step's lead. If users set them as keys, too, one
+// of the two values would be lost silently.
 const std::vector<Governed>& governed() {
   static const auto& table = *new const std::vector<Governed>{
       {"leave it out: it is 2", {"edition"}},
@@ -59,13 +61,15 @@ Status fail(int error, std::string_view key, std::string_view value, std::string
   return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
 }
 
-// ecCodes' definitions of template.4.horizontal make `level` the second surface of these.
+// Returns true if ecCodes numbers the layers of this type by their bottoms: its definitions of
+// template.4.horizontal make the second surface the `level`.
 bool is_numbered_by_bottom(std::string_view level_type) {
   return level_type == "soilLayer" || level_type == "seaIceLayer" || level_type == "oceanModelLayer" ||
          level_type == "snowLayer";
 }
 
-// Code table 4.5: altitude, height, depth below land, potential vorticity, depth below the sea.
+// Returns true for these surfaces of code table 4.5: altitude, height, depth below land, potential vorticity,
+// depth below the sea.
 bool may_be_negative(long type_of_surface) {
   return type_of_surface == 102 || type_of_surface == 103 || type_of_surface == 106 ||
          type_of_surface == 109 || type_of_surface == 160;
@@ -77,7 +81,8 @@ struct Given {
   std::string by;
 };
 
-// Takes an ensemble key out of the other keys: among them it would come too late for the choice of template.
+// Moves the keys of these names from `keys` to `typed`. They are needed before the template is chosen; the
+// other keys are set after that. Returns Code::argument if two of them contradict each other.
 Status take(codec::Keys& keys, std::initializer_list<std::string_view> names, Given& typed) {
   for (auto key = keys.begin(); key != keys.end();) {
     if (std::find(names.begin(), names.end(), key->first) == names.end()) {
@@ -146,9 +151,9 @@ Status check_levels(const Request& request) {
   return {};
 }
 
-// Returns a head with section 3 of another head. A sample is asked only for its grid: what it says about its
-// origin, tables and product (template, level, statistic, member) may be true of the sample alone, and
-// ecCodes refuses to go from some templates to others.
+// Returns `head` with section 3 of `sample`. Only the grid is taken from a sample. Its origin, tables and
+// product (template, level, statistic, member) may be true of the sample alone, and ecCodes refuses to change
+// some templates into others.
 ByteVector with_grid_of(const ByteVector& head, const ByteVector& sample) {
   const auto begin = [](const ByteVector& bytes, int section) {
     return bytes.begin() + static_cast<std::ptrdiff_t>(section_begin(bytes, section));
@@ -175,8 +180,8 @@ bool same_sections_1_to_3(const ByteVector& one, const ByteVector& other) {
          std::equal(one.begin() + begin, one.begin() + end, other.begin() + begin);
 }
 
-/// Returns true if the keys only name the parameter. Any other key may overwrite an earlier one, or change
-/// the template without changing its number.
+/// Returns true if all keys are numbers of the parameter. Any other key may overwrite an earlier key, or
+/// change the template without changing its number.
 bool names_alone(const codec::Keys& keys) {
   return std::all_of(keys.begin(), keys.end(), [](const auto& key) {
     return key.first == "discipline" || key.first == "parameterCategory" || key.first == "parameterNumber";
@@ -184,7 +189,8 @@ bool names_alone(const codec::Keys& keys) {
 }
 
 /// Returns true if the field sets the three numbers of its parameter and one surface, and nothing else. Such
-/// a field overwrites what an earlier one of its kind has left in a handle.
+/// a field can go on with the handle of an earlier field of this kind, because it overwrites all that the
+/// earlier field has set.
 bool sets_numbers_alone(const Request& request, bool has_coefficients) {
   const codec::Keys& keys = request.field_keys;
   const auto is_set = [&](std::string_view name) {
@@ -204,16 +210,16 @@ FirstHalf first_half_of(const Request& request) {
           request.own_template};
 }
 
-/// Builds the header on one handle, in the only order in which ecCodes keeps what was asked for.
+/// Builds a header on one handle. It sets the keys in the only order in which ecCodes keeps all of them.
 class Builder {
  public:
   explicit Builder(const Request& request)
       : request_(request), stream_(*request.stream), field_(*request.field) {}
 
   Result<Field> build();
-  /// Builds the second half only. Another field was prepared with the same first half.
+  /// Builds the second half only, on the first half of an earlier field.
   Result<Field> build_on(Base& base);
-  /// Returns the first half after the whole was built.
+  /// Returns the first half, for later fields. Call it after build().
   [[nodiscard]] Base take_base() { return std::move(base_); }
 
  private:
@@ -254,8 +260,8 @@ Status Builder::set(const std::string& key, long value, std::string_view hint) {
   return {};
 }
 
-// ecCodes' sample says that ECMWF made it, as an operational analysis. The user's keys say who made this
-// forecast.
+// Replaces the origin in ecCodes' sample, which says that ECMWF made it as an operational analysis. The
+// message becomes a forecast of unknown origin. The user's keys may name the origin later.
 Status Builder::origin(Handle& own) const {
   constexpr long forecast = 2, ensemble_forecast = 4;  // code table 4.3
   const std::array<std::pair<const char*, long>, 5> keys{
@@ -272,8 +278,8 @@ Status Builder::origin(Handle& own) const {
   return {};
 }
 
-// The packing comes from ecCodes' own small sample. On the sample of the grid, ecCodes would unpack and
-// repack all values.
+// Opens the handle. The packing is set on ecCodes' own small sample: on the user's sample, ecCodes would
+// unpack and repack all values.
 Status Builder::begin() {
   Result<Handle> own = Handle::from_sample("GRIB2");
   if (!own.is_ok()) return own.status();
@@ -288,7 +294,7 @@ Status Builder::begin() {
   if (const ByteVector& sample = field_.georeference.sample; !sample.empty()) {
     Result<Parts> given = cut(sample);
     if (!given.is_ok()) return given.status();
-    // A hybrid field keeps the sample's coefficients if it has none of its own.
+    // A hybrid field without coefficients of its own takes those of the sample.
     if (Result<Handle> whole = Handle::from_message(constant_message(*given, points)); whole.is_ok())
       sample_pv_ = whole->numbers("pv");
     parts->head = with_grid_of(parts->head, given->head);
@@ -299,11 +305,11 @@ Status Builder::begin() {
   return {};
 }
 
-// Centre and table versions come first because ecCodes looks up names and tables by them. Keys that do not
-// exist yet are set again later.
+// Sets the stream's keys for the first time, because the centre and the versions of tables are among them,
+// and ecCodes looks up names by these. Keys that do not exist yet are set by late_keys().
 Status Builder::early_keys() {
   for (const auto& [key, value] : request_.stream_keys) {
-    if (key == "gridName" || key == "isOctahedral") continue;  // stand for keys of the grid
+    if (key == "gridName" || key == "isOctahedral") continue;  // named_grid() makes other keys of these two
     if (const int error = handle_->set_text(key, value); error != 0 && !is_absent(error))
       return fail(error, key, value, "correct the stream's keys=");
   }
@@ -359,10 +365,10 @@ Status Builder::level_type() {
   for (const char* which : {"First", "Second"}) {
     for (const char* part : {"scaleFactorOf", "scaledValueOf"})
       (void)handle_->set_missing(
-          cat(part, which, "FixedSurface"));  // what the sample had; absent in some templates
+          cat(part, which, "FixedSurface"));  // removes the sample's; some templates have none
   }
   const int error = handle_->set("typeOfLevel", request_.level_type);
-  // ecCodes accepts unknown types silently and keeps the old one.
+  // ecCodes accepts an unknown type without an error, and keeps the old one.
   if (error == 0 && handle_->text("typeOfLevel") == request_.level_type) return {};
   if (error != 0)
     return fail(error, "typeOfLevel", request_.level_type, "ecCodes does not know this type of level");
@@ -376,7 +382,8 @@ Status Builder::parameter() {
   if (request_.named_by_keys) return {};
   const int error = handle_->set("shortName", field_.name);
   if (error == 0) {
-    // A name may bring a level of its own (2t: 2 m above ground) and override the one that was asked for.
+    // A name may set a level of its own (2t: 2 m above ground), and override the level that the field asks
+    // for.
     const std::string type = handle_->text("typeOfLevel").value_or("unknown"),
                       at = handle_->text("level").value_or("0");
     if (!handle_->has("typeOfFirstFixedSurface") || same_level_type(request_.level_type, type)) return {};
@@ -426,7 +433,8 @@ Status Builder::surface(const std::string& which, double value) {
                            "choose another type of level");
 }
 
-// Runs after the name, which sets a level of its own (2t: 2 m above ground).
+// Sets the surfaces of a level. Runs after parameter(), because a name may set a level of its own (2t: 2 m
+// above ground).
 Status Builder::level(std::size_t index) {
   if (!handle_->has("scaledValueOfFirstFixedSurface")) return {};
   const LevelSurfaces surfaces = surfaces_of(request_, index);
@@ -459,7 +467,8 @@ Status Builder::late_keys(const codec::Keys& keys) {
   return {};
 }
 
-// Finds where a key is kept: sets it to two values whose octets all differ and compares the messages.
+// Returns the offset of the octets that hold a key. Sets the key to two values whose octets all differ, and
+// compares the messages.
 Result<Bytes> Builder::locate(const std::string& key, int width, long one, long other) {
   ByteVector messages[2];
   const std::array<long, 2> values{one, other};
@@ -535,7 +544,8 @@ Status Builder::all_levels(Field& field) {
   return {};
 }
 
-/// Values are stored as they lie in the array, whose rows all go the same way.
+/// Returns Code::format if every second row of the grid runs backwards. Values are stored in the order of the
+/// array, in which all rows run the same way.
 Status check_rows(const Handle& handle) {
   if (handle.integer("alternativeRowScanning").value_or(0) == 0) return {};
   return {Code::format,
@@ -634,8 +644,8 @@ LevelSurfaces surfaces_of(const Request& request, std::size_t level) {
   return {value - 1, value};
 }
 
-// Only these surfaces have a number. For others (surface, mean sea level, tropopause) 0 means that there is
-// none.
+// Only the types in `numbered` have a value. For other types (surface, mean sea level, tropopause) 0 means
+// that the surface has no value.
 Result<Surface> surface_on(const Handle& handle, const Request& request, const std::string& which,
                            double value) {
   const std::string& level_type = request.level_type;
@@ -645,14 +655,15 @@ Result<Surface> surface_on(const Handle& handle, const Request& request, const s
                         type_of_surface == 168;
   if (value == 0 && !numbered) return Surface{0, 0, true};
   const bool in_hpa = type_of_surface == 100 && level_type != "isobaricInPa";
-  // ecCodes tells potential vorticity in units of 1e-6 K m2 kg-1 s-1. A division rounds correctly.
+  // ecCodes has potential vorticity in units of 1e-6 K m2 kg-1 s-1. Dividing by 1e6 rounds correctly;
+  // multiplying by 1e-6 does not.
   const bool in_pvu = level_type == "potentialVorticity";
   const double stored = std::fabs(in_hpa ? value * 100 : in_pvu ? value / 1e6 : value);
   if (value < 0 && !may_be_negative(type_of_surface))
     return Status(Code::format, cat("level ", value, " of type ", level_type,
                                     ": only heights, depths and potential vorticity may be negative"));
   const long sign = value < 0 ? sign_of_surface : 0;
-  constexpr double largest = sign_of_surface - 2;  // ecCodes takes the next number for "missing", too
+  constexpr double largest = sign_of_surface - 2;  // ecCodes takes the next larger number for "missing"
   double power = 1;
   for (long scale = 0; scale <= 9; ++scale, power *= 10) {
     const double scaled = std::nearbyint(stored * power);
@@ -700,7 +711,7 @@ Status check_keys(const codec::StreamDefinition& stream, std::span<const std::st
   TR_TRY(handle.status());
   for (const long number : {0L, 1L, 8L, 11L}) {
     static_cast<void>(handle->set("productDefinitionTemplateNumber", number));
-    // Some keys exist only once others are set. Wrong values are the definition's to tell.
+    // Some keys exist only once others are set. Errors are ignored here: define() reports wrong values.
     for (const auto& [key, value] : stream.keys) static_cast<void>(handle->set_text(key, value));
     std::erase_if(unknown, [&](const std::string& key) { return handle->has(key); });
     if (unknown.empty()) return {};
@@ -715,7 +726,7 @@ Status check_keys(const codec::StreamDefinition& stream, std::span<const std::st
 Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition) {
   Field field;
   field.definition = definition;
-  field.definition.georeference = {};  // read; it may be a large sample
+  field.definition.georeference = {};  // not needed any more; it may be a large sample
   field.base = stream.base;
   field.points = definition.elements();
   field.ccsds = stream.packing == "ccsds";
@@ -737,9 +748,9 @@ Result<Field> Headers::prepare(const codec::FieldDefinition& field) {
   return prepared;
 }
 
-/// A field that fails on the base of other fields is prepared once more from the beginning, where the error
-/// says what is wrong. A message that was opened anew may have forgotten what a key of the user's did to the
-/// handle.
+/// Prepares a field on the base of an earlier field, if there is one with an equal first half. If that fails,
+/// prepares it once more from the beginning: the base was opened from its octets, and may lack what a key of
+/// the user's did to the handle. The error then also says what is wrong with the field itself.
 Result<Field> Headers::prepare_on_base(const Request& request) {
   constexpr std::size_t most_bases = 16;
   const FirstHalf half = first_half_of(request);

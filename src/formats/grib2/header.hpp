@@ -12,42 +12,43 @@
 
 namespace tailrace::grib2 {
 
-/// One octet of the head that differs from the head of the first level.
+/// One octet of a level's head that differs from the head of the first level.
 struct Patch {
   std::size_t offset = 0;
   std::byte value{};
 };
 
-/// A field with a prepared header. Each record changes only octets at known places.
+/// A field with its prepared header. A record's header differs from it only in octets at known places.
 struct Field {
   codec::FieldDefinition definition;
   DateTime base;
   Index points = 0;
   bool ccsds = false;
   bool statistic = false;                  // records have an interval
-  Parts parts;                             // for the first level, at lead 0
-  std::vector<std::vector<Patch>> levels;  // for each level
+  Parts parts;                             // those of the first level, at lead 0
+  std::vector<std::vector<Patch>> levels;  // by level: what to change in the head
   TimeOffsets time;
 };
 
-/// A key that was asked for, and the text of its value.
+/// A key that the definitions ask for, and the text of its value.
 using Wanted = std::pair<std::string, std::string>;
 
-/// Everything that was asked for of a field: the definitions with aliases resolved and ensembles understood.
+/// Everything that the program asks for of a field: the definitions, with aliases resolved, and the keys of
+/// ensembles and templates as typed members.
 struct Request {
   const codec::StreamDefinition* stream = nullptr;
   const codec::FieldDefinition* field = nullptr;
-  codec::Keys stream_keys;  // without those that became typed members
+  codec::Keys stream_keys;  // without the keys that became typed members
   codec::Keys field_keys;
   std::string level_type;  // ecCodes' typeOfLevel
   std::optional<long> member;
   std::optional<long> members;
   std::optional<long> own_template;  // productDefinitionTemplateNumber, if a key chose it
-  bool named_by_keys = false;        // the parameter is given by its numbers; the name is then only the
-                                     // field's
+  bool named_by_keys = false;        // keys give the parameter; the field's name says nothing about it
 };
 
-/// Fields of one stream whose values here are equal share the first half of their headers.
+/// What the first half of a header depends on. Fields of one stream for which all of it is equal share this
+/// half.
 struct FirstHalf {
   codec::Keys georeference_keys;
   std::uint64_t sample = 0;  // checksum of the georeference's sample, which may be large
@@ -61,26 +62,26 @@ struct FirstHalf {
   friend bool operator==(const FirstHalf&, const FirstHalf&) = default;
 };
 
-/// A header half-way: grid, base time and template are set; name, levels and keys of one field are not.
+/// The first half of a header: grid, base time and template are set; name, levels and keys of a field are
+/// not. Later fields begin from it.
 struct Base {
-  FirstHalf half;  // a field with an equal one can use the base again
+  FirstHalf half;  // a field with an equal FirstHalf may begin from this base
   ByteVector message;
   std::vector<double> sample_pv;
-  codec::Keys front;  // the keys of sections 1 to 3 that were asked for and read back from `head`
-  codec::Keys rest;   // all other keys that were asked for
-  ByteVector head;    // of the first field prepared on this base
+  codec::Keys front;  // the keys of sections 1 to 3 that the first field asked for, read back from `head`
+  codec::Keys rest;   // all other keys that the first half asked for
+  ByteVector head;    // of the first field
   TimeOffsets time;
-  std::optional<Handle> named_by_numbers;  // half-way, with the numbers and a level of the last field named
-                                           // by numbers
+  std::optional<Handle> named_by_numbers;  // of the last field that sets_numbers_alone()
   std::optional<Handle> verified;          // the message in which the last field was read back
 };
 
-/// Prepares the headers of a stream's fields. The parts that fields have in common are made once.
+/// Prepares the headers of a stream's fields. Fields share the halves of headers that they have in common.
 class Headers {
  public:
   explicit Headers(codec::StreamDefinition stream) : stream_(std::move(stream)) {}
-  /// Encodes one header as the definitions ask, reads every key back and finds which octets change with level
-  /// and lead.
+  /// Encodes one header as the definitions ask, finds the octets that change with level and lead, and reads
+  /// every key back. Returns an error if a key reads back differently.
   Result<Field> prepare(const codec::FieldDefinition& field);
 
  private:
@@ -90,69 +91,75 @@ class Headers {
   std::vector<Base> bases_;  // the newest last
 };
 
-/// A field on a HEALPix grid: its section 3, which we make, and the stream and field with which ecCodes makes
-/// the rest of the message, since many of its versions do not know the grid.
+/// A field on a HEALPix grid. Many versions of ecCodes do not know this grid. So this module makes section 3
+/// itself, and ecCodes makes the rest of the message from a stream and a field on an unstructured grid.
 struct HealpixField {
-  ByteVector section;  // empty: the field is on another grid
-  codec::StreamDefinition stream;
-  codec::FieldDefinition field;
-  bool has_tables = false;  // a key gives the version of the tables
+  ByteVector section;              // section 3; empty: the field is on another grid
+  codec::StreamDefinition stream;  // for ecCodes, without the keys of the grid
+  codec::FieldDefinition field;    // likewise
+  bool has_tables = false;         // a key gives the version of the tables
 };
-/// Code::format if the keys of the grid contradict themselves or the field's shape.
+/// Returns the field's section 3 and what to give to ecCodes. Code::format if the keys of the grid contradict
+/// themselves or the field's shape.
 Result<HealpixField> healpix_field(const codec::StreamDefinition& stream,
                                    const codec::FieldDefinition& field);
-/// Puts the grid into a field that was prepared in its place.
+/// Replaces the unstructured grid of a prepared field with its HEALPix grid.
 void put_healpix(const HealpixField& from, Field& field);
 
-/// Packs and unpacks a prepared field for ranks that define the same field. Unpacking gives Code::corrupt if
-/// the bytes do not belong to `definition`.
+/// Packs a prepared field for other ranks that define the same field.
 void pack(const Field& field, Packer& out);
+/// Unpacks a field that another rank has packed. Code::corrupt if the bytes do not belong to `definition`.
 Result<Field> unpack_field(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition,
                            Unpacker& in);
-/// Returns the members of a field that follow from the definitions alone.
+/// Returns a field with the members that follow from the definitions alone. The header is empty.
 Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefinition& definition);
 
-/// Resolves the definitions. Returns Code::argument or Code::format for keys that would be overridden.
+/// Resolves the definitions of a field. Returns Code::argument for keys that an option or the step gives
+/// already, and for levels that contradict their type, and Code::format for members that GRIB2 cannot hold.
 Result<Request> resolve(const codec::StreamDefinition& stream, const codec::FieldDefinition& field);
 
-/// Sets the grid of `field` and adds every key that was asked for to `wanted`.
+/// Sets the grid of `field` from `keys` (and from the sample that the handle was opened with, if
+/// `from_sample`). Adds the keys to `wanted`, for reading them back.
 Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec::Keys& keys,
                 bool from_sample, codec::Keys& wanted);
-/// Returns the keys that give the grid: the georeference's, or the field's own if it has no georeference.
+/// Returns the keys that give the grid: those of the georeference, or else the field's own, or else the
+/// stream's.
 codec::Keys grid_keys(const Request& request);
 
-/// A level as GRIB2 holds it: scaled * 10^-scale, in the unit of code table 4.5. The first of the 32 bits of
-/// `scaled` is the sign (WMO Manual on Codes, FM 92 GRIB, regulation 92.1.5); ecCodes takes it for a number.
+/// A surface of a level as GRIB2 holds it: scaled * 10^-scale, in the unit of code table 4.5. The first of
+/// the 32 bits of `scaled` is the sign (WMO Manual on Codes, FM 92 GRIB, regulation 92.1.5). ecCodes takes
+/// all 32 bits for a number without a sign.
 inline constexpr long sign_of_surface = long{1} << 31;
 struct Surface {
   long scale = 0;
   long scaled = 0;
   bool missing = false;
 };
-/// Returns `value` as the "First" or "Second" surface of the handle's template.
+/// Returns `value` as surface `which` ("First" or "Second") of the message in `handle`. Code::format if GRIB2
+/// cannot hold it.
 Result<Surface> surface_on(const Handle& handle, const Request& request, const std::string& which,
                            double value);
 /// Returns ecCodes' error number, or 0 for success.
 int set_surface(Handle& handle, const std::string& which, const Surface& surface);
 
-/// The level with this number: its first surface, and the second one of a layer.
+/// The values of a level's surfaces. Only a layer has a second one.
 struct LevelSurfaces {
   double first = 0;
   std::optional<double> second;
 };
-/// Returns the surfaces of a level. ecCodes numbers some layers by their bottoms, from 1 on: soilLayer 2 lies
-/// between 1 and 2.
+/// Returns the surfaces of the field's level with this index. ecCodes numbers some layers by their bottoms,
+/// from 1 on: soilLayer 2 lies between 1 and 2.
 LevelSurfaces surfaces_of(const Request& request, std::size_t level);
 
-/// Returns true if two typeOfLevel are the same one in a file.
+/// Returns true if a file does not tell the two typeOfLevel apart, or they are equal.
 bool same_level_type(const std::string& wanted, const std::string& got);
 
-/// Returns true if the message holds what was wanted, whichever way ecCodes prints it.
+/// Returns true if the key has the wanted value in the message: as text, number, list, or "missing".
 bool matches(const Handle& handle, const Wanted& wanted);
-/// Encodes headers for all levels and several leads and reads all back. `time_is_known` says that the octets
-/// of time were found, and all leads read back, on a header with equal sections 1 to 3 and the same template;
-/// one lead is then enough. `handle` comes with a message of a similar field, if there is one, and leaves
-/// with the last message read.
+/// Makes messages for all levels and several leads, and reads all keys back from them. With `time_is_known`
+/// one lead is enough: several were read back on a header with equal sections 1 to 3 and the same template.
+/// `handle` may hold the message of a similar field, which is then changed instead of opening a new one.
+/// Afterwards it holds the message of the last level.
 Status verify(const Field& field, const Request& request, const codec::Keys& wanted, bool time_is_known,
               std::optional<Handle>& handle);
 /// Makes the error for a key that reads back differently.

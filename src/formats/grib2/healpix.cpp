@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// HEALPix grids: template 3.150 of GRIB2 (WMO Manual on Codes, FM 92 GRIB edition 2). ecCodes knows it since
-// version 2.32. Section 3 is written here, octet by octet, so that files do not depend on the version; an
-// older ecCodes sees the same points as an unstructured grid.
+// HEALPix grids: template 3.150 of GRIB2 (WMO Manual on Codes, FM 92 GRIB edition 2). ecCodes knows this
+// template only since version 2.32. So that files do not depend on the version, this module writes section 3
+// itself, octet by octet. An older ecCodes gets an unstructured grid with as many points in its place.
 #include <eccodes.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::uint64_t template_number = 150;
 constexpr std::size_t section_length = 42;
 constexpr std::size_t template_at = 12;  // in section 3
 
-/// A key of ecCodes, and where the template has its number.
+/// A key of ecCodes, the octets of section 3 that hold its number, and the number if the key is missing.
 struct Octets {
   std::string_view key;
   std::size_t at;
@@ -49,7 +49,7 @@ const Octets* find_octets(std::string_view key) {
   return found == octets.end() ? nullptr : &*found;
 }
 
-/// Returns a key by the name that the table above has for it, with its value in the unit there.
+/// Translates a key to the name and the unit of the table above.
 Result<std::pair<std::string, std::string>> plain(const std::string& key, const std::string& value) {
   if (key == "N" || key == "numberOfPointsAlongASide")
     return std::pair<std::string, std::string>("Nside", value);
@@ -90,7 +90,7 @@ Status check_points(std::uint64_t side, bool is_nested, Index points) {
                             "; make the layout and the georeference agree")};
 }
 
-/// Returns a whole number that is not negative, or -1.
+/// Returns the number in `text`, `missing` for the word "missing", or -1 if the text is no whole number.
 std::int64_t count_of(const std::string& text, std::uint64_t missing) {
   if (text == "missing") return static_cast<std::int64_t>(missing);
   return as_integer(text).value_or(-1);
@@ -115,7 +115,7 @@ Status put_key(const std::string& given, const std::string& text, Index points, 
   return {};
 }
 
-/// Section 3 with template 3.101, for an ecCodes that does not know HEALPix.
+/// Returns a section 3 with template 3.101 (unstructured grid), for an ecCodes that does not know HEALPix.
 ByteVector unstructured_section(std::uint64_t points) {
   constexpr std::size_t length = 35;
   ByteVector section(length);
@@ -126,7 +126,7 @@ ByteVector unstructured_section(std::uint64_t points) {
   return section;
 }
 
-/// Returns where section 3 of a message lies; nothing if that is no HEALPix grid.
+/// Returns offset and length of section 3 of a message, or nothing if its grid is no HEALPix grid.
 std::optional<std::pair<std::size_t, std::size_t>> find_healpix(std::span<const std::byte> message) {
   constexpr std::size_t first = 16, least = 5;
   if (message.size() < first || message[7] != std::byte{2}) return std::nullopt;
@@ -226,7 +226,7 @@ Result<HealpixField> healpix_field(const codec::StreamDefinition& stream,
   const std::optional<codec::Keys> sample = healpix_keys(georeference.sample);
   const bool names_another = !is_healpix(keys) && has_grid(keys);
   if (names_another || (!sample && !is_healpix(keys))) return stand_in;
-  // Keys of the program follow those of the sample, and the last one counts.
+  // The program's keys come behind those of the sample, because the last one of equal keys counts.
   if (sample) keys.insert(keys.begin(), sample->begin(), sample->end());
   if (by_own_keys) std::erase_if(keys, [](const auto& key) { return !is_grid_key(key.first); });
   Result<ByteVector> section = healpix_section(keys, field.elements());
@@ -249,7 +249,7 @@ Result<HealpixField> healpix_field(const codec::StreamDefinition& stream,
 
 void put_healpix(const HealpixField& from, Field& field) {
   constexpr std::size_t tables_at = 16 + 9;
-  constexpr std::uint64_t first_tables = 32;  // that have the grid
+  constexpr std::uint64_t first_tables = 32;  // the first version of WMO's tables with this grid
   ByteVector& head = field.parts.head;
   const std::size_t begin = section_begin(head, 3), end = section_begin(head, 4);
   const auto moved =

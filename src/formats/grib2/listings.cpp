@@ -15,14 +15,15 @@ namespace {
 
 constexpr Bytes indicator = 16;     // length of section 0
 constexpr Bytes header_length = 5;  // length and number
-// Section 3 of a reduced grid has a number for each of its rows.
+// A longer section is taken for damaged. Section 3 of a reduced grid may be long: it has a number for each
+// row.
 constexpr Bytes longest_section = 64 << 20;
 
 Status no_message(Bytes offset, std::string_view why) {
   return {Code::corrupt, cat("at byte ", offset, " stands no whole GRIB2 message: ", why)};
 }
 
-/// Reads `length` bytes behind those that `to` has.
+/// Appends `length` bytes of the file, from `at` on, to `to`. Returns false if the file has fewer.
 Result<bool> append(const codec::ReadBytes& read, Bytes at, Bytes length, ByteVector& to) {
   const std::size_t before = to.size();
   to.resize(before + static_cast<std::size_t>(length));
@@ -31,7 +32,7 @@ Result<bool> append(const codec::ReadBytes& read, Bytes at, Bytes length, ByteVe
   return *got == length;
 }
 
-/// Returns the seconds of "6" or "90m". A number without a letter counts units of `unit_seconds`.
+/// Returns the seconds that "6" or "90m" stand for. A number without a letter counts units of `unit_seconds`.
 std::optional<std::int64_t> seconds_in(std::string_view text, std::int64_t unit_seconds) {
   std::int64_t count = 0;
   const char* const end = text.data() + text.size();
@@ -45,8 +46,8 @@ std::optional<std::int64_t> seconds_in(std::string_view text, std::int64_t unit_
   return std::nullopt;
 }
 
-/// Returns "6", "90m", "0-6" or "0m-30m": hours, and where one of the times is in no whole hours, minutes or
-/// seconds with their letter, as ecCodes writes steps since version 2.34.
+/// Returns "6", "90m", "0-6" or "0m-30m", as ecCodes writes steps since version 2.34: in hours if all times
+/// are whole hours, otherwise in minutes or seconds, with their letter.
 std::string step_text(const std::vector<std::int64_t>& times) {
   const auto all_divide = [&](std::int64_t unit) {
     return std::ranges::all_of(times, [unit](std::int64_t each) { return each % unit == 0; });
@@ -58,8 +59,9 @@ std::string step_text(const std::vector<std::int64_t>& times) {
   return text;
 }
 
-/// Returns the step of MARS. ecCodes 2.28 takes hours for it where nobody tells it a unit: it rounds them, or
-/// fails and says so on standard error, and the steps in other units have no letter.
+/// Returns the step as MARS has it. For a message in minutes or seconds, sets the unit of the answer. Without
+/// that, ecCodes 2.28 answers in hours: it rounds, or fails and prints an error to standard error. Its
+/// answers in other units have no letter, so step_text() writes the step anew.
 std::optional<std::string> step_of(Handle& handle) {
   constexpr long minutes = 0, seconds = 13;
   std::optional<long> units[]{handle.integer("indicatorOfUnitOfTimeRange"), std::nullopt};
@@ -121,7 +123,7 @@ Result<ListedMessage> read_message(const codec::ReadBytes& read, Bytes offset) {
     message.parts.representation.assign(begin, bytes.begin() + at);
     break;
   }
-  // Sections 1 and 4 with what every line tells of.
+  // Every line needs these octets of sections 1, 4 and 5.
   const ByteVector& head = message.parts.head;
   const std::size_t product = section_begin(head, 4);
   constexpr std::size_t least[]{21, 34, 21};  // of sections 1, 4 and 5
@@ -147,7 +149,7 @@ Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t /*numb
     }
     line += cat(line.size() > 1 ? ", " : "", "\"", name, "\": \"", text, "\"");
   };
-  // In the order of ECMWF's own files.
+  // The keys stand in the order of ECMWF's own files.
   for (const std::string_view name : {"domain", "date", "time", "expver", "class", "type", "stream", "step",
                                       "levelist", "levtype", "number"})
     add(name, name == "step" ? step_of(*handle) : handle->text(cat("mars.", name)));

@@ -6,44 +6,46 @@
 #include "formats/codec/listing.hpp"
 #include "formats/grib2/sections.hpp"
 
-// The files by which other tools find messages (docs/formats/other-indexes.md).
+// The lines of files by which other tools find messages (docs/formats/other-indexes.md).
 namespace tailrace::grib2 {
 
-/// A message without its values, which are all that a line of a listing needs.
+/// The parts of a message that a line of a listing needs: all but the values.
 struct ListedMessage {
   Parts parts;
   Bytes length = 0;
 };
 
-/// Reads the message at an offset, apart from its values. Returns Code::corrupt if none is there.
+/// Reads the message at an offset, without its values. Returns Code::corrupt if no message is there.
 Result<ListedMessage> read_message(const codec::ReadBytes& read, Bytes offset);
 
-/// Returns the line that `wgrib2 -s` prints of a message. Returns Code::format for product definition
-/// templates and time ranges whose line is not known here.
+/// Returns the line that `wgrib2 -s` prints for a message. Returns Code::format for product definition
+/// templates, levels and time ranges for which this module does not know the line.
 Result<std::string> wgrib2_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
 std::optional<Bytes> wgrib2_offset(std::string_view line, std::int64_t number);
 
-/// The last two keys of a line of FILE.index follow from the message's place. The values of all others come
-/// from the tables of ecCodes.
+/// The last two keys of a line of FILE.index tell the message's place; this is the first of the two. The
+/// values of all keys before it come from the tables of ecCodes.
 constexpr std::string_view ecmwf_place_key = "\"_offset\": ";
 
-/// Returns the line of a message in an index as ECMWF's open data have: a JSON object. Keys of MARS that the
-/// message does not have are left out.
+/// Returns the line of a message in an index like those of ECMWF's open data: a JSON object. It has only the
+/// keys of MARS that the message has.
 Result<std::string> ecmwf_line(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
 std::optional<Bytes> ecmwf_offset(std::string_view line, std::int64_t number);
 
-/// cfgrib's index (version 0.9.15.1): what stands before the entries, an entry, and what ends it.
+/// Returns the bytes before the entries of cfgrib's index (version 0.9.15.1).
 std::string_view cfgrib_head();
+/// Returns the entry of a message in cfgrib's index. Code::format if ecCodes has no name for its parameter or
+/// its type of level.
 Result<std::string> cfgrib_entry(const codec::ReadBytes& read, std::int64_t number, Bytes offset);
 std::optional<Bytes> cfgrib_offset(std::string_view entry, std::int64_t number);
 constexpr std::string_view cfgrib_entry_end = "\nltp9\n";
-/// Behind the entries. Of messages that have all values in common cfgrib takes the first: a dictionary of the
-/// entries is updated with them in the reverse order. Then the FileIndex gets its attributes.
+/// The bytes behind the entries. They make a dictionary of the entries, the last entry first, so that of
+/// messages with equal keys the first one stays, as in cfgrib. Then they give the FileIndex its attributes.
 constexpr std::string_view cfgrib_tail =
     "lp0\n0cbuiltins\ndict\n(g0\ntRp1\n0cbuiltins\ngetattr\n(g1\nVupdate\ntR(cbuiltins\nreversed\n(g0\n"
     "tRtR0cbuiltins\nlist\n(cbuiltins\ngetattr\n(g1\nVitems\ntR(tRtRdb.";
 
-/// Returns wgrib2's abbreviation of a parameter of WMO's tables, or "" if it is not in the table here.
+/// Returns wgrib2's abbreviation for a parameter of WMO's tables, or "" if this module does not know it.
 std::string_view wgrib2_name(int discipline, int category, int number);
 
 inline std::vector<codec::Listing> listings() {

@@ -13,19 +13,20 @@ namespace tailrace::grib2 {
 namespace {
 
 constexpr int lanes = 8;
-constexpr int largest_scale = 127;  // of E, in ecCodes
+constexpr int largest_scale = 127;  // ecCodes takes E from -127 to 127
 constexpr Index block =
     2048;  // values packed at a time; a multiple of 8, so that each block ends on a whole octet
 
 double power_of_ten(int exponent) {
-  // Powers come from repeated multiplication, as in ecCodes: pow() rounds otherwise.
+  // Multiplies repeatedly, as ecCodes does. pow() would round differently.
   double power = 1;
   for (; exponent > 0; --exponent) power *= 10;
   for (; exponent < 0; ++exponent) power /= 10;
   return power;
 }
 
-// Returns the smallest E whose largest code still fits `bits`.
+// Returns the smallest E with which the largest code still fits `bits`, or nothing if ecCodes does not take
+// this E.
 std::optional<int> binary_scale(double range, int bits) {
   const double largest_code = std::ldexp(1.0, bits) - 1;
   const auto fits = [&](int scale) { return std::floor(std::ldexp(range, -scale) + 0.5) <= largest_code; };
@@ -36,7 +37,7 @@ std::optional<int> binary_scale(double range, int bits) {
   return scale;
 }
 
-/// A scaling as codes are computed by it.
+/// The numbers of a scaling from which codes are computed.
 struct Coding {
   explicit Coding(const Scaling& scaling)
       : factor(power_of_ten(scaling.decimal)),
@@ -47,7 +48,8 @@ struct Coding {
   int bits;
 };
 
-// Computes codes in ecCodes' order of operations, which decides how they round. `Whole` holds every code.
+// Computes codes in ecCodes' order of operations, because the order decides how they round. `Whole` is a type
+// that holds every code.
 template <typename Whole, typename Code, typename Value>
 void compute_codes_in(const Value* values, Index count, Coding coding, Code* codes) {
   for (Index i = 0; i < count; ++i)
@@ -57,7 +59,7 @@ void compute_codes_in(const Value* values, Index count, Coding coding, Code* cod
 
 template <typename Code, typename Value>
 void compute_codes(const Value* values, Index count, Coding coding, Code* codes) {
-  // A code of fewer than 32 bits fits a signed number, into which vectors convert.
+  // A code of fewer than 32 bits fits a signed 32-bit number. Vector instructions convert reals to these.
   if (sizeof(Code) < 4 || coding.bits < 32)
     compute_codes_in<std::int32_t>(values, count, coding, codes);
   else
@@ -80,7 +82,7 @@ void store_big_endian(std::byte* to, std::uint32_t value) {
 
 void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* to) {
   if (bits == 24) {
-    // Stores four octets at a time; the next code overwrites the last one. `to` has room for one more octet.
+    // Stores four octets at a time. The next code overwrites the fourth one, and `to` has room for the last.
     for (Index i = 0; i < count; ++i, to += 3) store_big_endian(to, codes[i] << 8);
     return;
   }
@@ -106,7 +108,7 @@ void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* t
 
 template <typename Value>
 Range range_of(const Value* values, Index count) {
-  // Independent lanes let the compiler use vectors. x - x is 0 for finite x and NaN for others.
+  // Independent lanes let the compiler use vector instructions. x - x is 0 if x is finite, otherwise NaN.
   std::array<Value, lanes> least, most, zero{};
   least.fill(std::numeric_limits<Value>::max());
   most.fill(std::numeric_limits<Value>::lowest());
@@ -155,7 +157,7 @@ double reference_below(double value) {
 }
 
 std::optional<Scaling> scaling_for(const Range& range, int bits) {
-  // ecCodes first brings the range within what E = -127 .. 127 can express, by powers of ten.
+  // Like ecCodes, scales by powers of ten (D) until an E from -127 to 127 can express the range.
   const double codes = std::ldexp(1.0, bits) - 1;
   const double narrowest = std::ldexp(codes, -largest_scale);
   const double widest = std::ldexp(codes, largest_scale);
@@ -190,8 +192,8 @@ double error_of(const Scaling& scaling, const Range& range) {
 }
 
 std::optional<Scaling> scaling_within(const Range& range, double accuracy) {
-  // The range in steps of twice the accuracy gives a number of bits that is surely too small. From there on
-  // each count is tried.
+  // The number of steps of twice the accuracy in the range gives a lower bound of the bits. From there on
+  // each number of bits is tried.
   const double steps = (range.most - range.least) / 2 / accuracy;
   int bits = steps > 1 ? std::min(std::ilogb(steps), most_bits) : 1;
   for (bits = std::max(bits, 1); bits <= most_bits; ++bits) {

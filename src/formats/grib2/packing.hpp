@@ -5,52 +5,55 @@
 
 #include "formats/grib2/sections.hpp"
 
-// Simple packing (templates 5.0 and 7.0), octet for octet as ecCodes does it, and the choice of scales, which
-// CCSDS shares. We pack ourselves because ecCodes needs 5 passes and, for widths that are no whole octets, 20
-// times the time.
+// Simple packing (templates 5.0 and 7.0), with the same octets as from ecCodes, and the choice of scales,
+// which CCSDS packing uses too. The reason to do without ecCodes is speed: ecCodes makes 5 passes over the
+// values and, for widths that are no whole octets, takes 20 times the time.
 namespace tailrace::grib2 {
 
 inline constexpr int most_bits = 32;  // the widest code that ecCodes writes in both packings
 
-/// The smallest and the largest value, and whether all are finite (if not, the two values mean nothing).
+/// The smallest and the largest of some values. They mean nothing unless all values are finite.
 struct Range {
   double least = 0;
   double most = 0;
   bool finite = true;
 };
-/// `Value` is float or double, here and below: a float counts as the double of the same value.
+/// Returns the range of the values. `Value` is float or double, here and below. A float gives the same codes
+/// as the double of the same value.
 template <typename Value>
 Range range_of(const Value* values, Index count);
 
-/// Moves the values that are there to the front of `values`, in order, and returns how many. `bitmap` gets
-/// one bit for each of `count` values, most significant first, 1 = there; zero octets if all are there.
-/// `missing` is what the field's type holds of it, by missing_in(). NaN matches NaN.
+/// Removes the missing values: moves all others to the front of `values`, in order, and returns their number.
+/// `bitmap` gets one bit for each of `count` values, most significant first: 1 if the value is there, 0 if it
+/// is missing. It becomes empty if none is missing. `missing` is the missing value in the field's type, from
+/// missing_in(); NaN matches NaN.
 template <typename Value>
 Index compact(Value* values, Index count, double missing, ByteVector& bitmap);
 
-/// Returns the largest float32 that is no denormal and not above `value`: the nearest possible reference
-/// value.
+/// Returns the reference value for a smallest value: the largest float32 that is no denormal and not above
+/// `value`.
 double reference_below(double value);
 
-/// Returns R, E and D for values from `least` to `most` in codes of `bits`, as ecCodes chooses them, or
-/// nothing if it cannot.
+/// Returns the scaling (R, E and D of GRIB) that ecCodes chooses for values in `range` and codes of `bits`,
+/// or nothing if the values do not fit.
 std::optional<Scaling> scaling_for(const Range& range, int bits);
 
-/// Returns the worst difference between a value and its decoded code, including the rounding of the decoder.
+/// Returns the largest difference between a value in `range` and its decoded code, including the rounding of
+/// a decoder in doubles.
 double error_of(const Scaling& scaling, const Range& range);
 
-/// Returns a scaling with the fewest bits (1 to `most_bits`) whose error is at most `accuracy`, or nothing if
-/// no number of bits suffices.
+/// Returns the scaling with the fewest bits (1 to `most_bits`) whose error is at most `accuracy`, or nothing
+/// if `most_bits` do not suffice.
 std::optional<Scaling> scaling_within(const Range& range, double accuracy);
 
-/// Returns the octets of `count` codes of `bits`.
+/// Returns the number of octets of `count` codes of `bits`.
 Bytes packed_length(Index count, int bits);
 
 /// Appends the codes of all values.
 template <typename Value>
 void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out);
 
-/// Returns the octets of a code of `bits` as libaec takes it: 1, 2 or 4.
+/// Returns the number of octets in which libaec takes a code of `bits`: 1, 2 or 4.
 constexpr int width_of_code(int bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
 /// Writes the codes as numbers of width_of_code() octets in this machine's byte order.
 template <typename Value>

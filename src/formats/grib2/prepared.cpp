@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Prepared headers on their way from the rank that has them to others. The other ranks ask nothing of
-// ecCodes.
+// Packs prepared headers on the rank that made them, and unpacks them on other ranks, which need no ecCodes
+// for them.
 #include <algorithm>
 
 #include "formats/grib2/header.hpp"
@@ -47,7 +47,7 @@ Result<Field> unpack_field(const codec::StreamDefinition& stream, const codec::F
   const auto counts = in.get_list<std::uint32_t>();
   const auto offsets = in.get_list<std::uint32_t>();
   const auto values = in.get_bytes();
-  constexpr std::size_t least_representation = 20;  // to the number of bits
+  constexpr std::size_t least_representation = 20;  // up to the octet with the number of bits
   bool sound = in.ok() && is_its_own && in.rest().empty() &&
                counts.size() == definition.levels.values.size() && offsets.size() == values.size() &&
                field.parts.representation.size() >= least_representation &&

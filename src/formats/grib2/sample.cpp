@@ -12,7 +12,7 @@ namespace tailrace::grib2 {
 
 namespace {
 
-/// The keys of grids that have numbers.
+/// The keys of grids whose values are numbers.
 constexpr std::array numeric_keys{"Ni",
                                   "Nj",
                                   "jScansPositively",
@@ -42,7 +42,7 @@ constexpr std::array numeric_keys{"Ni",
                                   "scaleFactorOfEarthMinorAxis",
                                   "scaledValueOfEarthMinorAxis"};
 
-/// Returns one of the names that ecCodes has for the same octets of a grid.
+/// ecCodes has several names for some octets of a grid. Returns the same one for all of them.
 std::string_view word_for(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> words{
       {{"Nx", "Ni"},
@@ -70,7 +70,7 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
   TR_TRY(sample.status());
   const std::optional<std::string> type = sample->text("gridType");
   if (!type) return Status(Code::format, "the sample is no GRIB message with a grid");
-  // Which of two names is given, in degrees or in millionths, makes no difference.
+  // A key counts as given whichever of its names the georeference has, with a unit at its end or without.
   const auto plain = [](std::string_view name) {
     for (const std::string_view unit : {"InDegrees", "InMetres"}) {
       if (name.ends_with(unit)) name.remove_suffix(unit.size());

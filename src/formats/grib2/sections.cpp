@@ -54,7 +54,7 @@ Result<Parts> cut(std::span<const std::byte> message) {
       parts.head.assign(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(at));
       parts.representation.assign(message.begin() + static_cast<std::ptrdiff_t>(at),
                                   message.begin() + static_cast<std::ptrdiff_t>(at + length));
-      // The number of values, R, E, D and bits of some earlier record must not stay.
+      // Section 5 must not keep the number of values, R, E, D and bits of the message's own record.
       std::memset(&parts.representation[5], 0, 4);
       std::memset(&parts.representation[11], 0, 9);
       return parts;

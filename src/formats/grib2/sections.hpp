@@ -12,19 +12,21 @@
 // to 4 say what and where a field is, sections 5 to 7 hold its values, section 8 ends it.
 namespace tailrace::grib2 {
 
-/// An unsigned number of `width` octets, most significant first.
+/// Writes an unsigned number of `width` octets, most significant first.
 void put_number(std::byte* to, std::uint64_t value, int width);
+/// Reads an unsigned number of `width` octets, most significant first.
 std::uint64_t get_number(const std::byte* from, int width);
-/// GRIB's signed numbers: a sign bit and a magnitude.
+/// Writes a signed number as GRIB has it: a sign bit and a magnitude.
 void put_signed(std::byte* to, std::int64_t value, int width);
 
-/// A message in the two parts that are prepared once for each field.
+/// The two parts of a message that are prepared once for each field.
 struct Parts {
   ByteVector head;            // sections 0 to 4; the total length in section 0 is patched for each message
-  ByteVector representation;  // section 5 with number of values, R, E, D and bits set to zero
+  ByteVector representation;  // section 5; the number of values, R, E, D and bits are zero
 };
 
-/// Cuts a message after its first field. Returns Code::corrupt if it is no whole GRIB2 message.
+/// Returns the parts of a message, those of its first field if it has several. Code::corrupt if the message
+/// is no whole GRIB2 message.
 Result<Parts> cut(std::span<const std::byte> message);
 
 /// Returns the offset of section `number` (1 to 4) in a head or a message, or its size if the section is not
@@ -43,17 +45,18 @@ inline constexpr Bytes end_length = 4;     // section 8
 inline constexpr Bytes data_header = 5;    // before the values in section 7
 inline constexpr Bytes bitmap_header = 6;  // before the bits in section 6
 
-/// Appends section 5 with its values filled in.
+/// Appends the prepared section 5 with the record's number of values and scaling.
 void append_representation(const ByteVector& prepared, std::uint64_t coded_values, const Scaling& scaling,
                            ByteVector& out);
-/// Appends section 6: `bits` packed most significant first, or "no bitmap" if `bits` is empty.
+/// Appends section 6 with a bitmap, packed most significant bit first, or with "no bitmap" if `bits` is
+/// empty.
 void append_bitmap(std::span<const std::byte> bits, ByteVector& out);
 /// Appends the header of a section 7 with `length` octets of data to follow.
 void append_data_header(Bytes length, ByteVector& out);
 /// Appends section 8 and writes the total length into the message that began at `start`.
 void finish(std::size_t start, ByteVector& out);
 
-/// Returns a whole message of `points` equal values zero. Definitions are verified with it.
+/// Returns a whole message whose `points` values are all zero. Definitions are read back from it.
 ByteVector constant_message(const Parts& parts, std::uint64_t points);
 
 }  // namespace tailrace::grib2

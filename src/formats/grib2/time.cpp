@@ -16,7 +16,7 @@ constexpr TimeUnit second{13, 1, "s"};
 
 // Forecast times are signed 32-bit numbers, and ecCodes silently wraps what does not fit.
 constexpr std::int64_t largest_time = std::numeric_limits<std::int32_t>::max();
-// 65,535 means "missing".
+// The year 65,535 means "missing".
 constexpr std::int64_t largest_year = 65534;
 
 DateTime after(const DateTime& base, std::int64_t lead) {

@@ -18,8 +18,8 @@ struct TimeUnit {
   std::string_view letter = "h";
 };
 
-/// Returns the largest of hour, minute and second that divides both ends. It depends on nothing else, so a
-/// record's bytes do not depend on other records.
+/// Returns the largest of hour, minute and second that divides both ends of an interval. The unit depends on
+/// these alone, so that the bytes of a record do not depend on other records.
 TimeUnit unit_of(std::int64_t start, std::int64_t end);
 
 /// The lead of a record and, for statistics, the lead at which its interval began.
@@ -28,11 +28,11 @@ struct Interval {
   std::int64_t end = 0;
 };
 
-/// Returns Code::argument for an interval that is none, and Code::format for one that GRIB2's octets cannot
-/// hold.
+/// Returns Code::argument if the interval begins before the base time or after its own end, and Code::format
+/// if GRIB2's octets cannot hold it.
 Status check_interval(const Interval& interval, bool statistic, const DateTime& base);
 
-/// The offsets in sections 0 to 4 of the octets that depend on the lead; -1 where the template has none.
+/// The offsets in a head of the octets that depend on the lead; -1 if the template does not have them.
 struct TimeOffsets {
   Bytes unit = -1;
   Bytes forecast_time = -1;

@@ -11,7 +11,7 @@ namespace tailrace::grib2 {
 
 namespace {
 
-// Sections 5, 6 and 7 of a message that ecCodes made, without the other sections.
+// Sections 5 and 7 of a message that ecCodes made.
 struct Encoded {
   std::span<const std::byte> representation;
   std::span<const std::byte> data;
@@ -59,8 +59,8 @@ Status EccodesPacking::begin(const ByteVector& representation) {
 Status EccodesPacking::append(const ByteVector& representation, const double* values, Index count, int bits,
                               std::span<const std::byte> bitmap, ByteVector& out) {
   if (!handle_ || representation_ != representation) TR_TRY(begin(representation));
-  // Keys that the record before left behind would choose another way of packing: bits after a constant, D
-  // after a tiny range.
+  // Sets back what the record before may have left in the handle, since it would change the packing: the bits
+  // after a constant, D after a tiny range.
   for (const auto& [key, value] :
        {std::pair("bitsPerValue", static_cast<long>(bits)), std::pair("decimalScaleFactor", 0L)}) {
     const int error = handle_->set(key, value);
@@ -88,7 +88,7 @@ Status EccodesPacking::append(const ByteVector& representation, const double* va
 
 namespace {
 
-// Appends what we write for values that are not all equal: sections 5, 6 and 7.
+// Appends sections 5, 6 and 7 as this library packs values that are not all equal, without a bitmap.
 Status append_own(const ByteVector& representation, const std::vector<double>& values, int bits,
                   ByteVector& out) {
   const auto count = static_cast<Index>(values.size());

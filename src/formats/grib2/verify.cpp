@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The proof that a definition became what it asks for. ecCodes drops and overrides keys silently, depending
-// on their order. Therefore every key is read back from the octets that records will have.
+// Proves that a header says what its definition asks for. ecCodes drops and overrides keys silently,
+// depending on their order. So every key is read back from the octets that records will have.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace tailrace::grib2 {
 namespace {
 
 bool same_number(const std::string& key, double wanted, double got) {
-  // Angles are stored in millionths of a degree, and longitudes within one turn.
+  // GRIB2 stores angles in millionths of a degree, and longitudes from 0 to 360.
   if (key.find("itude") != std::string::npos || key.ends_with("InDegrees")) {
     const double off = std::fabs(wanted - got);
     const bool turns = key.starts_with("longitude") || key.starts_with("LoV");
@@ -26,7 +26,8 @@ bool same_list(const std::vector<double>& wanted, const std::vector<double>& got
                                                    [](double a, double b) { return same_number("", a, b); });
 }
 
-// Setting one of these keys makes ecCodes act. The key has no value that could be read back.
+// Returns true for keys such as setLocalDefinition. Setting one makes ecCodes act; it has no value to read
+// back.
 bool is_action(const std::string& key) {
   for (const std::string_view verb : {"set", "delete"}) {
     if (key.starts_with(verb) && key.size() > verb.size() &&
@@ -79,7 +80,7 @@ Status check_surface(const Handle& handle, const Request& request, const std::st
   return differs(handle, {which == "First" ? "level" : "bottomLevel", cat(value)}, hint_for(handle, "level"));
 }
 
-// Returns true if a key of the user's fixes the levels; that key then judges them.
+// Returns true if a key of the user's sets the levels. The levels are then checked by reading back this key.
 bool levels_by_keys(const Request& request) {
   for (const auto& [key, value] : request.field_keys) {
     if (key.find("FixedSurface") != std::string::npos || key == "level" || key.ends_with("Level"))
@@ -88,8 +89,9 @@ bool levels_by_keys(const Request& request) {
   return false;
 }
 
-/// Gives a handle the parameter of `message`. In almost every template the first octets behind its number are
-/// the category and the number of the parameter; where they are not, the octets differ afterwards.
+/// Gives a handle the parameter of `message`. In almost every template the octets behind its number are the
+/// category and the number of the parameter. In other templates the handle's octets then differ from
+/// `message`, and the caller notices.
 bool name_as(Handle& handle, std::span<const std::byte> message) {
   constexpr std::size_t discipline = 6, category = 9, number = 10;
   const auto set = [&](const char* key, std::size_t at) {
@@ -102,9 +104,9 @@ bool name_as(Handle& handle, std::span<const std::byte> message) {
          set("parameterNumber", section + number);
 }
 
-/// Moves a handle from one level or parameter to another. Opening a message anew costs three times the
-/// reading done here. Returns false if the handle does not have the octets of `message` afterwards: keys of
-/// the user's may have moved more.
+/// Changes the level and the parameter of a handle to those of `message`, because opening a message costs
+/// three times as much as reading it back. Returns false if the handle does not have the octets of `message`
+/// afterwards: keys of the user's may have changed more.
 bool move_to(Handle& handle, const Request& request, std::size_t level, const ByteVector& message) {
   if (!name_as(handle, message)) return false;
   const auto set = [&](const std::string& which, double value) {
@@ -136,14 +138,14 @@ Status check_time(Handle& handle, const Field& field, const Interval& interval) 
   codec::Keys wanted{{"indicatorOfUnitOfTimeRange", cat(unit.code)},
                      {"startStep", cat(start / unit.seconds)},
                      {"endStep", cat(interval.end / unit.seconds)}};
-  // ecCodes answers in hours, rounded, unless it is told the unit.
+  // ecCodes answers in rounded hours unless the unit is set.
   if (handle.set("stepUnits", std::string(unit.letter)) != 0)
     return {Code::format, cat("ecCodes does not know steps in ", unit.letter)};
   wanted.emplace_back(
       "stepRange", start == interval.end ? wanted[1].second : cat(wanted[1].second, "-", wanted[2].second));
   const DateTime valid = from_seconds(to_seconds(field.base, Calendar::proleptic_gregorian) + interval.end,
                                       Calendar::proleptic_gregorian);
-  // ecCodes computes these keys in fractions of days and may lose a minute where seconds are involved.
+  // ecCodes computes these two keys in fractions of days, and may lose a minute if a time has seconds.
   if (field.base.second == 0 && valid.second == 0) {
     wanted.emplace_back("validityDate", cat(valid.year * 10000 + valid.month * 100 + valid.day));
     wanted.emplace_back("validityTime", cat(valid.hour * 100 + valid.minute));
@@ -162,7 +164,7 @@ bool matches(const Handle& handle, const Wanted& wanted) {
   const auto& [key, value] = wanted;
   if (is_action(key)) return true;
   if (value == "missing") return handle.is_missing(key);
-  // ecCodes prints an error where a list is asked for as a text.
+  // A list is compared before the text, because ecCodes prints an error if a list is asked for as one text.
   const std::vector<double> list = as_list(value);
   if (!list.empty() && same_list(list, handle.numbers(key))) return true;
   if (handle.text(key) == value) return true;
@@ -182,11 +184,12 @@ Status differs(const Handle& handle, const Wanted& wanted, std::string_view hint
 }
 
 bool same_level_type(const std::string& wanted, const std::string& got) {
-  // A file keeps pressures in Pa. ecCodes names the type of level by whether they are whole hPa.
+  // A file has pressures in Pa. ecCodes names the type isobaricInhPa if the pressure is a whole number of
+  // hPa.
   const auto is_pressure = [](const std::string& type) {
     return type == "isobaricInPa" || type == "isobaricInhPa";
   };
-  // ecCodes has a name of its own for 0 m below the sea. What the levels are is compared beside it.
+  // ecCodes has a name of its own for 0 m below the sea. verify() compares the values of the levels, too.
   const bool is_sea = wanted == "depthBelowSea" && got == "oceanSurface";
   return wanted == got || is_sea || (is_pressure(wanted) && is_pressure(got));
 }
@@ -194,8 +197,8 @@ bool same_level_type(const std::string& wanted, const std::string& got) {
 Status verify(const Field& field, const Request& request, const codec::Keys& wanted, bool time_is_known,
               std::optional<Handle>& handle) {
   constexpr std::int64_t quarter = 900, hour = 3600;
-  // Some names belong to one length of interval (mx2t6). They are judged with the definition's length, and
-  // without it with a length that has no names.
+  // Some names belong to one length of interval (mx2t6). So names are checked with the length of the
+  // definition. If it gives none, they are checked with 7 hours, a length that no name belongs to.
   const codec::Statistic& statistic = field.definition.statistic;
   const std::int64_t length =
       statistic.since == codec::Statistic::Since::duration ? statistic.duration_seconds : 7 * hour;
@@ -210,7 +213,7 @@ Status verify(const Field& field, const Request& request, const codec::Keys& wan
     if (level == 0) TR_TRY(check_all(*handle, wanted));
   }
   if (time_is_known) return check_time(*handle, field, {0, length});
-  // The leads cover every unit, an empty interval, and one that does not begin at the base time.
+  // These leads cover every unit, an empty interval, and an interval that begins after the base time.
   for (const Interval& interval : {Interval{0, 0},
                                    {0, quarter},
                                    {0, 6 * hour},

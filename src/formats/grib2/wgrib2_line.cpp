@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Lines of wgrib2's inventory, as `wgrib2 -s` of version 3.4 prints them. Section and octet numbers are
-// those of WMO's manual; indices count from 0.
+// Lines of wgrib2's inventory, as `wgrib2 -s` of version 3.4 prints them. Numbers of sections and octets are
+// those of WMO's manual, where octets count from 1; indices count from 0.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -20,7 +20,7 @@ constexpr int no_surface = 255;
 
 int octet(const std::byte* section, int number) { return std::to_integer<int>(section[number - 1]); }
 
-/// A signed number of four octets, as GRIB has it: a sign bit and a magnitude.
+/// Reads a signed number of four octets, as GRIB has it: a sign bit and a magnitude.
 std::int64_t signed_number(const std::byte* from) {
   const std::uint64_t value = get_number(from, 4);
   constexpr std::uint64_t sign = std::uint64_t{1} << 31;
@@ -36,7 +36,7 @@ std::string printed(const char* format, double value) {
 /// Returns a number as C's %g prints it, which is how wgrib2 prints levels.
 std::string general(double value) { return printed("%g", value); }
 
-/// A level: wgrib2 computes with float.
+/// A surface of a level. The value is a float, because wgrib2 computes with float.
 struct Surface4 {
   int type = no_surface;
   float value = 9.999e20F;  // wgrib2's number for "undefined"
@@ -52,7 +52,8 @@ Surface4 surface_at(const std::byte* octets) {
   if (scale_octet == 255 || get_number(octets + 2, 4) == missing) return surface;
   const int scale = (scale_octet & 0x80) != 0 ? -(scale_octet & 0x7f) : scale_octet;
   surface.is_missing = false;
-  // Powers by repeated squares of 0.1 or 10, in double: the last digit must be wgrib2's.
+  // Computes the power from repeated squares of 0.1 or 10, in double, so that the last digit is that of
+  // wgrib2.
   double power = 1;
   double base = scale > 0 ? 1.0 / 10.0 : 10.0;
   for (int rest = std::abs(scale); rest != 0; rest >>= 1, base *= base)
@@ -68,7 +69,7 @@ struct LevelText {
   const char* text;  // "%g" stands for the value
 };
 
-/// One level. Types that are not here are "reserved".
+/// The texts of single surfaces. wgrib2 prints "reserved" for other types.
 constexpr LevelText level_texts[]{
     {1, "surface"},
     {2, "cloud base"},
@@ -144,7 +145,7 @@ constexpr LevelText level_texts[]{
     {184, "grid tile glacier ice and inland ice fraction as a model surface"},
 };
 
-/// Layers between two levels of one type, behind their values.
+/// The texts of layers between two surfaces of one type. They stand behind the two values.
 constexpr LevelText layer_texts[]{
     {100, " mb"},
     {102, " m above mean sea level"},
@@ -220,7 +221,7 @@ struct Time {
   std::int64_t value = 0;
 };
 
-/// Returns the time in hours if its unit is some hours.
+/// Returns the time in hours if its unit is 3, 6 or 12 hours, otherwise unchanged.
 Time in_hours(Time time) {
   const int hours = time.unit == 10 ? 3 : time.unit == 11 ? 6 : time.unit == 12 ? 12 : 0;
   return hours == 0 ? time : Time{1, time.value * hours};
@@ -231,7 +232,7 @@ std::string time_text(Time time) {
   return cat(time.value, " ", unit_text(time.unit));
 }
 
-/// Returns "0-3 hour", from the begin of a range and its length.
+/// Returns the text of a range of time, such as "0-3 hour".
 std::string range_text(Time begin, Time length) {
   begin = in_hours(begin);
   length = in_hours(length);
@@ -274,7 +275,7 @@ std::string statistic_text(int process) {
   return found == std::end(texts) ? "???" : found->second;
 }
 
-/// A product definition template: where section 4 has what the templates do not have in common.
+/// A product definition template: the octets of section 4 that differ between the templates.
 struct Template {
   int number;
   std::size_t length;  // of section 4, with one time range
@@ -338,7 +339,7 @@ std::string ensemble_text(const std::byte* section, const Template& product, int
   const int member = octet(section, product.ensemble + 1);
   const int size = octet(section, product.ensemble + 2);
   if (type == 0) return "ENS=hi-res ctl";
-  // ECMWF leaves the type out. wgrib2 takes member 0 for the control forecast then.
+  // ECMWF leaves the type out. In its messages wgrib2 takes member 0 for the control forecast.
   const bool is_ecmwfs = center == ecmwf && type == 255 && size > 0;
   if (type == 1 || (is_ecmwfs && member == 0)) return "ENS=low-res ctl";
   if (type == 2) return cat("ENS=-", member);
@@ -348,7 +349,7 @@ std::string ensemble_text(const std::byte* section, const Template& product, int
   return cat("ENS=? table4.6=", type, " pert=", member);
 }
 
-/// Returns what wgrib2 prints behind the time, without the last colon.
+/// Returns the part of the line that wgrib2 prints behind the time: ensemble, process and reference time.
 std::string rest_of(const std::byte* identification, const std::byte* section, const Template& product) {
   const int center = static_cast<int>(get_number(identification + 5, 2));
   std::string text;

@@ -8,7 +8,7 @@ namespace tailrace::grib2 {
 
 namespace {
 
-/// The names of one category, from parameter `first` on. "" = not known here.
+/// The names of one category, from parameter `first` on. "": this table does not know the name.
 struct Names {
   int discipline;
   int category;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Bytes length_size = sizeof(std::uint32_t), lead_size = sizeof(std::int64_t);
 
-/// Files are little-endian.
+/// Changes elements from the host's byte order to that of files, which is little-endian, and back.
 void to_file_order(std::span<std::byte> elements, Bytes size) {
   if constexpr (std::endian::native == std::endian::little) return;
   for (std::size_t at = 0; at < elements.size(); at += static_cast<std::size_t>(size))
@@ -65,14 +65,14 @@ Bytes RecordShape::bound() const {
 }
 
 Bytes RecordShape::working_bytes() const {
-  // The tables of deflate belong to the thread, not to a record: each encoder keeps one set.
+  // The tables of deflate do not count here, because each encoder keeps one set for all records.
   const bool is_compressed = compression.method != compression::Method::none;
   return (count() > 1 ? chunk_bytes() : 0) + (is_compressed ? chunk_bytes() : 0);
 }
 
 Status check(const RecordShape& record) {
   constexpr Bytes most = std::numeric_limits<std::uint32_t>::max();
-  constexpr Bytes reserve = 1 << 20;  // deflate may make a chunk larger, by less
+  constexpr Bytes reserve = 1 << 20;  // deflate may make a chunk larger, but by less than this
   Bytes bytes = record.element_size;
   for (const Index each : record.chunk) {
     if (each > most || __builtin_mul_overflow(bytes, each, &bytes) || bytes > most - reserve)

@@ -14,10 +14,10 @@
 
 namespace tailrace::netcdf4 {
 
-/// How a record of one field becomes bytes of a file: cut into chunks of one shape, each through the filters
-/// shuffle and deflate or through none. The chunks follow one another; behind them stand the lengths of all
-/// (32 bits each, little-endian) if there are several, and then, for statistics since the last output, the
-/// lead at which the interval began (64 bits, little-endian).
+/// How a record of one field becomes bytes of a file. The record is cut into chunks of one shape, and each
+/// chunk goes through the filters shuffle and deflate, or through none. The chunks follow one another. A
+/// trailer follows them: if there are several chunks, the lengths of all (32 bits each, little-endian); for
+/// statistics since the last output, also the lead at which the interval began (64 bits, little-endian).
 struct RecordShape : cf::Chunking {
   compression::Compression compression{};
   bool has_interval = false;
@@ -25,27 +25,32 @@ struct RecordShape : cf::Chunking {
   std::optional<double> missing{};
   ByteVector fill{};  // one element of a chunk beyond the edge, little-endian
 
-  /// Returns the size of what stands behind the chunks.
+  /// Returns the size of the trailer.
   [[nodiscard]] Bytes trailer_bytes() const;
+  /// Returns an upper bound of the size of an encoded record.
   [[nodiscard]] Bytes bound() const;
+  /// Returns the memory that a ChunkEncoder needs beside its input and output.
   [[nodiscard]] Bytes working_bytes() const;
 };
 
-/// Returns Code::format if HDF5 cannot hold chunks of this shape, and Code::argument if they are too many.
+/// Returns Code::format if HDF5 cannot hold chunks of this shape, and Code::argument if a record has too many
+/// chunks.
 Status check(const RecordShape& record);
 
-/// The contents of a trailer, which stands behind the chunks of a record.
+/// The contents of a record's trailer.
 struct Trailer {
   std::vector<Bytes> lengths;  // of the chunks
   std::int64_t interval_start = 0;
 };
-/// Returns Code::corrupt if the trailer of a record of `length` bytes contradicts it.
+/// Reads the trailer of a record of `length` bytes. If there is one chunk, its length follows from `length`.
+/// Returns Code::corrupt if the trailer contradicts `length`.
 Result<Trailer> read_trailer(const RecordShape& record, std::span<const std::byte> trailer, Bytes length);
 
-/// Encodes records. Each thread has one.
+/// Encodes records. Each thread has an encoder of its own.
 class ChunkEncoder {
  public:
-  /// Appends a record, or nothing if it fails. `values` are of the host's byte order and are overwritten.
+  /// Appends a record to `out`, or nothing if it fails. `values` are in the host's byte order, and are
+  /// overwritten.
   Status encode(const RecordShape& record, std::byte* values, std::int64_t interval_start, ByteVector& out);
 
  private:
@@ -56,7 +61,7 @@ class ChunkEncoder {
   ByteVector shuffled_;
 };
 
-/// Puts the first bytes of all elements before all second ones, and so on, as HDF5's filter does.
+/// Shuffles as HDF5's filter does: the first bytes of all elements, then all second bytes, and so on.
 void shuffle(std::span<const std::byte> elements, Bytes element_size, ByteVector& out);
 
 }  // namespace tailrace::netcdf4

@@ -20,8 +20,8 @@ using codec::FieldDefinition;
 using codec::FinishedStep;
 using codec::RecordKey;
 
-/// Returns Code::argument if an attribute has a name that HDF5's dimension scales, netCDF-C (attributes.c,
-/// the reserved ones) or this module give a meaning.
+/// Returns Code::argument if an attribute has a name that is reserved: by HDF5 for dimension scales, by
+/// netCDF-C (attributes.c), or by this library for rounding.
 Status check_names(const codec::Keys& attributes) {
   constexpr std::array<std::string_view, 12> reserved{"CLASS",
                                                       "NAME",
@@ -60,7 +60,8 @@ class ChunkedEncoder final : public codec::Encoder {
   ChunkEncoder chunks_;
 };
 
-/// A record of a field is one level of its variable in one step, as one chunk of HDF5 or several.
+/// The codec of NetCDF-4. A record of a field is one level of its variable in one step, as one chunk of HDF5
+/// or several.
 class Netcdf4Codec final : public codec::Codec {
  public:
   explicit Netcdf4Codec(codec::StreamDefinition stream)
@@ -107,8 +108,8 @@ class Netcdf4Codec final : public codec::Codec {
   }
   [[nodiscard]] Bytes encoded_bound(int field) const override { return at(field).bound(); }
   [[nodiscard]] Bytes working_bytes(int field) const override { return at(field).working_bytes(); }
-  /// Returns in what the fields of a file differ from those of the stream `now`, or nothing if its records
-  /// may follow.
+  /// Compares the fields of a file with those of the stream `now`. Returns the first difference that keeps
+  /// records of the stream from following, or an empty text.
   [[nodiscard]] std::string difference_to(const Netcdf4Codec& now) const;
   [[nodiscard]] std::vector<RecordsOfField> records_of_fields() const;
 
@@ -144,9 +145,9 @@ bool is_since_last_output(const codec::Statistic& statistic) {
          statistic.since == codec::Statistic::Since::last_output;
 }
 
-/// Makes the ending of a file without steps that has this field alone, and no data of coordinates: what the
-/// HDF5 library does not take must be refused before records of it are put. A codec of its own keeps this one
-/// as it is.
+/// Returns an error if the HDF5 library does not take the field, so that the program learns it before it puts
+/// records. Makes the ending of a file that has this field alone, no steps, and no data of coordinates. Uses
+/// a second codec, so that this one does not change.
 Status Netcdf4Codec::check_can_be_finished(const FieldDefinition& field,
                                            std::span<const std::byte> prepared) const {
   return guarded([&]() -> Status {
@@ -161,7 +162,7 @@ Status Netcdf4Codec::check_can_be_finished(const FieldDefinition& field,
   });
 }
 
-/// Makes the codec what it was before a field that failed: the conventions may have got a part of it.
+/// Sets the codec back to the fields before one that failed, since the conventions may have got a part of it.
 void Netcdf4Codec::take_back() {
   Netcdf4Codec before(definitions_.stream);
   for (const Definitions::Field& each : definitions_.fields) {
@@ -170,8 +171,8 @@ void Netcdf4Codec::take_back() {
   *this = std::move(before);
 }
 
-/// Returns the dimensions of one record in the file. A grid that is known has its own, whatever the shape of
-/// the program's array is.
+/// Returns the shape of one record in the file. It follows from the grid if the grid is known, whatever the
+/// shape of the program's array is.
 std::vector<Index> Netcdf4Codec::record_dimensions(int field) const {
   const cf::Contents& contents = fields_.conventions().contents();
   const std::vector<int>& all = contents.variables[fields_.at(field).variable].dimensions;
@@ -181,7 +182,7 @@ std::vector<Index> Netcdf4Codec::record_dimensions(int field) const {
   return lengths;
 }
 
-/// A failure may leave a part of the field behind.
+/// Adds a field with what `prepared` tells. After an error a part of the field may stay: see take_back().
 Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte> prepared) {
   const std::string context = cat("field '", field.name, "'");
   TR_TRY(check_names(field.attributes).in(context));
@@ -204,13 +205,14 @@ Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte
   std::ranges::reverse(record.fill);
   records_.push_back(std::move(record));
   FieldDefinition kept = field;
-  // The prepared bytes tell the grid, but not the values of its coordinates.
+  // Keeps only the coordinates of the georeference: the prepared bytes hold the grid, but not the
+  // coordinates' values.
   kept.georeference = {{}, {}, field.georeference.coordinates};
   definitions_.fields.push_back({std::move(kept), fields_.prepared(number)});
   return {};
 }
 
-/// Returns the number of the interval of a field's statistic.
+/// Returns the index of the field's interval in conventions().intervals().
 std::size_t Netcdf4Codec::interval_of(int field) const {
   const codec::Statistic& statistic =
       definitions_.fields[static_cast<std::size_t>(field)].definition.statistic;
@@ -262,10 +264,11 @@ Status Netcdf4Codec::describe(const codec::ReadBytes& read, std::span<const Fini
   std::int64_t previous = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     std::vector<std::int64_t>& of_step = starts.emplace_back();
-    // A step may lack the fields that tell when an interval began.
+    // Begins with the leads that follow from the steps before, because a step may lack the records whose
+    // trailers tell when an interval began.
     for (const Conventions::Interval& each : fields_.conventions().intervals())
       of_step.push_back(each.statistic.interval_start(steps[i].lead, previous));
-    // A record that was put twice is the one that was put last.
+    // If a record was put twice, the last one counts.
     std::map<std::pair<int, Index>, const FinishedStep::Record*> last;
     for (const FinishedStep::Record& each : steps[i].records) last[{each.field, each.level}] = &each;
     for (const auto& [key, record] : last)
@@ -309,7 +312,7 @@ Result<std::optional<codec::Ending>> Netcdf4Codec::ending(const codec::ReadBytes
   });
 }
 
-/// NaN is like NaN here.
+/// Compares two missing values. NaN equals NaN here.
 bool is_same(const std::optional<double>& one, const std::optional<double>& other) {
   if (!one || !other) return one.has_value() == other.has_value();
   return *one == *other || (std::isnan(*one) && std::isnan(*other));

@@ -15,20 +15,21 @@ namespace tailrace::netcdf4 {
 /// Makes the codec of NetCDF-4 files. Returns Code::unsupported if the HDF5 library of this process is not
 /// the one with which Tailrace was built.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
-/// Makes the codec of a file from its head.
+/// Makes the codec of a file from its head. Code::corrupt and Code::unsupported as from decode_head, and
+/// Code::unsupported as from `make`.
 Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head);
-/// Returns Code::state if records of a stream with the head `now` cannot follow those of a file with the head
-/// `own`.
+/// Returns Code::state if records of a stream with the head `now` cannot follow the records of a file with
+/// the head `own`.
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
 
-/// The form of a field's records in a file of ours, finished or not.
+/// The form of a field's records in a file that Tailrace wrote. The file need not be finished.
 struct RecordsOfField {
   RecordShape record;
   ElementType type = ElementType::f32;
   cf::Grid grid;
 };
-/// Returns the fields of a file from its head. Needs no HDF5 library. Code::corrupt and Code::unsupported as
-/// decode_head.
+/// Returns the form of the records of all fields from the head of a file. Needs no HDF5 library.
+/// Code::corrupt and Code::unsupported as from decode_head.
 Result<std::vector<RecordsOfField>> fields_in(std::span<const std::byte> head);
 
 inline codec::FormatOptions options() {

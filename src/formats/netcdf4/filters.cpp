@@ -16,7 +16,7 @@ namespace tailrace::netcdf4 {
 
 namespace {
 
-// Filters of the library itself, and three of the registry of The HDF Group.
+// The numbers of the HDF5 library's own filters, and of three filters that are registered with The HDF Group.
 constexpr int deflate_filter = 1, shuffle_filter = 2, fletcher32_filter = 3, szip_filter = 4, nbit_filter = 5,
               scale_offset_filter = 6;
 constexpr int lzf_filter = 32000, blosc_filter = 32001, zstd_filter = 32015;
@@ -39,7 +39,7 @@ void unshuffle(const ByteVector& from, Bytes element, ByteVector& to) {
             to.begin() + static_cast<std::ptrdiff_t>(count * size));
 }
 
-/// Fletcher's sum as the library takes it: over big-endian words of 16 bits (H5checksum.c).
+/// Returns Fletcher's sum as the HDF5 library computes it: over big-endian words of 16 bits (H5checksum.c).
 std::uint32_t fletcher32(std::span<const std::byte> bytes) {
   std::uint32_t low = 0, high = 0;
   const auto fold = [](std::uint32_t sum) { return (sum & 0xffff) + (sum >> 16); };
@@ -61,7 +61,8 @@ std::uint32_t fletcher32(std::span<const std::byte> bytes) {
   return fold(high) << 16 | fold(low);
 }
 
-/// Checks and removes the sum behind the bytes. Old libraries have swapped the bytes of its halves.
+/// Checks the sum at the end of `bytes`, and removes it. Old HDF5 libraries wrote the bytes of its halves
+/// swapped.
 Status take_sum(ByteVector& bytes) {
   if (bytes.size() < 4) return {Code::corrupt, "a chunk has no room for its sum"};
   std::uint32_t stored = 0;
@@ -79,7 +80,7 @@ Status check_lzf() { return {}; }
 
 Result<Bytes> undo_lzf(std::span<const std::byte> bytes, std::span<std::byte> out) {
   constexpr std::size_t most = std::numeric_limits<unsigned>::max();
-  // liblzf reads the first byte without asking whether there is one.
+  // liblzf is not called without bytes: it would read the first byte all the same.
   const unsigned size = bytes.empty() || bytes.size() > most || out.size() > most
                             ? 0
                             : lzf_decompress(bytes.data(), static_cast<unsigned>(bytes.size()), out.data(),
@@ -96,8 +97,8 @@ Status check_lzf() {
 Result<Bytes> undo_lzf(std::span<const std::byte>, std::span<std::byte>) { return check_lzf(); }
 #endif
 
-/// Nbit leaves out the bits that a type does not use. Types that are read use all: it has nothing to do, and
-/// its second parameter says so.
+/// Returns true if the filter nbit has changed nothing, as its second parameter says. Nbit leaves out the
+/// bits that a type does not use, and the types that this module reads use all bits.
 bool is_idle_nbit(const Filter& filter) {
   return filter.id == nbit_filter && filter.values.size() > 1 && filter.values[1] == 1;
 }
@@ -113,8 +114,8 @@ Status check_filter(const Filter& filter) {
                                  "scaleoffset, LZF, zstd or blosc; nccopy -d1 writes such a file")};
 }
 
-/// Undoes a filter whose output has another size than its input, and returns the bytes of `out` that it
-/// gives.
+/// Undoes a filter that changes the size of a chunk. Fills the front of `out`, and returns the number of
+/// bytes.
 Result<Bytes> unpack(const Dataset& dataset, const Filter& filter, std::span<const std::byte> bytes,
                      std::span<std::byte> out) {
   const Bytes element = std::ssize(dataset.fill);
@@ -153,12 +154,12 @@ Status undo_filters(const Dataset& dataset, unsigned left_out, ByteVector& bytes
       TR_TRY(take_sum(bytes));
     } else if (filter.id == shuffle_filter) {
       const Bytes element = filter.values.empty() ? 1 : filter.values.front();
-      // Nothing moves if no two elements are there, whatever size a damaged file says that they have.
+      // With fewer than two elements shuffle moves nothing. A damaged file may state any size of elements.
       if (element <= 1 || element > std::ssize(bytes) / 2) continue;
       unshuffle(bytes, element, chunk);
       bytes.swap(chunk);
     } else if (filter.id != nbit_filter) {
-      // Sums and heads of filters before this one may stand beside the elements.
+      // Filters before this one may have added sums and heads to the elements.
       chunk.resize(expected + static_cast<std::size_t>(Filter::most_added) * i);
       const Result<Bytes> size = unpack(dataset, filter, bytes, chunk);
       TR_TRY(size.status());

@@ -13,7 +13,7 @@ namespace tailrace::netcdf4 {
 namespace {
 
 constexpr std::string_view mark = "TRLNC4D";
-constexpr char version = '2';           // of the definitions: another one whenever their bytes change
+constexpr char version = '2';           // of the definitions; it changes whenever their bytes change
 constexpr std::size_t alignment = 512;  // of the first step
 
 Status no_head() { return {Code::corrupt, "the definitions in the head of the file are damaged"}; }
@@ -30,15 +30,15 @@ codec::Patch unfinished() {
 
 namespace {
 
-/// Returns equal definitions for streams that mean the same, whatever their files are called, and whether
-/// they name a default or not.
+/// Returns equal definitions for streams that mean the same: clears the name of the stream, and writes
+/// compress= in full for each field, whether the program named the default or not.
 Definitions normalised(Definitions definitions) {
   definitions.stream.name.clear();
   const auto is_compress = [](const auto& key) { return key.first == "compress"; };
   for (Definitions::Field& each : definitions.fields) {
     const Result<compression::Compression> how =
         compression::asked_for(each.definition, definitions.stream.keys, methods);
-    if (!how.is_ok()) continue;  // no field was defined so
+    if (!how.is_ok()) continue;  // cannot happen: defining the field has checked it
     std::erase_if(each.definition.keys, is_compress);
     each.definition.keys.emplace_back("compress", compression::text_of(*how));
   }
@@ -48,7 +48,7 @@ Definitions normalised(Definitions definitions) {
 
 using ToldCoordinates = std::shared_ptr<const codec::Coordinates>;
 
-/// Returns each of the fields' coordinates once.
+/// Returns the coordinates of all fields, without repetitions.
 std::vector<ToldCoordinates> told_coordinates(const Definitions& definitions) {
   std::vector<ToldCoordinates> told;
   for (const Definitions::Field& field : definitions.fields) {
@@ -59,8 +59,8 @@ std::vector<ToldCoordinates> told_coordinates(const Definitions& definitions) {
   return told;
 }
 
-/// Gives each field its own of the coordinates that follow the definitions. What is prepared of a field ends
-/// with what tells them from others.
+/// Reads the coordinates that follow the definitions, and gives them to their fields. The prepared bytes of a
+/// field end with the facts (shape, checksum) of its coordinates.
 Status read_coordinates(Unpacker& in, Definitions& definitions) {
   for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
     Result<codec::Coordinates> read = codec::Coordinates::unpack(in);
@@ -88,7 +88,7 @@ ByteVector encode_head(const Definitions& given) {
     each.definition.pack(packed);
     packed.put_bytes(each.prepared);
   }
-  // Files without them have the bytes that they had before there were any.
+  // Without coordinates a head ends here, as all heads did before heads could hold coordinates.
   const std::vector<ToldCoordinates> told = told_coordinates(definitions);
   if (!told.empty()) packed.put(static_cast<std::int64_t>(told.size()));
   for (const ToldCoordinates& each : told) each->pack(packed);
@@ -97,7 +97,8 @@ ByteVector encode_head(const Definitions& given) {
   for (const char letter : mark) out.put(letter);
   out.put(version);
   {
-    // Coordinates may be large: no more than two copies of them are there at once.
+    // Coordinates may be large. This block frees `body` early, so that memory holds at most two copies of
+    // them.
     const ByteVector body = packed.take();
     out.put(checksum(body)).put_bytes(body);
   }

@@ -10,17 +10,19 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 
-// The head of a file stands before its first step. It has room for the superblock of HDF5, and holds the
-// definitions of the stream, from which anybody can make the ending of the file (docs/formats/netcdf4.md).
+// The head of a file stands before its first step. It begins with room for the superblock of HDF5. Then
+// follow the definitions of the stream, from which a later run or another program can make the ending of the
+// file (docs/formats/netcdf4.md).
 namespace tailrace::netcdf4 {
 
 /// The methods that compress= may name, the default first.
 inline constexpr std::array<compression::Method, 2> methods{compression::Method::deflate,
                                                             compression::Method::none};
-/// The room for the superblock. Until the file is finished it holds a text that says so.
+/// The room for the superblock. Until the file is finished, the room holds a text that says so.
 inline constexpr Bytes superblock_room = 64;
 
-/// The definitions of a stream, without what `prepared` replaces. Of georeferences the coordinates are left.
+/// The definitions of a stream. Georeferences have only their coordinates, because `prepared` holds the
+/// grids.
 struct Definitions {
   codec::StreamDefinition stream;
   struct Field {
@@ -31,10 +33,10 @@ struct Definitions {
 };
 
 [[nodiscard]] ByteVector encode_head(const Definitions& definitions);
-/// Returns Code::corrupt if the bytes are no such head, and Code::unsupported if another version of Tailrace
-/// wrote it.
+/// Returns the definitions in a head. Code::corrupt if the bytes are no head or a damaged one, and
+/// Code::unsupported if another version of Tailrace wrote it.
 Result<Definitions> decode_head(std::span<const std::byte> head);
-/// Returns what the room for the superblock holds until the file is finished.
+/// Returns the bytes that the room for the superblock holds until the file is finished.
 [[nodiscard]] codec::Patch unfinished();
 
 }  // namespace tailrace::netcdf4

@@ -16,7 +16,8 @@ constexpr Bytes word = 8;
 
 Bytes aligned(Bytes offset) { return (offset + word - 1) / word * word; }
 
-/// The library's own part comes first.
+/// An open file as the library knows it. The library's own part must come first, because it casts the
+/// pointer.
 struct OpenImage {
   H5FD_t own;
   Image* image;
@@ -26,7 +27,7 @@ Image& image_of(const H5FD_t* file) { return *reinterpret_cast<const OpenImage*>
 
 }  // namespace
 
-/// The functions that the library calls. No exception leaves them.
+/// The functions of the driver, which the library calls. No exception leaves them.
 struct Driver {
   static H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) {
     const void* const info = H5Pget_driver_info(access);
@@ -41,7 +42,7 @@ struct Driver {
     return 0;
   }
   static herr_t query(const H5FD_t*, unsigned long* flags) {
-    *flags = 0;  // the library gathers nothing in blocks of its own: each request comes here
+    *flags = 0;  // no features: the library does not gather requests, and each comes here by itself
     return 0;
   }
   static haddr_t alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
@@ -67,7 +68,7 @@ struct Driver {
     Image& image = image_of(file);
     try {
       if (image.write(static_cast<Bytes>(offset), size, from)) return 0;
-    } catch (const std::exception&) {  // no memory
+    } catch (const std::exception&) {  // out of memory
     }
     image.failed_ = true;
     return -1;
@@ -77,7 +78,7 @@ struct Driver {
     H5FD_class_t driver{};
 #if H5_VERSION_GE(1, 13, 2)
     driver.version = H5FD_CLASS_VERSION;
-    driver.value = static_cast<H5FD_class_value_t>(511);  // one that is for testing, of those below 512
+    driver.value = static_cast<H5FD_class_value_t>(511);  // HDF5 keeps some numbers below 512 for testing
 #endif
     driver.name = "tailrace_image";
     driver.maxaddr = HADDR_MAX;
@@ -92,7 +93,8 @@ struct Driver {
     driver.get_eof = get_end;
     driver.read = read;
     driver.write = write;
-    // Each kind of room is given back and taken again by itself: what metadata leave is never a chunk's.
+    // The library manages free room for each kind of data by itself, so a chunk never gets room that metadata
+    // gave back.
     std::fill(std::begin(driver.fl_map), std::end(driver.fl_map), H5FD_MEM_DEFAULT);
     return driver;
   }
@@ -106,7 +108,8 @@ Image::~Image() {
 
 hid_t Image::access() {
   static const H5FD_class_t driver = Driver::description();
-  // A program that uses the same library may close all of it in between: nothing is registered for good.
+  // Each image registers the driver anew, because a program that uses the same library may close the library
+  // in between.
   if (driver_ < 0) driver_ = H5FDregister(&driver);
   if (driver_ < 0) return -1;
   const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
@@ -124,7 +127,7 @@ haddr_t Image::allocate(H5FD_mem_t type, Bytes size) {
     expected_.reset();
     return static_cast<haddr_t>(place.offset);
   }
-  if (allocated_ == 0) {  // the superblock comes first
+  if (allocated_ == 0) {  // the library asks for the superblock first
     if (type != H5FD_MEM_SUPER || size > superblock_room) return HADDR_UNDEF;
     allocated_ = tail_begin_;
     return 0;
@@ -135,7 +138,7 @@ haddr_t Image::allocate(H5FD_mem_t type, Bytes size) {
 }
 
 bool Image::write(Bytes offset, std::size_t size, const void* from) {
-  if (offset >= begin_ && offset < data_end_) return true;  // of a chunk
+  if (offset >= begin_ && offset < data_end_) return true;  // drops the bytes of a chunk
   ByteVector& part = offset < begin_ ? superblock_ : tail_;
   const Bytes at = offset < begin_ ? offset : offset - tail_begin_;
   const Bytes end = at + static_cast<Bytes>(size);
@@ -157,7 +160,8 @@ bool Image::read(Bytes offset, std::size_t size, void* to) const {
 }
 
 ByteVector Image::take_tail() {
-  // Room behind the last byte that was written belongs to the file, too: readers compare its size.
+  // The library may not have written the end of its room. It belongs to the file, because readers check the
+  // file's size.
   tail_.resize(static_cast<std::size_t>(std::max<Bytes>(0, allocated_ - tail_begin_)));
   tail_.insert(tail_.begin(), static_cast<std::size_t>(tail_begin_ - data_end_), std::byte{});
   return std::move(tail_);

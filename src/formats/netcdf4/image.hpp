@@ -10,32 +10,32 @@
 
 namespace tailrace::netcdf4 {
 
-/// The bytes of a file as the HDF5 library sees them through a driver of ours, without storage. Bytes of
-/// records lie in the file already: where the library asks for room for a chunk it is told the chunk's place,
-/// and what it writes there is dropped. Everything else goes behind the data, except the superblock, which
-/// goes to the file's first bytes.
+/// A file in memory, which the HDF5 library writes through a driver of this class, without storage. The
+/// chunks of records lie in the real file already. So if the library asks for room for a chunk, the image
+/// answers with the chunk's place, and drops the bytes that the library writes there. The superblock goes to
+/// the file's first bytes, and all other metadata behind the data.
 class Image {
  public:
-  /// Steps lie from `begin` to `end`.
+  /// The steps of the real file lie from `begin` to `end`.
   Image(Bytes begin, Bytes end);
   ~Image();
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
 
-  /// Returns a property list with which H5Fcreate makes a file in this image, to be closed by the caller. A
-  /// negative number if the library fails.
+  /// Returns a property list with which H5Fcreate makes a file in this image, or a negative number if the
+  /// library fails. The caller closes the list.
   [[nodiscard]] hid_t access();
 
-  /// The next room for raw data that the library asks for is this one.
+  /// Sets the place that the library gets when it next asks for room for raw data.
   void expect_chunk(Bytes offset, Bytes length) { expected_ = {offset, length}; }
-  /// Returns true once the library has asked for it.
+  /// Returns true once the library has asked for the room of the expected chunk.
   [[nodiscard]] bool took_chunk() const { return !expected_; }
 
-  /// Returns true once the image has refused a call of the library, which may have ignored that.
+  /// Returns true once the image has refused a call of the library. The library may ignore the refusal.
   [[nodiscard]] bool has_failed() const { return failed_; }
 
   [[nodiscard]] const ByteVector& superblock() const { return superblock_; }
-  /// Returns everything behind the data.
+  /// Returns all bytes behind the data, up to the end of the file.
   [[nodiscard]] ByteVector take_tail();
 
  private:
@@ -51,7 +51,7 @@ class Image {
   hid_t driver_ = -1;
   Bytes begin_, tail_begin_;
   Bytes data_end_;
-  Bytes allocated_ = 0;  // the end of all that the library has asked for
+  Bytes allocated_ = 0;  // the end of all room that the library has asked for
   std::optional<Place> expected_;
   bool failed_ = false;
   ByteVector superblock_, tail_;

@@ -10,16 +10,17 @@
 #include "ground/base/status.hpp"
 #include "ground/base/text.hpp"
 
-// The mutex, handles and errors that all uses of the HDF5 library share.
+// The mutex, handles and errors for all code that calls the HDF5 library.
 namespace tailrace::netcdf4 {
 
-/// A caller of the library holds this mutex. The library has one lock at best, and none in some builds.
+/// Returns the mutex that a thread holds while it calls the HDF5 library. The library has one lock for all
+/// its calls, and in some builds none.
 inline std::mutex& library_mutex() {
   static std::mutex mutex;
   return mutex;
 }
 
-/// An object of the library, closed at the end of its life.
+/// An object of the library. The destructor closes it.
 class Handle {
  public:
   Handle() = default;
@@ -40,8 +41,8 @@ class Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// Keeps the library from printing its errors, and gives the program back what it had chosen. A handler of
-/// the older kind cannot be asked for by H5Eget_auto2.
+/// Keeps the library from printing its errors. The destructor restores the handler of errors that the program
+/// had set. Handlers of the older kind need calls of their own, since H5Eget_auto2 does not return them.
 class Quiet {
  public:
   Quiet() {
@@ -78,9 +79,11 @@ class Quiet {
 
 inline herr_t take_text(unsigned, const H5E_error2_t* error, void* to) {
   *static_cast<std::string*>(to) = error->desc == nullptr ? "" : error->desc;
-  return 1;  // the first is the innermost
+  return 1;  // stops after the first error, which is the innermost
 }
 
+/// Returns Code::format with the innermost error that the library has recorded. `what` says what the library
+/// should do.
 [[nodiscard]] inline Status failed(std::string_view what) {
   std::string why;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_text, &why);

@@ -44,7 +44,7 @@ hid_t type_in_file(Type type) {
   return -1;
 }
 
-/// Returns the type of the values that the module cf makes.
+/// Returns the type of values in memory: the module cf makes them big-endian.
 hid_t big_endian(Type type) {
   switch (type) {
     case Type::int8:
@@ -66,7 +66,7 @@ hid_t big_endian(Type type) {
   return -1;
 }
 
-/// Attributes as netCDF-C writes them: texts are scalars, numbers are lists.
+/// Adds an attribute as netCDF-C does: a text is a scalar, and numbers are a list.
 Status add_attribute(hid_t object, const Attribute& attribute) {
   const bool is_text = attribute.type == Type::text;
   Handle type(H5Tcopy(is_text ? H5T_C_S1 : type_in_file(attribute.type)), H5Tclose);
@@ -85,7 +85,7 @@ Status add_attribute(hid_t object, const Attribute& attribute) {
   return {};
 }
 
-/// A text as HDF5's high-level library writes it: with the zero at its end.
+/// Adds a text as HDF5's high-level library does, with a zero at its end.
 Status add_terminated(hid_t object, const char* name, const std::string& text) {
   const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
@@ -102,15 +102,16 @@ Result<hobj_ref_t> reference_to(hid_t object) {
   return reference;
 }
 
-/// A dimension of a variable, as the REFERENCE_LIST of its scale names it: HDF5's ds_list_t.
+/// An entry of a scale's REFERENCE_LIST, which names a dimension of a variable. It has the layout of HDF5's
+/// ds_list_t.
 struct Use {
   hobj_ref_t variable;
   std::int32_t dimension;
-  std::int32_t padding;  // 0: the library writes all bytes
+  std::int32_t padding;  // set to 0, because the library writes these bytes, too
 };
 static_assert(sizeof(Use) == 16 && offsetof(Use, dimension) == 8);
 
-/// Names the scales of a variable, one for each dimension.
+/// Adds the attribute DIMENSION_LIST, which names a variable's scales, one for each dimension.
 Status add_dimension_list(hid_t variable, std::vector<hobj_ref_t>& scales) {
   const Handle type(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose);
   const hsize_t rank = scales.size();
@@ -123,7 +124,7 @@ Status add_dimension_list(hid_t variable, std::vector<hobj_ref_t>& scales) {
   return failed("name the dimensions of a variable");
 }
 
-/// Names the variables that have a dimension.
+/// Adds the attribute REFERENCE_LIST, which names the variables that have the dimension of a scale.
 Status add_reference_list(hid_t scale, const std::vector<Use>& uses) {
   const auto make_type = [](hid_t number) {
     Handle type(H5Tcreate(H5T_COMPOUND, sizeof(Use)), H5Tclose);
@@ -148,10 +149,10 @@ Status add_number(hid_t object, const char* name, int value) {
   return {};
 }
 
-/// Makes one file in memory. A variable is created with the dimensions that it has, and then tied to the
-/// dimension scales (HDF5's "Dimension Scale Specification") by which netCDF-C knows dimensions. The
-/// attributes are those of HDF5's high-level library, which reads and writes a list anew for each variable
-/// that it adds, and leaves whatever its stack holds in the padding.
+/// Makes one file in memory. It creates each variable, and ties it to the dimension scales by which netCDF-C
+/// knows dimensions (HDF5's "Dimension Scale Specification"). The attributes are those that HDF5's high-level
+/// library would write. That library is not used: it reads and writes a list anew for each variable that it
+/// adds, and leaves whatever its stack holds in the padding.
 class Maker {
  public:
   explicit Maker(const Description& description)
@@ -194,7 +195,7 @@ class Maker {
     if (!file_.is_ok()) return failed("begin a file in memory");
     unsigned major = 0, minor = 0, release = 0;
     H5get_libversion(&major, &minor, &release);
-    // The number behind our name is that of this way to write files.
+    // The number behind `tailrace` is the version of the way in which this module writes files.
     const std::string origin = cat("version=2,tailrace=1,hdf5=", major, ".", minor, ".", release);
     TR_TRY(add_attribute(file_.id(), Attribute::text("_NCProperties", origin)));
     for (const Attribute& each : contents_.attributes) TR_TRY(add_attribute(file_.id(), each));
@@ -208,7 +209,8 @@ class Maker {
     return list;
   }
 
-  /// A dimension is a variable of its name, or a scale that is none.
+  /// Adds the scale of a dimension: the coordinate variable of the same name, or else a dataset that readers
+  /// do not take for a variable.
   Status add_dimension(std::size_t number) {
     const Dimension& dimension = contents_.dimensions[number];
     const auto own = std::ranges::find_if(contents_.variables, [&](const Variable& each) {
@@ -228,7 +230,7 @@ class Maker {
                                                 H5Dclose);
       if (!made.is_ok()) return failed(cat("add the dimension '", name, "'"));
       scales_[number] = made.id();
-      char text[96];  // netCDF-C knows the first 53 letters (nc4internal.h, DIM_WITHOUT_VARIABLE)
+      char text[96];  // netCDF-C looks for the first 53 letters (nc4internal.h, DIM_WITHOUT_VARIABLE)
       std::snprintf(text, sizeof text, "This is a netCDF dimension but not a netCDF variable.%10lld",
                     static_cast<long long>(dimension.length));
       name = text;
@@ -254,7 +256,8 @@ class Maker {
     return {H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), most.data()), H5Sclose};
   }
 
-  /// Cuts a variable with records into chunks. Those of a field lie in the file.
+  /// Sets the chunks of a variable with records. If it is a field, also sets the filters and the fill value
+  /// with which its chunks in the file were made.
   Status set_chunks(hid_t list, const Variable& variable, const Description::Field* field) const {
     std::vector<hsize_t> chunk;
     if (field != nullptr) {
@@ -272,7 +275,7 @@ class Maker {
     const bool filtered = record.compression.method == compression::Method::none ||
                           ((record.element_size == 1 || H5Pset_shuffle(list) >= 0) &&
                            H5Pset_deflate(list, static_cast<unsigned>(record.compression.level)) >= 0);
-    // The fill value is what a reader gets for chunks that are not there.
+    // A reader gets the fill value for chunks that were not put.
     if (!filtered || H5Pset_fill_value(list, big_endian(variable.type), field->fill.data()) < 0)
       return failed("set filters and fill value");
     return {};
@@ -297,7 +300,7 @@ class Maker {
     return {};
   }
 
-  /// A scale itself has none.
+  /// Names the dimensions of a variable. A scale has no such list.
   Status name_dimensions(std::size_t number) {
     const hid_t dataset = datasets_[number].id();
     const std::vector<int>& dimensions = contents_.variables[number].dimensions;
@@ -333,7 +336,7 @@ class Maker {
       for (std::size_t d = grid; d-- > 0; rest /= numbers[d])
         offset[offset.size() - grid + d] = static_cast<hsize_t>(rest % numbers[d] * field.record->chunk[d]);
       image_.expect_chunk(each.offset, each.length);
-      // The image drops what it is given for the chunk.
+      // The library passes this pointer on to the image, which drops the write unread.
       const std::byte nothing{};
       if (H5Dwrite_chunk(datasets_[field.variable].id(), H5P_DEFAULT, 0, offset.data(),
                          static_cast<std::size_t>(each.length), &nothing) < 0 ||
@@ -349,7 +352,7 @@ class Maker {
       for (Handle& each : *handles) closed = each.close() >= 0 && closed;
     }
     closed = file_.close() >= 0 && closed;
-    // The library does not hear why the image refused: its error stack is empty then.
+    // If the image refused a call, the library's errors do not give the reason.
     if (image_.has_failed())
       return Status(Code::format,
                     cat("the HDF5 library (", H5_VERS_INFO,
@@ -366,14 +369,15 @@ class Maker {
   const Contents& contents_;
   Image image_;
   Handle file_;
-  std::vector<Handle> datasets_, plain_scales_;  // by variable; of dimensions without one
-  std::vector<hid_t> scales_;                    // by dimension
-  std::vector<std::vector<Use>> uses_;           // by dimension: the variables that have it
+  // datasets_: by variable. plain_scales_: the scales of dimensions without a variable.
+  std::vector<Handle> datasets_, plain_scales_;
+  std::vector<hid_t> scales_;           // by dimension
+  std::vector<std::vector<Use>> uses_;  // by dimension: the variables that have it
 };
 
 }  // namespace
 
-/// The headers call a function that ends the program if the library is of another version.
+/// HDF5's own headers would end the program if the library had another version.
 Status check_library() {
   unsigned major = 0, minor = 0, release = 0;
   if (H5get_libversion(&major, &minor, &release) >= 0 && major == H5_VERS_MAJOR && minor == H5_VERS_MINOR &&

@@ -16,11 +16,12 @@ namespace tailrace::netcdf4 {
 
 namespace {
 
-/// The library's own part comes first.
+/// An open file as the library knows it. The library's own part must come first, because it casts the
+/// pointer.
 struct OpenedFile {
   H5FD_t own;
   ReadFile* file;
-  haddr_t end;  // as the library has set it
+  haddr_t end;  // the end of the address space, as the library has set it
 };
 
 std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at, std::size_t width) {
@@ -33,8 +34,10 @@ std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at, std::s
 
 constexpr std::uint64_t aligned(std::uint64_t length) { return (length + 7) / 8 * 8; }
 
-/// A global heap (HDF5 File Format Specification 3.0, III.E) is objects behind one another. The library goes
-/// from one to the next by their lengths alone: by one of 0 without end, and by a large one out of the heap.
+/// Returns true if the lengths in a global heap are sound. A global heap (HDF5 File Format Specification 3.0,
+/// III.E) consists of objects behind one another. The library goes from object to object by their lengths,
+/// and checks none: a length of 0 would make it go on for ever, and a large one would lead it out of the
+/// heap.
 bool is_sound(std::span<const std::byte> heap, std::size_t width) {
   const std::uint64_t head = aligned(8 + width);
   for (std::uint64_t at = head; at + head <= heap.size();) {
@@ -48,7 +51,7 @@ bool is_sound(std::span<const std::byte> heap, std::size_t width) {
 
 }  // namespace
 
-/// The functions that the library calls. No exception leaves them.
+/// The functions of the driver, which the library calls. No exception leaves them.
 struct ReadDriver {
   static OpenedFile& of(const H5FD_t* file) {
     return *const_cast<OpenedFile*>(reinterpret_cast<const OpenedFile*>(file));
@@ -83,7 +86,7 @@ struct ReadDriver {
       const Status status = file.read_at(static_cast<Bytes>(offset), {static_cast<std::byte*>(to), size});
       if (status.is_ok()) return 0;
       if (file.error_.is_ok()) file.error_ = status;
-    } catch (const std::exception&) {  // no memory for a text
+    } catch (const std::exception&) {  // out of memory
     }
     return -1;
   }
@@ -93,7 +96,7 @@ struct ReadDriver {
     H5FD_class_t driver{};
 #if H5_VERSION_GE(1, 13, 2)
     driver.version = H5FD_CLASS_VERSION;
-    driver.value = static_cast<H5FD_class_value_t>(510);  // one that is for testing, of those below 512
+    driver.value = static_cast<H5FD_class_value_t>(510);  // HDF5 keeps some numbers below 512 for testing
 #endif
     driver.name = "tailrace_read";
     driver.maxaddr = HADDR_MAX;
@@ -126,9 +129,11 @@ Status ReadFile::read_at(Bytes offset, std::span<std::byte> to) {
           cat("expected ", counted(to.size(), "byte"), " of metadata at byte ", offset, ", got ", *got)};
 }
 
-/// Checks the global heaps that begin in bytes of the file. The library may read them in parts, and one
-/// inside another from memory; here each is read whole. They lie side by side in a file that a library has
-/// written, so what they take is bounded by the file's size, some mistaken for heaps included.
+/// Checks each global heap that begins in `bytes`, which the library has read at `offset`. The library may
+/// read a heap in parts, and a heap inside of another one from memory; this function reads each heap whole.
+/// In a file that a library has written, heaps lie side by side. So the function returns Code::corrupt once
+/// the heaps take much more than the file's size; the limit leaves room for other bytes that look like a
+/// heap.
 Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
   constexpr std::string_view mark("GCOL\1\0\0\0", 8);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -140,10 +145,10 @@ Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
     TR_TRY(read_(head, at).status());
     const std::size_t width =
         std::to_integer<std::size_t>(superblock[superblock[8] < std::byte{2} ? 14 : 10]);
-    if (width > 8) continue;  // the library refuses such files
+    if (width > 8) continue;  // the library itself refuses such files
     const std::uint64_t length = number_at(head, 8, width);
     if (length > static_cast<std::uint64_t>(size_ - at)) continue;  // likewise
-    constexpr std::uint64_t smallest = 4096, slack = 1 << 20;       // the library makes no smaller ones
+    constexpr std::uint64_t smallest = 4096, slack = 1 << 20;       // the library makes no smaller heaps
     heap_bytes_ += std::max(length, smallest);
     if (heap_bytes_ > 4 * static_cast<std::uint64_t>(size_) + slack)
       return {Code::corrupt, cat("the global heap at byte ", at,
@@ -160,7 +165,8 @@ Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
 
 hid_t ReadFile::access() {
   static const H5FD_class_t driver = ReadDriver::description();
-  // A program that uses the same library may close all of it in between: nothing is registered for good.
+  // Each file registers the driver anew, because a program that uses the same library may close the library
+  // in between.
   if (driver_ < 0) driver_ = H5FDregister(&driver);
   if (driver_ < 0) return -1;
   const hid_t list = H5Pcreate(H5P_FILE_ACCESS);

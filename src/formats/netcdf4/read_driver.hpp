@@ -10,8 +10,8 @@
 
 namespace tailrace::netcdf4 {
 
-/// The bytes of a file as the HDF5 library reads them: through a driver of ours, so that errors of storage
-/// stay what they are. Used under the library's mutex alone.
+/// A file that the HDF5 library reads through a driver of this class. The driver keeps errors of storage,
+/// which the library would not pass on. Callers hold library_mutex().
 class ReadFile {
  public:
   ReadFile(codec::ReadBytes read, Bytes size) : read_(std::move(read)), size_(size) {}
@@ -19,12 +19,13 @@ class ReadFile {
   ReadFile(const ReadFile&) = delete;
   ReadFile& operator=(const ReadFile&) = delete;
 
-  /// Returns a property list with which H5Fopen opens the file, to be closed by the caller. A negative number
-  /// if the library fails.
+  /// Returns a property list with which H5Fopen opens the file, or a negative number if the library fails.
+  /// The caller closes the list.
   [[nodiscard]] hid_t access();
-  /// Takes the driver back, once the file is closed. The destructor does it, too.
+  /// Unregisters the driver. Call it once the file is closed; the destructor calls it, too.
   void close();
-  /// Returns the first error of storage, which the library knows as a failure alone.
+  /// Returns the first error of storage, or of a damaged global heap. The library knows only that a read
+  /// failed.
   [[nodiscard]] const Status& error() const { return error_; }
 
  private:
@@ -35,8 +36,8 @@ class ReadFile {
   Bytes size_;
   hid_t driver_ = -1;
   Status error_;
-  std::set<Bytes> checked_;       // where global heaps lie that are sound
-  std::uint64_t heap_bytes_ = 0;  // that were read for the checks, at least a heap's smallest size each
+  std::set<Bytes> checked_;       // offsets of global heaps that are sound
+  std::uint64_t heap_bytes_ = 0;  // of all heaps checked; a small one counts as the smallest possible
 };
 
 }  // namespace tailrace::netcdf4

@@ -24,11 +24,12 @@ using cf::Number;
 constexpr int most_groups_deep = 32;
 constexpr std::size_t most_datasets = 100'000;
 constexpr hsize_t most_attribute_bytes = hsize_t{16} << 20;
-constexpr std::string_view no_coordinate =
-    "_nc4_non_coord_";  // netCDF-C: a variable with the name of a dimension
+/// netCDF-C puts this before the name of a variable that has the name of a dimension, but is not its
+/// coordinate.
+constexpr std::string_view no_coordinate = "_nc4_non_coord_";
 constexpr std::string_view only_dimension = "This is a netCDF dimension but not a netCDF variable";
 
-/// The address of an object in the file. No two objects have the same.
+/// The address of an object in the file. It differs from those of all other objects.
 using Identity = std::array<unsigned char, 16>;
 
 Identity identity_of(hid_t object) {
@@ -106,7 +107,7 @@ Handle open_attribute(hid_t object, const char* name) {
   return {H5Aopen(object, name, H5P_DEFAULT), H5Aclose};
 }
 
-/// Reads a text of fixed or variable length; of several texts the first.
+/// Reads an attribute's text of fixed or variable length. If there are several texts, returns the first.
 std::string read_text(hid_t attribute, hid_t type, hssize_t count) {
   if (H5Tis_variable_str(type) > 0) {
     const Handle space(H5Aget_space(attribute), H5Sclose);
@@ -122,7 +123,8 @@ std::string read_text(hid_t attribute, hid_t type, hssize_t count) {
   return text;
 }
 
-/// Attributes of other types, and very large ones, are left out.
+/// Reads an attribute with a text or with numbers. Returns nothing for other types, and for very large
+/// attributes.
 std::optional<FoundAttribute> read_attribute(hid_t attribute, std::string name) {
   const Handle type(H5Aget_type(attribute), H5Tclose), space(H5Aget_space(attribute), H5Sclose);
   const hssize_t count = H5Sget_simple_extent_npoints(space.id());
@@ -171,7 +173,8 @@ Result<std::vector<Index>> extents_of(hid_t dataset) {
   return std::vector<Index>(lengths.begin(), lengths.end());
 }
 
-/// The numbers of dimensions are whole; one that is out of range becomes one that no dimension has.
+/// Returns the number of a dimension as an integer. If it is out of range, returns -1, which no dimension
+/// has.
 int number_of_dimension(double number) { return number >= 0 && number < 1e9 ? static_cast<int>(number) : -1; }
 
 std::vector<Filter> filters_of(hid_t creation) {
@@ -194,7 +197,7 @@ std::vector<Filter> filters_of(hid_t creation) {
 
 class LibraryReader final : public Reader {
  public:
-  /// `read` and `size` leave out the user block, of `begin` bytes.
+  /// `read` and `size` are those of the file without its user block, which has `begin` bytes.
   LibraryReader(codec::ReadBytes read, Bytes begin, Bytes size)
       : file_(std::move(read), size), begin_(begin), size_(size) {}
   ~LibraryReader() override {
@@ -202,7 +205,7 @@ class LibraryReader final : public Reader {
     const Quiet quiet;
     found_.clear();
     hdf5_.close();
-    // The driver goes with file_, which needs the mutex too.
+    // Unregisters the driver here, because the destructor of file_ runs without the mutex.
     file_.close();
   }
 
@@ -216,14 +219,14 @@ class LibraryReader final : public Reader {
     std::string name;
     Handle dataset;
     std::vector<Index> extents;
-    int dimension = -1;  // it is the scale of this one
+    int dimension = -1;  // the dimension of which the dataset is the scale, or -1
     bool is_variable = true;
   };
   [[nodiscard]] Status error(std::string_view what) const {
-    // Storage's own words come first; the library's tell no more of it.
+    // An error of storage comes first: the library would say only that a read failed.
     if (!file_.error().is_ok()) return file_.error();
     const Status status = failed(what);
-    // Later versions of the library have later versions of what describes a file.
+    // A library that meets a newer version of the file format names a "version" in its error.
     if (is_open_ || status.text().find(" version") == std::string::npos)
       return {Code::corrupt, status.text()};
     unsigned major = 0, minor = 0, release = 0;
@@ -250,10 +253,10 @@ class LibraryReader final : public Reader {
   Handle hdf5_;
   std::vector<Found> found_;
   std::vector<std::size_t> of_variables_;  // in found_
-  std::map<Identity, int> scales_;         // dimensions
+  std::map<Identity, int> scales_;         // scale -> dimension
   std::map<int, int> by_number_;           // _Netcdf4Dimid -> dimension
-  std::map<Identity, bool> groups_;
-  bool is_open_ = false;  // all that describes the file was read
+  std::map<Identity, bool> groups_;        // those that were visited
+  bool is_open_ = false;                   // true once all metadata were read
 };
 
 Status LibraryReader::collect_link(hid_t group, const std::string& name, const std::string& prefix,
@@ -261,7 +264,7 @@ Status LibraryReader::collect_link(hid_t group, const std::string& name, const s
   H5L_info_t link;
   if (H5Lget_info(group, name.c_str(), &link, H5P_DEFAULT) < 0)
     return error(cat("look at '", prefix, name, "'"));
-  // Other links lead to other files, or to names that are found anyway.
+  // Soft links lead to names that are found anyway, and external links to other files.
   if (link.type != H5L_TYPE_HARD) return {};
   Handle object(H5Oopen(group, name.c_str(), H5P_DEFAULT), H5Oclose);
   if (!object.is_ok()) return error(cat("open '", prefix, name, "'"));
@@ -306,7 +309,8 @@ void LibraryReader::add_dimension(Found& found) {
   contents_.dimensions.push_back({name, found.extents.front()});
   scales_.emplace(identity_of(dataset), found.dimension);
   found.is_variable = !text_attribute(dataset, "NAME").starts_with(only_dimension);
-  // Read as any attribute is: H5Aread does not ask how much room there is, and a file may have many numbers.
+  // read_attribute() makes room for all numbers of the attribute. A damaged file may have many, and H5Aread
+  // does not ask how much room there is.
   const Handle attribute = open_attribute(dataset, "_Netcdf4Dimid");
   const auto numbers = attribute.is_ok() ? read_attribute(attribute.id(), "") : std::nullopt;
   if (!numbers || numbers->numbers().size() != 1) return;
@@ -314,7 +318,7 @@ void LibraryReader::add_dimension(Found& found) {
   if (number >= 0) by_number_.emplace(number, found.dimension);
 }
 
-/// Returns the dimensions that a dataset refers to, -1 for those that it does not name.
+/// Returns the dimensions that a dataset's DIMENSION_LIST names, and -1 for each one that it does not name.
 std::vector<int> LibraryReader::listed_dimensions(const Found& found) {
   std::vector<int> dimensions(found.extents.size(), -1);
   const Handle list = open_attribute(found.dataset.id(), "DIMENSION_LIST");
@@ -336,7 +340,8 @@ std::vector<int> LibraryReader::listed_dimensions(const Found& found) {
   return dimensions;
 }
 
-/// Dimensions without a scale have no name. Those of one length are one, as in the NetCDF library.
+/// Returns a dimension of this length for a dataset that names no scale. Like the NetCDF library, takes one
+/// made for another dataset, unless it is among `taken`, or makes a new one.
 int LibraryReader::phony_dimension(Index length, const std::vector<int>& taken) {
   for (std::size_t i = 0; i < contents_.dimensions.size(); ++i) {
     const cf::Dimension& each = contents_.dimensions[i];
@@ -362,14 +367,14 @@ Result<std::vector<int>> LibraryReader::dimensions_of(const Found& found) {
   if (dimensions.size() != found.extents.size()) dimensions = listed_dimensions(found);
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     if (dimensions[i] < 0) dimensions[i] = phony_dimension(found.extents[i], dimensions);
-    // Each dataset of an unlimited dimension reaches as far as it was written.
+    // Datasets with the same unlimited dimension may have different lengths. The longest one counts.
     Index& length = contents_.dimensions[static_cast<std::size_t>(dimensions[i])].length;
     length = std::max(length, found.extents[i]);
   }
   return dimensions;
 }
 
-/// Small datasets may lie in the metadata.
+/// Reads the elements of a small dataset that lies in the metadata.
 Status LibraryReader::hold_values(hid_t dataset, Number type, Dataset& out) const {
   Bytes bytes = cf::size_of(type);
   for (const Index each : out.shape) {
@@ -512,8 +517,8 @@ Result<std::shared_ptr<Reader>> Reader::open(codec::ReadBytes read, Bytes size) 
   TR_TRY(found.status());
   if (!*found)
     return Status(Code::corrupt, "expected the signature of HDF5 at byte 0, 512, 1024, 2048 ..., got none");
-  // Addresses count from the superblock on. The library gets the file without its user block, because its
-  // versions do not agree whether the places of chunks that they tell are counted so, too.
+  // Addresses in the file count from the superblock. Versions of the library do not agree whether the places
+  // of chunks that they return count from there, too. So the library gets the file without its user block.
   const Bytes begin = **found;
   const codec::ReadBytes behind = [read = std::move(read), begin](std::span<std::byte> to, Bytes offset) {
     return read(to, begin + offset);

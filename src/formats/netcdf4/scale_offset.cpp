@@ -14,8 +14,9 @@ namespace tailrace::netcdf4 {
 
 namespace {
 
-// The parameters of the filter, and the head of a chunk: the bits of a number (4 bytes), the bytes of the
-// smallest one (1), and that number (16, of which the library uses 8). All are little-endian.
+// Indices of the filter's parameters. A chunk begins with a head, in little-endian numbers: the bits of a
+// packed number (4 bytes), the size of the smallest value (1 byte), and the smallest value (16 bytes, of
+// which the library uses 8).
 enum : std::size_t {
   method_at,
   factor_at,
@@ -38,7 +39,8 @@ std::uint64_t little_endian(std::span<const std::byte> bytes) {
   return number;
 }
 
-/// Numbers of at most 64 bits one behind the other, the highest bit first. The caller has checked the length.
+/// Reads numbers of at most 64 bits that stand one behind the other, the highest bit first. The caller has
+/// checked that there are enough bytes.
 class Bits {
  public:
   explicit Bits(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -57,17 +59,17 @@ class Bits {
   }
   std::span<const std::byte> bytes_;
   std::size_t next_ = 0;
-  std::uint64_t bits_ = 0;  // at most 39 of them are still to be taken
+  std::uint64_t bits_ = 0;  // the lowest `held_` bits, at most 39, are still to be taken
   unsigned held_ = 0;
 };
 
-/// The packing of a chunk, as its head and the parameters of the filter tell it. Numbers are kept as their
-/// bits.
+/// The packing of a chunk, from its head and the parameters of the filter. `smallest` and `fill` hold the
+/// bits of values.
 struct Scaled {
   unsigned bits = 0;
   std::uint64_t smallest = 0;
   std::uint64_t fill = 0;
-  bool has_fill = false;  // the highest number stands for `fill`
+  bool has_fill = false;  // the highest packed number stands for `fill`
   int decimals = 0;
   std::span<const std::byte> numbers;
 };
@@ -78,7 +80,8 @@ Value scale_of(const Scaled& chunk) {
   return static_cast<Value>(std::pow(Value{10}, static_cast<Value>(chunk.decimals)));
 }
 
-/// Integers are told modulo 2^bits, signed or not. The library computes reals in their own precision.
+/// Returns the value of a packed number. Sums of integers, signed or not, wrap modulo 2^bits. Like the
+/// library, computes reals in their own precision.
 template <typename Value>
 Value value_of(const Scaled& chunk, std::uint64_t number, [[maybe_unused]] Value scale) {
   if constexpr (std::is_integral_v<Value>) {
@@ -136,7 +139,7 @@ Result<Scaled> read_head(const Filter& filter, Bytes element, std::span<const st
   for (std::size_t i = filter.values.size(); i-- > fill_at;) chunk.fill = chunk.fill << 32 | filter.values[i];
   chunk.decimals = static_cast<int>(filter.values[factor_at]);
   chunk.numbers = bytes.subspan(head_bytes);
-  // A chunk has at most 2^30 bytes, so that this is far from 2^63.
+  // A chunk has at most 2^30 bytes, so this product cannot overflow.
   const std::uint64_t needed = (static_cast<std::uint64_t>(count) * bits + 7) / 8;
   if (chunk.numbers.size() < needed)
     return contradiction(
@@ -166,8 +169,8 @@ Status undo_scale_offset(const Filter& filter, Bytes element, std::endian order,
   const Result<Scaled> chunk = read_head(filter, element, bytes, count);
   TR_TRY(chunk.status());
   if (static_cast<Bytes>(chunk->bits) == 8 * element) {
-    // Numbers that need all bits stand there as they are, in the byte order of the writer's processor. The
-    // library takes this one, too, to be little-endian.
+    // Numbers that need all bits stand in the chunk unpacked, in the byte order of the writer's processor.
+    // Like the library, takes this order to be little-endian.
     if (order == std::endian::big)
       copy_reversed(out.data(), chunk->numbers.data(), std::ssize(out), element);
     else

@@ -18,7 +18,7 @@ constexpr Bytes superblock_size = 48;
 constexpr Bytes smallest_user_block = 512;
 constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
 constexpr std::size_t version_at = 8, base_at = 12, end_at = 28, root_at = 36, sum_at = 44;
-constexpr std::string_view group_mark = "OHDR";  // of an object header of version 2
+constexpr std::string_view group_mark = "OHDR";  // begins an object header of version 2
 
 template <typename T>
 T number_at(std::span<const std::byte> bytes, std::size_t at) {

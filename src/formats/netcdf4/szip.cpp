@@ -26,14 +26,15 @@ Result<Bytes> undo_szip(const Filter&, Bytes, std::span<const std::byte>, std::s
 
 namespace {
 
-// The parameters of the filter (H5Zszip.c), and the size of the elements before the compressed bytes.
+// Indices of the filter's parameters (H5Zszip.c). A chunk begins with the size of its decompressed elements
+// (4 bytes).
 enum : std::size_t { options_at, block_at, sample_bits_at, line_at, parameters };
 constexpr unsigned big_endian_option = 16, differences_option = 32, most_block = 32, most_line = 4096;
 constexpr std::size_t size_bytes = 4;
 
 Status not_szip(std::string_view what) { return {Code::corrupt, cat("a chunk in szip: ", what)}; }
 
-/// libaec's decoder of szip's bytes. Lines of samples are filled up to whole blocks.
+/// Decodes szip's bytes with libaec, line by line. szip fills up each line of samples to whole blocks.
 class Lines {
  public:
   Lines(const Filter& filter, bool is_interleaved, std::span<const std::byte> bytes) {
@@ -56,7 +57,7 @@ class Lines {
     if (error_ == AEC_OK) aec_decode_end(&stream_);
   }
 
-  /// Returns the next line without what fills it up.
+  /// Returns the next line without the samples that fill it up.
   Result<std::span<const std::byte> > next() {
     if (error_ == AEC_MEM_ERROR) return Status(Code::memory, "no memory to decompress szip");
     if (error_ != AEC_OK) return not_szip(cat("libaec does not know its parameters: error ", error_));
@@ -64,7 +65,7 @@ class Lines {
     stream_.avail_out = line_.size();
     const int error = aec_decode(&stream_, AEC_FLUSH);
     if (error != AEC_OK) return not_szip(cat("libaec does not decompress it: error ", error));
-    // Writers may leave out what fills the last line up.
+    // Writers may leave out the samples that fill up the last line.
     const std::size_t got = line_.size() - stream_.avail_out;
     return std::span<const std::byte>(line_).first(std::min(got, length_));
   }
@@ -93,7 +94,8 @@ Result<Bytes> undo_szip(const Filter& filter, Bytes element, std::span<const std
   const auto width = static_cast<std::size_t>(element);
   if (size > out.size() || size % width != 0)
     return not_szip(cat("expected elements of at most ", counted(out.size(), "byte"), ", got ", size));
-  // HDF5 puts the first bytes of all longer elements first, then all second ones, and so on.
+  // Elements of more than 2 bytes are stored shuffled: the first bytes of all elements, then all second
+  // bytes, and so on.
   const bool is_interleaved = width > 2;
   Lines lines(filter, is_interleaved, bytes.subspan(size_bytes));
   const std::size_t count = size / width;

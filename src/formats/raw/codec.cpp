@@ -8,7 +8,7 @@ namespace tailrace::raw {
 
 namespace {
 
-/// A record is its elements, little-endian, with nothing around them.
+/// The codec of raw files: a record is its elements, little-endian, with nothing around them.
 class RawCodec final : public codec::Codec {
  public:
   Status define(const codec::FieldDefinition& field) override {

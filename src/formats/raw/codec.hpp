@@ -7,6 +7,7 @@
 
 namespace tailrace::raw {
 
+/// Makes the codec of raw files: a record is its elements, little-endian, with nothing around them.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
 
 }  // namespace tailrace::raw

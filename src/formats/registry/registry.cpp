@@ -67,7 +67,7 @@ std::vector<std::string_view> names() {
   return found;
 }
 
-/// Returns "a", "a or b", "a, b or c".
+/// Joins words as "a", "a or b", "a, b or c", with `before_each` in front of each word.
 std::string list_of(const std::vector<std::string_view>& each, std::string_view before_each) {
   std::string text;
   for (std::size_t i = 0; i < each.size(); ++i)
@@ -75,10 +75,10 @@ std::string list_of(const std::vector<std::string_view>& each, std::string_view 
   return text;
 }
 
-/// Returns the names of the formats that there are, likewise.
+/// Returns the names of all formats as "a, b or c".
 std::string either(std::string_view before_each) { return list_of(names(), before_each); }
 
-/// Returns the first ending of each format that has some, as "a, b or c".
+/// Returns the first ending of each format that has endings, as "a, b or c".
 std::string usual_endings() {
   std::vector<std::string_view> each;
   for (const Format& format : all()) {
@@ -93,7 +93,8 @@ Format classic(std::string_view name, decltype(Format::make) make, std::vector<s
           {},   step_count, std::nullopt, cdf::check_goes_on};
 }
 
-/// The formats that the program has registered. They stay, and never move.
+/// The formats that the program has registered. A format stays until the process ends and never moves,
+/// because callers keep pointers to it.
 struct Own {
   std::mutex mutex;
   std::map<std::string, Format, std::less<>> formats;
@@ -104,7 +105,7 @@ Own& own() {
   return held;
 }
 
-/// Returns the format of an encoder that is registered, or null.
+/// Returns the format of a registered encoder, or null if no encoder has this name.
 const Format* find_own(std::string_view name) {
   const encoders::Registered* const registered = encoders::find(name);
   if (registered == nullptr) return nullptr;

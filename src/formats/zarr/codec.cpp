@@ -28,17 +28,18 @@ using codec::Patch;
 using codec::RecordKey;
 
 using compression::Method;
-/// The first is the default: docs/formats/zarr.md has what was measured.
+/// The methods that compress= may name. The first is the default, for reasons measured in
+/// docs/formats/zarr.md.
 constexpr std::array<Method, 5> methods{Method::blosc_zstd, Method::blosc_lz4, Method::zstd, Method::gzip,
                                         Method::none};
 
-/// Returns the most bytes that one level becomes.
+/// Returns the most bytes that one level may become.
 Bytes most_of_level(const FieldArray& array) {
   const Bytes chunk = array.chunking.chunk_bytes();
   return array.chunking.count() * (array.is_compressed() ? most_compressed(chunk) : chunk);
 }
 
-/// Rounds, cuts and compresses records. Each thread has one.
+/// Rounds, cuts and compresses records. Each thread has an encoder of its own.
 class ZarrEncoder final : public codec::Encoder {
  public:
   ZarrEncoder(const cf::Fields& fields, const std::vector<FieldArray>& arrays)
@@ -79,8 +80,8 @@ class ZarrEncoder final : public codec::Encoder {
   std::vector<Bytes> parts_;  // of the last record
 };
 
-/// A record of a field is one level of its array in one step: a chunk of a shard if the field has levels, or
-/// a chunk that is an object.
+/// The codec of Zarr. A record of a field is one level of its array in one step. If the field has one level
+/// and a level is one chunk, a record is an object; otherwise it is one or several chunks of a shard.
 class ZarrCodec final : public codec::Codec {
  public:
   explicit ZarrCodec(const codec::StreamDefinition& stream) : stream_(stream), fields_(without_fields()) {}
@@ -138,15 +139,16 @@ class ZarrCodec final : public codec::Codec {
   const codec::StreamDefinition stream_;
   cf::Fields fields_;
   std::vector<FieldArray> arrays_;  // by field
-  Bytes total_ = 0;                 // no step has more
-  // Made when all fields are defined. Threads share it.
+  Bytes total_ = 0;                 // an upper bound of the size of a step
+  // Made when it is first needed after the last definition. Threads share it.
   mutable std::mutex mutex_;
   mutable std::optional<Layout> layout_;
 };
 
-/// Zarr's core specification forbids names of nodes with slashes, and those that begin with "__". zarr-python
-/// takes a backslash for a slash, and then reads no array of the store. The store has objects of its own
-/// beside the arrays, and file systems take up to 255 bytes.
+/// Returns Code::argument if an array must not have this name. Zarr's core specification forbids slashes, and
+/// "__" at the beginning. zarr-python takes a backslash for a slash, and then reads no array of the store.
+/// Names that begin with a dot or zarr.json are kept for other objects of the store. File systems take up to
+/// 255 bytes.
 Status check_name(const std::string& name) {
   const bool forbidden = name.find_first_of("/\\") != std::string::npos || name.starts_with("__") ||
                          name.starts_with(".") || name.starts_with("zarr.json") || name.size() > 255;
@@ -157,8 +159,9 @@ Status check_name(const std::string& name) {
              : Status();
 }
 
-/// The root of a stream keeps some 40 bytes of each chunk of a step, and writes 16 of them at its end.
-/// Readers fetch these 16 first, of all chunks of the shard.
+/// Returns Code::argument if a shard of the field would have too many chunks. The root of the stream keeps
+/// some 40 bytes for each chunk of a step. At the end of the step it writes 16 of them, as the shard's index.
+/// Readers fetch the whole index of a shard first.
 Status check_shard(const FieldArray& array) {
   constexpr Index most = Index{1} << 20;
   if (array.levels <= most / array.chunking.count()) return {};
@@ -168,12 +171,13 @@ Status check_shard(const FieldArray& array) {
               " chunks: say chunks= with larger ones, or make fields of fewer levels")};
 }
 
-/// `alone` has this field and no other.
+/// Returns how a field's records become chunks, or an error if the field cannot be an array. `alone` has this
+/// field and no other.
 Result<FieldArray> ZarrCodec::array_of(const FieldDefinition& field, const cf::Fields& alone) const {
   const Result<compression::Compression> compression = compression::asked_for(field, stream_.keys, methods);
   TR_TRY(compression.status());
   const Conventions::Field& added = alone.at(0);
-  // A grid that is known has dimensions of its own, whatever the shape of the program's array is.
+  // The shape follows from the grid if the grid is known, whatever the shape of the program's array is.
   const cf::Contents& contents = alone.conventions().contents();
   const std::vector<int>& dimensions = contents.variables[added.variable].dimensions;
   std::vector<Index> shape;
@@ -195,7 +199,7 @@ Result<FieldArray> ZarrCodec::array_of(const FieldDefinition& field, const cf::F
   return array;
 }
 
-/// Returns the most bytes of a step with a field more.
+/// Returns an upper bound of the size of a step with one more field.
 Result<Bytes> ZarrCodec::most_of_step(const FieldArray& array) const {
   const Index chunks = array.chunking.count();
   Bytes level = 0, total = 0;
@@ -206,7 +210,7 @@ Result<Bytes> ZarrCodec::most_of_step(const FieldArray& array) const {
   return total;
 }
 
-/// The field is tried alone: one that is refused must leave nothing behind.
+/// Tries the field alone first, so that a field that is refused leaves nothing behind.
 Status ZarrCodec::adopt(const FieldDefinition& field, std::span<const std::byte> prepared) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
@@ -265,8 +269,8 @@ std::optional<codec::FixedPlaces> ZarrCodec::fixed_places() const {
   return places;
 }
 
-/// The index of a shard: for each chunk its offset in the shard and its length, or all ones if it is not
-/// there (Zarr extension proposal 2, binary shard format).
+/// Returns the index of a shard, and its place. The index has for each chunk its offset in the shard and its
+/// length, or all ones if the chunk is not there (Zarr extension proposal 2, binary shard format).
 Patch ZarrCodec::index_of(int field, std::span<const FinishedStep::Record> put) const {
   const Bytes begin = place_of(fields_.at(field).variable).begin;
   constexpr auto none = ~std::uint64_t{0};
@@ -327,7 +331,7 @@ namespace {
 
 using cf::Json;
 
-/// Takes levels of compression away: chunks of any level are read alike.
+/// Removes levels of compression, because readers do not need them.
 void without_levels(Json& codec) {
   if (!codec.is_structured()) return;
   if (codec.is_object()) {
@@ -337,7 +341,7 @@ void without_levels(Json& codec) {
   for (Json& each : codec) without_levels(each);
 }
 
-/// Returns what tells readers of an array what its chunks mean, in words that name it.
+/// Returns the metadata that readers need to decode the array's chunks, each with the option that chooses it.
 std::vector<std::pair<std::string, std::string>> reading_of(const Layout& layout,
                                                             const Layout::Array& array) {
   Json all = Json::parse(layout.array_text(array, 0));
@@ -353,7 +357,8 @@ std::vector<std::pair<std::string, std::string>> reading_of(const Layout& layout
           {"accuracy=, relative_accuracy= or bits=", rounding.dump()}};
 }
 
-/// Returns Code::state if the steps of a store have arrays that a stream would write otherwise.
+/// Returns Code::state if an array with steps differs between a store and a stream in metadata that readers
+/// need.
 Status check_read_alike(const Layout& own, const Layout& now) {
   for (const Layout::Array& each : now.arrays()) {
     const Layout::Array* const same = own.find(each.name);
@@ -382,11 +387,11 @@ Result<Layout> layout_in(std::span<const std::byte> head) {
   return layout;
 }
 
-/// Returns the arrays of float64 without steps in a head.
+/// Returns the float64 arrays without steps from a head.
 std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte> head) {
   std::vector<cf::Fixed> fixed;
   for (const Layout::Array& each : layout.arrays()) {
-    // Arrays of one int32 stand for the member and for mappings.
+    // Arrays of one int32 are left out: the member, and mappings of grids.
     if (each.has_steps || each.size % 8 != 0) continue;
     fixed.push_back(
         {each.name, head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size))});

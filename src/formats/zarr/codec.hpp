@@ -8,12 +8,13 @@
 
 namespace tailrace::zarr {
 
-/// Makes the codec of Zarr stores (version 3 of Zarr).
+/// Makes the codec of Zarr stores (version 3 of Zarr). Returns Code::argument if an attribute is not for
+/// users to set, and Code::settings if compress= names no method.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
-/// Returns Code::state if steps of a stream with the head `now` cannot follow those in a store with the head
-/// `own`: its coordinates are others.
+/// Returns Code::state if steps of a stream with the head `now` cannot follow the steps in a store with the
+/// head `own`, because coordinates, types, chunks, compression, fill values or rounding differ.
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
-/// Returns the place in a head that says how many steps a store has, and what it says then.
+/// Returns the bytes in a head that say how many steps a store has, and their place.
 std::optional<codec::Patch> step_count(std::int64_t steps);
 
 inline codec::FormatOptions options() {

@@ -9,7 +9,7 @@
 
 namespace tailrace::zarr {
 
-/// Returns what each value of a byte adds to the sum.
+/// Returns the table of CRC-32C: by value of a byte, what the byte adds to the sum.
 [[nodiscard]] constexpr std::array<std::uint32_t, 256> crc32c_of_bytes() {
   std::array<std::uint32_t, 256> sums{};
   for (std::uint32_t i = 0; i < sums.size(); ++i) {
@@ -19,7 +19,8 @@ namespace tailrace::zarr {
   return sums;
 }
 
-/// CRC-32C (RFC 3720, appendix B.4) of a shard's index. The libraries that have it are made for gigabytes.
+/// Returns the CRC-32C (RFC 3720, appendix B.4) of a shard's index. An index is short, so no library is
+/// needed for it: those that have CRC-32C are made for gigabytes.
 [[nodiscard]] constexpr std::uint32_t crc32c(std::span<const std::byte> bytes) {
   constexpr std::array<std::uint32_t, 256> of_bytes = crc32c_of_bytes();
   std::uint32_t sum = ~std::uint32_t{0};

@@ -17,7 +17,7 @@ namespace {
 using cf::Json;
 using cf::Number;
 
-/// Calls `take` with a value of the type.
+/// Calls `take` with a value of the C++ type that stands for `type`.
 template <typename Take>
 void with_type(Number type, const Take& take) {
   switch (type) {
@@ -46,7 +46,8 @@ void with_type(Number type, const Take& take) {
   }
 }
 
-/// Bytes of a file may stand for reals that no integer holds: they become the nearest one, and NaN 0.
+/// Converts a number. A damaged file may hold reals that no integer of the type can hold: they become the
+/// nearest integer, and NaN becomes 0.
 template <typename To, typename From>
 To converted(From value) {
   if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
@@ -57,7 +58,7 @@ To converted(From value) {
   return static_cast<To>(value);
 }
 
-/// Stores what `each` makes of the elements, one after the other.
+/// Calls `each` for one element after the other, and returns the results.
 template <typename From, typename To, typename Each>
 ByteVector mapped(const ByteVector& stored, const Each& each) {
   const std::size_t count = stored.size() / sizeof(From);
@@ -71,7 +72,7 @@ ByteVector mapped(const ByteVector& stored, const Each& each) {
   return out;
 }
 
-/// Integers wrap, as numpy's sums do.
+/// Adds two numbers. Integers wrap, as in NumPy.
 template <typename To>
 To sum(To one, To other) {
   if constexpr (std::is_integral_v<To>) {
@@ -90,14 +91,14 @@ ByteVector undone(const Filter& filter, const ByteVector& stored) {
   }
   if (filter.kind == Filter::Kind::cast)
     return mapped<From, To>(stored, [](From each) { return converted<To>(each); });
-  // numpy divides float32 by a number as float32, and all else as float64.
+  // Like NumPy, divides float32 by a number in float32, and all other types in float64.
   using Real = std::conditional_t<std::is_same_v<From, float>, float, double>;
   const auto scale = static_cast<Real>(filter.scale), offset = static_cast<Real>(filter.offset);
   return mapped<From, To>(stored,
                           [&](From each) { return converted<To>(static_cast<Real>(each) / scale + offset); });
 }
 
-/// Reads a type as filters tell it, "<f4" or "float32"; nothing if it is no number.
+/// Reads a type as filters state it, "<f4" or "float32". Returns nothing if it is no type of numbers.
 std::optional<Elements> elements_of(const Json& type) {
   if (!type.is_string()) return std::nullopt;
   auto text = type.get<std::string>();
@@ -115,7 +116,8 @@ bool are_alike(const Elements& one, const Elements& other) {
   return one.type == other.type && (!one.endian || !other.endian || *one.endian == *other.endian);
 }
 
-/// The keys of a filter's types, before and behind it. It makes the former if it does not tell the latter.
+/// A filter's name, and its keys for the types of elements before and behind it. Without the second key the
+/// type stays the same.
 struct FilterName {
   std::string_view name;
   Filter::Kind kind;
@@ -148,7 +150,7 @@ Result<std::optional<Filter>> read_filter(const std::string& name, const Json& c
                   cat("its chunks went through the filter '", name, "' of Zarr with ", configuration.dump(),
                       ": expected one for elements of ", cf::name_of(now.type),
                       " that makes numbers of them; such a filter is not read here"));
-  // The order of elements before the filter is that of the ones behind it, unless it says otherwise.
+  // A filter keeps the byte order of the elements unless it states another one.
   const std::optional<std::endian> order = now.endian;
   now = *behind;
   if (!now.endian && cf::size_of(now.type) > 1) now.endian = order;

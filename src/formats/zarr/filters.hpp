@@ -11,10 +11,11 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 
-// The filters of numcodecs that change the elements of a chunk before bytes are made of them.
+// Undoes the filters of numcodecs that change a chunk's elements. A writer applies them before it turns the
+// elements into bytes.
 namespace tailrace::zarr {
 
-/// One filter through which a chunk's elements went when they were stored, and which a reader undoes.
+/// One filter that a writer has applied to a chunk's elements. A reader undoes it.
 struct Filter {
   enum class Kind {
     delta, /* each element was stored as the difference from the one before it */
@@ -22,24 +23,24 @@ struct Filter {
     cast,  /* the elements were stored as another type; rounding is not undone */
   };
   Kind kind = Kind::cast;
-  cf::Number stored = cf::Number::none;  // the type of the elements that the filter made
-  cf::Number decoded = cf::Number::none;
+  cf::Number stored = cf::Number::none;   // type of the elements behind the filter, as stored
+  cf::Number decoded = cf::Number::none;  // type of the elements before the filter
   double scale = 1, offset = 0;
 };
 
 /// The type and byte order of elements between two filters.
 struct Elements {
   cf::Number type = cf::Number::none;
-  std::optional<std::endian> endian;  // none: the order is not the filters' affair, or the type has none
+  std::optional<std::endian> endian;  // none: the filters do not tell it, or the type has no byte order
 };
 
-/// Reads the filter of this name, which was given elements of the type `now`, and changes that to what it
-/// made of them. Nothing if the name is none of a filter of elements. Code::unsupported if the filter is for
-/// other elements. Throws what the JSON library throws.
+/// Reads the configuration of a filter that a writer has applied to elements of the type `now`. Sets `now` to
+/// the type behind the filter. Returns nothing if no filter of elements has this name, and Code::unsupported
+/// if the filter is for other elements. Throws what the JSON library throws.
 Result<std::optional<Filter>> read_filter(const std::string& name, const cf::Json& configuration,
                                           Elements& now);
 
-/// Returns the filter's elements as they were before it. Both have the host's byte order.
+/// Undoes the filter: returns the elements as they were before it. Both arrays are in the host's byte order.
 ByteVector undo(const Filter& filter, const ByteVector& stored);
 
 }  // namespace tailrace::zarr

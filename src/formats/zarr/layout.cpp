@@ -25,10 +25,12 @@ bool has_codec(const Json& codecs, std::string_view name) {
   return std::ranges::any_of(codecs, [&](const Json& each) { return each.at("name") == name; });
 }
 
-/// The text of an array's metadata up to its first extent.
+/// The text of an array's metadata up to the first number of its shape, which is the number of steps if it
+/// has any.
 constexpr std::string_view before_steps = R"({"zarr_format":3,"node_type":"array","shape":[)";
 
-/// Sets the room that one object of a field needs. Returns false if no stream writes such a field.
+/// Sets the room that one object of a field needs, from its codecs. Returns false if no stream writes such a
+/// field.
 bool set_room(Layout::Array& field, const Json& array, const std::vector<Index>& shape, Bytes raw) {
   const Json& codecs = array.at("codecs");
   const bool is_sharded = has_codec(codecs, "sharding_indexed");
@@ -39,7 +41,7 @@ bool set_room(Layout::Array& field, const Json& array, const std::vector<Index>&
     if (chunk.size() != shape.size()) return false;
     for (std::size_t i = 0; i < chunk.size(); ++i) {
       if (chunk[i] <= 0 || shape[i] % chunk[i] != 0) return false;
-      chunks *= shape[i] / chunk[i];  // no more than `raw`
+      chunks *= shape[i] / chunk[i];  // cannot overflow: no more than `raw`
     }
   }
   const Bytes chunk = inner.size() > 1 ? most_compressed(raw / chunks) : raw / chunks;
@@ -151,7 +153,7 @@ ByteVector Layout::head_begin(std::int64_t steps) const {
 }
 
 Result<std::int64_t> Layout::steps_in(std::string_view group) const {
-  // Mostly a stream has written it: then there is nothing to read but one number.
+  // In most cases a stream has written the text. Then it is enough to read one number from it.
   const std::size_t count = times().text + before_steps.size();
   std::int64_t steps = 0;
   if (count < group.size()) std::from_chars(group.data() + count, group.data() + group.size(), steps);

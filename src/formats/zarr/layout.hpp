@@ -14,20 +14,23 @@
 
 namespace tailrace::zarr {
 
-/// Arrays of times hold so many steps in a chunk: readers fetch all of them to open a store.
+/// The number of steps in a chunk of times. It is large because readers fetch all chunks of times to open a
+/// store.
 inline constexpr Index steps_in_chunk = 1024;
 /// The bytes before the metadata in a head: their length and the number of steps, both big-endian.
 inline constexpr Bytes frame_bytes = 16;
-/// The steps' place in a head.
+/// The offset of the number of steps in a head.
 inline constexpr Bytes steps_offset = 8;
 
-/// Returns the most bytes that a chunk of `raw` bytes may have behind any compression.
+/// Returns the room for a compressed chunk of `raw` bytes. A method of compression that may need more is
+/// refused.
 [[nodiscard]] constexpr Bytes most_compressed(Bytes raw) { return raw + raw / 64 + 64; }
-/// Returns the size of a shard's index.
+/// Returns the size of the index of a shard with so many chunks.
 [[nodiscard]] constexpr Bytes index_bytes(Index chunks) { return 16 * chunks + 4; }
 
-/// The metadata of a group as a stream begins it, without steps, and the place of each of its objects in one
-/// row of bytes: the head, and then one step after the other, all of the same size (docs/formats/zarr.md).
+/// The metadata of a group without steps, as a stream writes them when it begins a store, and the places of
+/// the group's objects. The pipeline sees a store as one file: the head, and then one step after the other,
+/// all of the same size. Each object has its place in that file (docs/formats/zarr.md).
 class Layout {
  public:
   struct Array {
@@ -35,36 +38,40 @@ class Layout {
     std::size_t dimensions = 0;
     bool has_steps = false;
     Index in_chunk = 0;  // number of steps in an object; 0: each step is an object of its own
-    Bytes begin = 0;     // in the head, or in a step
+    Bytes begin = 0;     // offset in a step, or in the head if the array has no steps
     Bytes size = 0;      // the room of the array there
-    Bytes index = 0;     // size of what stands behind the chunks of a shard
-    std::size_t text = 0, text_length = 0;  // its metadata in those of the group
+    Bytes index = 0;     // size of the index behind the chunks of a shard; 0: no shards
+    std::size_t text = 0, text_length = 0;  // where the group's metadata have the array's
 
-    /// Returns the name of the object that holds chunk `number` along the steps.
+    /// Returns the name of the object that holds chunk `number`, counted along the steps.
     [[nodiscard]] std::string object(std::int64_t number) const;
   };
 
-  /// Reads the metadata of a group. Code::corrupt if no stream can have begun a store with them.
+  /// Makes the layout from the metadata of a group. Code::corrupt if no stream begins a store with these
+  /// metadata, and Code::argument if a step would be too large.
   static Result<Layout> of(std::string group);
 
   [[nodiscard]] const std::vector<Array>& arrays() const { return arrays_; }
-  /// Returns the array of a name that is there.
+  /// Returns the array with this name, which must exist.
   [[nodiscard]] const Array& array(const std::string& name) const { return arrays_[by_name_.at(name)]; }
-  /// Returns the array of a name, or null.
+  /// Returns the array with this name, or null.
   [[nodiscard]] const Array* find(const std::string& name) const;
-  /// Returns the array whose room in the head, or in a step, this byte belongs to; null if there is none.
+  /// Returns the array to whose room this byte of the head belongs, or null.
   [[nodiscard]] const Array* in_head(Bytes offset) const { return at(of_head_, offset); }
+  /// Returns the array to whose room this byte of a step belongs, or null.
   [[nodiscard]] const Array* in_step(Bytes offset) const { return at(of_step_, offset); }
   /// Returns the array of the steps' times.
   [[nodiscard]] const Array& times() const { return arrays_.front(); }
   [[nodiscard]] Bytes head() const { return head_; }
   [[nodiscard]] Bytes step() const { return step_; }
-  /// Returns the text of zarr.json of the group, or of one array, with so many steps.
+  /// Returns the text of the group's zarr.json with so many steps.
   [[nodiscard]] std::string group_text(std::int64_t steps) const;
+  /// Returns the text of the array's zarr.json with so many steps.
   [[nodiscard]] std::string array_text(const Array& array, std::int64_t steps) const;
   /// Returns the first bytes of a head: the frame, and the metadata without steps.
   [[nodiscard]] ByteVector head_begin(std::int64_t steps) const;
-  /// Returns the number of steps that zarr.json of the group tells of, whoever has changed it meanwhile.
+  /// Returns the number of steps that a text of the group's zarr.json states. Another program may have
+  /// changed the text.
   [[nodiscard]] Result<std::int64_t> steps_in(std::string_view group) const;
 
  private:
@@ -75,7 +82,7 @@ class Layout {
   std::string text_;
   std::vector<Array> arrays_;
   std::unordered_map<std::string, std::size_t> by_name_;
-  std::vector<std::size_t> of_head_, of_step_;  // numbers of arrays, the one with the first bytes first
+  std::vector<std::size_t> of_head_, of_step_;  // numbers of arrays, in the order of their bytes
   Bytes head_ = 0;
   Bytes step_ = 0;
 };

@@ -39,9 +39,9 @@ std::string_view data_type_of(Type type) {
   return "float64";
 }
 
-/// xarray reads the value that means "no value" from an attribute, because Zarr's own fill value may be a
-/// number like others. JSON has no name for every real number: xarray's FillValueCoder writes them as the
-/// base64 of a little-endian float64.
+/// Returns the value of the attribute `_FillValue`, from which xarray takes the value that means "no value".
+/// (Zarr's own fill value may be a number like others.) JSON has no name for every real number, so reals are
+/// written as xarray's FillValueCoder does: the base64 of a little-endian float64.
 Json masked_value(Type type, std::span<const std::byte> fill) {
   if (!is_real(type)) return cf::number_of(type, fill);
   ByteVector whole(fill.begin(), fill.end());
@@ -77,12 +77,12 @@ Json named(std::string_view name, Json configuration) {
   return {{"name", name}, {"configuration", std::move(configuration)}};
 }
 
-/// Elements of one byte have no order.
+/// Returns the codec `bytes`. Elements of one byte need no byte order.
 Json bytes_codec(Type type, std::string_view order) {
   return cf::size_of(type) == 1 ? Json{{"name", "bytes"}} : named("bytes", {{"endian", order}});
 }
 
-/// The names and settings are those with which zarr-python writes them
+/// Returns the codec of a compression, with the names and settings that zarr-python writes
 /// (https://github.com/zarr-developers/zarr-extensions/tree/main/codecs).
 Json compression_codec(Type type, const compression::Compression& how) {
   using compression::Method;
@@ -96,8 +96,8 @@ Json compression_codec(Type type, const compression::Compression& how) {
                          {"blocksize", compression::blosc_block(how)}});
 }
 
-/// A shard is all levels of a field in one step, and a chunk in it one level or a part of it. The shape of
-/// the shard becomes a multiple of that of its chunks, as the codec asks.
+/// Returns the codecs of a field. A shard holds all levels of the field in one step, and each of its chunks
+/// holds one level or a part of one. Enlarges `shard` to whole chunks, because the codec asks for that.
 Json codecs_of(Type type, const FieldArray& field, std::vector<Index>& shard) {
   Json codecs = Json::array({bytes_codec(type, "little")});
   if (field.is_compressed()) codecs.push_back(compression_codec(type, field.compression));

@@ -13,7 +13,7 @@
 
 namespace tailrace::zarr {
 
-/// Says how the records of a field become chunks.
+/// How the records of a field become chunks of an array.
 struct FieldArray {
   Index levels = 1;
   cf::Chunking chunking{};  // of one level
@@ -23,14 +23,15 @@ struct FieldArray {
   ByteVector fill{};  // one element, big-endian
 
   [[nodiscard]] bool is_compressed() const { return compression.method != compression::Method::none; }
-  /// Returns true if an object has several chunks: levels, or parts of them.
+  /// Returns true if an object is a shard with several chunks: levels, or parts of levels.
   [[nodiscard]] bool is_sharded() const { return levels > 1 || chunking.count() > 1; }
 };
 
 /// Returns the field whose variable has this number, or null.
 using FieldOf = std::function<const FieldArray*(std::size_t variable)>;
 
-/// Returns the text of a group's zarr.json, which holds the metadata of all arrays. The arrays have no steps.
+/// Returns the text of a group's zarr.json, which also holds the metadata of all arrays. The number of steps
+/// is 0.
 std::string group_text(const cf::Contents& contents, const FieldOf& field_of);
 
 }  // namespace tailrace::zarr

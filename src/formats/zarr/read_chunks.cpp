@@ -12,7 +12,7 @@ namespace tailrace::zarr {
 
 namespace {
 
-/// Checks and removes the sum behind the bytes.
+/// Checks the sum at the end of `bytes`, and removes it.
 Status take_crc32c(ByteVector& bytes) {
   if (bytes.size() < 4) return {Code::corrupt, "a chunk has no room for its sum"};
   std::uint32_t stored = 0;
@@ -24,7 +24,7 @@ Status take_crc32c(ByteVector& bytes) {
   return {Code::corrupt, cat("expected a chunk with the sum (crc32c) ", stored, ", got ", sum)};
 }
 
-/// Brings elements from the order of the bytes into that of the chunk.
+/// Brings elements from the order in which they are stored into C order of the chunk's dimensions.
 void transpose(std::span<const std::size_t> order, std::span<const Index> chunk, Bytes element,
                const ByteVector& from, ByteVector& to) {
   const std::size_t dimensions = chunk.size();
@@ -46,7 +46,7 @@ void transpose(std::span<const std::size_t> order, std::span<const Index> chunk,
   }
 }
 
-/// Brings the bytes of each element together again.
+/// Undoes a shuffle: brings the bytes of each element together again.
 Status unshuffle(Bytes element, ByteVector& bytes, ByteVector& scratch) {
   const Bytes count = std::ssize(bytes) / element;
   if (count * element != std::ssize(bytes))
@@ -62,7 +62,8 @@ Status unshuffle(Bytes element, ByteVector& bytes, ByteVector& scratch) {
   return {};
 }
 
-/// Undoes the last of `count` steps, which have made bytes of `expected` ones.
+/// Undoes one step. The writer's elements had `expected` bytes. `is_first` is true for the innermost
+/// compression.
 Status undo_step(const Coding::Step& step, bool is_first, Bytes expected, ByteVector& bytes,
                  ByteVector& scratch) {
   if (step.kind == Coding::Step::Kind::crc32c) return take_crc32c(bytes);
@@ -71,7 +72,8 @@ Status undo_step(const Coding::Step& step, bool is_first, Bytes expected, ByteVe
   if (is_first && expected > most)
     return {Code::corrupt, cat("expected a chunk of ", expected, " bytes, got ",
                                counted(bytes.size(), "byte"), ", which cannot hold them")};
-  // Steps before this one may have added sums, or a little to what does not compress.
+  // Steps that the writer applied before this one may have added sums, or a little to bytes that do not
+  // compress.
   const Bytes room = std::min(most, is_first ? expected : expected + expected / 64 + 1024);
   scratch.resize(static_cast<std::size_t>(room));
   auto& decompressor = of_this_thread<compression::Decompressor, Coding>();
@@ -89,7 +91,8 @@ Status decode_chunk(const Coding& coding, std::span<const Index> chunk, Bytes el
   const Bytes stored = coding.stored_element(element);
   Bytes expected = stored;
   for (const Index each : chunk) expected *= each;
-  // Up to the innermost compression the bytes are those of the elements, whatever shuffled them.
+  // Finds the innermost step that is no shuffle. If it is a compression, it must give exactly the bytes of
+  // the elements.
   std::size_t first = 0;
   while (first < coding.steps.size() && coding.steps[first].kind == Coding::Step::Kind::shuffle) ++first;
   for (std::size_t i = coding.steps.size(); i-- > 0;)

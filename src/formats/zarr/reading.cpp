@@ -19,7 +19,7 @@ using cf::Number;
 
 struct TypeName {
   std::string_view name;  // version 3
-  std::string_view old;   // version 2, without its order
+  std::string_view old;   // version 2, without the byte order
   Number type;
 };
 constexpr std::array<TypeName, 10> type_names{{{"int8", "i1", Number::int8},
@@ -35,7 +35,7 @@ constexpr std::array<TypeName, 10> type_names{{{"int8", "i1", Number::int8},
 
 bool is_real(Number type) { return type == Number::float32 || type == Number::float64; }
 
-/// Decodes base64; nothing if it is none.
+/// Decodes base64. Returns nothing if the text is no base64.
 std::optional<ByteVector> from_base64(std::string_view text) {
   constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   while (text.ends_with('=')) text.remove_suffix(1);
@@ -59,7 +59,7 @@ void append_raw(ByteVector& out, const auto& value) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// Reals that are not finite are texts.
+/// Returns the real that is not finite for which a text stands, or nothing.
 std::optional<double> special_of(const std::string& text) {
   if (text == "NaN") return std::nan("");
   if (text == "Infinity") return std::numeric_limits<double>::infinity();
@@ -67,8 +67,8 @@ std::optional<double> special_of(const std::string& text) {
   return std::nullopt;
 }
 
-/// Returns one element of the type, or nothing if the value is none: a number, the name of one, or its bits
-/// in hexadecimal digits.
+/// Returns one element of the type, in the host's byte order, from a number, the name of a real that is not
+/// finite, or a real's bits in hexadecimal digits. Returns nothing if the value is none of these.
 std::optional<ByteVector> element_of(const Json& value, Number type) {
   ByteVector element;
   if (value.is_number_unsigned() && type == Number::uint64) {
@@ -100,7 +100,7 @@ std::optional<ByteVector> element_of(const Json& value, Number type) {
   return element;
 }
 
-/// Appends a number of JSON. Lists have one type: integers if all are.
+/// Makes an attribute of a list of numbers: integers if all of them are integers, otherwise reals.
 FoundAttribute numbers_of(const std::string& name, const Json& list) {
   const bool whole = std::ranges::all_of(list, [](const Json& each) { return each.is_number_integer(); });
   FoundAttribute attribute{name, whole ? Number::int64 : Number::float64, {}, {}};
@@ -113,8 +113,9 @@ FoundAttribute numbers_of(const std::string& name, const Json& list) {
   return attribute;
 }
 
-/// Attributes that are neither texts nor numbers are left out. xarray writes a real `_FillValue` as the
-/// base64 of a little-endian float64, since JSON has no name for every real number.
+/// Reads the attributes that are texts, numbers or lists of numbers, and leaves out the others. xarray writes
+/// a real
+/// `_FillValue` as the base64 of a little-endian float64, since JSON has no name for every real number.
 std::vector<FoundAttribute> attributes_of(const Json& object, Number type) {
   std::vector<FoundAttribute> attributes;
   if (!object.is_object()) return attributes;
@@ -150,7 +151,8 @@ Status refuse_codec(const std::string& name) {
           "crc32c, sharding_indexed, shuffle, delta, fixedscaleoffset, quantize, bitround or astype")};
 }
 
-/// zarr-python's codecs of numcodecs have this before their names.
+/// Returns the name of a codec without "numcodecs.", which zarr-python puts before the names of codecs from
+/// there.
 std::string without_library(const std::string& name) {
   constexpr std::string_view library = "numcodecs.";
   return name.starts_with(library) ? name.substr(library.size()) : name;
@@ -183,7 +185,8 @@ Status add_step(Coding& coding, const std::string& full_name, const Json& config
   return {};
 }
 
-/// Adds a filter of elements that `now` tells. Returns false if the name is none of a filter.
+/// Adds a filter that a writer has applied to elements of the type `now`, and sets `now` to the type behind
+/// it. Returns false if no filter of elements has this name.
 Result<bool> add_filter(Coding& coding, const std::string& name, const Json& configuration, Elements& now) {
   const Result<std::optional<Filter>> read = read_filter(without_library(name), configuration, now);
   TR_TRY(read.status());
@@ -193,7 +196,8 @@ Result<bool> add_filter(Coding& coding, const std::string& name, const Json& con
   return true;
 }
 
-/// Returns the dimensions in the order of a transposition, or an error if it is none.
+/// Sets the order of the dimensions from a transposition. Returns Code::corrupt if it does not name each
+/// dimension once.
 Status read_order(const Json& order, std::size_t dimensions, Coding& coding) {
   if (order == "C") return {};
   std::vector<std::size_t> read;
@@ -213,7 +217,8 @@ Status read_order(const Json& order, std::size_t dimensions, Coding& coding) {
   return {};
 }
 
-/// Reads codecs of version 3 that make bytes of a chunk with elements of this type.
+/// Reads the codecs of version 3 that turn a chunk with elements of this type into bytes. If the only codec
+/// is that of shards, sets `*sharding` to its configuration; with a null `sharding` shards are refused.
 Status read_codecs(const Json& codecs, std::size_t dimensions, Number type, Coding& coding,
                    const Json** sharding) {
   Elements now{type, {}};
@@ -238,7 +243,7 @@ Status read_codecs(const Json& codecs, std::size_t dimensions, Number type, Codi
       TR_TRY(added.status());
       if (!*added) return refuse_codec(name);
     }
-    // Differences follow the order of the elements, which both would have to agree on.
+    // Differences (delta) follow the order of the elements, and a transposition changes this order.
     if (!coding.order.empty() && std::ranges::count(coding.filters, Filter::Kind::delta, &Filter::kind) > 0)
       return {
           Code::unsupported,
@@ -338,7 +343,7 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
   return array;
 }
 
-/// Reads filters and compressor of version 2. Filters of elements come before those of bytes.
+/// Reads the filters and the compressor of version 2. Filters of elements must come before filters of bytes.
 Status read_filters_2(const Json& json, ReadArray& array) {
   Elements now{array.variable.type, array.coding.endian};
   const Json filters = json.value("filters", Json()), compressor = json.value("compressor", Json());
@@ -354,7 +359,8 @@ Status read_filters_2(const Json& json, ReadArray& array) {
                                 : Status();
 }
 
-/// The JSON library walks values by recursion, which very deep ones would not end well.
+/// Returns Code::corrupt if values lie too deep inside of one another. The JSON library recurses into them,
+/// and would run out of stack.
 Status check_depth(const std::string& text) {
   constexpr int deepest = 100;
   int depth = 0;
@@ -375,7 +381,7 @@ Status check_depth(const std::string& text) {
   return {};
 }
 
-/// Turns what the JSON library throws into an error of the file.
+/// Runs `parse`, and turns exceptions of the JSON library into Code::corrupt.
 template <typename Parse>
 Result<ReadNode> parsed(const std::string& name, const Parse& parse) {
   try {

@@ -379,7 +379,7 @@ Status LibraryReader::hold_values(hid_t dataset, Number type, Dataset& out) cons
   Bytes bytes = cf::size_of(type);
   for (const Index each : out.shape) {
     if (__builtin_mul_overflow(bytes, each, &bytes) || bytes > (1 << 20))
-      return {Code::corrupt, "expected elements of less than 64 KiB in the metadata, got more"};
+      return {Code::corrupt, "expected elements of at most 1 MiB in the metadata, got more"};
   }
   out.values.resize(static_cast<std::size_t>(bytes));
   if (H5Dread(dataset, native_of(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.values.data()) < 0)

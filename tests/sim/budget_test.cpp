@@ -12,7 +12,7 @@
 #include "session_world.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace budget_test {
 
 using checkpoint::Checkpoint;
 
@@ -122,5 +122,5 @@ TEST(sim_budget, ranks_without_a_byte_of_staging_make_the_same_agreements_as_oth
   EXPECT_EQ(wrong, Texts());
 }
 
-}  // namespace
+}  // namespace budget_test
 }  // namespace tailrace::sim

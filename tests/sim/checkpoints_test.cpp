@@ -19,7 +19,7 @@
 #include "session_world.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace checkpoints_test {
 
 using checkpoint::Checkpoint;
 using Texts = std::vector<std::string>;
@@ -275,5 +275,5 @@ TEST(sim_checkpoints, many_ranks_save_and_fewer_load) {
   EXPECT_EQ(told.committed, 4);
 }
 
-}  // namespace
+}  // namespace checkpoints_test
 }  // namespace tailrace::sim

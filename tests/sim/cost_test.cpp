@@ -21,7 +21,7 @@
 #include "session_world.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace cost_test {
 
 using checkpoint::Checkpoint;
 using Texts = std::vector<std::string>;
@@ -248,5 +248,5 @@ TEST(sim_cost, what_a_call_costs_a_rank_does_not_grow_with_all_ranks_and_element
   }
 }
 
-}  // namespace
+}  // namespace cost_test
 }  // namespace tailrace::sim

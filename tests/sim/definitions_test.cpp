@@ -16,7 +16,7 @@
 #include "ground/sim/disk.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace definitions_test {
 
 using node::Descriptor;
 using pipeline::Definitions;
@@ -213,5 +213,5 @@ TEST(sim_definitions, open_each_stream_once_on_every_server_whichever_lane_comes
   }
 }
 
-}  // namespace
+}  // namespace definitions_test
 }  // namespace tailrace::sim

@@ -13,7 +13,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace errors_test {
 
 /// The mistake of one rank in one step.
 enum class Mistake {
@@ -523,5 +523,5 @@ TEST(sim_errors, a_file_that_is_cut_or_removed_in_mid_run_fails_each_later_step_
   }
 }
 
-}  // namespace
+}  // namespace errors_test
 }  // namespace tailrace::sim

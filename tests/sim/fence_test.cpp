@@ -9,7 +9,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace fence_test {
 
 enum class Difference {
   skips_one_step,
@@ -243,5 +243,5 @@ TEST(sim_fence, ranks_that_differ_hang_nobody_where_their_server_is_replaced) {
     EXPECT_GT(try_seeds(difference, 40, true), of_seeds(100));
 }
 
-}  // namespace
+}  // namespace fence_test
 }  // namespace tailrace::sim

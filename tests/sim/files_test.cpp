@@ -19,7 +19,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace files_test {
 
 using Texts = std::vector<std::string>;
 
@@ -496,5 +496,5 @@ TEST(sim_files, what_a_durable_flush_has_covered_survives_a_loss_of_power) {
   EXPECT_GT(looked_at, of_seeds(100'000));
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace tailrace::sim

@@ -14,7 +14,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace finish_test {
 
 constexpr std::int64_t half_day = 43200;
 constexpr std::int64_t all_steps = 6;  // in three files
@@ -310,5 +310,5 @@ TEST(sim_finish, a_file_that_lacks_a_step_is_announced_once_the_program_has_gone
   EXPECT_GT(failed, 5);
 }
 
-}  // namespace
+}  // namespace finish_test
 }  // namespace tailrace::sim

@@ -13,7 +13,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace operations_errors_test {
 
 using checkpoint::Checkpoint;
 using streams::Stream;
@@ -423,5 +423,5 @@ TEST(sim_operations_errors, months_behind_one_without_an_end_have_their_own_boun
   }
 }
 
-}  // namespace
+}  // namespace operations_errors_test
 }  // namespace tailrace::sim

@@ -17,7 +17,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace operations_test {
 
 using checkpoint::Checkpoint;
 using streams::Stream;
@@ -486,5 +486,5 @@ TEST(sim_operations, months_are_those_of_the_calendar_and_have_their_bounds) {
   EXPECT_TRUE(months(3, 2, false) == plain);
 }
 
-}  // namespace
+}  // namespace operations_test
 }  // namespace tailrace::sim

@@ -12,7 +12,7 @@
 #include "ground/base/text.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace program_test {
 
 /// A rank's session: the line on which the order of calls is checked, and the end of the program.
 class Session {
@@ -157,5 +157,5 @@ TEST(sim_program, a_rank_that_leaves_out_an_agreement_is_noticed) {
   EXPECT_GT(disagreements, 0);
 }
 
-}  // namespace
+}  // namespace program_test
 }  // namespace tailrace::sim

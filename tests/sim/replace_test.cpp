@@ -8,7 +8,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace replace_test {
 
 constexpr std::int64_t steps = 5;
 constexpr std::int64_t hour_of_steps = 3600;
@@ -201,5 +201,5 @@ TEST(sim_replace, steps_that_do_not_fit_into_the_lanes_are_written_too) {
   }
 }
 
-}  // namespace
+}  // namespace replace_test
 }  // namespace tailrace::sim

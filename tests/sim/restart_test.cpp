@@ -17,7 +17,7 @@
 #include "scenario.hpp"
 
 namespace tailrace::sim {
-namespace {
+namespace restart_test {
 
 using checkpoint::Checkpoint;
 
@@ -382,5 +382,5 @@ TEST(sim_restart, a_chain_of_jobs_leaves_the_bytes_of_an_undisturbed_run_however
   EXPECT_GT(failed, of_seeds(10));
 }
 
-}  // namespace
+}  // namespace restart_test
 }  // namespace tailrace::sim

@@ -9,7 +9,7 @@
 
 // Runs whose storage fails from some call on, each continued by another world.
 namespace tailrace::sim {
-namespace {
+namespace resume_test {
 
 constexpr std::int64_t kHalfDay = 43200;
 
@@ -220,5 +220,5 @@ TEST(sim_resume, what_a_run_without_storage_has_left_of_an_older_file_of_other_f
   EXPECT_GT(continued, seeds(20));
 }
 
-}  // namespace
+}  // namespace resume_test
 }  // namespace tailrace::sim

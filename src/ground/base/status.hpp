@@ -39,7 +39,7 @@ struct Cause {
   friend auto operator<=>(const Cause&, const Cause&) = default;
 };
 
-/// Success, or one error with its text. Copying never throws; success costs no allocation.
+/// Success, or one error with its text. Copying never throws. Success allocates nothing.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -53,7 +53,7 @@ class [[nodiscard]] Status {
   [[nodiscard]] Cause cause() const { return body_ ? body_->cause : Cause{}; }
   [[nodiscard]] std::int32_t rank() const { return cause().rank; }
 
-  /// Returns the same error, begun at `cause`. Success stays success.
+  /// Returns the same error with `cause` as its cause. Success stays success.
   [[nodiscard]] Status at(Cause cause) const;
   /// Returns the same error with `context` and ": " before its text. Success stays success.
   [[nodiscard]] Status in(std::string_view context) const;
@@ -75,7 +75,7 @@ class [[nodiscard]] Status {
 /// Returns an I/O error from `errno`: "OPERATION PATH: strerror". ENOSPC and EDQUOT become Code::space.
 Status io_error(std::string_view operation, std::string_view path, int error_number);
 
-/// Returns the verdict that counts: an error before success, then the lower cause.
+/// Returns the verdict of the two: an error before success, and of two errors the one with the lower cause.
 const Status& first_cause(const Status& a, const Status& b);
 
 /// A value, or the status that says why there is none.
@@ -97,7 +97,8 @@ class [[nodiscard]] Result {
   std::variant<T, Status> held_;
 };
 
-/// Runs `body` and turns std::bad_alloc into a Status, so that no rank skips the vote that follows.
+/// Runs `body` and turns std::bad_alloc into a Status. An exception would make this rank skip the vote that
+/// follows, and the other ranks would wait for it.
 template <typename Body>
 auto guarded(Body&& body) -> decltype(body()) {
   try {

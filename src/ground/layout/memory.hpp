@@ -50,13 +50,18 @@ struct Allocation {
 };
 
 /// Local. Returns where the elements that `rank` owns under `layout` lie in an array allocated as
-/// `allocation` says. Layouts of boxes: the array has extents (owned + 2*halo), with the level dimension
-/// inserted at `level_axis`. Other layouts: the array has one dimension, the owned elements in packed order;
-/// `halo` must be empty and `level_axis` is 0, 1 or -1. With NPROMA, under any layout: the array is (block,
-/// lev, nproma) in C order, which is Fortran's (nproma, lev, block); the last block may be short.
-/// `level_axis` then only tells whether there is a level dimension (-1: none); a different order of the three
-/// dimensions is described by `strides`. Strides may be negative: the base is then the element with all
-/// indices 0, as in numpy. Errors: Code::layout, naming what does not fit.
+/// `allocation` says.
+///
+/// Layouts of boxes: the array has extents (owned + 2*halo), with the level dimension inserted at
+/// `level_axis`. Other layouts: the array has one dimension, the owned elements in packed order; `halo` must
+/// be empty and `level_axis` is 0, 1 or -1.
+///
+/// With NPROMA, under any layout: the array is (block, lev, nproma) in C order, which is Fortran's (nproma,
+/// lev, block); the last block may be short. `level_axis` then only tells whether there is a level dimension
+/// (-1: none). A different order of the three dimensions is described by `strides`.
+///
+/// Strides may be negative: the base is then the element with all indices 0, as in numpy. Errors:
+/// Code::layout, naming what does not fit.
 [[nodiscard]] Result<MemoryMap> memory_map(const Layout& layout, int rank, ElementType type,
                                            const Allocation& allocation);
 

@@ -24,7 +24,7 @@ enum class Handed : std::uint32_t { pages = 1, elements = 2, input = 3 };
 /// local, and move everything else on while they wait for the server.
 class MemoryGiver {
  public:
-  /// `line` is that of all ranks of the session, and must outlive this.
+  /// `line` is the line of all ranks of the session. It must outlive this object.
   explicit MemoryGiver(comm::Line& line);
   MemoryGiver(const MemoryGiver&) = delete;
   MemoryGiver& operator=(const MemoryGiver&) = delete;
@@ -83,7 +83,7 @@ class MemoryTaker {
   using Begin = std::function<Result<std::unique_ptr<Work>>(int giver, std::unique_ptr<NodeMemory> memory,
                                                             Unpacker description)>;
 
-  /// `line` is that of all ranks of the session, and must outlive this.
+  /// `line` is the line of all ranks of the session. It must outlive this object.
   explicit MemoryTaker(comm::Line& line);
   MemoryTaker(const MemoryTaker&) = delete;
   MemoryTaker& operator=(const MemoryTaker&) = delete;

@@ -42,7 +42,7 @@ Threads::~Threads() {
 Threads::Work Threads::with_end(Job job, Done done) {
   return [this, job = std::move(job), done = std::move(done)](int worker) mutable {
     Status status = guarded([&]() -> Status { return job(worker); });
-    job = nullptr;  // frees what the job captured before anybody hears that it is done
+    job = nullptr;  // frees the job's captures before its end is told
     const std::lock_guard lock(mutex_);
     finished_.emplace_back(std::move(done), std::move(status));
     if (wake_) wake_();
@@ -212,7 +212,7 @@ void Threads::run_waiting(int worker) {
     limited_ += limited;
     lock.unlock();
     work(worker);
-    work = nullptr;  // frees what the job captured before anybody hears that it is done
+    work = nullptr;  // frees the job's captures before its end is told
     lock.lock();
     limited_ -= limited;
     queue->second.running = false;

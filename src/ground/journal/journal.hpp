@@ -57,7 +57,7 @@ class Journal {
   const std::string name_;
   mutable std::mutex mutex_;
   std::int64_t generation_ = 0;
-  std::map<std::string, std::shared_ptr<Kept>> files_;  // by tidy path
+  std::map<std::string, std::shared_ptr<Kept>> files_;  // tidy path -> its state
 };
 
 /// The journals of all checkpoints of a session.

@@ -71,8 +71,7 @@ bool Switchboard::move_on() {
   });
   while (std::optional<Envelope> envelope = transport_.receive()) {
     deliver(std::move(*envelope));
-    // A receiver may have opened a line. Messages that came early for it go before later ones.
-    deliver_early();
+    deliver_early();  // a receiver may have opened a line, and later messages on it must not overtake
     moved = true;
   }
   for (const auto& [number, advance] : work_) moved = advance() || moved;

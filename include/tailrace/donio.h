@@ -20,11 +20,11 @@
  * larger than memory. do_lseek goes up to 2 GiB. MPI_Finalize closes files that are left open, with a
  * warning; if a close fails, it ends all ranks.
  *
- * On several nodes, other ranks read the part of a file that lies on a rank with that rank's help. The rank
- * helps while it is in any call of the library, and at any time if MPI was initialised with
- * MPI_THREAD_MULTIPLE. Without MPI_THREAD_MULTIPLE a rank in MPI_Barrier helps nobody, so do_open fails
- * (TR_ERR_STATE) until the program has called do_gsync once: while files are open, let ranks wait for each
- * other in do_gsync. A program that is not to be changed gets threads by its environment:
+ * On several nodes each rank has a part of each file, and answers ranks of other nodes that read it. It
+ * answers while it is in any call of the library, and at any time if MPI was initialised with
+ * MPI_THREAD_MULTIPLE. Without MPI_THREAD_MULTIPLE a rank in MPI_Barrier answers nobody. Therefore do_open
+ * fails (TR_ERR_STATE) until the program has called do_gsync once: while files are open, let ranks wait for
+ * each other in do_gsync. A program that is not to be changed gets threads by its environment:
  * OMPI_MPI_THREAD_LEVEL=3 for Open MPI, MPIR_CVAR_DEFAULT_THREAD_LEVEL=MPI_THREAD_MULTIPLE for MPICH. */
 #ifndef TAILRACE_DONIO_H
 #define TAILRACE_DONIO_H

@@ -172,7 +172,7 @@ class Layout {
                               const std::vector<int>& grid = {});
   static Result<Layout> block_cyclic(const Indices& shape, const Indices& block,
                                      const std::vector<int>& grid = {});
-  /// weights[d] has one entry for each processor coordinate of dimension d.
+  /// `weights[d]` has one entry for each processor coordinate of dimension d.
   static Result<Layout> weighted(const Indices& shape, const std::vector<std::vector<double>>& weights,
                                  const Indices& halo = {});
   static Result<Layout> box(const Indices& shape, const Indices& lower, const Indices& upper,

@@ -96,7 +96,8 @@ class Checkpoint {
   [[nodiscard]] Status close() { return Status(tr_checkpoint_close(&handle_)); }
   [[nodiscard]] tr_checkpoint* c_handle() const { return handle_; }
 
-  /// The older form: the registered variables.
+  /// Collective. Save and load the registered variables, in the older form. load() returns true if there was
+  /// something to load.
   [[nodiscard]] Status save(bool async) { return Status(tr_checkpoint_save(handle_, async ? 1 : 0)); }
   Result<bool> load();
 

@@ -55,8 +55,8 @@ typedef fpos_t tr_fpos;
 /* Local. Returns standard input (0), output (1) or error (2) of the session, or NULL outside of a session or
  * if the stream was closed. */
 TR_API tr_file* tr_standard_stream(int number);
-/* Returns a standard stream of the I/O rank of `comm`. Collective over `comm` when it is called for the first
- * time for this stream; blocks until all ranks have called it. */
+/* Returns a standard stream of the I/O rank of `comm`. Collective over `comm`, and blocks until all its ranks
+ * have called it, if it is the first call of the library for `comm`. Otherwise local. */
 TR_API tr_file* tr_standard_stream_comm(MPI_Comm comm, int number);
 
 /* Opening and closing. */

@@ -65,8 +65,8 @@ Status begin_on_server() {
   return {};
 }
 
-/// Local, on a server. Ends its services. Ending the first drops all memory that was handed over, also the
-/// memory of the second, which therefore needs its services until then.
+/// Local, on a server. Ends its services. The page server drops all memory that was handed over, also memory
+/// on which the input server works: so the input server must still exist then.
 void end_on_server() {
   state().page_server.reset();
   state().input_server.reset();

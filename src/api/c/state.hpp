@@ -180,18 +180,18 @@ void count_layout(const layout::Layout& layout, int times);
 void end_donio();
 /// Local. True if do_nio has begun the session: MPI_Finalize then ends it.
 bool donio_owns_session();
-/// Collective. Closes the open checkpoints. Runs after the streams are closed, because checkpoints may wait
+/// Collective. Closes the open checkpoints. Called after the streams are closed, because checkpoints may wait
 /// for their steps.
 Status end_checkpoints();
 /// Local. Returns `handle` if it is an open stream that is read, or nullptr. Keeps no error.
 tr_stream* find_input(tr_stream* handle);
-/// Collective. Closes the open streams that are read. Runs before files end.
+/// Collective. Closes the open streams that are read. Called before end_files().
 Status end_inputs();
-/// Collective. Closes the open out-of-core arrays. Runs before files end.
+/// Collective. Closes the open out-of-core arrays. Called before end_files().
 Status end_windows();
-/// Collective. Closes the open shared files, with a warning for each. Runs before files end.
+/// Collective. Closes the open shared files, with a warning for each. Called before end_files().
 Status end_shared_files();
-/// Collective. Frees the global arrays that are left, with a warning for each. Runs before files end.
+/// Collective. Frees the global arrays that are left, with a warning for each. Called before end_files().
 Status end_global_arrays();
 
 }  // namespace tailrace::capi

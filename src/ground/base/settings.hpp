@@ -76,7 +76,7 @@ struct SettingValue {
 struct Settings {
   ServerChoice servers;
   std::optional<Bytes> memory;   // per node; none = chosen from the node's memory
-  std::optional<Bytes> staging;  // likewise
+  std::optional<Bytes> staging;  // per node; none = chosen from the node's memory
   int threads = 0;               // per server; 0 = chosen from the node's cores
   std::string report;            // path; "" = none
   std::string trace;             // path; "" = none
@@ -92,10 +92,12 @@ struct Settings {
   Bytes io_buffer = 0;           // per aggregator of a collective file
   int io_threads = 0;            // per rank
   int aggregators = 0;           // per node; 0 = one
-  Bytes parallel_threshold = 0;  // of an array, in bytes
-  bool check_conflicts = false;  // of shared files and global arrays
-  bool check_world = false;      // for calls of MPI that wait for servers
-  bool donio_returns = false;    // failures of calls that Fortran programs for DONIO make as subroutines
+  Bytes parallel_threshold = 0;  // size of an array in bytes
+  bool check_conflicts = false;  // conflicts in shared files and global arrays
+  bool check_world = false;      // calls of MPI that wait for servers
+  /// Calls of DONIO that Fortran programs make as subroutines return their failures instead of ending all
+  /// ranks.
+  bool donio_returns = false;
   TimeLimit time_limit;
   std::optional<std::int64_t> stop_margin_seconds;  // none = measured
   std::vector<Signal> stop_signals;

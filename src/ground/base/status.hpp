@@ -17,18 +17,18 @@ enum class Code : std::int32_t {
   ok = 0,
   argument = 1,      // a value that the call does not take
   settings = 2,      // a bad key or value in TAILRACE_* or an options string
-  state = 3,         // a call that makes no sense now (put outside a step, use after close)
-  order = 4,         // ranks that called different things, or in different order
+  state = 3,         // a call that makes no sense now (put outside of a step, use after close)
+  order = 4,         // ranks made different calls, or in different order
   layout = 5,        // gaps, overlaps, indices out of range, an array of the wrong shape
-  format = 6,        // the file format cannot hold what was asked for, or a key reads back differently
-  data = 7,          // NaN, Inf, values outside of what the packing holds
+  format = 6,        // the format cannot hold what is asked for, or a key reads back differently
+  data = 7,          // NaN, Inf, or values that the packing cannot hold
   io = 8,            // storage failed; error_number() is the errno
   space = 9,         // storage or a quota is full
   memory = 10,       // the budget or the node's memory is too small
   mpi = 11,          // MPI itself failed
   timeout = 12,      // a wait reached its limit
-  unsupported = 13,  // not in this build, or not on this system
-  corrupt = 14,      // a file whose bytes contradict themselves
+  unsupported = 13,  // not in this build or on this system
+  corrupt = 14,      // a damaged file: its bytes contradict themselves
 };
 
 /// The place where an error began. The verdict that all ranks return is the error with the lowest cause.
@@ -47,7 +47,7 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool is_ok() const { return body_ == nullptr; }
   [[nodiscard]] Code code() const { return body_ ? body_->code : Code::ok; }
-  /// Returns the whole message, fit for a user: what failed, on what, and what to do next.
+  /// Returns the whole message for the user: what failed, on what, and what to do next.
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] int error_number() const { return body_ ? body_->error_number : 0; }
   [[nodiscard]] Cause cause() const { return body_ ? body_->cause : Cause{}; }

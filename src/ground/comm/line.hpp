@@ -34,7 +34,7 @@ class Members {
 /// How rank 0 of a line has ended its agreements and broadcasts.
 struct Ended {
   Status why;
-  std::uint64_t agreements = 0;  // from this number on
+  std::uint64_t agreements = 0;  // agreements from this number on are ended
 };
 
 /// A line carries messages, agreements and broadcasts among a group of ranks, which it numbers from 0. The

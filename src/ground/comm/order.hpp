@@ -88,7 +88,7 @@ class Order {
   const OrderedWait* wait_ = nullptr;
   /// Number of waits so far. It tells a wait from an earlier one for the same entry.
   std::uint64_t waits_ = 0;
-  bool has_asked_ = false;  // in this wait
+  bool has_asked_ = false;  // this rank has asked in this wait
   /// The last question of each compute rank, until this rank has come to the entry asked about.
   std::map<int, Question> questions_;
   std::optional<Status> broken_;

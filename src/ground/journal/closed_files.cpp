@@ -73,7 +73,7 @@ void ClosedFiles::note_renamed(storage::Target& target, const std::string& from,
   // make_room() has made the dropped files durable under their old names only. It remembers no names, so any
   // renamed file may be one of them.
   if (files_.erase(storage::tidy_path(from)) == 0 && !has_dropped_) return;
-  // A new name may not be visible on this node yet: then the file counts as noted.
+  // The new name may not be visible on this node yet. Then it is noted all the same.
   std::error_code ignored;
   if (is_regular(to) || !std::filesystem::exists(to, ignored)) note(target, to);
 }

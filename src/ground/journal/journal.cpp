@@ -135,7 +135,7 @@ Status Journal::keep_sidecar(const std::string& path, const std::string& text) {
   if (found == nullptr) return {};
   Kept& kept = *found;
   const std::lock_guard lock(kept.mutex);
-  // If no bytes of the file were overwritten, the old sidecar is not needed.
+  // In a file that only grows the old bytes stay, and the old sidecar need not be kept.
   if (kept.ranges.empty() || kept.sidecar) return {};
   const Status status = seal(
       kept, [&] { return add(kept, path, UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))); });

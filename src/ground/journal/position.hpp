@@ -33,7 +33,7 @@ struct Position {
   Bytes size = 0;
   bool behind_end = false;  // a sequential Fortran file after ENDFILE, or after its end was read
   /// The first generation of the checkpoint whose undo files keep overwritten bytes of this file. 0 means the
-  /// generation that records the position. It is an earlier one if nobody has opened the file since that
+  /// generation that records the position. It can be an earlier one if nobody has opened the file since that
   /// generation was loaded.
   std::int64_t since = 0;
   /// In a position that was loaded: the undo files that bring the file back, newest generation first.

@@ -11,8 +11,10 @@ namespace tailrace::layout {
 /// A caller's array with the level dimension taken out.
 struct Array {
   Bytes element = 0;
-  Bytes offset = 0;            // of the first owned element: past the halo
-  std::vector<Bytes> strides;  // box: per dimension; NPROMA: block, position; otherwise: position
+  /// Offset of the first owned element, past the halo.
+  Bytes offset = 0;
+  /// Layouts of boxes: one for each dimension. NPROMA: block, position. Otherwise: position.
+  std::vector<Bytes> strides;
   Bytes level_stride = 0;
   Index nproma = 0;
 };

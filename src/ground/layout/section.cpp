@@ -14,9 +14,9 @@ Index ceil_divide(Index a, Index b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 /// A section whose indices have been checked against a layout.
 struct Selection {
   Section section;
-  std::vector<Index> from;     // the layout's shape
-  std::vector<Index> shape;    // the section's
-  std::vector<Index> strides;  // of the section's shape
+  std::vector<Index> from;     // shape of the layout
+  std::vector<Index> shape;    // shape of the section
+  std::vector<Index> strides;  // strides of the section's shape
 
   /// Returns the box of the section's own indices whose elements, start + index*stride, lie in `box`.
   [[nodiscard]] Box clipped(const Box& box) const {

@@ -10,7 +10,7 @@ namespace tailrace::layout {
 
 /// Elements in packed order, at their places in memory: runs of `run` bytes, which the loops visit in turn.
 struct PackedRuns {
-  const std::byte* base = nullptr;  // of the first run
+  const std::byte* base = nullptr;  // address of the first run
   std::span<const Loop> loops{};    // none: there is one run
   Bytes run = 0;
 };
@@ -23,7 +23,7 @@ struct PackedRuns {
 /// The elements first <= i < end of a record, and the memory in which they are put together.
 struct Stretch {
   Index first = 0, end = 0;
-  Bytes element = 1;  // size of one
+  Bytes element = 1;  // size of one element in bytes
   Bytes scalar = 1;   // numbers of this size get their bytes reversed; 1: none do
   std::byte* out = nullptr;
 };

@@ -30,7 +30,7 @@ struct MemoryInode {
   std::vector<ContentChange> unsynced;
 };
 
-using MemoryFiles = std::map<std::string, std::shared_ptr<MemoryInode>>;  // by tidy path
+using MemoryFiles = std::map<std::string, std::shared_ptr<MemoryInode>>;  // tidy path -> inode
 
 /// One change of a directory since its last sync: the name `erased` goes and the name `set` comes, both or
 /// neither.
@@ -38,7 +38,7 @@ struct EntryChange {
   std::string directory;
   std::string erased;
   std::string set;
-  std::shared_ptr<MemoryInode> inode;  // of `set`
+  std::shared_ptr<MemoryInode> inode;  // the inode named `set`
 };
 
 /// Returns the path that `path` gets when the directory `from` is renamed to `to`.

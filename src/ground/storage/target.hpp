@@ -99,7 +99,7 @@ class File {
   /// Returns zeros if storage does not know.
   virtual FileNumber number() { return {}; }
   /// True if the file reaches up to `end` and has the bytes of `ranges`, which lie before `end`. The ranges
-  /// are the records of whole steps.
+  /// are records: of each step all or none.
   virtual Result<bool> holds(Bytes end, std::span<const Range> ranges);
   /// Returns how many descriptors of the process the open file takes.
   [[nodiscard]] virtual int descriptors() const { return 1; }

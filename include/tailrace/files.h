@@ -64,16 +64,16 @@ TR_API tr_file* tr_standard_stream_comm(MPI_Comm comm, int number);
 /* Collective over the compute ranks; with mode letter l local. Opens a file. Blocks until all ranks have
  * called it and the I/O rank has opened the file. ISO C99 7.19.5.3, with the letters p, l (or i) and s
  * besides C's own, in any order. Returns NULL with the errno of the I/O rank's open, or with EINVAL for a
- * mode that makes no sense. If ranks pass different arguments, that is an error before anything is opened or
- * truncated. Relative names are looked up in the I/O rank's working directory.
+ * mode that makes no sense. If ranks pass different arguments, every rank gets an error before anything is
+ * opened or truncated. Relative names are looked up in the I/O rank's working directory.
  *
  * A file that exists and is opened with w and s is emptied by the first operation on it, at the latest by the
- * next tr_fwait, tr_fflush or tr_fclose. These calls also return a failure of it.
+ * next tr_fwait, tr_fflush or tr_fclose. If emptying fails, these three calls return the error.
  *
  * A file goes on where it stood if it is opened for writing under a name that the checkpoint loaded last has
- * recorded, whatever the mode. The bytes beyond the recorded ones are cut off, nothing else. If it holds
- * fewer bytes, the result is EIO with the text of TR_ERR_CORRUPT. This happens once; the next open is like
- * any other. */
+ * recorded, whatever the mode. The bytes beyond the recorded ones are cut off, nothing else. If the file
+ * holds fewer bytes, the result is EIO with the text of TR_ERR_CORRUPT. This happens once; the next open is
+ * like any other. */
 TR_API tr_file* tr_fopen(const char* path, const char* mode);
 /* Collective over `comm`, whose ranks must be compute ranks of the session. As tr_fopen; rank 0 of `comm` is
  * the I/O rank. Creates no communicator. `comm` may be freed before its files are closed. */

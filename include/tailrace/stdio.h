@@ -67,7 +67,7 @@
 #undef fgets
 #define fgets tr_fgets
 #undef gets
-#define gets tr_gets /* which does not compile, see files.h: C99 still has the name */
+#define gets tr_gets /* a use does not compile, see files.h: C99 still has the name */
 #undef fputc
 #define fputc tr_fputc
 #undef fputs

@@ -29,7 +29,7 @@ std::optional<std::size_t> move_distributed(const char* call, const void* data, 
                                             std::size_t items, tr_file* handle, arrays::Direction direction);
 
 /// Local. True if the address lies in the memory of an array that tr_distribute has registered, but not at
-/// its beginning. Such calls are refused: a serial program's loop over rows would write one rank's part as if
+/// its beginning. The caller refuses it: a serial program's loop over rows would write one rank's part as if
 /// it were the whole.
 bool is_within_distributed(const void* data);
 

@@ -86,7 +86,7 @@ tr_file* open_handle(const std::shared_ptr<Group>& group, const std::string& cal
       open_file({state().file_service.get(), group, group->rank()}, group->size(), call, path, mode);
   if (file.is_ok()) {
     tr_file* const handle = keep(std::move(*file));
-    handle->name = path;  // of a local file: the pattern
+    handle->name = path;  // the pattern, for a local file
     handle->ranks = group->size();
     return handle;
   }

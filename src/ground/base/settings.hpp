@@ -15,7 +15,7 @@ namespace tailrace {
 
 enum class TargetKind { posix, uring };
 
-/// Which ranks become servers.
+/// The setting servers=: the ranks that become servers.
 struct ServerChoice {
   enum class Kind {
     count,     // n: that many servers, spread over the nodes

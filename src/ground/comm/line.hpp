@@ -31,7 +31,7 @@ class Members {
   std::vector<std::pair<int, int>> sorted_;  // transport rank, number; empty if they are the same
 };
 
-/// How rank 0 of a line has ended its agreements and broadcasts.
+/// The end of a line's agreements and broadcasts, as rank 0 has declared it.
 struct Ended {
   Status why;
   std::uint64_t agreements = 0;  // agreements from this number on are ended

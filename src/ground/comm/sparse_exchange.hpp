@@ -38,7 +38,7 @@ class SparseExchanges {
   Line& line_;
   std::uint64_t next_ = 0;
   std::uint64_t taken_ = 0;  // exchanges with smaller numbers are over
-  /// By exchange: how many messages have not been reported as arrived.
+  /// ^Number of the exchange -> messages of this rank that have not been reported as arrived.
   std::map<std::uint64_t, std::int64_t> unheard_;
   std::map<std::uint64_t, std::map<int, ByteVector>> arrived_;
 };

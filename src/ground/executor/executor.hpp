@@ -27,7 +27,7 @@ class Executor {
   virtual ~Executor() = default;
   /// Returns the number of workers for jobs that compute: the threads, or 1 for the caller.
   [[nodiscard]] virtual int count() const = 0;
-  /// Queues a job that computes. These jobs start in the order of submission. Their `worker` is 0 ..
+  /// Queues a job that computes. Jobs that compute start in the order of submission. Their `worker` is 0 ..
   /// count()-1. `done` runs later inside poll(), on the thread that calls poll().
   virtual void compute(Job job, Done done) = 0;
   /// Queues a job that waits: for storage, space or another program. While it waits, jobs that compute keep

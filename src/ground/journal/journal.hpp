@@ -34,7 +34,7 @@ class Journal {
   Status keep_sidecar(const std::string& path, const std::string& text);
 
  private:
-  /// What the journal knows of one file.
+  /// The state of one file in the journal.
   struct Kept {
     std::mutex mutex;
     std::int64_t generation = 0;
@@ -69,7 +69,8 @@ class Journals {
   Status keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes);
   Status keep_sidecar(const std::string& path, const std::string& text);
   /// Notes that the file is open as a shared file, until the returned object is destroyed. Journals do not
-  /// see which bytes of a shared file are overwritten. Of the ranks that have it open, one passes `tells`.
+  /// see which bytes of a shared file are overwritten. One rank among those that have the file open passes
+  /// `tells`.
   [[nodiscard]] std::shared_ptr<void> note_shared(const std::string& path, bool tells);
   [[nodiscard]] bool is_shared(const std::string& path) const;
   /// Returns the shared files for which this rank has passed `tells`.

@@ -22,11 +22,11 @@ struct UndoName {
   friend bool operator==(const UndoName&, const UndoName&) = default;
 };
 
-/// What a save does about a file whose bytes were overwritten, so that cutting cannot bring it back: refuse,
-/// or rely on undo files.
+/// The choice of a save for a file whose bytes were overwritten, so that cutting cannot bring it back:
+/// refuse, or rely on undo files.
 enum class Overwritten { refuse, journal };
 
-/// Where a file stands when a checkpoint records it. The file has the bytes [0, size).
+/// The state of a file that a checkpoint records: it stands at `position`, and has the bytes [0, size).
 struct Position {
   std::string path;  // as it was opened; of a local file, this rank's file
   Bytes position = 0;

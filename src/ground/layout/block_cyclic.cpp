@@ -8,8 +8,9 @@
 namespace tailrace::layout {
 namespace {
 
-/// What one coordinate of the processor grid owns along one dimension: `blocks` blocks of `block` elements.
-/// The first block begins at `first`, each next one `period` elements later. The last may be shorter.
+/// The elements that one coordinate of the processor grid owns along one dimension: `blocks` blocks of
+/// `block` elements. The first block begins at `first`, each next one `period` elements later. The last may
+/// be shorter.
 struct Deal {
   Index first = 0, block = 1, period = 0, blocks = 0, count = 0;
 

@@ -10,8 +10,9 @@ namespace tailrace::layout {
 
 /// Fills the zero entries of `grid` so that the product is `ranks`. An empty grid counts as all zeros. Blocks
 /// of an array of `shape` become as close to cubes as the divisors of `ranks` allow: the sum of
-/// grid[d]/shape[d], which is the surface of a block over its volume, is least. Of equal choices the one with
-/// more processes along slower dimensions is taken, which keeps contiguous runs long. Deterministic.
+/// grid[d]/shape[d], which is the surface of a block over its volume, is least. If several choices are equal,
+/// the one with more processes along slower dimensions is taken, which keeps contiguous runs long.
+/// Deterministic.
 [[nodiscard]] Result<std::vector<int>> choose_grid(const std::vector<Index>& shape, int ranks,
                                                    std::vector<int> grid);
 

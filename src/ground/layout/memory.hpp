@@ -24,8 +24,8 @@ struct Nest {
   std::vector<Loop> loops;
 };
 
-/// Where one level of the elements that a rank owns lies in its memory, in packed order, and how far apart
-/// levels are. Made once, at definition, so that `pack` has nothing to decide.
+/// The places in memory of the elements that a rank owns: those of one level, in packed order, and the
+/// distance between levels. Made once, at definition, so that `pack` has nothing to decide.
 struct MemoryMap {
   Bytes element = 0;       // size of one element in bytes
   Bytes level_stride = 0;  // bytes from a level to the next; 0 without a level dimension

@@ -24,8 +24,8 @@ enum class Kind : std::int32_t {
   section = 8,
 };
 
-/// What one kind of layout answers to queries. Layout checks that ranks and indices are in range before it
-/// asks.
+/// The interface that each kind of layout implements. Layout checks that ranks and indices are in range
+/// before it asks.
 class Layout::Rule {
  public:
   Rule(std::vector<Index> shape, int ranks)

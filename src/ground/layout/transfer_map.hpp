@@ -17,7 +17,7 @@ struct MemoryExtent {
   [[nodiscard]] Bytes bytes() const { return end - lowest; }
 };
 
-/// Where one rank's elements of an array (or section) lie in a file and in its memory, in bytes. File
+/// The places of one rank's elements of an array (or section) in a file and in its memory, in bytes. File
 /// positions count from the array's first byte in the file, memory positions from the array's base. Made
 /// once, it copies any part of the file's range between memory and a stripe in one pass, without packing in
 /// between.

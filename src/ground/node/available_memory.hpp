@@ -22,7 +22,7 @@ Bytes available_memory();
 /// Without a limit, returns the largest number.
 Bytes left_by_cgroups(std::istream& own, const std::string& mounted);
 
-/// How much memory a rank needs, as it tells the other ranks.
+/// The memory that a rank needs, as it tells the other ranks.
 struct MemoryNeed {
   std::int32_t node = 0;
   Bytes bytes = 0;      // bytes that the rank will touch

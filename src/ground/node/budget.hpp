@@ -28,8 +28,8 @@ constexpr std::size_t uses = 8;
 /// do not block. Any thread may make them.
 class Budget {
  public:
-  /// What all ranks of the node have drawn. An account lies in memory that these ranks share. It begins as
-  /// zeros.
+  /// The bytes that all ranks of the node have drawn. An account lies in memory that these ranks share. It
+  /// begins as zeros.
   struct Account {
     struct Sum {
       std::atomic<Bytes> now{0};

@@ -28,7 +28,7 @@ class KeptDefinitions {
   /// it.
   struct Progress {
     static constexpr std::int64_t not_open = -1;
-    /// How many steps have a verdict that the server has told to all ranks.
+    /// Number of steps with a verdict that the server has told to all ranks.
     std::atomic<std::int64_t> decided{not_open};
   };
 

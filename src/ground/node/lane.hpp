@@ -19,8 +19,8 @@ namespace tailrace::node {
 /// The bells of a node's servers, one for each reader number. Producers ring them.
 struct NodeBells {
   comm::Doorbell reader[LaneHeader::most_readers];
-  /// How many readers cannot wait until patient producers announce what they have written, and how many
-  /// producers wait for room.
+  /// Number of readers that cannot wait until patient producers announce what they have written, plus the
+  /// number of patient producers that wait for room.
   alignas(64) std::atomic<std::uint32_t> in_haste{0};
 };
 

@@ -33,14 +33,14 @@ struct Descriptor {
   std::int32_t field = 0;  // piece: the field; begin, end, close: number of fields
   /// piece: the level. begin, end, close: the reference. define: 1 if more of the definition follows.
   std::int32_t level = 0;
-  /// Where its bytes lie: a position in the ring, which never starts again from 0, or the number of a view.
+  /// Place of its bytes: a position in the ring, which never starts again from 0, or the number of a view.
   std::uint64_t position = 0;
   std::int64_t bytes = 0;  // piece: packed elements; end: a Status, empty if all is well
   /// end: the clock of the rank's node. begin: the lead after which the step's interval begins.
   std::int64_t stamp = 0;
 };
 
-/// How far the producer of a lane is. Positions in the ring never start again from 0.
+/// The progress of a lane's producer. Positions in the ring never start again from 0.
 struct ProducerState {
   std::uint64_t head = 0;          // descriptors published
   std::uint64_t announced = 0;     // descriptors before this were announced
@@ -64,7 +64,7 @@ struct LaneHeader {
   std::int32_t owner = -1;                         // the compute rank that writes
   alignas(64) ProducerState made;                  // written by the producer alone
   alignas(64) std::atomic<std::uint64_t> head{0};  // descriptors announced to readers
-  /// Of a patient producer: the number of descriptors written, which readers read while somebody is in haste.
+  /// Number of descriptors that a patient producer has written. Readers use it while somebody is in haste.
   std::atomic<std::uint64_t> written{0};
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
   alignas(64) comm::Doorbell space;                             // rung by readers
@@ -84,7 +84,7 @@ struct LaneHeader {
   [[nodiscard]] Status check(int expected) const;
 };
 
-/// How the bytes behind a lane's header are divided: an eighth holds descriptors, 64 to 16384 of them, and
+/// The division of the bytes behind a lane's header: an eighth holds descriptors, 64 to 16384 of them, and
 /// the rest is a ring of data. A larger lane never has a smaller ring.
 struct LaneCut {
   static constexpr std::uint64_t least_descriptors = 64, most_descriptors = 16384;

@@ -74,7 +74,7 @@ std::byte* StripePool::data(int aggregator, std::uint64_t number) const {
 bool StripePool::is_open(int aggregator, std::uint64_t number) const {
   if (slot(aggregator, number).turn.load() != number) return false;
   // Another process may have freed the stripe after a thread of this process had passed it. Atomic operations
-  // in that process order the two. These loads order them within this process as well, where a thread
+  // in that process order the two. The loads below order them within this process as well, where a thread
   // sanitizer can see it.
   for (const auto& before : passed(aggregator, me_).before) (void)before.load();
   return true;

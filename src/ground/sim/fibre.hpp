@@ -46,7 +46,7 @@ class Fibre {
   ucontext_t inside_{};
   ucontext_t outside_{};
   std::byte* stack_ = nullptr;  // its lowest page is a guard
-  Exceptions exceptions_;       // of the side that does not run
+  Exceptions exceptions_;       // exceptions of the side that does not run
   std::exception_ptr failure_;
   bool is_done_ = false;
   bool ends_early_ = false;

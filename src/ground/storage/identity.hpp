@@ -13,7 +13,7 @@ namespace tailrace::storage {
 struct Identity {
   Bytes size = 0;
   std::int64_t modified = 0;  // nanoseconds since 1970 of the last write of bytes
-  std::int64_t changed = 0;   // of the last change of any kind; nobody can set it
+  std::int64_t changed = 0;   // time of the last change of any kind; nobody can set it
   std::uint64_t inode = 0;
   friend bool operator==(const Identity&, const Identity&) = default;
 };

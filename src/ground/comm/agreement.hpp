@@ -71,7 +71,7 @@ class Agreements {
   /// open.
   std::optional<Verdict> take(std::uint64_t number);
   [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
-  /// Rank 0 has decided exactly the agreements with smaller numbers.
+  /// Returns, on rank 0, the number of the first agreement that is not decided yet.
   [[nodiscard]] std::uint64_t decided() const { return decided_; }
   /// Returns, for the watchdog, the children whose votes this rank is still missing, as " nothing from
   /// compute rank 3 or those behind it;".

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* Tailrace moves a simulation's data to and from storage, and the simulation does not wait for it.
  *
- * Every function says first whether it is Collective (all compute ranks of the session call it, in the same
- * order) or Local (each rank calls it when it likes; no communication, and no waiting for other ranks, unless
- * it says so), and then whether it blocks.
- * Functions return TR_OK or a TR_ERR_* code; the text of the calling thread's last error is tr_error(). A
- * collective function returns the same code and text on every rank.
- * Options are "key=value key=value" strings; values with blanks are quoted: keys="centre=98, a=b". NULL means
- * none. An unknown key is TR_ERR_SETTINGS and names a similar known one. */
+ * The description of each function begins with "Collective." or "Local.". Collective: all compute ranks of
+ * the session call it, in the same order. Local: each rank calls it when it likes; it does not communicate
+ * and does not wait for other ranks, unless the description says so. The description also says whether the
+ * function blocks, and on what.
+ *
+ * Functions return TR_OK or a TR_ERR_* code. tr_error() returns the text of the calling thread's last error.
+ * A collective function returns the same code and text on every rank.
+ *
+ * Options are strings of the form "key=value key=value". Values with blanks are quoted: keys="centre=98,
+ * a=b". NULL means no options. An unknown key is TR_ERR_SETTINGS, and the text names a similar known key. */
 #ifndef TAILRACE_H
 #define TAILRACE_H
 
@@ -37,18 +40,18 @@ enum {
   TR_OK = 0,
   TR_ERR_ARGUMENT = 1,     /* a value that the call does not take */
   TR_ERR_SETTINGS = 2,     /* a bad key or value in TAILRACE_* or an options string */
-  TR_ERR_STATE = 3,        /* a call that makes no sense now */
-  TR_ERR_ORDER = 4,        /* ranks that called different things, or in different order */
+  TR_ERR_STATE = 3,        /* a call that makes no sense at this moment */
+  TR_ERR_ORDER = 4,        /* ranks made different calls, or in different order */
   TR_ERR_LAYOUT = 5,       /* gaps, overlaps, indices out of range, an array of the wrong shape */
-  TR_ERR_FORMAT = 6,       /* the file format cannot hold what was asked for */
-  TR_ERR_DATA = 7,         /* NaN, Inf, or values outside of what the packing holds */
+  TR_ERR_FORMAT = 6,       /* the file format cannot hold what the program asks for */
+  TR_ERR_DATA = 7,         /* NaN, Inf, or values that the packing cannot hold */
   TR_ERR_IO = 8,           /* storage failed */
   TR_ERR_SPACE = 9,        /* storage or a quota is full */
   TR_ERR_MEMORY = 10,      /* the budget or the node's memory is too small */
   TR_ERR_MPI = 11,         /* MPI itself failed */
   TR_ERR_TIMEOUT = 12,     /* a wait reached its limit */
-  TR_ERR_UNSUPPORTED = 13, /* not in this build, or not on this system */
-  TR_ERR_CORRUPT = 14      /* a file whose bytes contradict themselves */
+  TR_ERR_UNSUPPORTED = 13, /* not in this build or on this system */
+  TR_ERR_CORRUPT = 14      /* a damaged file: its bytes contradict themselves */
 };
 
 /* Element types. */
@@ -67,286 +70,396 @@ enum {
 /* Events of tr_stream_wait. */
 enum { TR_CAPTURED = 1, TR_DURABLE = 2 };
 
-/* Local. Returns the text of the calling thread's last error; "" if there was none. The library owns it; it
- * is valid until the thread's next failing call. */
+/* Local. Returns the text of the calling thread's last error, or "" if there was none. The library owns the
+ * text. It is valid until the thread's next failing call. */
 TR_API const char* tr_error(void);
 
-/* Local. Returns "0.1.0". */
+/* Local. Returns the version of the library, such as "0.1.0". */
 TR_API const char* tr_version(void);
 
 /* Session. */
 
-/* Collective over `world`; MPI must be initialized (MPI_THREAD_SINGLE suffices). Splits the ranks as
- * TAILRACE_SERVERS says. On compute ranks: returns at once with their communicator in *compute (order kept;
- * freed by tr_finalize). On servers: works until the compute ranks have called tr_finalize, then returns with
- * *compute = MPI_COMM_NULL. The model's own calls of MPI must not use `world` after that: servers come to
- * none of them. `options` are settings ("servers=1 staging=512MiB"); the environment
- * (TAILRACE_SERVERS=1) wins. A report or trace file that cannot be written is an error here. After an error,
- * which is the same on every rank, no session is open and *compute is MPI_COMM_NULL. If a rank does not come,
- * the others say so after TAILRACE_WATCHDOG and end the job after TAILRACE_TIMEOUT, and so do servers if no
- * compute rank makes a call for so long. One session at a time:
- * another one may begin once every rank, servers too, has called tr_finalize. In a session all ranks make the
- * collective calls of all faces in the same order. Ranks that wait in different calls get TR_ERR_ORDER and
- * the names of both calls within seconds, on every rank. Each later collective call gets the same, until
- * tr_finalize. Durable data stays. */
+/* Collective over `world`. MPI must be initialized (MPI_THREAD_SINGLE suffices). Begins a session, and splits
+ * the ranks into compute ranks and servers as TAILRACE_SERVERS says.
+ *
+ * On compute ranks it returns at once. *compute becomes their communicator, in which the ranks keep their
+ * order; tr_finalize frees it. On servers it works until the compute ranks have called tr_finalize, and then
+ * returns with *compute = MPI_COMM_NULL. Afterwards the model must not use `world` in its own calls of MPI,
+ * because servers make none of them.
+ *
+ * `options` are settings ("servers=1 staging=512MiB"). Settings in the environment (TAILRACE_SERVERS=1) have
+ * precedence. A report or trace file that cannot be written is an error here. After an error, which is the
+ * same on every rank, no session is open and *compute is MPI_COMM_NULL.
+ *
+ * If a rank does not come, the other ranks print a warning after TAILRACE_WATCHDOG and end the job after
+ * TAILRACE_TIMEOUT. Servers do the same if no compute rank makes a call for that long.
+ *
+ * Only one session may be open at a time. Another one may begin once every rank, servers too, has called
+ * tr_finalize.
+ *
+ * In a session all ranks must make the collective calls of all faces in the same order. If ranks wait in
+ * different calls, every rank gets TR_ERR_ORDER and the names of both calls within seconds. Every later
+ * collective call until tr_finalize returns the same error. Data that is durable by then stays. */
 TR_API int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options);
-/* The same with Fortran integer handles, for bindings. */
+/* As tr_init, with Fortran integer handles, for bindings. */
 TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
 
-/* Collective over compute ranks (servers: local, returns the session's last verdict). Blocks until all of
- * them have called it and everything put is durable. Closes whatever is still open. Reports errors not yet
- * returned by another call. */
+/* Collective over the compute ranks; on servers local, where it returns the session's last verdict. Ends the
+ * session and closes everything that is still open. Blocks until all compute ranks have called it and
+ * everything put is durable. Returns an error that no other call has returned yet. */
 TR_API int tr_finalize(void);
 
-/* Local. Prints `message` to standard error on compute rank 0 only; without a session on rank 0 of
- * MPI_COMM_WORLD. May be called at any time; before MPI_Init no rank is known, and every process prints. */
+/* Local. Prints `message` to standard error, on compute rank 0 only. Without a session it prints on rank 0 of
+ * MPI_COMM_WORLD. Before MPI_Init no rank is known, and every process prints. May be called at any time. */
 TR_API void tr_log(const char* message);
 
-/* Local, does not block. Lets the library move data if no server shares the node (progress=caller). Tells the
- * servers that the model goes on. */
+/* Local. Does not block. Moves data if no server shares the node (progress=caller). Tells the servers that
+ * the model is still running. */
 TR_API int tr_progress(void);
 
-/* Collective. Blocks until all ranks have called it. Returns 1 once the program should save and stop: the
- * same answer on every rank, and 1 for ever after. The reason is, on any rank: the time limit
- * (TAILRACE_TIME_LIMIT, or Slurm's) is near, one of TAILRACE_STOP_SIGNALS has come since tr_init, or
- * TAILRACE_HALT_FILE exists. Compute rank 0 prints it, once. Call it at the end of each step:
- * docs/stopping.md. If ranks call different things (TR_ERR_ORDER) it returns the last call's answer, and
- * tr_error() says why. It returns 1 once no further collective call is possible, and 0 without a session. */
+/* Collective. Blocks until all ranks have called it. Returns 1 once the program should save and stop, and
+ * from then on always 1. The answer is the same on every rank. Call it at the end of each step
+ * (docs/stopping.md).
+ *
+ * The reasons, on any rank, are: the time limit (TAILRACE_TIME_LIMIT, or Slurm's) is near; one of
+ * TAILRACE_STOP_SIGNALS has come since tr_init; TAILRACE_HALT_FILE exists. Compute rank 0 prints the reason
+ * once.
+ *
+ * If ranks make different calls (TR_ERR_ORDER), it returns the answer of its last call, and tr_error() says
+ * why. It returns 1 once no further collective call is possible, and 0 without a session. */
 TR_API int tr_should_stop(void);
 
 /* Layouts: who owns which elements of a global array. */
-/* Shapes and indices are in C order (slowest first) and start at 0. Layouts are validated: every element has
- * one owner. A layout may be freed as soon as the streams that use it are defined. */
+/* Shapes and indices are in C order (slowest first) and start at 0. The library checks each layout: every
+ * element must have one owner. A layout may be freed as soon as the streams that use it are defined. */
 
-/* Collective. Blocks as long as agreement takes. `halo`: elements on each side per dimension, or NULL. The
- * library chooses the processor grid (as square as possible). */
+/* Collective. Gives each rank one block of the array. Blocks until the ranks agree. `halo`: the number of
+ * elements on each side in each dimension, or NULL. The library chooses the processor grid, as square as
+ * possible. */
 TR_API int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout);
-/* Collective. The same with a given processor grid (product = number of compute ranks; the library chooses
- * entries that are 0). */
+/* Collective. As tr_layout_block, with a given processor grid. The product of `grid` is the number of compute
+ * ranks. The library chooses entries that are 0. */
 TR_API int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                                 tr_layout** layout);
-/* Collective. Blocks of block[d] elements are dealt out round-robin along each dimension of `grid` (NULL:
- * chosen). */
+/* Collective. Deals out blocks of block[d] elements in turn along each dimension of `grid`. With NULL the
+ * library chooses the grid. */
 TR_API int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* block, const int* grid,
                                   tr_layout** layout);
-/* Collective. Dimension d is cut over grid[d] coordinates proportionally to weights[d][0..grid[d]-1]. */
+/* Collective. Cuts dimension d over grid[d] coordinates, in proportion to weights[d][0..grid[d]-1]. */
 TR_API int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                               const double* const* weights, tr_layout** layout);
-/* Collective. Each rank owns lower[d] <= i[d] < upper[d]. All ranks together own every element once. */
+/* Collective. Each rank owns the elements lower[d] <= i[d] < upper[d]. All ranks together must own every
+ * element once. */
 TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
                          const tr_index* upper, tr_layout** layout);
-/* Collective. Each rank owns `count` elements with the given global indices (unstructured grids); `base` is 0
- * or 1. */
+/* Collective. Each rank owns the `count` elements with the given global indices (unstructured grids). `base`,
+ * 0 or 1, is the index of the first element of the array. */
 TR_API int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices,
                              int base, tr_layout** layout);
-/* Collective. Every rank holds the whole array. The first compute rank's copy is written. */
+/* Collective. Every rank holds the whole array. The copy of the first compute rank is written. */
 TR_API int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout);
-/* Collective. `owner(index, context)` returns the owning compute rank of the element with global index tuple
- * `index`. During definition it is called for every element, on every rank. A rank's elements are numbered in
- * C order. */
+/* Collective. The callback `owner(index, context)` returns the compute rank that owns the element with the
+ * global index tuple `index`. This function calls it for every element, on every rank. The elements of a rank
+ * are numbered in C order. */
 TR_API int tr_layout_callback(int ndims, const tr_index* shape,
                               int (*owner)(const tr_index* index, void* context), void* context,
                               tr_layout** layout);
 
-/* Local. Returns the first and one-past-last global index of the caller's own box per dimension, without and
- * with halo (with_halo != 0: lower - halo, upper + halo, not clipped). TR_ERR_STATE for layouts that are no
- * boxes. */
+/* Local. Returns the bounds of the caller's own box in each dimension: the first global index, and the one
+ * after the last. With with_halo != 0 they include the halo (lower - halo, upper + halo), also where the halo
+ * lies outside of the array. TR_ERR_STATE for layouts that are not boxes. */
 TR_API int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr_index* upper);
 /* Local. Returns the number of elements that the caller owns. */
 TR_API int tr_layout_count(const tr_layout* layout, tr_index* count);
 
-/* Collective. Says where on the globe the elements lie: "sample=FILE" takes the grid of the first GRIB
- * message of FILE and nothing else of it; "keys=..." sets grid keys (gridType=rotated_ll, Ni=..., ...).
- * Compute rank 0 reads the file. */
+/* Collective. Says where on the globe the elements lie. "sample=FILE" takes the grid, and nothing else, of
+ * the first GRIB message of FILE, which compute rank 0 reads. "keys=..." sets grid keys (gridType=rotated_ll,
+ * Ni=..., ...). */
 TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
 
-/* Collective. Blocks until all compute ranks have called it and compute rank 0 has all values. Says where the
- * points of a grid lie that no keys describe: latitudes (-90 to 90) and longitudes in degrees, in arrays of
- * the caller's part allocated as the layout says (halo). Layouts have 1 dimension (cells) or 2 (rows and
- * columns). `corners` > 0, the same on all ranks, also says where the cells around the points end: latitudes
- * and longitudes of so many corners (3 to 64) of each cell, side by side (the fastest dimension of the
- * arrays), with the halo of the layout, anticlockwise as seen from above (CF conventions, 7.1). A cell with
- * fewer corners repeats its last one. 0: no bounds, and NULL. Ranks that own nothing may pass NULL. The
- * arrays may change afterwards.
+/* Collective. Gives the coordinates of points, for grids that no keys describe. Blocks until all compute
+ * ranks have called it and compute rank 0 has all values.
  *
- * Fields that are defined on the layout later have the coordinates in the heads of NetCDF files and Zarr
- * stores, and in references, in the place of those that follow from keys. Winds on a georeference that is a
- * turned grid stay along its axes. GRIB messages stay as the georeference says. Another call replaces the
- * coordinates for fields to come. The first tr_stream_define of a stream that uses them blocks on
- * compute rank 0 while the values pass through its lane. The budget of its node holds the values (16 bytes
- * for each point and each corner) once until the layout is freed, and twice for each such stream until it is
- * closed: TR_ERR_MEMORY from the call that they do not fit (docs/design/023-coordinates.md).
+ * `latitudes` (-90 to 90) and `longitudes`, in degrees, are arrays of the caller's part, allocated as the
+ * layout says (halo). The layout has 1 dimension (cells) or 2 (rows and columns). Ranks that own nothing may
+ * pass NULL. The arrays may change after the call.
  *
- * TR_ERR_ARGUMENT: a null pointer where the rank owns points, a layout of more dimensions, another number of
- * corners than those above, or bounds with 0 corners. TR_ERR_DATA names the rank and the global index of a
- * value that is not finite or no latitude. TR_ERR_MEMORY: the node's budget is too small. TR_ERR_ORDER: ranks
- * name different layouts or numbers of corners. The layout then keeps what it had. */
+ * `corners`, the same on all ranks, is the number of corners (3 to 64) of each cell, whose latitudes and
+ * longitudes are in the arrays of bounds. The corners of a cell lie side by side (the fastest dimension of
+ * these arrays), anticlockwise as seen from above (CF conventions, 7.1). The arrays of bounds have the halo
+ * of the layout. A cell with fewer corners repeats its last one. With `corners` = 0 there are no bounds: pass
+ * NULL.
+ *
+ * Fields that are later defined on the layout have these coordinates in the heads of NetCDF files and Zarr
+ * stores, and in references, instead of those that follow from keys. If the georeference is a rotated grid,
+ * winds stay along its axes. GRIB messages stay as the georeference says. Another call replaces the
+ * coordinates for fields defined afterwards.
+ *
+ * The first tr_stream_define of a stream that uses the coordinates blocks on compute rank 0 while the values
+ * pass through its lane. The values take 16 bytes for each point and each corner. The budget of compute rank
+ * 0's node holds them once until the layout is freed, and twice for each such stream until it is closed. The
+ * call for which the budget has no room returns TR_ERR_MEMORY (docs/design/023-coordinates.md).
+ *
+ * After an error the layout keeps the coordinates that it had.
+ *   TR_ERR_ARGUMENT   a null pointer on a rank that owns points, a layout of more than 2 dimensions, a
+ *                     forbidden number of corners, or bounds with 0 corners
+ *   TR_ERR_DATA       a value is not finite or no latitude; the text names the rank and the global index
+ *   TR_ERR_MEMORY     the node's budget is too small
+ *   TR_ERR_ORDER      ranks name different layouts or numbers of corners */
 TR_API int tr_layout_coordinates(tr_layout* layout, const double* latitudes, const double* longitudes,
                                  int corners, const double* latitude_bounds, const double* longitude_bounds);
-/* Collective. The same for contiguous arrays whose shape the caller knows. `extents` in C order, of the
- * arrays of latitudes and longitudes, are the owned extents or owned + 2*halo (TR_ERR_ARGUMENT otherwise);
- * those of bounds have `corners` behind them. */
+/* Collective. As tr_layout_coordinates, for contiguous arrays whose shape the caller knows. `extents`, in C
+ * order, are those of the arrays of latitudes and longitudes: the owned extents or owned + 2*halo
+ * (TR_ERR_ARGUMENT otherwise). The arrays of bounds have `corners` as one more, last extent. */
 TR_API int tr_layout_coordinates_array(tr_layout* layout, const double* latitudes, const double* longitudes,
                                        int ndims, const tr_index* extents, int corners,
                                        const double* latitude_bounds, const double* longitude_bounds);
 
-/* Local. *layout becomes NULL. */
+/* Local. Frees the layout. *layout becomes NULL. */
 TR_API int tr_layout_free(tr_layout** layout);
 
-/* Streams: time-ordered fields in a standard format. */
+/* Streams: time-ordered fields in files of a standard format. */
 
-/* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
- * Options: base=TIME (required), format=grib2|cdf5|cdf2|cdf1|netcdf4|zarr|raw, or a name given to
- * tr_encoder_register, packing=simple|ccsds, compress=METHOD[:LEVEL], calendar=, member=, members=,
- * keys="...", attributes="...", conventions=none|weather, existing=replace|continue|fail|overwrite,
- * on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off, references=on|off, ready=SUFFIX,
- * hook=COMMAND (run by the shell with the finished file as $1), same_lead=fail|keep, empty_step=fail|keep,
- * interval=DURATION|Nmo|Ny, and any GRIB key, and for GRIB2 index=wgrib2,ecmwf,cfgrib: listings of each file,
- * for other tools; TR_ERR_STATE, here or with the first step of a file, if another file has the name of one,
- * and TR_ERR_FORMAT from tr_stream_define if the line of a field is not known
- * (docs/formats/other-indexes.md). format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5
- * (classic NetCDF), in .nc4, .h5 or .hdf5 netcdf4, in .zarr zarr (which needs such a name), one that promises
- * a format that this version lacks (.grib1) is TR_ERR_SETTINGS, and any other means grib2. An option that the
- * format does not take is TR_ERR_SETTINGS: packing=, index= and keys belong to grib2, attributes= (of each
- * file) to cdf5, cdf2, cdf1, netcdf4 and zarr, compress= to netcdf4 and zarr. conventions: with weather the
- * name of a field tells its standard_name and units (docs/formats/weather-names.md); with none (default) a
- * name tells nothing, but for GRIB's short names. existing: what happens to files that are there already.
- * replace (default): they are begun anew. continue: steps are added behind theirs; a GRIB file without its
- * index is indexed again first. fail: TR_ERR_STATE here if any file of the pattern exists (if directories
- * change with the lead: with the first step of the file). A file that is not known to be Tailrace's is
- * TR_ERR_STATE and left as it is; only overwrite empties it (docs/formats/index.md). Keys give the origin in
- * GRIB messages, as centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an; without: no centre, no
- * process, a forecast. Names of fields are the centre's, without one those of WMO. same_lead: with fail a
- * field that an earlier step at the same lead has is TR_ERR_STATE, unless the step failed. empty_step: with
- * fail a step without any put is TR_ERR_STATE. keep says that it is intended. interval: the file gets one
- * step for each interval of this length, counted from the base time; the fields' operation= says of what.
- * tr_stream_begin, _put and _end of a step within an interval are local, wait for nothing and tell no server;
- * the step at an interval's end is as without interval=. Errors within an interval fail that step. Each step
- * has a greater lead than the one before, and one lies at the end of each interval (TR_ERR_ORDER). The puts
- * of a step at lead 0 count for nothing. Before it returns, compute rank 0 makes the directory and checks
- * that files can be written there, and that the files of a stream that continues from a checkpoint are there.
- * Until the stream is closed it holds the lock NAME.stream.lock, NAME being the pattern with its leads in
- * braces: another stream or job with this pattern gets TR_ERR_STATE. No other file is created before the
- * first step. With servers the first call takes the staging memory out of the budget: TR_ERR_MEMORY if a node
- * lacks it by now. tr_stream_define allocates what its field needs. */
+/* Collective. Creates a stream that writes. Blocks until the ranks agree about the arguments. docs/streams.md
+ * describes streams and all options at length.
+ *
+ * `pattern` is the name of the files, with places for times and the member: {base:%Y%m%d%H} {valid:%Y%m%d%H}
+ * {lead:03h} {lead:05m} {member:02}.
+ *
+ * Options. An option that the format does not take is TR_ERR_SETTINGS.
+ *   base=TIME           the base time, from which leads count; required
+ *   format=NAME         grib2, cdf5, cdf2, cdf1, netcdf4, zarr, raw, or a name given to tr_encoder_register.
+ *                       Without it the end of the pattern decides: .nc, .cdf or .netcdf means cdf5 (classic
+ *                       NetCDF), .nc4, .h5 or .hdf5 means netcdf4, .zarr means zarr, any other means grib2.
+ *                       The ending of a format that this version lacks (.grib1) is TR_ERR_SETTINGS. zarr
+ *                       needs a pattern that ends in .zarr
+ *   packing=simple|ccsds
+ *                       for grib2: how numbers are packed
+ *   keys="..."          for grib2: keys of all records; GRIB keys may also stand by themselves. They give the
+ *                       origin, for example centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an.
+ *                       Without them there is no centre, no process, and the data is a forecast. The names of
+ *                       fields are those of the centre, or without a centre those of WMO
+ *   index=LIST          for grib2: some of wgrib2,ecmwf,cfgrib: listings of each file, for other tools
+ *                       (docs/formats/other-indexes.md). TR_ERR_STATE, here or with the first step of a file,
+ *                       if another file has the name of a listing. TR_ERR_FORMAT from tr_stream_define if the
+ *                       line of a field is not known
+ *   compress=METHOD[:LEVEL]
+ *                       for netcdf4 and zarr: how chunks are compressed
+ *   attributes="..."    for cdf5, cdf2, cdf1, netcdf4 and zarr: attributes of each file
+ *   conventions=none|weather
+ *                       weather: the name of a field tells its standard_name and units
+ *                       (docs/formats/weather-names.md). none (default): a name tells nothing, except that in
+ *                       GRIB it is a short name
+ *   calendar=NAME       the calendar of all times
+ *   member=N, members=N
+ *                       the number of this run in the ensemble, and the size of the ensemble
+ *   existing=WORD       what happens to a file that exists. replace (default): it begins anew. continue:
+ *                       steps are added behind its steps; a GRIB file without its index is indexed first.
+ *                       fail: TR_ERR_STATE here if any file of the pattern exists; if directories change with
+ *                       the lead, with the first step of the file. A file that is not known to be Tailrace's
+ *                       is TR_ERR_STATE and stays as it is. overwrite: as replace, but such a file is emptied
+ *                       too (docs/formats/index.md)
+ *   same_lead=fail|keep
+ *                       fail (default): a field that an earlier step at the same lead has is TR_ERR_STATE,
+ *                       unless that step failed. keep: it is written once more
+ *   empty_step=fail|keep
+ *                       fail (default): a step without any put is TR_ERR_STATE. keep: such a step is intended
+ *   interval=LENGTH     DURATION, Nmo or Ny: the file gets one step for each interval of this length, counted
+ *                       from the base time; see below
+ *   on_full=WORD        fail or wait:DURATION: a full disk fails a step at once, or after waiting so long for
+ *                       room
+ *   deadline=DURATION   a warning if a step is not durable this long after its end
+ *   manifest=on|off     a line for each finished file in manifest.jsonl
+ *   references=on|off   a file NAME.refs.json beside each file, with which xarray opens it
+ *   ready=SUFFIX        an empty file, NAME with SUFFIX behind it, once NAME is finished and durable
+ *   hook=COMMAND        a command that the shell runs with each finished file as $1
+ *
+ * With interval= the option operation= of a field says what is written of its puts in an interval.
+ * tr_stream_begin, _put and _end of a step within an interval are local, wait for nothing and tell no server.
+ * The step at the end of an interval is as without interval=. An error within an interval fails the step at
+ * its end. Each step must have a greater lead than the one before, and one step must lie at the end of each
+ * interval (TR_ERR_ORDER). The puts of a step at lead 0 count for nothing.
+ *
+ * Before this function returns, compute rank 0 makes the directory and checks that files can be written
+ * there. If the stream continues from a checkpoint, it also checks that its files are there. Until the stream
+ * is closed it holds the lock NAME.stream.lock, where NAME is the pattern with its leads in braces: another
+ * stream or job with this pattern gets TR_ERR_STATE. No other file is created before the first step.
+ *
+ * With servers, the first call in a session takes the staging memory out of the budget: TR_ERR_MEMORY if a
+ * node has not enough left. tr_stream_define allocates the memory that its field needs. */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
-/* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,
- * height:2, depth:5,10,20, surface), bottom=LIST (of layers, whose tops are the levels), vertical=FILE or
- * coefficients=LIST, accuracy=, relative_accuracy=, bits=, missing=,
- * statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION, at_zero=write|omit,
- * operation=instant|mean|accum|minimum|maximum (with interval=), level_axis=N, nproma=N, keys="...",
- * attributes="..." (of the variable, in NetCDF), and any GRIB key. The definition of a GRIB field encodes one
- * header and reads every requested key back; a difference is TR_ERR_FORMAT. NetCDF and raw files hold values
- * as they are: NetCDF takes accuracy=, relative_accuracy= and bits=, which change nothing there; raw does
- * not. operation= sets the statistic, and draws the memory for what is accumulated on the node's budget:
- * TR_ERR_MEMORY if it does not fit. In the middle of an interval of a checkpoint the field must be as it was
- * when the checkpoint was saved (TR_ERR_STATE). On a layout with coordinates see tr_layout_coordinates. */
+/* Collective. Defines a field of the stream, before the first step. Blocks until the ranks agree about the
+ * arguments. For a stream that is read see below, at tr_stream_open.
+ *
+ * Options:
+ *   levels=TYPE[:LIST]    hybrid:1-40, pressure:1000,850,500, height:2, depth:5,10,20, or surface (default)
+ *   bottom=LIST           the bottoms of layers, whose tops are the levels
+ *   vertical=FILE         or coefficients=LIST: the coefficients of hybrid levels
+ *   accuracy=, bits=      or relative_accuracy=: how exactly values are packed
+ *   missing=VALUE         the value that means "no value"
+ *   statistic=WORD        instant, accum, average, maximum or minimum
+ *   since=WHEN            start, last or DURATION: where the statistic's interval begins
+ *   at_zero=write|omit    whether the empty interval at lead 0 gives a record
+ *   operation=WORD        with interval=: instant, mean, accum, minimum or maximum
+ *   level_axis=N          the dimension of the array that counts the levels, 0 = slowest
+ *   nproma=N              the array is (block, level, nproma)
+ *   attributes="..."      attributes of the variable, in NetCDF
+ *   compress=, chunks=    for netcdf4 and zarr: how the field's chunks are compressed, and their shape
+ *   keys="..."            GRIB keys of this field; any GRIB key may also stand by itself
+ *
+ * The definition of a GRIB field encodes one header and reads every requested key back; a difference is
+ * TR_ERR_FORMAT. Classic NetCDF (cdf5, cdf2, cdf1) and raw files hold values as they are. Classic NetCDF
+ * takes accuracy=, relative_accuracy= and bits=, which change nothing there; netcdf4 and zarr round values by
+ * them; raw refuses them.
+ *
+ * operation= sets the statistic. It draws the memory for the accumulated values on the node's budget:
+ * TR_ERR_MEMORY if they do not fit. If the stream continues from a checkpoint in the middle of an interval,
+ * the field must be as it was when the checkpoint was saved (TR_ERR_STATE). For a layout with coordinates see
+ * tr_layout_coordinates. */
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
-/* Local. Opens the step valid `lead` seconds after the base time. Errors are kept for tr_stream_end. */
+/* Local. Begins the step that is valid `lead` seconds after the base time. Errors are kept for
+ * tr_stream_end. */
 TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 
-/* Local; waits only while the staging memory is full (counted and reported). Captures the caller's part of
- * `field`, all levels, from the array at `data`, allocated as the layout (halo) and the definition
- * (level_axis, nproma) say. Without a server in the session `data` must stay unchanged until tr_stream_end. A
- * rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end. With interval=
- * the array is accumulated at once and may change afterwards. */
+/* Local. Captures the caller's part of `field`, all levels, from the array at `data`, which is allocated as
+ * the layout (halo) and the definition (level_axis, nproma) say. Waits only while the staging memory is full;
+ * these waits are counted and reported.
+ *
+ * With servers `data` may change when the call returns. Without a server in the session it must stay
+ * unchanged until tr_stream_end. With interval= the array is accumulated at once, and may change in any case.
+ * A rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end. */
 TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data);
 
-/* Local, as tr_stream_put, for an array whose shape the caller knows. `extents` in C order, level axis
- * included, are the owned extents or owned + 2*halo. `strides` are in bytes, or NULL for a contiguous array.
- * `type` must be the defined one. The array may change as soon as the call returns, even without a server: it
- * is then copied, which takes memory of its size until the step ends. */
+/* Local. As tr_stream_put, for an array whose shape the caller knows. `extents`, in C order with the level
+ * axis, are the owned extents or owned + 2*halo. `strides` are in bytes; NULL for a contiguous array. `type`
+ * must be the defined one. The array may change as soon as the call returns, even without a server: then the
+ * library copies it, which takes memory of its size until the step ends. */
 TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,
                                const tr_index* extents, const tr_index* strides);
 
-/* Collective, but local within an interval (interval=), where it returns TR_OK at once unless the ranks'
- * calls differ. Closes the step, in which something must have been put. The step is captured on return.
- * Without servers the result is this step's. With servers it is the first failure, not told yet, that they
- * knew of when every rank had ended the step before: wrong calls of that step are among these. Servers encode
- * and write later: what fails there is told by a later end, or by tr_stream_wait(TR_DURABLE), tr_stream_close
- * or tr_finalize. A failed step is dropped as a whole; the program may go on. */
+/* Collective. Ends the step, in which something must have been put. Blocks until the step is captured on all
+ * ranks. Within an interval (interval=) it is local, and returns TR_OK at once unless the ranks' calls
+ * differ.
+ *
+ * Without servers the result is the verdict of this step. With servers it is the first failure not returned
+ * yet that the servers knew of when every rank had ended the step before; this includes wrong calls of that
+ * step. Servers encode and write later: failures there are returned by a later tr_stream_end, or by
+ * tr_stream_wait(TR_DURABLE), tr_stream_close or tr_finalize.
+ *
+ * A failed step is dropped as a whole. The program may go on. */
 TR_API int tr_stream_end(tr_stream* stream);
 
-/* Collective. TR_CAPTURED: blocks until all ranks' last step is captured and its verdict agreed. TR_DURABLE:
- * blocks until all ended steps are on storage. Inside of a step it does not wait: it returns an error, which
- * fails the step on every rank. */
+/* Collective. With TR_CAPTURED it blocks until the last step of all ranks is captured and its verdict agreed.
+ * With TR_DURABLE it blocks until all ended steps are on storage. Inside a step it does not wait, but returns
+ * an error, and the step fails on every rank. */
 TR_API int tr_stream_wait(tr_stream* stream, int event);
 
-/* Collective. Blocks until all steps are durable or have failed. Returns the first failure not yet returned.
- * An interval (interval=) that is not complete is not written, and a warning names it.
- * Ranks that have begun different numbers of steps get TR_ERR_ORDER here, or from another collective call of
- * the session. Then nothing more is written to that stream, and its tr_stream_end, _wait and _close return
- * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned: tr_finalize closes a stream that
- * could not be closed because the ranks were in different calls. */
+/* Collective. Closes the stream. Blocks until all steps are durable or have failed. Returns the first failure
+ * not returned yet. An interval (interval=) that is not complete is not written, and a warning names it.
+ *
+ * If ranks have begun different numbers of steps, they get TR_ERR_ORDER here, or from another collective call
+ * of the session. Then nothing more is written to the stream, and its tr_stream_end, _wait and _close return
+ * TR_ERR_ORDER on every rank.
+ *
+ * *stream becomes NULL, whatever is returned. If the stream cannot be closed because the ranks are in
+ * different calls, tr_finalize closes it. */
 TR_API int tr_stream_close(tr_stream** stream);
 
-/* Streams that are read. The calls are those of streams that are written, with tr_stream_open in place of
- * tr_stream_create and tr_stream_get in place of tr_stream_put. tr_stream_put and tr_stream_wait on such a
- * stream, and tr_stream_get and tr_stream_seek on one that is written, are TR_ERR_STATE, at once and again at
- * tr_stream_end.
+/* Streams that are read. They use the calls of streams that are written, with tr_stream_open instead of
+ * tr_stream_create and tr_stream_get instead of tr_stream_put. tr_stream_put and tr_stream_wait on a stream
+ * that is read, and tr_stream_get and tr_stream_seek on one that is written, are TR_ERR_STATE, at once and
+ * again at tr_stream_end.
  *
- * Collective; waits for compute rank 0, which looks for the files. `pattern` as in tr_stream_create; without
- * a lead in it all steps lie in one file. Files may be of any writer and of any format that this build reads.
- * Options: base=TIME (without it the files' reference time; required if the pattern has times), calendar=,
- * member=N, prefetch=N (steps that are read ahead: 2), between=fail|linear|bridge (linear: a lead between two
- * steps of the files is interpolated between them, unless one between these is missing, which is
- * TR_ERR_ARGUMENT; bridge: also then), follow=on and timeout=DURATION (a step that is not there yet is
- * waited for in tr_stream_get, at most so long from tr_stream_begin on; without timeout= for ever; base= is
- * required). follow: a step of a file that has Tailrace's index beside it is there once it is committed. A
- * file without one is another program's: its steps are there once it can be read and its size has not changed
- * for 2 seconds, or at once if FILE.ready lies beside it, which a directory needs. Steps come in the order of
- * their leads. A step that its writer takes back is waited for again; if it does so while ranks get from it,
- * tr_stream_end is TR_ERR_STATE, and the same step may be tried again. TAILRACE_TIMEOUT does not count the
- * wait for a step, nor that in tr_stream_end with follow=on. A file in another calendar is TR_ERR_SETTINGS.
- * TR_ERR_SETTINGS for other options. TR_ERR_IO if no file has such a name. */
+ * Collective. Opens a stream for reading. Blocks until compute rank 0 has looked for the files. `pattern` is
+ * as in tr_stream_create. Without a lead in the pattern, one file has all steps. The files may come from any
+ * writer and have any format that this build reads.
+ *
+ * Options. Others are TR_ERR_SETTINGS.
+ *   base=TIME     the base time; required if the pattern has times, and with follow=on. Without it: the
+ *                 reference time of the files
+ *   calendar=NAME
+ *                 the calendar. A file in another calendar is TR_ERR_SETTINGS
+ *   member=N      the member of the ensemble
+ *   prefetch=N    how many steps are read ahead (default 2)
+ *   between=WORD  fail, linear or bridge: what happens at a lead between two steps of the files. linear: the
+ *                 step is interpolated between them; if a step between these two is missing, it is
+ *                 TR_ERR_ARGUMENT. bridge: it is interpolated also then
+ *   follow=on     a step that is not there yet is waited for, in tr_stream_get
+ *   timeout=DURATION
+ *                 with follow=on: how long a step is waited for, counted from tr_stream_begin. Without it
+ *                 forever
+ *
+ * With follow=on, a step of a file that has Tailrace's index beside it is there once it is committed. The
+ * steps of a file without an index, which another program writes, are there once the file can be read and its
+ * size has not changed for 2 seconds, or at once if FILE.ready lies beside it. A directory (a Zarr store)
+ * needs FILE.ready. Steps come in the order of their leads. If the writer takes a step back, the reader waits
+ * for it again. If that happens while ranks get from the step, tr_stream_end returns TR_ERR_STATE, and the
+ * program may begin the same step again. TAILRACE_TIMEOUT does not count the wait for a step, nor the wait in
+ * tr_stream_end with follow=on.
+ *
+ * TR_ERR_IO if no file has such a name. */
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 
-/* tr_stream_define on a stream that is read: collective. `type` is TR_F32 or TR_F64, whatever the file has.
- * Options: levels=TYPE[:LIST] (any of the file's, in any order: that of the array's level dimension),
- * level_axis=N, nproma=N, missing=VALUE (is stored where the file has no value; without it such a place that
- * a rank needs is TR_ERR_DATA), name=NAME (of the field in the file, if it is not `field`). A GRIB file may
- * have several records of one name, level and time: statistic=, interval=DURATION|Nmo|Ny,
- * since=start|DURATION (where the interval begins), bottom=LIST (of layers), percentile=N, keys="..." and any
- * GRIB key choose; a record that differs from what they say is not found. Other keys that a stream has that
- * is written are accepted and mean nothing, so that one text serves both. The first steps are read from then
- * on. The memory for prefetch + 1 steps (linear: + 2) of what the ranks of the node need is drawn on the
- * node's budget: TR_ERR_MEMORY if it does not fit. Fields are defined before the first step: TR_ERR_STATE
- * after it, and for a field that is defined already. TR_ERR_LAYOUT if the allocation does not fit the layout.
- * TR_ERR_ORDER if ranks define different fields.
+/* tr_stream_define on a stream that is read. Collective. `type` is TR_F32 or TR_F64, whatever the type in the
+ * file. Options:
+ *   levels=TYPE[:LIST]    any of the file's levels, in any order: the order of the array's level dimension
+ *   level_axis=N, nproma=N
+ *                         as for a stream that is written
+ *   missing=VALUE         stored where the file has no value. Without it, such a place that a rank needs is
+ *                         TR_ERR_DATA
+ *   name=NAME             the name of the field in the file, if it is not `field`
  *
- * tr_stream_begin: local. Leads may come in any order; those that grow, or fall, are read ahead. With
- * follow=on it blocks on storage for a look at the indexes beside the files of the step, if there are any.
+ * A GRIB file may have several records of one name, level and time. Then statistic=,
+ * interval=DURATION|Nmo|Ny, since=start|DURATION (where the interval begins), bottom=LIST (of layers),
+ * percentile=N, keys="..." and any GRIB key choose one: a record that differs from them does not count. Other
+ * options of a stream that is written are accepted and ignored, so that one text serves both.
  *
- * tr_stream_get: local; waits only if the field has not been read yet. Copies the caller's part of `field`,
- * all levels, to the array at `data`, allocated as the layout (halo) and the definition say: what the rank
- * owns, and its halo where that lies inside of the global array. The rest of the array is left alone. A rank
- * that owns nothing may omit the call. A replicated array is filled on every rank. Errors are kept for
- * tr_stream_end, which returns the first one on every rank: what the failed gets have stored is undefined. A
- * field may be got several times, or not at all. */
+ * The library begins to read the first steps now. It draws memory for prefetch + 1 steps (linear: + 2) of the
+ * data that the ranks of the node need on the node's budget: TR_ERR_MEMORY if it does not fit. TR_ERR_STATE
+ * after the first step, and for a field that is defined already. TR_ERR_LAYOUT if the allocation does not fit
+ * the layout. TR_ERR_ORDER if ranks define different fields.
+ *
+ * tr_stream_begin on a stream that is read. Local. Leads may come in any order. If they keep growing, or
+ * falling, the library reads ahead. With follow=on the call blocks on storage while it looks at the indexes
+ * beside the files of the step, if there are any.
+ *
+ * tr_stream_get. Local. Copies the caller's part of `field`, all levels, to the array at `data`, which is
+ * allocated as the layout (halo) and the definition say. Waits only if the field has not been read yet. Fills
+ * the elements that the rank owns, and its halo where that lies inside of the global array; the rest of the
+ * array does not change. A replicated array is filled on every rank. A rank that owns nothing may omit the
+ * call. A field may be got several times, or not at all. Errors are kept for tr_stream_end, which returns the
+ * first one on every rank; the contents of arrays after failed gets are undefined. */
 TR_API int tr_stream_get(tr_stream* stream, const char* field, void* data);
 
-/* Local, as tr_stream_get, for an array whose shape the caller knows, described as in tr_stream_put_array. */
+/* Local. As tr_stream_get, for an array whose shape the caller knows, described as in tr_stream_put_array. */
 TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data, int type, int ndims,
                                const tr_index* extents, const tr_index* strides);
 
-/* Collective, between two steps. Says that the next step will be at `lead`, before or behind the last one:
- * steps are read ahead from there on. TR_ERR_ARGUMENT if the files have no such step. tr_stream_begin alone
- * may go to any lead, too: the step is then late. TR_ERR_STATE inside of a step. Errors that were kept for
- * tr_stream_end are returned, and forgotten.
+/* Collective. Announces, between two steps, that the next step will be at `lead`, before or after the last
+ * one: the library reads ahead from there. Without this call tr_stream_begin may go to any lead too, but then
+ * waits for the step. TR_ERR_ARGUMENT if the files have no such step. TR_ERR_STATE inside a step. Errors that
+ * were kept for tr_stream_end are returned, and forgotten.
  *
- * tr_stream_end on a stream that is read: collective; blocks until all ranks have got. Returns the first
- * error of any rank's begin and gets on all of them: TR_ERR_ARGUMENT for a field, level or step that the
- * files do not have, or that they have several times and the definition does not choose, TR_ERR_LAYOUT for
- * another grid, TR_ERR_DATA for missing values, TR_ERR_CORRUPT for a damaged file, TR_ERR_IO, TR_ERR_TIMEOUT,
- * TR_ERR_MEMORY if the budget has no room to decode, TR_ERR_ORDER if the ranks have begun different leads,
- * TR_ERR_SETTINGS for a file in another calendar, TR_ERR_STATE outside of a step, or if the writer has taken
- * the step back while ranks got from it. The program may go on with another step, or with the same one again.
+ * tr_stream_end on a stream that is read. Collective. Blocks until all ranks have got their fields. Returns,
+ * on all ranks, the first error of any rank's begin and gets. The program may go on with another step, or
+ * begin the same one again.
+ *   TR_ERR_ARGUMENT   the files lack the field, level or step, or have it several times and the definition
+ *                     does not choose one
+ *   TR_ERR_LAYOUT     the file has another grid
+ *   TR_ERR_DATA       missing values
+ *   TR_ERR_CORRUPT    a damaged file
+ *   TR_ERR_IO         storage failed
+ *   TR_ERR_TIMEOUT    the step did not come in time
+ *   TR_ERR_MEMORY     the budget has no room to decode
+ *   TR_ERR_ORDER      the ranks have begun different leads
+ *   TR_ERR_SETTINGS   a file in another calendar
+ *   TR_ERR_STATE      outside of a step, or the writer has taken the step back while ranks got from it
  *
- * tr_stream_close on a stream that is read: collective. Waits for records that are being read. Sets *stream
- * to NULL, also if it returns an error that was kept. */
+ * tr_stream_close on a stream that is read. Collective. Waits for records that are being read. *stream
+ * becomes NULL, also if it returns an error that was kept. */
 TR_API int tr_stream_seek(tr_stream* stream, int64_t lead);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The C++17 face of tailrace.h, verb by verb. tailrace.h says what each call does, and whether it is
-// collective. Nothing throws but std::bad_alloc. Handles are values that can be moved. Destroying one neither
-// communicates nor ends what it names: call Stream::close(), Checkpoint::close(), Shared::close(),
-// Global::free() and Layout::free(), or leave it to tr::finalize().
+// The C++17 face of tailrace.h, call by call. tailrace.h says what each call does, and whether it is
+// collective. Nothing throws except std::bad_alloc. Handles are values that can be moved. Destroying a handle
+// neither communicates nor closes or frees its object: call Stream::close(), Checkpoint::close(),
+// Shared::close(), Global::free() and Layout::free(), or leave that to tr::finalize().
 #ifndef TAILRACE_HPP
 #define TAILRACE_HPP
 
@@ -57,7 +57,7 @@ enum class Type : int {
 };
 enum class Event : int { captured = TR_CAPTURED, durable = TR_DURABLE };
 
-/// Success, or a code and its text.
+/// Success, or an error: a code and its text.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -74,7 +74,8 @@ class [[nodiscard]] Status {
   std::string text_;
 };
 
-/// The result of calls inside of a bracket. It may be dropped: the error is kept for Stream::end.
+/// The result of calls between Stream::begin and Stream::end. It may be ignored, because the error is kept
+/// for Stream::end.
 struct Kept : Status {
   using Status::Status;
 };
@@ -98,7 +99,7 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-/// The element type of arrays of T.
+/// Returns the element type of arrays of T.
 template <typename T>
 constexpr Type type_of() {
   if (std::is_same_v<T, float>) return Type::f32;
@@ -114,16 +115,17 @@ constexpr Type type_of() {
   return sizeof(T) == 1 ? Type::i8 : sizeof(T) == 2 ? Type::i16 : sizeof(T) == 4 ? Type::i32 : Type::i64;
 }
 
-/// An options string, given whole or key by key: Options().set("levels", "surface").set("accuracy", 0.01).
+/// An options string, given as a whole or key by key: Options().set("levels", "surface").set("accuracy",
+/// 0.01).
 class Options {
  public:
   Options() = default;
   Options(const char* text) : text_(text ? text : "") {}
   Options(std::string text) : text_(std::move(text)) {}
 
-  /// Sets a key. The value is quoted if needed.
+  /// Sets a key. Quotes the value if needed.
   Options& set(std::string_view key, std::string_view value);
-  /// Sets a key to the shortest decimal that reads back to the same number.
+  /// Sets a key to a number, in the shortest decimal form that reads back to the same number.
   template <typename N, typename = std::enable_if_t<std::is_arithmetic_v<N> && !std::is_same_v<N, bool>>>
   Options& set(std::string_view key, N value) {
     return set(key, std::string_view(decimal(value)));
@@ -142,7 +144,8 @@ class Options {
 [[nodiscard]] inline Status finalize() { return Status(tr_finalize()); }
 inline void log(const std::string& message) { tr_log(message.c_str()); }
 [[nodiscard]] inline Status progress() { return Status(tr_progress()); }
-/// Collective; the same on every rank. Returns true once the program should save and stop.
+/// Collective; blocks until all ranks have called it. True, the same on every rank, once the program should
+/// save and stop.
 [[nodiscard]] inline bool should_stop() { return tr_should_stop() != 0; }
 [[nodiscard]] inline std::string version() { return tr_version(); }
 
@@ -151,7 +154,7 @@ struct Bounds {
   Indices upper;  // one past the last
 };
 
-/// The owners of the elements of a global array. Shapes are in C order, slowest first; indices count from 0.
+/// Who owns which elements of a global array. Shapes are in C order, slowest first; indices count from 0.
 class Layout {
  public:
   using Owner = std::function<int(const Index*)>;
@@ -169,7 +172,7 @@ class Layout {
                               const std::vector<int>& grid = {});
   static Result<Layout> block_cyclic(const Indices& shape, const Indices& block,
                                      const std::vector<int>& grid = {});
-  /// weights[d] has one entry for each processor coordinate of dimension d.
+  /// `weights[d]` has one entry for each processor coordinate of dimension d.
   static Result<Layout> weighted(const Indices& shape, const std::vector<std::vector<double>>& weights,
                                  const Indices& halo = {});
   static Result<Layout> box(const Indices& shape, const Indices& lower, const Indices& upper,
@@ -181,9 +184,9 @@ class Layout {
   [[nodiscard]] Status georeference(const Options& options) {
     return Status(tr_layout_georeference(handle_, options.text().c_str()));
   }
-  /// Says where the points lie, in arrays allocated as the layout says (halo). With `corners`, the same on
-  /// all ranks, also where the cells end: the corners of each cell side by side, anticlockwise as seen from
-  /// above. tr_layout_coordinates has the contract.
+  /// Collective. Gives the coordinates of the points, in arrays allocated as the layout says (halo). With
+  /// `corners`, the same on all ranks, it also gives the corners of each cell, side by side and anticlockwise
+  /// as seen from above. tr_layout_coordinates has the contract.
   [[nodiscard]] Status coordinates(const double* latitudes, const double* longitudes, int corners = 0,
                                    const double* latitude_bounds = nullptr,
                                    const double* longitude_bounds = nullptr) {
@@ -197,8 +200,8 @@ class Layout {
   [[nodiscard]] tr_layout* c_handle() const { return handle_; }
 
  private:
-  /// The number of dimensions. It is 0 if an array does not match the shape, and the library then refuses it
-  /// on every rank.
+  /// The number of dimensions. It is 0 if an array does not match the shape: the library then refuses the
+  /// call on every rank.
   struct Dims {
     explicit Dims(const Indices& shape) : count(static_cast<int>(shape.size())), entries(shape.size()) {}
     Dims& match(const char* what, std::size_t given, bool optional = false);
@@ -227,7 +230,7 @@ class Stream {
   }
 
   static Result<Stream> create(const std::string& pattern, const Options& options);
-  /// Opens files for reading: define, begin, get, end, seek, close.
+  /// Opens files for reading. The calls that follow are define, begin, get, end, seek and close.
   static Result<Stream> open(const std::string& pattern, const Options& options = {});
   [[nodiscard]] Status define(const std::string& field, const Layout& layout, Type type,
                               const Options& options = {}) {
@@ -240,17 +243,17 @@ class Stream {
   }
 
   Kept begin(std::int64_t lead_seconds) { return Kept(tr_stream_begin(handle_, lead_seconds)); }
-  /// Puts an array allocated as layout and definition say.
+  /// Puts an array that is allocated as layout and definition say.
   Kept put(const std::string& field, const void* data) {
     return Kept(tr_stream_put(handle_, field.c_str(), data));
   }
-  /// Puts an array of this type and shape (C order, level axis included). `strides` are in bytes; none if
-  /// contiguous.
+  /// Puts an array of this type and shape (C order, level axis included). `strides` are in bytes; empty if
+  /// the array is contiguous.
   template <typename T>
   Kept put(const std::string& field, const T* data, const Indices& extents, const Indices& strides = {});
-  /// Fills an array allocated as layout and definition say.
+  /// Fills an array that is allocated as layout and definition say.
   Kept get(const std::string& field, void* data) { return Kept(tr_stream_get(handle_, field.c_str(), data)); }
-  /// Fills an array of this type and shape, as the put above reads one.
+  /// Fills an array of this type and shape, described as for put() above.
   template <typename T>
   Kept get(const std::string& field, T* data, const Indices& extents, const Indices& strides = {});
   [[nodiscard]] Status seek(std::int64_t lead_seconds) {

@@ -19,8 +19,8 @@ enum class SaveStatus : int {
   dropped = TR_SAVE_DROPPED
 };
 
-/// start[d], start[d] + stride[d], ... below stop[d], in global indices of dimension d; no stride: every
-/// element.
+/// The elements start[d], start[d] + stride[d], ... below stop[d], in global indices of dimension d. An empty
+/// stride means every element.
 struct Section {
   Indices start;
   Indices stop;
@@ -43,8 +43,8 @@ struct Variable {
   const tr_layout* layout;  // nullptr: a scalar
 };
 
-/// Named data that survives the run. Data named by item() is read or filled in end(), and must be there until
-/// then.
+/// Named data that survives the run. end() reads or fills the data named by item(), which must stay there
+/// until then.
 class Checkpoint {
  public:
   Checkpoint() = default;
@@ -60,19 +60,19 @@ class Checkpoint {
   }
 
   static Result<Checkpoint> create(const std::string& name, const Options& options = {});
-  /// The older form: registered variables in `files`, or, if there are none, in NAME.0 and NAME.1.
+  /// The older form: registered variables in `files`, or, if `files` is empty, in NAME.0 and NAME.1.
   static Result<Checkpoint> create_registered(const std::string& name, const std::vector<Variable>& variables,
                                               const std::vector<std::string>& files = {},
                                               const std::string& mode = "");
 
-  /// Loading: returns true if there is something to load. Saving: returns false.
+  /// Collective. When loading, returns true if there is something to load; when saving, false.
   Result<bool> begin(Direction direction);
-  /// Names a scalar: the first rank's value is saved, every rank gets it.
+  /// Names a scalar. The first rank's value is saved, and every rank gets it.
   template <typename T>
   void item(const std::string& name, T& value) {
     tr_checkpoint_item(handle_, name.c_str(), address(&value), code<T>(name), nullptr);
   }
-  /// A temporary would be gone before end().
+  /// Not for temporaries, which would be gone before end().
   template <typename T>
   void item(const std::string& name, const T&& value) = delete;
   /// Names the caller's part of an array, allocated as its layout says. Const data can be saved, but not
@@ -81,7 +81,7 @@ class Checkpoint {
   void item(const std::string& name, T* data, const Layout& layout) {
     tr_checkpoint_item(handle_, name.c_str(), address(data), code<T>(name), layout.c_handle());
   }
-  /// Names an array of this shape (C order). `strides` are in bytes; none if contiguous.
+  /// Names an array of this shape (C order). `strides` are in bytes; empty if the array is contiguous.
   template <typename T>
   void item(const std::string& name, T* data, const Layout& layout, const Indices& extents,
             const Indices& strides = {});
@@ -96,7 +96,8 @@ class Checkpoint {
   [[nodiscard]] Status close() { return Status(tr_checkpoint_close(&handle_)); }
   [[nodiscard]] tr_checkpoint* c_handle() const { return handle_; }
 
-  /// The older form: the registered variables.
+  /// Collective. Save and load the registered variables, in the older form. load() returns true if there was
+  /// something to load.
   [[nodiscard]] Status save(bool async) { return Status(tr_checkpoint_save(handle_, async ? 1 : 0)); }
   Result<bool> load();
 
@@ -105,7 +106,7 @@ class Checkpoint {
   static void* address(T* data) {
     return const_cast<std::remove_const_t<T>*>(data);
   }
-  /// The type, or 0 if T cannot be filled; the library refuses 0 in end().
+  /// Returns the type, or 0 if T cannot be filled; the library refuses 0 in end().
   template <typename T>
   int code(const std::string& name) {
     constexpr Type type = type_of<std::remove_const_t<T>>();
@@ -123,7 +124,7 @@ class Checkpoint {
   std::string remark_;
 };
 
-/// Returns the seconds between saves that lose least time. Both arguments are in seconds.
+/// Returns the seconds between saves with which the program loses least time. Both arguments are in seconds.
 [[nodiscard]] inline double checkpoint_interval(double save, double failures) {
   return tr_checkpoint_interval(save, failures);
 }
@@ -177,7 +178,7 @@ void Checkpoint::item(const std::string& name, T* data, const Layout& layout, co
   const auto ndims = static_cast<std::size_t>(layout.ndims());
   const bool matched = section.start.size() == ndims && section.stop.size() == ndims &&
                        (section.stride.empty() || section.stride.size() == ndims);
-  // An array that does not match must not be read: it goes as a whole array of a type that the library
+  // An array that does not match must not be read. It is passed as a whole array of a type that the library
   // refuses.
   tr_array array = {address(data), 0, layout.c_handle(), nullptr, nullptr, nullptr};
   if (matched) {

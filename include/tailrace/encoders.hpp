@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The C++ face of tailrace/encoders.h, which says what an encoder gets and gives, and when. Included by
+// The C++ face of tailrace/encoders.h, which says what an encoder gets and returns, and when. Included by
 // tailrace.hpp; include that one.
 #ifndef TAILRACE_ENCODERS_HPP
 #define TAILRACE_ENCODERS_HPP
@@ -11,10 +11,10 @@
 
 namespace tr {
 
-/// A record and the definitions behind it, valid during the call.
+/// A record and the definitions that it comes from. Valid during the call.
 using Record = tr_record;
 
-/// Returns the record's values in C order, or nullptr if they are no T.
+/// Local. Returns the record's values in C order, or nullptr if they are not of type T.
 template <typename T>
 [[nodiscard]] const T* values(const Record& record) {
   const bool are_t = record.type == static_cast<int>(type_of<T>());
@@ -25,7 +25,7 @@ template <typename T>
 class Encoded {
  public:
   explicit Encoded(tr_encoded* handle) : handle_(handle) {}
-  /// Appends bytes. Returns false if there would be more than the bound: the step fails then.
+  /// Appends bytes. Returns false if that would exceed the bound: then the step fails.
   bool append(const void* bytes, std::size_t count) {
     return tr_encoded_append(handle_, bytes, static_cast<std::int64_t>(count)) == 0;
   }
@@ -34,13 +34,15 @@ class Encoded {
   bool append(const std::vector<T>& items) {
     return append(items.data(), items.size() * sizeof(T));
   }
-  /// Appends zeros for the caller to fill. Returns their address, valid until the next call, or nullptr.
+  /// Appends zeros for the caller to fill. Returns their address, which is valid until the next call, or
+  /// nullptr.
   [[nodiscard]] void* room(std::size_t count) {
     return tr_encoded_room(handle_, static_cast<std::int64_t>(count));
   }
-  /// Drops what was not used of the last room.
+  /// Keeps the first `count` bytes of the last room and drops the others. Returns false, and the step fails,
+  /// if the room was smaller.
   bool used(std::size_t count) { return tr_encoded_used(handle_, static_cast<std::int64_t>(count)) == 0; }
-  /// Fails the step. `index`: the position in the record of a value that cannot be encoded, or -1.
+  /// Fails the step. `index` is the position in the record of a value that cannot be encoded, or -1.
   void fail(const std::string& text, Index index = -1) { tr_encoded_fail(handle_, index, text.c_str()); }
 
  private:
@@ -48,8 +50,8 @@ class Encoded {
 };
 
 /// The functions of an encoder. All but `encode` may be left out. Several threads call them at the same time.
-/// An exception that leaves `encode` fails the step on every rank with its text; one that leaves `bound` or
-/// `head` fails Stream::define with its text.
+/// If an exception leaves `encode`, the step fails on every rank with its text. If one leaves `bound` or
+/// `head`, Stream::define fails with its text.
 struct Encoder {
   std::function<void(const Record&, Encoded&)> encode;
   std::function<Index(const Record&)> bound = {};
@@ -58,7 +60,8 @@ struct Encoder {
 
 namespace encoders_detail {
 
-/// Runs a function of the program's. C code is between it and the library, and exceptions stay on this side.
+/// Runs a function of the program. C code is between the function and the library, so exceptions must not
+/// pass.
 template <typename Call>
 int run(tr_encoded* out, const Call& call) {
   try {
@@ -95,8 +98,8 @@ inline int head(const tr_record* const* fields, std::int32_t count, tr_encoded* 
 
 }  // namespace encoders_detail
 
-/// Local. Makes format=name mean these functions for the rest of the process. Every rank calls it, before
-/// tr::init if the job has servers. A name can be registered once.
+/// Local. Registers an encoder: format=name means it for the rest of the process. Every rank calls this,
+/// before tr::init if the job has servers. A name can be registered once.
 [[nodiscard]] inline Status register_encoder(const std::string& name, Encoder encoder) {
   namespace calls = encoders_detail;
   auto kept = std::make_unique<Encoder>(std::move(encoder));
@@ -105,7 +108,7 @@ inline int head(const tr_record* const* fields, std::int32_t count, tr_encoded* 
   if (kept->bound) functions.bound = calls::bound;
   if (kept->head) functions.head = calls::head;
   Status status(tr_encoder_register(name.c_str(), &functions, kept.get()));
-  if (status.is_ok()) static_cast<void>(kept.release());  // as long as the process
+  if (status.is_ok()) static_cast<void>(kept.release());  // lives as long as the process
   return status;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The bodies of tailrace.hpp. Include that one.
+// The bodies of the functions of tailrace.hpp. Include that one.
 #ifndef TAILRACE_FACE_HPP
 #define TAILRACE_FACE_HPP
 
@@ -29,7 +29,7 @@ std::string Options::decimal(N value) {
   if constexpr (std::is_integral_v<N>) {
     return std::to_string(value);
   } else {
-    // The classic locale is needed: otherwise a decimal comma would end up in the options string.
+    // The classic locale is used because others may put a decimal comma into the options string.
     std::string text;
     for (int digits = 1; digits <= std::numeric_limits<N>::max_digits10; ++digits) {
       std::ostringstream out;
@@ -160,8 +160,8 @@ inline Result<Stream> Stream::open(const std::string& pattern, const Options& op
 
 template <typename T>
 Kept Stream::put(const std::string& field, const T* data, const Indices& extents, const Indices& strides) {
-  // If there are more or fewer strides than extents, they cannot be read: -1 dimensions, which the library
-  // refuses.
+  // If there are more or fewer strides than extents, neither can be read: -1 dimensions make the library
+  // refuse the call.
   const bool matched = strides.empty() || strides.size() == extents.size();
   const int code = tr_stream_put_array(handle_, field.c_str(), data, static_cast<int>(type_of<T>()),
                                        matched ? static_cast<int>(extents.size()) : -1, extents.data(),

@@ -9,28 +9,30 @@
  *   tr_global_gather(mass, n, my_vertices, values);
  *   tr_global_free(&mass);
  *
- * Page p belongs to rank p % ranks of the communicator. On one node every rank loads and stores elements
- * directly. Elements of other nodes travel as messages to the ranks that own their pages, many elements in
- * each. If a node has an I/O server (TAILRACE_SERVERS), its first one answers for its owners at any time. If
- * it has none, the program has initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a
- * service thread of each owner answers at any time. Otherwise owners answer in calls of this library: in
- * those that wait, in calls on global arrays with ranks on several nodes, and in tr_progress. A rank that
- * computes, or waits in a call of MPI such as MPI_Barrier, then answers nobody, and ranks of other nodes that
- * need its elements wait for it.
+ * Page p belongs to rank p % ranks of the communicator, its owner. On one node every rank loads and stores
+ * elements directly. Elements of other nodes travel in messages, many elements in each, to and from the
+ * owners of their pages. Who answers, on the other node?
  *
- * Visibility: a rank reads its own writes at once, in the order in which it made them. A rank reads the
- * writes of another rank if both ranks have called tr_global_sync between the write and the read; on one node
- * it may read them earlier. Ranks that write the same element need a sync between the writes. Without one,
- * the element keeps the value of one of the writers; an element of TR_C128 may mix parts of two.
- * With TAILRACE_CHECK_CONFLICTS=on each sync prints where one was missing (docs/global-arrays.md).
+ *   - If the node has an I/O server (TAILRACE_SERVERS), its first server answers for the owners at any time.
+ *   - Otherwise, if the program has initialised MPI with MPI_THREAD_MULTIPLE and TAILRACE_IO_THREADS is not
+ *     0, a service thread of each owner answers at any time.
+ *   - Otherwise owners answer in calls of this library: in calls that wait, in calls on global arrays with
+ *     ranks on several nodes, and in tr_progress. An owner that computes, or waits in a call of MPI such as
+ *     MPI_Barrier, answers nobody: ranks of other nodes that need its elements wait for it.
+ *
+ * Visibility: a rank reads its own writes at once, in the order in which it made them. A rank is certain to
+ * read the writes of another rank if both ranks have called tr_global_sync between the write and the read; on
+ * one node it may read them earlier. Ranks that write the same element need a sync between the writes.
+ * Without it, the element keeps the value of one of the writers; an element of TR_C128 may mix parts of two
+ * values. With TAILRACE_CHECK_CONFLICTS=on each sync prints where a sync was missing (docs/global-arrays.md).
  *
  * Local calls may wait for ranks of other nodes: each says for what. A scatter, write or accumulate that
- * fails on another node returns TR_OK; the next tr_global_sync, _resize or _free returns the first such error
+ * fails on another node returns TR_OK. The next tr_global_sync, _resize or _free returns the first such error
  * on all ranks, once. All calls return TR_ERR_STATE for a handle of no array.
  *
- * Elements are numbered from 0. A call with an index that the array does not have does nothing and returns
- * TR_ERR_ARGUMENT, which names the index and its position in the list; other ranks go on. Memory is drawn on
- * the nodes' budgets, whole pages at a time. */
+ * Elements are numbered from 0. A call with an index that the array does not have does nothing. It returns
+ * TR_ERR_ARGUMENT, whose text names the index and its position in the list; other ranks go on. The library
+ * draws memory on the nodes' budgets, whole pages at a time. */
 #ifndef TAILRACE_GLOBAL_H
 #define TAILRACE_GLOBAL_H
 
@@ -43,67 +45,67 @@ typedef struct tr_global tr_global;
 /* How tr_global_accumulate adds. */
 enum { TR_UNLOCKED = 0, TR_LOCKED = 1 };
 
-/* Collective over the compute ranks, which pass the same arguments; blocks until the array is there on all of
- * them. Makes an array of `count` elements of `type` (TR_I8 to TR_BYTE). They are zeros.
+/* Collective over the compute ranks, which pass the same arguments. Makes an array of `count` elements of
+ * `type` (TR_I8 to TR_BYTE), all zero. Blocks until the array is there on all ranks.
  *
- *   options  page=BYTES: of a page (1MiB), a power of 2 from 4KiB to 1GiB. NULL for none.
+ *   options  page=BYTES: the size of a page (1MiB), a power of 2 from 4KiB to 1GiB. NULL for none.
  *
- * TR_ERR_MEMORY: a node's budget or memory is too small. The same error on every rank. */
+ * TR_ERR_MEMORY if a node's budget or memory is too small. Errors are the same on every rank. */
 TR_API int tr_global_create(int type, tr_index count, const char* options, tr_global** global);
-/* Collective over `comm`, whose ranks are compute ranks of the session. As tr_global_create. `comm` may be
- * freed before the array is. */
+/* Collective over `comm`, whose ranks must be compute ranks of the session. As tr_global_create. `comm` may
+ * be freed before the array is. */
 TR_API int tr_global_create_comm(MPI_Comm comm, int type, tr_index count, const char* options,
                                  tr_global** global);
-/* The same with a Fortran integer handle, for bindings. */
+/* As tr_global_create_comm, with a Fortran integer handle, for bindings. */
 TR_API int tr_global_create_comm_f(MPI_Fint comm, int type, tr_index count, const char* options,
                                    tr_global** global);
 
 /* Local; waits for nobody. *count becomes the number of elements. */
 TR_API int tr_global_count(const tr_global* global, tr_index* count);
 
-/* Local. Copies the `n` elements of the numbers `indices`, in any order and as often as they are listed, into
- * `values`: values[i] becomes element indices[i]. Waits for the owners of elements on other nodes. */
+/* Local. Copies `n` elements to the caller's memory: values[i] becomes element indices[i]. Indices may come
+ * in any order, and more than once. Waits for the owners of elements on other nodes. */
 TR_API int tr_global_gather(tr_global* global, tr_index n, const tr_index* indices, void* values);
-/* Local. Copies values[i] into element indices[i]; the last one counts if an index is listed twice. `values`
- * may change on return. Waits only while too much is on its way to other nodes. */
+/* Local. Copies values[i] into element indices[i]. If an index is listed twice, the last value counts.
+ * `values` may change after the call. Waits only while too much is on its way to other nodes. */
 TR_API int tr_global_scatter(tr_global* global, tr_index n, const tr_index* indices, const void* values);
-/* Local. Adds values[i] to element indices[i], as often as the index is listed. `values` may change on
- * return. Integers wrap around. Waits as tr_global_scatter.
+/* Local. Adds values[i] to element indices[i], as often as the index is listed. `values` may change after the
+ * call. Integers wrap around. Waits as tr_global_scatter.
  *
- *   TR_LOCKED    Nothing is lost of what several ranks add to the same elements with TR_LOCKED. Waits for
- *                other ranks of the node that add to the same page, for microseconds. Scatter, and stores
- *                into the local view, do not heed the lock.
- *   TR_UNLOCKED  Loads, adds and stores: only one rank may add to an element between two syncs. Faster.
+ *   TR_LOCKED    Several ranks may add to the same elements with TR_LOCKED, and nothing is lost. Waits, for
+ *                microseconds, for other ranks of the node that add to the same page. tr_global_scatter, and
+ *                stores through tr_global_local, do not heed the lock.
+ *   TR_UNLOCKED  Loads, adds and stores. Only one rank may add to an element between two syncs. Faster.
  *
- * The order of additions is open, so sums of floating-point numbers may differ in their last bits from run to
- * run. TR_ERR_ARGUMENT: the array is of TR_I8, TR_I16 or TR_BYTE. */
+ * The order of additions is not fixed, so sums of floating-point numbers may differ in their last bits from
+ * run to run. TR_ERR_ARGUMENT for arrays of TR_I8, TR_I16 or TR_BYTE. */
 TR_API int tr_global_accumulate(tr_global* global, tr_index n, const tr_index* indices, const void* values,
                                 int lock);
 
-/* Local. Copy the `n` elements from number `begin` on into `values`, or from there. They wait as
- * tr_global_gather and tr_global_scatter do. TR_ERR_ARGUMENT, and nothing is copied: the array lacks some of
- * the elements. */
+/* Local. Copy the `n` elements from number `begin` on: tr_global_read into `values`, tr_global_write from
+ * `values`. They wait as tr_global_gather and tr_global_scatter. TR_ERR_ARGUMENT, and nothing is copied, if
+ * the array lacks some of the elements. */
 TR_API int tr_global_read(tr_global* global, tr_index begin, tr_index n, void* values);
 TR_API int tr_global_write(tr_global* global, tr_index begin, tr_index n, const void* values);
 
-/* Local; waits for nobody. Returns page number `part`, from 0, of those that belong to the caller: where it
- * lies, the number of its first element, and the number of its elements. Behind the last one *values is NULL
- * and *count 0. The caller may load and store there until tr_global_resize or tr_global_free; its stores are
- * writes.
+/* Local; waits for nobody. Returns the page with number `part`, from 0, among the pages of the caller:
+ * *values is its address, *first the number of its first element, and *count the number of its elements.
+ * After the last page *values is NULL and *count 0. The caller may load and store there until
+ * tr_global_resize or tr_global_free. Its stores are writes.
  *
  *   for (tr_index part = 0; !tr_global_local(mass, part, &values, &first, &count) && count > 0; part++) */
 TR_API int tr_global_local(tr_global* global, tr_index part, void** values, tr_index* first, tr_index* count);
 
-/* Collective; blocks until all ranks have called it. Every rank then sees what any rank wrote or added
+/* Collective; blocks until all ranks have called it. Afterwards every rank sees what any rank wrote or added
  * before. */
 TR_API int tr_global_sync(tr_global* global);
-/* Collective; blocks until all ranks have called it. Does tr_global_sync. The array then has `count`
- * elements: those that there were before keep their values, and new ones are zeros. All ranks pass the same
- * count. If the number of pages changes, memory is needed for the old and the new array for a moment
+/* Collective; blocks until all ranks have called it. Does tr_global_sync, and changes the number of elements
+ * to `count`. Elements that existed before keep their values; new ones are zeros. All ranks pass the same
+ * count. If the number of pages changes, the old and the new array take memory at the same time for a moment
  * (TR_ERR_MEMORY). After an error the array is as it was. */
 TR_API int tr_global_resize(tr_global* global, tr_index count);
-/* Collective; blocks until all ranks have called it. *global becomes NULL, whatever is returned. tr_finalize
- * frees arrays that are left, with a warning. */
+/* Collective; blocks until all ranks have called it. Frees the array. *global becomes NULL, whatever is
+ * returned. tr_finalize frees arrays that are left, with a warning. */
 TR_API int tr_global_free(tr_global** global);
 
 #ifdef __cplusplus

@@ -10,13 +10,14 @@ namespace tr {
 /// How Global::accumulate adds.
 enum class Lock : int { none = TR_UNLOCKED, page = TR_LOCKED };
 
-/// An array of T in the memory of all ranks. Destroying the handle does not free the array: free() does, or
-/// tr::finalize(). A member says whether it is collective. It waits, and fails, as the call of
-/// tailrace/global.h that it names; collective ones return the same Status on every rank.
+/// An array of T in the memory of all ranks. Destroying the handle does not free the array: free() or
+/// tr::finalize() does. Each member says whether it is collective. It waits and fails as the call of
+/// tailrace/global.h that it names. Collective members return the same Status on every rank.
 template <typename T>
 class Global {
  public:
-  /// Elements that lie in the caller's memory and follow one another in the array; none if count is 0.
+  /// A page: elements in the caller's memory that follow one another in the array. If count is 0, there are
+  /// none.
   struct Page {
     T* values = nullptr;
     Index first = 0;
@@ -53,7 +54,7 @@ class Global {
   [[nodiscard]] Status gather(Index n, const Index* indices, T* values) {
     return Status(tr_global_gather(handle_, n, indices, values));
   }
-  /// Local; waits as the other gather(). Returns the elements of these numbers.
+  /// Local; waits as the other gather(). Returns the elements with these numbers.
   [[nodiscard]] Result<std::vector<T>> gather(const Indices& indices) {
     std::vector<T> values(indices.size());
     const Status status = gather(static_cast<Index>(indices.size()), indices.data(), values.data());
@@ -64,8 +65,8 @@ class Global {
   [[nodiscard]] Status scatter(Index n, const Index* indices, const T* values) {
     return Status(tr_global_scatter(handle_, n, indices, values));
   }
-  /// Local: tr_global_accumulate. Waits as scatter(), and with Lock::page for ranks of the node that add to
-  /// the same page.
+  /// Local: tr_global_accumulate. Waits as scatter(). With Lock::page it also waits for ranks of the node
+  /// that add to the same page.
   [[nodiscard]] Status accumulate(Index n, const Index* indices, const T* values, Lock lock) {
     return Status(tr_global_accumulate(handle_, n, indices, values, static_cast<int>(lock)));
   }
@@ -77,7 +78,7 @@ class Global {
   [[nodiscard]] Status write(Index begin, Index n, const T* values) {
     return Status(tr_global_write(handle_, begin, n, values));
   }
-  /// Local; waits for nobody: tr_global_local. Behind the caller's last page the count is 0.
+  /// Local; waits for nobody: tr_global_local. After the caller's last page the count is 0.
   [[nodiscard]] Result<Page> local(Index part) {
     Page page;
     void* values = nullptr;
@@ -94,7 +95,7 @@ class Global {
   /// Collective; blocks until all ranks have called it: tr_global_free. The handle is gone, whatever is
   /// returned.
   [[nodiscard]] Status free() { return Status(tr_global_free(&handle_)); }
-  /// Local. Returns the handle for the C face, which stays this object's.
+  /// Local. Returns the handle for the C face. This object keeps it.
   [[nodiscard]] tr_global* c_handle() const { return handle_; }
 
  private:

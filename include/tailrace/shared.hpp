@@ -10,10 +10,11 @@
 
 namespace tr {
 
-/// From where Shared::seek counts.
+/// The place from which Shared::seek counts.
 enum class Whence : int { begin = SEEK_SET, position = SEEK_CUR, end = SEEK_END };
 
-/// Local. Returns the bytes of so many elements, or -1, which the library refuses, if no number counts them.
+/// Local. Returns the bytes of `count` elements. If 64 bits cannot count them, returns -1, which the library
+/// refuses.
 template <typename T>
 constexpr std::int64_t bytes_of(Index count) {
   static_assert(std::is_trivially_copyable_v<T>, "elements of a file are copied byte by byte");
@@ -21,8 +22,8 @@ constexpr std::int64_t bytes_of(Index count) {
   return count > std::numeric_limits<std::int64_t>::max() / size ? -1 : count * size;
 }
 
-/// Elements that a call writes, byte for byte: of a std::vector, std::array, std::string, std::string_view or
-/// std::span (C++20), or a pointer and their number. They need only live until the call returns.
+/// Elements that a call writes, byte for byte: a std::vector, std::array, std::string, std::string_view or
+/// std::span (C++20), or a pointer and a number of elements. They need to live only until the call returns.
 class Content {
  public:
   template <typename C, typename T = std::remove_pointer_t<decltype(std::data(std::declval<const C&>()))>,
@@ -39,7 +40,7 @@ class Content {
   std::int64_t bytes_;
 };
 
-/// Elements that a call fills: as Content, but they can be changed.
+/// Elements that a call fills: as Content, but not const.
 class Room {
  public:
   template <typename C, typename T = std::remove_pointer_t<decltype(std::data(std::declval<C&>()))>,
@@ -56,20 +57,19 @@ class Room {
   std::int64_t bytes_;
 };
 
-/// Local. Returns a piece for Shared::readv: the bytes of `room` become those of the file from `offset` on.
+/// Local. Returns a piece for Shared::readv: the bytes of the file from `offset` on are copied to `room`.
 inline tr_piece into(Room room, std::int64_t offset) { return {room.data(), room.bytes(), offset}; }
-/// Local. Returns a piece for Shared::writev: the bytes of the file from `offset` on become those of
-/// `content`.
+/// Local. Returns a piece for Shared::writev: the bytes of `content` are copied to the file from `offset` on.
 inline tr_piece from(Content content, std::int64_t offset) {
   return {const_cast<void*>(content.data()), content.bytes(), offset};
 }
 
 /// One binary file in which every rank reads and writes small pieces anywhere. Offsets, positions and sizes
-/// are in bytes. Destroying the handle does not close the file: close() does, or tr::finalize().
+/// are in bytes. Destroying the handle does not close the file: close() or tr::finalize() does.
 ///
-/// A member says whether it is collective. It waits, and fails, as the call of tailrace/shared.h that it
-/// names; collective ones return the same Status on every rank. Calls that read return an error if there is
-/// less than asked, unless they are given `got`.
+/// Each member says whether it is collective. It waits and fails as the call of tailrace/shared.h that it
+/// names. Collective members return the same Status on every rank. A member that reads returns an error if
+/// there are fewer bytes than asked, unless the caller passes `got`.
 class Shared {
  public:
   Shared() = default;
@@ -96,7 +96,7 @@ class Shared {
     return file;
   }
 
-  /// Local: tr_shared_seek. Waits with Whence::end alone.
+  /// Local: tr_shared_seek. Waits only with Whence::end.
   [[nodiscard]] Status seek(std::int64_t offset, Whence whence = Whence::begin,
                             std::int64_t* position = nullptr) {
     return Status(tr_shared_seek(handle_, offset, static_cast<int>(whence), position));
@@ -122,15 +122,16 @@ class Shared {
   [[nodiscard]] Status pwrite(Content content, std::int64_t offset) {
     return Status(tr_shared_pwrite(handle_, content.data(), content.bytes(), offset));
   }
-  /// Local: tr_shared_readv. May wait as pread(). Each piece is made by into().
+  /// Local: tr_shared_readv. May wait as pread(). into() makes each piece.
   [[nodiscard]] Status readv(const std::vector<tr_piece>& pieces, std::int64_t* got = nullptr) {
     return Status(tr_shared_readv(handle_, pieces.data(), static_cast<std::int64_t>(pieces.size()), got));
   }
-  /// Local: tr_shared_writev. May wait as pwrite(). Each piece is made by from().
+  /// Local: tr_shared_writev. May wait as pwrite(). from() makes each piece.
   [[nodiscard]] Status writev(const std::vector<tr_piece>& pieces) {
     return Status(tr_shared_writev(handle_, pieces.data(), static_cast<std::int64_t>(pieces.size())));
   }
-  /// Local: tr_shared_append. May wait as pwrite(), and for rank 0. `offset` becomes where the bytes begin.
+  /// Local: tr_shared_append. May wait as pwrite(), and for rank 0. `offset` becomes the place where the
+  /// bytes begin.
   [[nodiscard]] Status append(Content content, std::int64_t* offset = nullptr) {
     return Status(tr_shared_append(handle_, content.data(), content.bytes(), offset));
   }
@@ -150,7 +151,7 @@ class Shared {
   /// Collective; blocks until everything is in the file: tr_shared_close. The handle is gone, whatever is
   /// returned.
   [[nodiscard]] Status close() { return Status(tr_shared_close(&handle_)); }
-  /// Local. Returns the handle for the C face, which stays this object's.
+  /// Local. Returns the handle for the C face. This object keeps it.
   [[nodiscard]] tr_shared* c_handle() const { return handle_; }
 
  private:

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* C's own names for the calls of tailrace/files.h: include this instead of <stdio.h>, and serial code works
- * on collective files. If a call's array was registered by tr_distribute, fwrite(B, sizeof(double), n, f)
- * and fread(B, sizeof(double), n, f) with n of the global array move the distributed one. A size that does
- * not match is an error on every rank. Everything else is done once, on the I/O rank, with the result on all.
+/* C's own names for the calls of tailrace/files.h. Include this file instead of <stdio.h>, and serial code
+ * works on collective files. If the array of a call was registered by tr_distribute, fwrite(B,
+ * sizeof(double), n, f) and fread(B, sizeof(double), n, f), with n of the global array, write and read the
+ * distributed array. A size that does not match is an error on every rank. Everything else is done once, on
+ * the I/O rank, with the result on all ranks.
  *
- * Code that has a stream of its own on each rank, on purpose, includes <stdio.h>. C only: in C++ these names
- * are functions of namespace std. */
+ * Code that wants a stream of its own on each rank includes <stdio.h>. C only: in C++ these names are
+ * functions of namespace std. */
 #ifndef TAILRACE_STDIO_H
 #define TAILRACE_STDIO_H
 
@@ -66,7 +67,7 @@
 #undef fgets
 #define fgets tr_fgets
 #undef gets
-#define gets tr_gets /* which does not compile, see files.h: C99 still has the name */
+#define gets tr_gets /* a use does not compile, see files.h: C99 still has the name */
 #undef fputc
 #define fputc tr_fputc
 #undef fputs
@@ -107,7 +108,8 @@
 #define perror tr_perror
 #define fpos_t tr_fpos
 
-/* POSIX's fast forms of four of them. Two name no file, and would read and write each rank's own streams. */
+/* POSIX's fast forms of four calls. Two of these take no file: left alone, they would read and write each
+ * rank's own streams. */
 #undef getc_unlocked
 #define getc_unlocked tr_getc
 #undef getchar_unlocked
@@ -118,7 +120,8 @@
 #define putchar_unlocked tr_putchar
 
 /* Wide characters have no collective calls. The names that take no FILE would compile, and work on each
- * rank's own streams. A use does not compile or, with a compiler that cannot refuse it, does not link. */
+ * rank's own streams. Therefore a use of them does not compile or, with a compiler that cannot refuse it,
+ * does not link. */
 #if defined(__has_attribute)
 #if __has_attribute(unavailable)
 #define TR_NOT_WIDE \

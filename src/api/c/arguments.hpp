@@ -8,14 +8,14 @@
 #include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
 
-/// The arguments of C calls as the core takes them. Each may be a null pointer.
+/// Turn the arguments of C calls, each of which may be a null pointer, into the types of the library.
 namespace tailrace::capi {
 
 inline constexpr int most_dimensions = static_cast<int>(layout::max_dimensions);
 
 inline std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
-/// Only for texts of errors.
+/// Returns the text in quotes, for texts of errors.
 inline std::string quoted(const char* text) { return text == nullptr ? "NULL" : cat("\"", text, "\""); }
 
 inline Status null_pointer(const char* name) {

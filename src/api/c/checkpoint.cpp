@@ -22,7 +22,7 @@ Checkpoint* checkpoint_of(tr_checkpoint* handle, const char* call) {
   return found == nullptr ? nullptr : found->checkpoint.get();
 }
 
-/// Collective. Does what the two calls that create checkpoints have in common.
+/// Collective. The common part of the two calls that create checkpoints.
 int create(const char* call, const char* name, const char* how, Result<checkpoint::Options> options,
            std::vector<std::string> files, tr_checkpoint** handle) {
   if (session_for(call) == nullptr) return TR_ERR_STATE;
@@ -46,8 +46,8 @@ checkpoint::NamedItem item_of(const std::string& name, const tr_array& array) {
   return item;
 }
 
-/// Finds how the caller's array of these extents lies in memory: the layout's dimensions, with or without
-/// halo, behind any number of further ones, which are levels.
+/// Finds how the caller's array of these extents lies in memory. Its last dimensions are those of the layout,
+/// with or without halo. Any number of dimensions before them are levels.
 Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vector<Index> extents,
                  const tr_index* strides) {
   const layout::Layout& placed = layout.placed.layout;
@@ -57,7 +57,7 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   const std::size_t more = extents.size() - own;
   std::vector<Bytes> bytes(extents.size());
   if (strides != nullptr) bytes.assign(strides, strides + extents.size());
-  // Several further dimensions count as one if they lie without gaps.
+  // Several dimensions before those of the layout count as one if they lie in memory without gaps.
   while (extents.size() > own + 1) {
     if (strides != nullptr && extents[1] > 1 && extents[0] > 1 && bytes[0] != bytes[1] * extents[1])
       return {Code::layout,
@@ -81,7 +81,7 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   return {};
 }
 
-/// The letters of the older form mean what they mean for files.
+/// Reads the mode of the older form, whose letters mean the same as for files.
 Result<checkpoint::Options> options_of_mode(const char* mode) {
   checkpoint::Options options;
   const std::string letters = text_of(mode);
@@ -114,7 +114,7 @@ void expect_arrays() {
 
 void count_layout(const layout::Layout& layout, int times) {
   State& held = state();
-  // A layout of an earlier session, with another number of ranks, may be freed in this one.
+  // The program may free a layout of an earlier session, which had another number of ranks.
   if (layout.ranks() != held.session->ranks()) return;
   held.layout_bytes += times * layout.count(held.session->rank()) * size_of(ElementType::f64);
   held.layout_bytes = std::max<Bytes>(0, held.layout_bytes);
@@ -242,7 +242,7 @@ int tr_checkpoint_save(tr_checkpoint* given, int async) {
   tr_checkpoint* const handle = handle_of(given, "tr_checkpoint_save");
   if (handle == nullptr) return TR_ERR_STATE;
   const bool nested = handle->checkpoint->in_bracket();
-  // The result of the save before is told once this one is on its way.
+  // The result of the save before is returned once this save is under way.
   const Status before = handle->checkpoint->begin(Checkpoint::Direction::save, nullptr);
   if (nested || !handle->checkpoint->in_bracket()) return fail(before);
   name_variables(*handle);

@@ -11,8 +11,8 @@ namespace tailrace::capi {
 
 namespace {
 
-/// Compares the global array that a call names by `size` and `items` with the registered one. Returns how
-/// they differ.
+/// Returns OK if `size` times `items` are the bytes of the registered global array, otherwise an error that
+/// says how they differ.
 Status check_extent(const Distributed& array, std::size_t size, std::size_t items) {
   const Bytes element = size_of(static_cast<ElementType>(array.type));
   const Bytes whole = array.layout.placed.layout.elements() * element;
@@ -25,7 +25,8 @@ Status check_extent(const Distributed& array, std::size_t size, std::size_t item
               " items of ", size, " bytes: name the global array, or use tr_fwrite_arrays for sections")};
 }
 
-/// Returns the bytes from the beginning of a rank's memory to the end of the last element that it owns.
+/// Returns how many bytes lie between the beginning of a rank's memory and the end of the last element that
+/// it owns.
 Bytes extent_of(const arrays::Array& array, int rank) {
   const auto plan = arrays::make_local_plan(array, rank);
   return plan.is_ok() ? (*plan)->mine.memory_extent().end : 0;
@@ -67,8 +68,7 @@ void* tr_distribute(void* data, int type, const tr_layout* layout) {
   Status mine = arrays::check(array_of(whole_array(data, type, layout)), session->rank());
   if (mine.is_ok() && data != nullptr && state().distributed.count(data) != 0)
     mine = Status(Code::state, "the array is registered already: tr_undistribute comes first");
-  if (mine.is_ok() && data == nullptr)
-    own = std::make_unique<char[]>(1);  // gives an address that nobody else has
+  if (mine.is_ok() && data == nullptr) own = std::make_unique<char[]>(1);  // an address that nothing else has
   const std::string call =
       cat("tr_distribute(type ", type, ", layout ", layout == nullptr ? -1 : layout->placed.id, ")");
   const Status status = session->agree({mine.in(call).at({-1, -1, session->rank()}), call, {}}).status;

@@ -29,26 +29,26 @@ using shared::SharedFile;
 namespace {
 
 struct DonioFile {
-  tr_shared* handle = nullptr;  // which closes with the session
+  tr_shared* handle = nullptr;  // closed with the session
   bool has_size = false;        // do_lsize was called
 
   [[nodiscard]] SharedFile& file() const { return *handle->file; }
 };
 
-/// The state of the DONIO calls in this process. All ranks open and close files together, so a descriptor is
-/// the same number on every rank.
+/// The state of the DONIO calls in this process. All ranks open and close files together, so that a file has
+/// the same descriptor on every rank.
 struct Donio {
-  // Not those of the standard streams, and never 0: programs test for it.
+  // Descriptors of the standard streams are not used, nor is 0, which programs test for.
   static constexpr int first_descriptor = 3;
 
   bool has_begun = false;
   bool owns_session = false;
-  bool has_synced = false;                      // the program waits in do_gsync
-  std::vector<std::optional<DonioFile>> files;  // by descriptor, from the first one on
+  bool has_synced = false;                      // the program has called do_gsync
+  std::vector<std::optional<DonioFile>> files;  // index 0 is the first descriptor
 };
 
 Donio& donio() {
-  static Donio& held = *new Donio;  // handlers of atexit(3) may come here
+  static Donio& held = *new Donio;  // never destroyed: handlers of atexit(3) may use it
   return held;
 }
 
@@ -63,7 +63,7 @@ Result<std::shared_ptr<files::Group>> donio_group(const char* call) {
   return state().groups->of(state().bootstrap->compute(), call);
 }
 
-/// Returns false, and keeps TR_ERR_STATE under the name of `call`, if do_nio has not been called.
+/// True if do_nio has been called. Otherwise keeps TR_ERR_STATE, with `call` in its text.
 bool has_begun(const char* call) {
   if (donio().has_begun) return session_for(call) != nullptr;
   fail(Status(Code::state, cat(call, ": do_nio comes first")));
@@ -94,11 +94,11 @@ Status agree_on(const std::string& call, const Status& mine) {
   return (*group)->agree({mine.in(call).at({-1, -1, (*group)->rank()}), call, {}}).status;
 }
 
-/// Returns Code::settings if the environment asks for servers: do_nio would not return on these ranks, and
-/// the program that calls it expects all of them.
+/// Returns Code::settings if the environment asks for servers. do_nio would not return on servers, but the
+/// program that calls it expects all ranks back.
 Status check_no_servers() {
   const Result<Settings> settings = Settings::read("", compat::environment());
-  if (!settings.is_ok() || settings->servers.none()) return {};  // tr_init says what is wrong with them
+  if (!settings.is_ok() || settings->servers.none()) return {};  // tr_init reports what is wrong
   return {
       Code::settings,
       cat("the environment asks for servers by ", environment_name("servers"),
@@ -124,7 +124,8 @@ Status check_ranks(int myid, int nproc) {
                               ranks, ": pass what MPI_Comm_rank and MPI_Comm_size return")};
 }
 
-/// Takes flags of NX, where O_CREAT is 512, and of Linux, where it is 64 and 512 is O_TRUNC. NX has no 64.
+/// Reads the flags of NX, where O_CREAT is 512, and of Linux, where O_CREAT is 64 and 512 is O_TRUNC. NX has
+/// no flag 64.
 Result<shared::Access> read_flags(int flags) {
   constexpr int linux_create = 64;
   const int what = flags & 3;
@@ -148,8 +149,9 @@ Result<shared::Access> read_flags(int flags) {
   return access;
 }
 
-/// On several nodes a rank that waits in MPI answers nobody, unless a thread or a server does it. A program
-/// that calls do_gsync knows; one whose barrier is MPI_Barrier, as most have, would wait for ever.
+/// Returns an error if ranks of other nodes could wait forever. On several nodes a rank that waits in MPI
+/// answers nobody, unless a thread or a server answers for it. A program that calls do_gsync can let ranks
+/// wait there. A program whose barrier is MPI_Barrier, as in most, would hang.
 Status check_answered(files::Group& group) {
   const std::vector<int>& nodes = group.nodes();
   const session::Session& session = *state().session;
@@ -171,10 +173,12 @@ Status check_answered(files::Group& group) {
           "; or let ranks wait in do_gsync (dogsync) as long as files are open, and call it once before")};
 }
 
-/// All ranks open a new file for reading and writing, whatever its owner may do with it afterwards.
+/// All ranks open a new file for reading and writing, so its owner gets these rights, whatever he has
+/// afterwards.
 constexpr unsigned for_opening = S_IRUSR | S_IWUSR;
 
-/// Sets `is_new` on the rank that `looks` if the file is to be made.
+/// Reads the arguments of do_open. On the rank that `looks`, also looks for the file, and sets `is_new` if it
+/// has to be made.
 Result<shared::Definition> define_donio(const char* path, int flags, int mode, bool looks, bool& is_new) {
   if (path == nullptr) return Status(Code::argument, "`path` is a null pointer");
   const Result<shared::Access> access = read_flags(flags);
@@ -187,12 +191,12 @@ Result<shared::Definition> define_donio(const char* path, int flags, int mode, b
   const Result<bool> exists = state().file_service->target().exists(what.path);
   TR_TRY(exists.status());
   is_new = !*exists && what.access.creates;
-  // A file that is only read is not to be made: the open that follows says that it is missing.
+  // A file that is only read is never made: the open that follows reports that it is missing.
   if (*exists || what.access.creates || !what.access.writes) return what;
   return Status(Code::io, cat(what.path, " does not exist: DO_CREAT (512) makes a file"), ENOENT);
 }
 
-/// Returns the lowest free descriptor with `file` behind it.
+/// Puts `file` behind the lowest free descriptor, and returns that.
 int keep_file(std::unique_ptr<SharedFile> file) {
   std::vector<std::optional<DonioFile>>& files = donio().files;
   std::size_t place = 0;
@@ -227,7 +231,7 @@ Result<shared::Whence> read_whence(int whence) {
                 cat("whence is ", whence, ", none of SEEK_SET (0), SEEK_CUR (1) and SEEK_END (2)"));
 }
 
-/// Returns the new position. Nothing moves if it fits no int.
+/// Moves the position and returns it. Nothing moves if the new position does not fit an int.
 Result<Bytes> move_position(SharedFile& file, int offset, int whence) {
   const Result<shared::Whence> from = read_whence(whence);
   TR_TRY(from.status());
@@ -241,7 +245,7 @@ Result<Bytes> move_position(SharedFile& file, int offset, int whence) {
                                     "tr_shared_open and tr_shared_seek for files above 2 GiB"));
 }
 
-/// Reads all of `bytes`, or nothing moves.
+/// Reads all of `bytes`. If there are fewer, returns an error, and the position does not move.
 Status read_all(const DonioFile& open, std::span<std::byte> bytes) {
   SharedFile& file = open.file();
   if (!file.definition().access.reads)
@@ -304,7 +308,7 @@ int tr_do_open(const char* path, int flags, int mode) {
   if (!file.is_ok()) return refuse(file.status());
   const unsigned granted = static_cast<unsigned>(mode) & 0777;
   if (is_new && (granted & for_opening) != for_opening) {
-    const Status narrowed = (*file)->narrow(granted);  // its owner has no more than `mode` says either
+    const Status narrowed = (*file)->narrow(granted);  // its owner, too, gets only what `mode` says
     if (!narrowed.is_ok()) log(LogLevel::warn, narrowed.in("do_open").text());
   }
   return keep_file(std::move(*file));

@@ -27,7 +27,8 @@ tr_file* adopt_standard(const std::shared_ptr<files::Group>& group, int number) 
   return handle;
 }
 
-/// Sets errno and tr_error() as the outcome says. `before` is the value that errno had.
+/// Sets errno and tr_error() from the outcome. `before` is the errno before the call, which stays after a
+/// success.
 void take_away(const files::Outcome& outcome, const std::string& call, int before) {
   errno = before;
   if (outcome.error == 0) return;
@@ -37,15 +38,15 @@ void take_away(const files::Outcome& outcome, const std::string& call, int befor
   errno = outcome.error;
 }
 
-/// Collective. Makes the memory of asynchronous array calls if TAILRACE_IO_BUFFER is set. The first array
-/// call would wait for it several times as long as for its capture.
+/// Collective. Allocates the memory for asynchronous array calls, if TAILRACE_IO_BUFFER is set. Otherwise the
+/// first array call would wait for it, several times as long as its capture takes.
 Status make_async_memory(files::Group& group) {
   if (state().session->settings().is_default("io_buffer")) return {};
   const Result<exchange::Channel*> channel = group.channel("tr_init");
   TR_TRY(channel.status());
   const Status made = (*channel)->ring(true).status();
-  // A program that writes no array asynchronously needs no such memory. In other programs the first array
-  // call fails.
+  // Not an error here: a program that writes no array asynchronously does not need the memory. In other
+  // programs the first array call fails.
   if (!made.is_ok()) log(LogLevel::info, cat("tr_init: ", made.text()));
   return {};
 }

@@ -32,7 +32,8 @@ RecordFile* records_of(tr_file* handle, const char* call) {
   return handle->records.get();
 }
 
-/// Does `operation`, a function or a member, on an open file. Fortran tells the end of a file from an error.
+/// Runs `operation`, a function or a member, on an open file. Returns TR_END_F at the end of the file, which
+/// Fortran distinguishes from an error.
 template <typename Operation>
 int on_records(tr_file* handle, const char* call, const Operation& operation) {
   RecordFile* const file = records_of(handle, call);
@@ -59,7 +60,8 @@ bool is_contiguous(const tr_item_f& item) {
   return true;
 }
 
-/// Copies a replicated item's elements, one after another, to or from its memory.
+/// Copies the elements of a replicated item, one after another, from its memory to `packed`, or with `back`
+/// the other way.
 void copy_elements(const tr_item_f& item, int dim, std::byte* at, std::byte*& packed, bool back) {
   if (dim == item.ndims) {
     const auto bytes = static_cast<std::size_t>(item.element);
@@ -89,7 +91,7 @@ std::optional<layout::Section> section_of(const tr_item_f& item) {
   return layout::Section{list_of(item.start, dims), list_of(item.stop, dims), list_of(item.stride, dims)};
 }
 
-/// A distributed item. `halo` lives as long as the array.
+/// A distributed item. `array` may point to `halo`, so both live equally long.
 struct DistributedItem {
   Array array;
   std::vector<Index> halo;
@@ -184,8 +186,8 @@ tr_file* open_by_status(const char* path, std::string_view status, std::string_v
   return tr_fopen(path, ("w+b" + letters).c_str());
 }
 
-/// Returns where a file that is opened for writing goes on, whatever its status=, or nothing if it begins
-/// anew.
+/// Returns where a file that is opened for writing goes on, whatever its status=, or nothing if it does not
+/// go on.
 std::optional<journal::Position> recorded_position(const char* path, std::string_view action,
                                                    const char* letters) {
   if (action == "read") return std::nullopt;
@@ -196,7 +198,7 @@ std::optional<journal::Position> recorded_position(const char* path, std::string
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
-/// Collective. Returns the size of the file as it was opened, or -1 if it has no positions.
+/// Collective. Returns the size of the file at the open, or -1 if it has no positions.
 Bytes size_of_file(files::File& file) {
   return ask(file, "size",
              [](std::FILE* stream) {
@@ -208,7 +210,7 @@ Bytes size_of_file(files::File& file) {
       .value;
 }
 
-/// Moves an array between the ranks and the I/O rank's memory, which takes the place of a file.
+/// Moves an array between the ranks and memory of the I/O rank, which takes the place of a file.
 Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direction direction,
                       const Status& mine) {
   const std::string call =
@@ -242,8 +244,8 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
   });
 }
 
-/// Copies a replicated item: the I/O rank's values to its memory, or with `back` the values there to every
-/// rank.
+/// Copies a replicated item from the I/O rank's values to its memory `whole`, or with `back` from `whole` to
+/// the values on every rank.
 void copy_replicated(Group& group, const tr_item_f& item, std::byte* whole, bool back) {
   if (!back) {
     if (!group.is_io_rank()) return;

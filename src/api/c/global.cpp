@@ -13,7 +13,7 @@ using shared::GlobalArray;
 
 namespace {
 
-/// Reads the one option that there is: how large a page is.
+/// Reads the only option: the size of a page.
 Result<Bytes> page_option(const char* text) {
   const Result<Options> options = Options::parse(text_of(text));
   TR_TRY(options.status());
@@ -71,7 +71,7 @@ Status check_values(tr_index n, const void* values) {
   return n > 0 && values == nullptr ? null_pointer("values") : Status();
 }
 
-/// Does a local call on an open array. `checked` is what there is to say about its arguments.
+/// Runs a local call on an open array. `checked` is the error found in its arguments.
 template <typename Body>
 int in_global(const char* call, const tr_global* global, const Status& checked, const Body& body) {
   GlobalArray* const array = global_of(global, call);
@@ -86,7 +86,7 @@ std::span<const Index> numbers(const tr_index* indices, tr_index n) {
 std::byte* bytes_at(void* values) { return static_cast<std::byte*>(values); }
 const std::byte* bytes_at(const void* values) { return static_cast<const std::byte*>(values); }
 
-/// Collective. The handle is gone, whatever is returned.
+/// Collective. Frees the array. The handle is gone, whatever is returned.
 Status free_global(tr_global* global) { return take_off(state().global_arrays, global)->array->free(); }
 
 }  // namespace
@@ -117,7 +117,7 @@ int tr_global_create_comm(MPI_Comm comm, int type, tr_index count, const char* o
 
 int tr_global_create_comm_f(MPI_Fint comm, int type, tr_index count, const char* options,
                             tr_global** global) {
-  // MPI runs as long as there is a session: before, no handle can be converted.
+  // While there is a session, MPI runs. Before that no handle can be converted.
   if (session_for("tr_global_create_comm") == nullptr) return TR_ERR_STATE;
   return tr_global_create_comm(MPI_Comm_f2c(comm), type, count, options, global);
 }

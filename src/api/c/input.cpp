@@ -11,8 +11,8 @@ using namespace tailrace::capi;
 
 namespace {
 
-/// Returns the stream if it is open and is read. Otherwise keeps TR_ERR_STATE, also for the end of the step
-/// if the stream is written.
+/// Returns the stream if it is open and is read. Otherwise returns nullptr and keeps TR_ERR_STATE. If the
+/// stream is one that is written, the end of its step returns the error too.
 input::InputStream* input_of(tr_stream* handle, const std::string& call) {
   if (session_for(call.c_str()) == nullptr) return nullptr;
   if (const tr_stream* const found = find_input(handle)) return found->input.get();

@@ -22,13 +22,13 @@ template <typename T>
 std::string list_text(const T* values, int count) {
   if (values == nullptr) return "none";
   std::string text;
-  if (count > most_dimensions) return text;  // arguments are checked later
+  if (count > most_dimensions) return text;  // the arguments are checked later
   for (int i = 0; i < count; ++i)
     text += cat(i == 0 ? "" : "x", values[told_order() == Order::fortran ? count - 1 - i : i]);
   return text;
 }
 
-/// Returns a text with as many weights for each dimension as `grid` says, in the caller's order of
+/// Returns a text with the weights of each dimension, as many as `grid` says, in the caller's order of
 /// dimensions.
 std::string weights_text(int ndims, const int* grid, const double* const* weights) {
   std::string text;
@@ -52,8 +52,8 @@ Status check_arguments(int ndims, const tr_index* shape, const tr_index* halo, t
   return {};
 }
 
-/// Collective. Ends every creation of a layout. Makes the layout if every rank made the same one and it is
-/// valid, and otherwise makes it on no rank. The error code is the same on every rank.
+/// Collective. The last part of each call that makes a layout. Makes the layout if every rank made the same
+/// one and it is valid; otherwise makes it on no rank. The error code is the same on every rank.
 int finish(session::Session& session, const std::string& call, Result<Layout> made, std::vector<Index> halo,
            tr_layout** out) {
   Status mine = made.status();
@@ -79,8 +79,8 @@ int make_layout(const char* name, int ndims, const tr_index* shape, const tr_ind
                 out);
 }
 
-/// Collective. Makes the layout whose indices the ranks give. `give` returns the indices of this rank. The
-/// error code is the same on every rank.
+/// Collective. Makes a layout from the indices that each rank gives. `give` returns the indices of this rank.
+/// The error code is the same on every rank.
 template <typename Give>
 int make_indexed(const char* name, int ndims, const tr_index* shape, const std::string& details,
                  tr_layout** out, Give give) {
@@ -98,7 +98,7 @@ int make_indexed(const char* name, int ndims, const tr_index* shape, const std::
   return TR_OK;
 }
 
-/// Returns how the arrays of a layout are allocated, or with their extents, how these are.
+/// Returns how arrays are allocated: as the layout says, or, with `extents`, as these say.
 Result<layout::Allocation> allocation_of(const session::Session& session, const tr_layout& layout,
                                          const std::optional<std::vector<Index>>& extents) {
   layout::Allocation allocation;
@@ -108,7 +108,7 @@ Result<layout::Allocation> allocation_of(const session::Session& session, const 
   return layout::match_extents(layout.placed.layout, session.rank(), std::move(allocation), *extents);
 }
 
-/// Collective. Does the work of both calls that give coordinates.
+/// Collective. The common part of the two calls that give coordinates.
 int set_coordinates(tr_layout* layout, arrays::GivenCoordinates given,
                     const std::optional<std::vector<Index>>& extents) {
   session::Session* const session = session_for("tr_layout_coordinates");
@@ -130,8 +130,8 @@ int set_coordinates(tr_layout* layout, arrays::GivenCoordinates given,
 
 }  // namespace
 
-/// A rank that was a server in an earlier session has made none of its layouts. Other ranks may still hold
-/// them, so all ranks go on from the highest numbers.
+/// A rank that was a server in an earlier session has not made the layouts of that session. Other ranks may
+/// still hold them, so all ranks go on from the highest numbers.
 Status tailrace::capi::begin_numbers() {
   State& held = state();
   comm::Vote vote{{}, session::init_call, {}};
@@ -143,7 +143,7 @@ Status tailrace::capi::begin_numbers() {
   const comm::Verdict verdict = held.session->computes().agree(std::move(vote));
   TR_TRY(verdict.status);
   for (const ByteVector& each : verdict.contributions) {
-    Unpacker in(each);  // 0 on a rank that has made none
+    Unpacker in(each);  // gives zeros for a rank that has made none
     held.layouts_made = std::max(held.layouts_made, in.get<std::int64_t>());
     held.arrays_registered = std::max(held.arrays_registered, in.get<std::int64_t>());
   }
@@ -210,7 +210,7 @@ int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const 
   }
   const std::string call =
       cat("tr_layout_box(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
-  // A rank with bad arguments votes all the same: the other ranks wait for its vote.
+  // A rank with bad arguments votes, too, because the other ranks wait for its vote.
   comm::Vote vote{status.in(call), call, {}};
   if (status.is_ok()) {
     std::vector<Index> mine = list_of(lower, ndims);

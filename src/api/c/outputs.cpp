@@ -18,7 +18,7 @@ restart::Open what_is_open() {
   return open;
 }
 
-// Closed files are synchronised only on behalf of a checkpoint.
+// Closed files are noted only if there is a checkpoint: only then are they synchronised.
 
 void note_closing(const files::File& file) {
   if (!state().checkpoints.empty()) state().outputs->note_closing(file);

@@ -19,16 +19,17 @@ namespace {
 
 std::string& last_error() { return of_this_thread<std::string, State>(); }
 
-/// As an object of this file it is older than what the program makes later, and so is destroyed after
-/// handlers of atexit(3) have run, in which the program may end the library or MPI.
+/// A static object, so that it is older than the program's own and is destroyed later, after handlers of
+/// atexit(3) have run: in these the program may end the library or MPI.
 State everything;
 
-/// A session that is still open when a program finalizes MPI would leave servers waiting for ever. One that
-/// do_nio has begun ends here: it has no servers, and its program has no other call for that.
+/// Looks for a session that is still open when the program finalizes MPI, and ends the job, because servers
+/// would wait forever. A session that do_nio has begun ends normally: it has no servers, and its program has
+/// no other call for that.
 void look_for_open_session() {
   if (state().session == nullptr) return;
   if (donio_owns_session()) {
-    if (tr_finalize() != TR_OK) end_job_together(tr_error());  // nobody else would hear of it
+    if (tr_finalize() != TR_OK) end_job_together(tr_error());  // no other rank would learn of it
     return;
   }
   comm::end_job(
@@ -39,7 +40,7 @@ void look_for_open_session() {
 Status close_everything() {
   State& held = state();
   const auto close_stream = [&](tr_stream* handle) {
-    // The stream stays in the list meanwhile: a save may wait for what it has not made durable yet.
+    // The stream stays in the list until it is closed: a save may wait for its steps to become durable.
     const Status status = handle->stream->close();
     take_off(held.streams, handle);
     return status;
@@ -53,7 +54,8 @@ Status close_everything() {
   return first;
 }
 
-/// Local, on a server. It reads for the compute ranks of its node, and answers other nodes for them.
+/// Local, on a server. Begins the services with which the server reads for the compute ranks of its node, and
+/// answers other nodes for them.
 Status begin_on_server() {
   if (state().page_server != nullptr) return {};
   state().input_server = std::make_unique<input::InputServer>(*state().session);
@@ -63,16 +65,16 @@ Status begin_on_server() {
   return {};
 }
 
-/// Local, on a server. The first of them drops all memory that was handed over, the other's too, which needs
-/// it then.
+/// Local, on a server. Ends its services. The page server drops all memory that was handed over, also memory
+/// on which the input server works: so the input server must still exist then.
 void end_on_server() {
   state().page_server.reset();
   state().input_server.reset();
 }
 
-/// Collective over all ranks. Holds the session and begins the services that compute ranks need in it: all or
-/// none, and the same on every rank. Servers take part before they serve, when they can still return an
-/// error.
+/// Collective over all ranks. Keeps the session and begins the services that compute ranks need in it: all of
+/// them or none, with the same result on every rank. Servers take part before they serve, while they can
+/// still return an error.
 Status begin_services(std::unique_ptr<session::Session> session) {
   state().session = std::move(session);
   Status begun;
@@ -82,7 +84,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
     if (!begun.is_ok()) break;
   }
   if (begun.is_ok()) return {};
-  // The services hold nothing yet: their end adds nothing to the reason why they could not begin.
+  // The services hold nothing yet, so their end adds nothing to the first error.
   for (const Status& ended : {end_checkpoints(), end_files()}) {
     if (!ended.is_ok()) log(LogLevel::error, ended.text());
   }
@@ -92,7 +94,8 @@ Status begin_services(std::unique_ptr<session::Session> session) {
   return begun;
 }
 
-/// `order` is the program's order, in which texts tell shapes. A refused call does not change it.
+/// Begins a session. `order` is the program's order, in which texts show shapes; a refused call does not
+/// change it.
 int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order order) {
   if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
   *compute = MPI_COMM_NULL;
@@ -102,7 +105,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
   state().world_rank = comm::rank_in_world();
   state().last_rank = state().served ? state().last_rank : comm::rank_in(world);
   if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
-  // The compute ranks may still be in the session: then this rank would wait for them in vain.
+  // The compute ranks may still be in the session. Then this rank would wait for them forever.
   if (state().served) {
     return fail(
         Status(Code::state, "tr_init: this rank was a server; tr_finalize comes before another tr_init"));
@@ -170,7 +173,7 @@ int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {
-  // Handles are converted only while MPI runs. Other errors of tr_init must reach the program, too.
+  // Handles can be converted only while MPI runs. Without MPI the program must get tr_init's own error.
   const bool running = comm::mpi_is_running();
   MPI_Comm comm = MPI_COMM_NULL;
   const int code =
@@ -199,7 +202,8 @@ int tr_finalize(void) {
 }
 
 void tr_log(const char* message) {
-  // tr_init itself may have failed, or tr_finalize may be over. Before MPI_Init no rank is known.
+  // There may be no session: tr_init may have failed, or tr_finalize may be over. Before MPI_Init no rank is
+  // known.
   State& held = state();
   if (held.session == nullptr && comm::mpi_is_running()) held.world_rank = comm::rank_in_world();
   if ((held.session != nullptr ? held.session->rank() : held.world_rank) > 0) return;
@@ -227,7 +231,8 @@ int tr_should_stop(void) {
   return session->stops().is_stopping() || session->computing().broken() ? 1 : 0;
 }
 
-/// Without a session no rank hears of the others: the launcher ends them once the first has left.
+/// Without a session no rank knows of the others, so each waits for its turn. The launcher ends the others
+/// once the first has left.
 void tr_print_once_f(const char* text) {
   State& held = state();
   if (held.session != nullptr) return held.session->computing().print_once(text);

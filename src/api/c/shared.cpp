@@ -52,7 +52,7 @@ int fail_in_shared(const char* call, const SharedFile& file, const Status& statu
   return fail(status.in(cat(std::string_view(call), "(", file.definition().path, ")")));
 }
 
-/// Returns the error of bytes that no file can have, or a missing buffer.
+/// Returns an error if a file cannot have these bytes, or if there is no buffer.
 Status check_piece(const void* data, int64_t bytes, int64_t offset) {
   Bytes end = 0;
   if (bytes < 0) return {Code::argument, cat("bytes is ", bytes, ", below 0")};
@@ -70,7 +70,7 @@ std::span<const std::byte> content(const void* data, int64_t bytes) {
   return {static_cast<const std::byte*>(data), static_cast<std::size_t>(bytes)};
 }
 
-/// Ends a call that reads: `wanted` bytes were asked for.
+/// Returns the code of a call that reads and sets *got. `wanted` is the number of bytes asked for.
 int told_shared(const char* call, const SharedFile& file, const Result<Bytes>& result, int64_t wanted,
                 int64_t* got) {
   if (got != nullptr) *got = result.is_ok() ? *result : 0;
@@ -100,7 +100,7 @@ Status take_pieces(const tr_piece* pieces, int64_t count, const Bytes& bytes, st
   return {};
 }
 
-/// Collective. The handle is gone, whatever is returned.
+/// Collective. Closes the file. The handle is gone, whatever is returned.
 Status close_shared(tr_shared* file) { return take_off(state().shared_files, file)->file->close(); }
 
 }  // namespace
@@ -138,7 +138,7 @@ int tr_shared_open_comm(MPI_Comm comm, const char* path, const char* mode, const
 
 int tr_shared_open_comm_f(MPI_Fint comm, const char* path, const char* mode, const char* options,
                           tr_shared** file) {
-  // MPI runs as long as there is a session: before, no handle can be converted.
+  // While there is a session, MPI runs. Before that no handle can be converted.
   if (session_for("tr_shared_open_comm") == nullptr) return TR_ERR_STATE;
   return tr_shared_open_comm(MPI_Comm_f2c(comm), path, mode, options, file);
 }

@@ -8,7 +8,7 @@
 
 namespace tailrace::capi {
 
-/// Makes a handle for an open file. It closes at the latest with the session.
+/// Makes a handle for an open file. The session's end closes it at the latest.
 tr_shared* keep_shared(std::unique_ptr<shared::SharedFile> file);
 
 }  // namespace tailrace::capi

@@ -20,7 +20,7 @@ const char* const null_data = "`data` is a null pointer";
 const char* const within_distributed =
     "`data` lies within a distributed array, of which this rank has a part only: pass the array itself";
 
-/// Returns the number of elements. A call that failed as a whole has moved none.
+/// Returns the number of elements moved. A call that failed as a whole has moved none.
 std::size_t count_of(const Outcome& outcome) {
   return static_cast<std::size_t>(std::max<std::int64_t>(outcome.value, 0));
 }
@@ -45,8 +45,8 @@ int put_text(tr_file* handle, const char* call, const char* text, bool ends_line
   });
 }
 
-/// Writes without a result. The bytes are copied if they are written later, since the caller may change them
-/// at once.
+/// Writes without a result. If the bytes are written later, they are copied now, because the caller may
+/// change them at once.
 void tell_bytes(File& file, const void* data, std::size_t size) {
   if (!file.holds_stream()) return;
   if (file.mode().async) {
@@ -76,7 +76,8 @@ void tell_character(tr_file* handle, const char* call, int character) {
   if (file != nullptr) tell_bytes(*file, &byte, 1);
 }
 
-/// Does fgets and finds how much it has read: fgets does not tell that where the line holds zeros.
+/// Reads a line as fgets does, and finds out how many bytes it has. fgets itself does not tell that if the
+/// line contains zeros.
 Outcome get_line(char* text, int size, bool shared, std::FILE* stream) {
   if (text == nullptr) return refused(0, EFAULT, null_text);
   if (size <= 0) return Outcome();
@@ -99,7 +100,7 @@ Outcome get_elements(void* data, std::size_t size, std::size_t count, bool share
     return refused(0, EINVAL, "`size` times `count` is no size that memory has");
   if (bytes == 0) return Outcome();
   if (data == nullptr) return refused(0, EFAULT, null_data);
-  const std::size_t got = std::fread(data, 1, bytes, stream);  // the last element may be a part
+  const std::size_t got = std::fread(data, 1, bytes, stream);  // the last element may be incomplete
   Outcome outcome =
       outcome_of(static_cast<std::int64_t>(got / size), got < bytes && std::ferror(stream) != 0);
   const auto* begin = static_cast<const std::byte*>(data);
@@ -107,7 +108,8 @@ Outcome get_elements(void* data, std::size_t size, std::size_t count, bool share
   return outcome;
 }
 
-/// Puts what the I/O rank has read into the caller's memory as well.
+/// Copies the bytes that the I/O rank has read to the caller's memory on the other ranks. Returns false, with
+/// errno, if they do not fit.
 bool take_data(const File& file, const Outcome& outcome, void* data, std::size_t room, const char* call,
                const char* null) {
   if (file.holds_stream() || outcome.data.empty()) return true;

@@ -23,7 +23,7 @@ int print(tr_file* handle, const char* call, const char* format, std::va_list ar
   });
 }
 
-/// Formats at once, because the memory behind the arguments may change. The text is written later.
+/// Formats now, because the arguments' memory may change. The text is written later.
 Outcome print_later(File& file, const char* format, std::va_list arguments) {
   std::va_list again;
   va_copy(again, arguments);

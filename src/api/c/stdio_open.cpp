@@ -21,14 +21,15 @@ using files::Place;
 
 namespace {
 
-/// A successful call leaves errno as it was (the code below sets it to 0 in between).
+/// Restores errno at the end of the scope, because a successful call leaves errno as it was and the code
+/// below sets it to 0 in between.
 class KeptErrno {
  public:
   KeptErrno() = default;
   ~KeptErrno() { errno = number_; }
   KeptErrno(const KeptErrno&) = delete;
   KeptErrno& operator=(const KeptErrno&) = delete;
-  /// Sets the errno that the caller is to find instead. Keeps the text for tr_error().
+  /// Sets the errno of a failed call instead. Keeps the text for tr_error().
   void fail_with(const Status& status) {
     fail_with_errno(status);
     number_ = errno;
@@ -44,7 +45,7 @@ Result<Mode> read_arguments(const char* path, const char* letters) {
   return files::parse_mode(letters);
 }
 
-/// "No such file" alone does not tell which rank has looked, nor in which directory.
+/// Adds to "no such file" which rank has looked, and in which directory.
 Status tell_where(const Status& status, const std::string& path) {
   if (status.error_number() != ENOENT || path.starts_with("/")) return status;
   return {status.code(),
@@ -54,8 +55,9 @@ Status tell_where(const Status& status, const std::string& path) {
           ENOENT};
 }
 
-/// Collective over the group of `place`, except for files of the local mode, which `ranks` ranks have opened.
-/// Nobody opens, and so truncates, anything before all ranks have said that they mean the same file.
+/// Opens a file. Collective over the group of `place`; files of the local mode, which `ranks` ranks open, are
+/// opened locally. No rank opens, and so truncates, anything before all ranks have agreed that they mean the
+/// same file.
 Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::string& call, const char* path,
                                         const Result<Mode>& mode) {
   const bool local = place.group == nullptr || (mode.is_ok() && mode->local);
@@ -84,7 +86,7 @@ tr_file* open_handle(const std::shared_ptr<Group>& group, const std::string& cal
       open_file({state().file_service.get(), group, group->rank()}, group->size(), call, path, mode);
   if (file.is_ok()) {
     tr_file* const handle = keep(std::move(*file));
-    handle->name = path;  // the pattern of a local file
+    handle->name = path;  // the pattern, for a local file
     handle->ranks = group->size();
     return handle;
   }
@@ -147,7 +149,7 @@ Outcome outcome_of_libc(int code, const char* operation, const std::string& path
 Outcome remove_there(storage::Target& target, const char* path) {
   if (path == nullptr) return refused(-1, EINVAL, "`path` is a null pointer");
   struct stat about {};
-  // A target knows files only. C's remove takes empty directories too.
+  // A target removes only files. C's remove also removes empty directories.
   if (::lstat(path, &about) == 0 && S_ISDIR(about.st_mode))
     return outcome_of_libc(std::remove(path), "remove", path);
   return outcome_of_status(target.remove(path));
@@ -156,12 +158,12 @@ Outcome remove_there(storage::Target& target, const char* path) {
 Outcome rename_there(storage::Target& target, const char* from, const char* to) {
   if (from == nullptr || to == nullptr) return refused(-1, EINVAL, "a name is a null pointer");
   const Status status = target.rename(from, to);
-  // A target moves files only within a directory. C's rename moves them wherever the system does.
+  // A target moves files only within a directory. C's rename moves them wherever the system can.
   if (status.code() != Code::argument) return outcome_of_status(status);
   return outcome_of_libc(std::rename(from, to), "rename", cat(from, " to ", to));
 }
 
-/// Makes a file that was not there before, empty, and returns its name.
+/// Makes a new, empty file and returns its name.
 Outcome make_temporary() {
   char name[] = P_tmpdir "/trXXXXXX";
   static_assert(sizeof name <= L_tmpnam);
@@ -207,7 +209,7 @@ tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
   KeptErrno number;
   const std::string call = cat("tr_freopen(", quoted(path), ", ", quoted(mode), ", ", before->path(), ")");
   const Result<Mode> read = mode_to_reopen(*handle, path, mode);
-  // ISO C99 7.19.5.4: failure to close is ignored, and the file is closed whatever follows.
+  // ISO C99 7.19.5.4: a failure to close is ignored, and the file is closed whatever follows.
   if (!handle->temporary) note_closing(*handle->file);
   static_cast<void>(handle->file->close());
   Result<std::unique_ptr<File>> file =
@@ -272,8 +274,8 @@ int tr_remove_local(const char* pattern) {
   const std::shared_ptr<Group> group = group_of(session_comm(), "tr_remove_local");
   if (group == nullptr) return -1;
   const std::string call = cat("tr_remove_local(", quoted(pattern), ")");
-  // Calls on local files wait for nobody. Without this vote the I/O rank would remove files that others still
-  // write.
+  // Waits for all ranks. Calls on local files wait for nobody, so without this vote the I/O rank would remove
+  // files that other ranks still write.
   if (const Status ready = group->agree({{}, call, {}}).status; !ready.is_ok()) {
     fail_with_errno(ready);
     return -1;
@@ -293,7 +295,7 @@ int tr_rename_comm(MPI_Comm comm, const char* from, const char* to) {
   const auto operation = [&] { return rename_there(group->service().target(), from, to); };
   const std::string call = cat("tr_rename(", quoted(from), ", ", quoted(to), ")");
   const int code = static_cast<int>(ask(*group, call, operation).value);
-  // A file that was closed is made durable under the name that it has when the checkpoint is saved.
+  // A closed file is made durable under the name that it has when the checkpoint is saved.
   if (code == 0) note_renamed(from, to);
   return code;
 }
@@ -307,7 +309,7 @@ tr_file* tr_tmpfile_comm(MPI_Comm comm) {
   if (made.error != 0) return nullptr;
   tr_file* const handle = open_handle(group, "tr_tmpfile", text_in(made), files::parse_mode("w+b"));
   const KeptErrno number;
-  if (group->is_io_rank()) ::unlink(text_in(made));  // while it is open it lasts
+  if (group->is_io_rank()) ::unlink(text_in(made));  // the file lasts as long as it is open
   if (handle != nullptr) handle->temporary = true;
   return handle;
 }

@@ -69,7 +69,7 @@ void tr_rewind(tr_file* handle) {
   if (file == nullptr) return;
   if (const Status over = file->before_move("tr_rewind"); !over.is_ok()) return fail_with_errno(over);
   tell(*file, [file](std::FILE* stream) {
-    // ISO C99 7.19.9.5 does not tell a failure to move. A loss of written bytes must be told, by tr_fflush.
+    // ISO C99 7.19.9.5 reports no failure to move. But if written bytes are lost, tr_fflush must report it.
     const Outcome written = outcome_of(0, files::flush_before_seek(stream) != 0);
     std::rewind(stream);
     file->stream().clear_failure();

@@ -10,13 +10,14 @@ using namespace tailrace::capi;
 
 namespace {
 
-/// Returns the stream behind a handle if it is open. Otherwise keeps TR_ERR_STATE.
+/// Returns the stream behind a handle if it is open. Otherwise returns nullptr and keeps TR_ERR_STATE.
 streams::Stream* stream_of(tr_stream* handle, const char* call) {
   const tr_stream* const found = find_open(state().streams, handle, call, "stream");
   return found == nullptr ? nullptr : found->stream.get();
 }
 
-/// Ends a call that a stream that is read does not have. Its tr_stream_end returns the error on every rank.
+/// Returns the error of a call that streams that are read do not have. The stream's tr_stream_end returns it
+/// on every rank.
 int fail_on_input(const tr_stream& stream, const std::string& call) {
   const Status status(Code::state, cat(call, ": the stream \"", stream.input->name(),
                                        "\" is read (tr_stream_open): tr_stream_get gets its fields"));

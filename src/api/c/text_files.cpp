@@ -19,7 +19,7 @@ namespace {
 
 Status refused(const TextFile& text, const char* why) { return {Code::state, cat(text.path, " ", why)}; }
 
-/// The I/O rank cuts off the bytes behind the checkpoint. Fortran then goes on at the end.
+/// Cuts off the bytes behind those of the checkpoint, on the I/O rank. Fortran then goes on at the end.
 Status cut_back(const journal::Position& from) {
   if (from.position != from.size) {
     return {Code::state,
@@ -70,7 +70,7 @@ Result<std::optional<journal::Position>> position_of(TextFile& text, journal::Ov
 
 }  // namespace tailrace::capi
 
-/// The whole file is kept: nobody knows where Fortran is going to write.
+/// Keeps the whole file, because it is not known where Fortran is going to write.
 int tr_text_overwrites_f(const char* path) {
   if (session_for("write") == nullptr) return TR_ERR_STATE;
   journal::Journals& journals = state().file_service->journals();
@@ -121,6 +121,6 @@ void tr_text_closed_f(void* handle) {
   const auto found = std::ranges::find(open, handle, &TextFile::handle);
   if (found == open.end()) return;
   note_closing_text(found->path);
-  if (found->file != nullptr) (void)found->file->close();  // nothing was written through it
+  if (found->file != nullptr) (void)found->file->close();  // nothing was written by this handle
   open.erase(found);
 }

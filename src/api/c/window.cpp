@@ -14,7 +14,7 @@ using outofcore::OutOfCore;
 
 namespace {
 
-/// The arguments of tr_window_open, as the caller gave them.
+/// The arguments of tr_window_open, as the caller passed them.
 struct Arguments {
   const char* path;
   const char* mode;
@@ -29,7 +29,8 @@ struct Arguments {
   [[nodiscard]] std::string text() const;
 };
 
-/// Returns an empty list if arrays do not have that number of dimensions; the number is checked later.
+/// Returns the values as a list. Returns an empty list if arrays cannot have `count` dimensions;
+/// check_arguments() then returns the error.
 std::vector<Index> checked_list_of(const tr_index* values, int count) {
   return count < 1 || count > most_dimensions ? std::vector<Index>() : list_of(values, count);
 }
@@ -51,7 +52,7 @@ Result<OutOfCore::Access> read_mode(const std::string& mode) {
   return Status(Code::argument, cat("the mode is one of \"r\", \"r+\" and \"w\", not \"", mode, "\""));
 }
 
-/// Reads the one option that there is: where in the file the array begins.
+/// Reads the only option: where in the file the array begins.
 Result<Bytes> read_offset(const char* text) {
   const Result<Options> options = Options::parse(text == nullptr ? "" : text);
   TR_TRY(options.status());
@@ -132,7 +133,7 @@ void tell(const layout::Box& box, tr_index* lower, tr_index* upper) {
   if (upper != nullptr) std::copy(box.upper.begin(), box.upper.end(), upper);
 }
 
-/// Collective. The handle is gone, whatever is returned.
+/// Collective. Closes the window. The handle is gone, whatever is returned.
 Status close_window(tr_window* window) { return take_off(state().windows, window)->array->close(); }
 
 }  // namespace

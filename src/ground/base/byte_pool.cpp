@@ -27,7 +27,7 @@ ByteVector BytePool::take(Bytes size, Bytes most) {
 
 void BytePool::give_back(ByteVector bytes) noexcept {
   const auto more = static_cast<Bytes>(bytes.capacity());
-  // Without memory for the list the bytes go back to the system.
+  // If the list cannot grow, the bytes go back to the system.
   if (guarded([&]() -> Status {
         kept_.push_back(std::move(bytes));
         return {};

@@ -7,16 +7,16 @@
 
 namespace tailrace {
 
-/// Memory that was used, for the same use again: memory that goes back to the system costs a page fault for
-/// every 4 KiB when it is needed again, more than it takes to fill it.
+/// Keeps memory that was used, for the same use again. Memory returned to the system would cost a page fault
+/// for every 4 KiB when it is needed again, and a page fault takes longer than filling 4 KiB.
 class BytePool {
  public:
-  /// Returns memory of `size` bytes with any content: the last that was given back of those that have at
-  /// least this size, and at most an eighth more. Before it allocates it frees memory until at most `most`
-  /// bytes are left in the pool.
+  /// Returns memory of `size` bytes with any content: the memory given back last whose size is `size` or at
+  /// most an eighth more. If the pool has none, it first frees memory until at most `most` bytes are left in
+  /// the pool, then allocates.
   [[nodiscard]] ByteVector take(Bytes size, Bytes most);
   void give_back(ByteVector bytes) noexcept;
-  /// Frees memory until at most `most` bytes are left.
+  /// Frees memory, the oldest first, until at most `most` bytes are left.
   void shrink(Bytes most);
   [[nodiscard]] Bytes size() const { return size_; }
 

@@ -16,12 +16,12 @@ namespace tailrace {
 
 using ByteVector = std::vector<std::byte>;
 
-/// Appends values to a byte vector: the writing half of every message and definition that travels. It uses
-/// native byte order, since both ends are ranks of one job.
+/// Appends values to a byte vector. Every message and definition that one rank sends to another is written
+/// with it. Uses native byte order, because both ends are ranks of one job.
 class Packer {
  public:
   Packer() = default;
-  /// Uses the memory of `bytes`, whose content goes.
+  /// Uses the memory of `bytes` and discards its content.
   explicit Packer(ByteVector bytes) : bytes_(std::move(bytes)) { bytes_.clear(); }
   template <typename T>
   requires std::is_trivially_copyable_v<T> Packer& put(const T& value) {

@@ -15,7 +15,7 @@ namespace tailrace {
 namespace {
 
 constexpr std::int64_t kSecondsPerDay = 86400;
-// For years up to this one, second counts stay far inside of 64 bits.
+// The seconds of all years up to this one fit easily into 64 bits.
 constexpr std::int64_t kYearLimit = 1'000'000'000;
 constexpr std::array<int, 12> kMonthDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
@@ -42,8 +42,8 @@ int days_in_month(std::int64_t year, int month, Calendar calendar) {
   return kMonthDays[static_cast<std::size_t>(month - 1)] + (leap_day ? 1 : 0);
 }
 
-/// The years after which the leap days of a calendar come again, their days, and the days from March 1 of
-/// year 0 to 1970-01-01.
+/// `years`: the number of years after which the leap days of a calendar repeat. `days`: the days in these
+/// years. `epoch`: the days from March 1 of year 0 to 1970-01-01.
 struct Cycle {
   std::int64_t years, days, epoch;
 };
@@ -54,8 +54,8 @@ const Cycle* cycle_of(Calendar calendar) {
   return calendar == Calendar::julian ? &kJulian : nullptr;
 }
 
-// Returns days since 1970-01-01. The years begin in March here, so that the leap day is the last of its year
-// (H. Hinnant, "chrono-compatible low-level date algorithms").
+// Returns days since 1970-01-01. Here a year begins in March, so that the leap day is the last day of its
+// year (H. Hinnant, "chrono-compatible low-level date algorithms").
 std::int64_t cyclic_days(std::int64_t year, int month, int day, const Cycle& cycle) {
   const std::int64_t y = month <= 2 ? year - 1 : year;
   const std::int64_t era = floor_divide(y, cycle.years);
@@ -82,7 +82,7 @@ std::int64_t days_of_regular_year(Calendar calendar) {
   return calendar == Calendar::day_360 ? 360 : calendar == Calendar::all_leap ? 366 : 365;
 }
 
-// Returns days in calendars whose years have one fixed length.
+// Returns days since 1970-01-01, in a calendar whose years all have the same length.
 std::int64_t regular_days(const DateTime& time, Calendar calendar) {
   std::int64_t days = (time.year - 1970) * days_of_regular_year(calendar) + time.day - 1;
   for (int month = 1; month < time.month; ++month) days += days_in_month(time.year, month, calendar);
@@ -109,7 +109,7 @@ std::string padded(std::int64_t value, std::size_t width) {
   return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
 }
 
-/// Takes a time apart from left to right. Every `take` leaves the text alone if it does not match.
+/// Reads a time from left to right. A `take` that does not match leaves the text as it is.
 class TimeScanner {
  public:
   explicit TimeScanner(std::string_view text) : rest_(text) {}
@@ -135,8 +135,8 @@ class TimeScanner {
   std::string_view rest_;
 };
 
-// Scans "2026-03-01", "20260301", and with a sign years of other than four digits: "-0044-03-15",
-// "+12026-03-01". `compact` tells the form, because the form of the time of day follows it.
+// Scans "2026-03-01" or "20260301". With a sign, a year may have more than four digits: "-0044-03-15",
+// "+12026-03-01". Sets `compact` for a date without dashes, because scan_clock() needs to know that.
 bool scan_date(TimeScanner& scanner, DateTime& time, bool& compact) {
   const bool negative = scanner.take('-');
   const bool expanded = negative || scanner.take('+');
@@ -150,7 +150,7 @@ bool scan_date(TimeScanner& scanner, DateTime& time, bool& compact) {
          scanner.take_digits(2, time.day);
 }
 
-// Scans hours, then minutes, then seconds, each optional. Behind a compact date the 'T' and the colons may be
+// Scans hours, then minutes, then seconds, each optional. After a compact date the 'T' and the colons may be
 // missing.
 bool scan_clock(TimeScanner& scanner, DateTime& time, bool compact) {
   const bool separated = scanner.take('T') || scanner.take('t') || scanner.take(' ');
@@ -179,7 +179,7 @@ Status not_a_duration(std::string_view text, std::string_view reason) {
           cat("\"", text, "\" is no duration: ", reason, "; give one as 15m, 6h, 90s, 2d, 1h30m or 00:15")};
 }
 
-// Adds number * seconds to total. Returns false if the sum does not fit.
+// Adds number * seconds to `total`. Returns false if the sum does not fit into 64 bits.
 bool accumulate(std::int64_t& total, std::int64_t number, std::int64_t seconds) {
   std::int64_t product = 0;
   return !__builtin_mul_overflow(number, seconds, &product) &&
@@ -221,7 +221,8 @@ std::int64_t to_seconds(const DateTime& time, Calendar calendar) {
 DateTime from_seconds(std::int64_t seconds, Calendar calendar) {
   DateTime time;
   const std::int64_t days = floor_divide(seconds, kSecondsPerDay);
-  // The product in seconds - days * 86400 would not fit for the most negative times.
+  // The remainder is not computed as seconds - days * 86400: that product overflows for the most negative
+  // times.
   const std::int64_t remainder = seconds % kSecondsPerDay;
   const int second_of_day = static_cast<int>(remainder < 0 ? remainder + kSecondsPerDay : remainder);
   if (const Cycle* const cycle = cycle_of(calendar)) {

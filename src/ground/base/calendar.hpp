@@ -10,9 +10,9 @@
 
 namespace tailrace {
 
-/// By their numbers in files. In `all_leap` each year has 366 days.
+/// The values are the numbers of the calendars in files. In `all_leap` each year has 366 days.
 enum class Calendar : std::int32_t { proleptic_gregorian, day_360, no_leap, julian, all_leap };
-/// Returns true if there is a calendar of this number.
+/// True if there is a calendar with this number.
 constexpr bool is_calendar(std::int32_t number) {
   return number >= 0 && number <= static_cast<std::int32_t>(Calendar::all_leap);
 }
@@ -24,17 +24,19 @@ struct DateTime {
   friend auto operator<=>(const DateTime&, const DateTime&) = default;
 };
 
-/// Seconds since 1970-01-01T00:00:00 of the same calendar, and back. Exact for |year| < 10^9.
+/// Convert between a date and the seconds since 1970-01-01T00:00:00 of the same calendar. Exact for |year| <
+/// 10^9.
 std::int64_t to_seconds(const DateTime& time, Calendar calendar);
 DateTime from_seconds(std::int64_t seconds, Calendar calendar);
 bool is_valid(const DateTime& time, Calendar calendar);
 
-/// ISO 8601: "2026-03-01T00:00Z", "2026-03-01 06", "2026-03-01T00:00:30Z", "20260301T06". Zone must be Z or
-/// absent.
+/// Reads a time in the forms of ISO 8601: "2026-03-01T00:00Z", "2026-03-01 06", "2026-03-01T00:00:30Z",
+/// "20260301T06". The zone must be Z or absent.
 Result<DateTime> parse_time(std::string_view text, Calendar calendar);
 std::string format_time(const DateTime& time);  // "2026-03-01T00:00:00Z"
 
-/// "15m", "6h", "90s", "2d", "1h30m", "00:15" -> seconds. Negative and empty are errors.
+/// Returns the seconds of "15m", "6h", "90s", "2d", "1h30m" or "00:15" (hours and minutes). A negative or
+/// empty duration is an error.
 Result<std::int64_t> parse_duration(std::string_view text);
 /// Parses the names of the CF conventions, such as "standard", "360_day", "noleap", "julian" and
 /// "all_leap".

@@ -9,10 +9,10 @@
 
 namespace tailrace {
 
-/// XXH3-64 of `bytes`: the same value on every machine. It detects accidents, not attackers.
+/// Returns the XXH3-64 of `bytes`: the same value on every machine. It detects accidents, not attacks.
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
-/// XXH3-128 of bytes that come in pieces.
+/// Computes the XXH3-128 of bytes that come in pieces.
 class Digest {
  public:
   Digest();

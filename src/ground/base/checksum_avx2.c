@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Compiled for processors with AVX2. It is C because sources share C++ inline code, which must not get
- * instructions that other processors lack. */
+/* Compiled for processors with AVX2, and written in C. As C++ it could emit inline functions that other
+ * sources share: the linker might then keep the version with AVX2 for processors that lack it. */
 #include "ground/base/checksum_avx2.h"
 
 #define XXH_INLINE_ALL

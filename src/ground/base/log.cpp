@@ -24,7 +24,7 @@ bool logs(LogLevel level) { return level <= most.load(std::memory_order_relaxed)
 void log(LogLevel level, std::string_view message) {
   if (!logs(level)) return;
   const std::string line = cat("tailrace: ", names[static_cast<int>(level)], ": ", message, "\n");
-  // Nobody is left to be told of a message that cannot be printed.
+  // If standard error cannot be written to, nobody can be told.
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -7,10 +7,11 @@ namespace tailrace {
 
 enum class LogLevel { error, warn, info, debug };
 
-/// Lines above this level are not printed.
+/// Sets the most talkative level that is still printed: later calls of log() above it print nothing.
 void set_log_level(LogLevel level);
 [[nodiscard]] bool logs(LogLevel level);
-/// Prints one line on standard error, with one call so that ranks do not mix within a line. Thread-safe.
+/// Prints one line on standard error, in one system call, so that lines of several ranks do not mix.
+/// Thread-safe.
 void log(LogLevel level, std::string_view message);
 
 }  // namespace tailrace

@@ -115,7 +115,7 @@ constexpr SizeUnit kSizeUnits[] = {
     {"", 1},      {"b", 1},        {"kb", 1e3},        {"mb", 1e6},           {"gb", 1e9},
     {"tb", 1e12}, {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
 
-// One entry of a number list: a number, or two whole numbers with "-" between them.
+// Appends the numbers of one entry of a list: one number, or a range of whole numbers such as "1-40".
 Status append_range(std::string_view entry, std::size_t most, std::vector<double>& out) {
   const auto bad = [&] {
     return Status(Code::settings, cat("\"", entry, "\" is no number and no range such as 1-40"));
@@ -132,7 +132,7 @@ Status append_range(std::string_view entry, std::size_t most, std::vector<double
     if (!parsed.is_ok() || *parsed != std::floor(*parsed) || first != std::floor(first)) return bad();
     last = *parsed;
   }
-  // The negated comparison also refuses the infinities and every range too long for a count.
+  // The comparison is negated so that it also refuses infinities and ranges too long for a count.
   if (!(std::abs(last - first) < static_cast<double>(most)) ||
       out.size() + static_cast<std::size_t>(std::abs(last - first)) >= most) {
     return {Code::settings, cat("\"", entry, "\" makes the list longer than ", most, " numbers")};

@@ -18,12 +18,13 @@ struct Option {
 };
 
 /// The entries of an options string, in its order: key=value key="value with blanks" key='one, "two"'. Inside
-/// quotes, the same quote doubled stands for itself. A key that comes twice is an error.
+/// quotes, a doubled quote of the same kind stands for one. A key that comes twice is an error.
 class Options {
  public:
-  /// Entries separated by blanks, tabs or line ends. All errors are Code::settings and name the position.
+  /// Parses entries separated by blanks, tabs or line ends. Every error is Code::settings and names the
+  /// position.
   static Result<Options> parse(std::string_view text);
-  /// Parses lists inside of a value, where commas separate too: "centre=98, perturbationNumber=7".
+  /// Parses a list inside a value, in which commas separate entries too: "centre=98, perturbationNumber=7".
   static Result<Options> parse_list(std::string_view text);
 
   [[nodiscard]] const std::vector<Option>& entries() const { return entries_; }
@@ -34,20 +35,21 @@ class Options {
   std::vector<Option> entries_;
 };
 
-/// Returns `value` as it must stand behind "key=", quoted if needed.
+/// Returns `value` as it has to be written after "key=", in quotes if needed.
 std::string quote_option(std::string_view value);
 
-// One function for each kind of value. Errors are Code::settings and tell what was given and what is taken.
+// One function for each kind of value. An error is Code::settings and tells what was given and what is
+// accepted.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least, std::int64_t most);
 Result<double> parse_real(std::string_view text);   // "nan" and "inf" included
 Result<Bytes> parse_bytes(std::string_view text);   // "512MiB", "1.5GB", "4096"
 Result<bool> parse_boolean(std::string_view text);  // on off yes no true false 1 0
-/// Returns the position of `text` in `known`, or an error with the nearest one.
+/// Returns the position of `text` in `known`. Otherwise returns an error that suggests the nearest entry.
 Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known);
-/// "1,5,7-9" -> 1 5 7 8 9. A range may fall: "3-1". `most` bounds the number of entries.
+/// Returns 1, 5, 7, 8, 9 for "1,5,7-9". A range may fall: "3-1". More than `most` numbers are an error.
 Result<std::vector<double>> parse_number_list(std::string_view text, std::size_t most = 1'000'000);
 
-/// Returns the parts of `text` between the separators, without the blanks around each.
+/// Returns the parts of `text` between the separators, without the blanks around each part.
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 

@@ -20,7 +20,7 @@ Result<TimeLimit> parse_time_limit(std::string_view text) {
   if (text == "auto") return TimeLimit{Kind::automatic, 0};
   if (text == "off") return TimeLimit{Kind::none, 0};
   constexpr std::string_view others = ", a time in UTC as 2026-11-22T12:00Z, auto or off";
-  // A T stands between a date and a time of day. No duration has one.
+  // Only a time has a T between its date and its time of day; a duration never has one.
   if (text.find('T') != std::string_view::npos) {
     const Result<DateTime> time = parse_time(text, Calendar::proleptic_gregorian);
     if (!time.is_ok()) {
@@ -37,7 +37,7 @@ Result<TimeLimit> parse_time_limit(std::string_view text) {
 constexpr Signal kSignals[] = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},
                                {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"XCPU", SIGXCPU}};
 
-/// A list, because clang 14 does not compile the views of libstdc++ 12.
+/// Builds a vector, because clang 14 does not compile the views of libstdc++ 12.
 template <typename Rows>
 std::vector<std::string_view> names_of(const Rows& rows) {
   std::vector<std::string_view> names;
@@ -45,7 +45,7 @@ std::vector<std::string_view> names_of(const Rows& rows) {
   return names;
 }
 
-/// Parses "TERM,SIGUSR1", in any case, or "none".
+/// Parses a list of signals such as "TERM,SIGUSR1", in any case, or "none".
 Result<std::vector<Signal>> parse_signals(std::string_view text) {
   std::vector<Signal> signals;
   if (text == "none") return signals;
@@ -87,7 +87,8 @@ Status set_count(Settings& settings, std::string_view text) {
   return {};
 }
 
-/// Sets a number that the word `none` leaves out. `zero` says why it may not be 0; "": it may.
+/// Sets an optional number; the word `none` leaves it unset. `zero` says why the number may not be 0; with ""
+/// it may be 0.
 Status set_optional(std::optional<std::int64_t>& number, std::string_view text, std::string_view none,
                     Result<std::int64_t> (*parse)(std::string_view), std::string_view zero) {
   number = std::nullopt;
@@ -298,7 +299,8 @@ Status apply_environment(Settings& settings, std::span<const std::string> enviro
     const std::string variable = entry.substr(0, equals);
     const std::string name = lower_case(std::string_view(variable).substr(kPrefix.size()));
     const SettingInfo* row = find_row(name);
-    // A variable in lower case would be set in one shell and not seen in the next program.
+    // A variable whose name is not all in capitals is refused: it would be set in one shell, and the next
+    // program would not see it.
     if (!row || environment_name(name) != variable) {
       const std::string near = nearest(name, names_of(kTable));
       return {Code::settings,

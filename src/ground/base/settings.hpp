@@ -15,7 +15,7 @@ namespace tailrace {
 
 enum class TargetKind { posix, uring };
 
-/// The choice of the ranks that become servers.
+/// The setting servers=: the ranks that become servers.
 struct ServerChoice {
   enum class Kind {
     count,     // n: that many servers, spread over the nodes
@@ -34,7 +34,7 @@ struct ServerChoice {
 };
 Result<ServerChoice> parse_servers(std::string_view text);
 
-/// When the program is to end, for tr_should_stop().
+/// The time at which the program has to end, for tr_should_stop().
 struct TimeLimit {
   enum class Kind {
     automatic,  // auto: Slurm's end of job, if there is one
@@ -65,7 +65,7 @@ struct SettingInfo {
   Status (*set)(Settings& settings, std::string_view text);
 };
 
-/// A value as the printed plan shows it: where it came from and how it was written.
+/// One setting as the printed plan shows it: its value as it was written, and where it came from.
 struct SettingValue {
   std::string name;
   std::string value;
@@ -76,7 +76,7 @@ struct SettingValue {
 struct Settings {
   ServerChoice servers;
   std::optional<Bytes> memory;   // per node; none = chosen from the node's memory
-  std::optional<Bytes> staging;  // likewise
+  std::optional<Bytes> staging;  // per node; none = chosen from the node's memory
   int threads = 0;               // per server; 0 = chosen from the node's cores
   std::string report;            // path; "" = none
   std::string trace;             // path; "" = none
@@ -92,10 +92,12 @@ struct Settings {
   Bytes io_buffer = 0;           // per aggregator of a collective file
   int io_threads = 0;            // per rank
   int aggregators = 0;           // per node; 0 = one
-  Bytes parallel_threshold = 0;  // of an array, in bytes
-  bool check_conflicts = false;  // of shared files and global arrays
-  bool check_world = false;      // for calls of MPI that wait for servers
-  bool donio_returns = false;    // failures of calls that Fortran programs for DONIO make as subroutines
+  Bytes parallel_threshold = 0;  // size of an array in bytes
+  bool check_conflicts = false;  // conflicts in shared files and global arrays
+  bool check_world = false;      // calls of MPI that wait for servers
+  /// Calls of DONIO that Fortran programs make as subroutines return their failures instead of ending all
+  /// ranks.
+  bool donio_returns = false;
   TimeLimit time_limit;
   std::optional<std::int64_t> stop_margin_seconds;  // none = measured
   std::vector<Signal> stop_signals;
@@ -103,25 +105,25 @@ struct Settings {
   std::string cache;                 // in the form of sources::cache_directory
   std::vector<SettingValue> values;  // every setting, in the order of the table
 
-  /// Puts `options` over the defaults, and `environment` over both. `environment` has "NAME=value" entries;
-  /// those not named TAILRACE_* are passed over. An unknown key or TAILRACE_* variable and a bad value are
-  /// Code::settings with the nearest valid one.
+  /// Reads the settings: the environment has precedence over `options`, and `options` over the defaults.
+  /// `environment` has "NAME=value" entries; entries not named TAILRACE_* are ignored. An unknown key or
+  /// TAILRACE_* variable and a bad value give Code::settings with the nearest valid one.
   static Result<Settings> read(std::string_view options, std::span<const std::string> environment);
 
-  /// Returns true if neither the options nor the environment give the setting `name`.
+  /// True if neither the options nor the environment give the setting `name`.
   [[nodiscard]] bool is_default(std::string_view name) const;
-  /// Returns the settings that must be the same on all ranks: ranks that differ in one would wait for each
-  /// other in vain.
+  /// Returns the settings that must be the same on all ranks. Ranks with different values would wait for each
+  /// other forever.
   [[nodiscard]] std::vector<SettingValue> common() const;
-  /// Takes such a setting with another rank's value.
+  /// Sets one of the settings of common() to another rank's value.
   Status take(const SettingValue& value);
 };
 
 /// The table of all settings.
 std::span<const SettingInfo> all_settings();
-/// "TAILRACE_STAGING" for "staging".
+/// Returns the environment variable of a setting: "TAILRACE_STAGING" for "staging".
 std::string environment_name(std::string_view setting);
-/// The table as plain text, and as the page docs/settings.md.
+/// Return the table as plain text, and as the page docs/settings.md.
 std::string settings_text();
 std::string settings_markdown();
 

@@ -14,7 +14,7 @@ std::atomic<Order> order_of_texts{Order::c};
 
 bool in_fortran() { return order_of_texts == Order::fortran; }
 
-/// Lists the numbers, slowest dimension first, in the order of the texts.
+/// Joins `numbers`, which come slowest dimension first, in the order that texts use now.
 std::string told(const std::vector<Index>& numbers, std::string_view between) {
   std::string out;
   for (std::size_t i = 0; i < numbers.size(); ++i)

@@ -16,7 +16,8 @@ Status::Status(Body body) {
 }
 
 const std::string& Status::text() const {
-  static const std::string& none = *new const std::string();  // texts are asked for in handlers of atexit(3)
+  // Never destroyed: handlers of atexit(3) ask for texts.
+  static const std::string& none = *new const std::string();
   return body_ ? body_->text : none;
 }
 

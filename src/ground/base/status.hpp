@@ -17,18 +17,18 @@ enum class Code : std::int32_t {
   ok = 0,
   argument = 1,      // a value that the call does not take
   settings = 2,      // a bad key or value in TAILRACE_* or an options string
-  state = 3,         // a call that makes no sense now (put outside a step, use after close)
-  order = 4,         // ranks that called different things, or in different order
+  state = 3,         // a call that makes no sense now (put outside of a step, use after close)
+  order = 4,         // ranks made different calls, or in different order
   layout = 5,        // gaps, overlaps, indices out of range, an array of the wrong shape
-  format = 6,        // the file format cannot hold what was asked for, or a key reads back differently
-  data = 7,          // NaN, Inf, values outside of what the packing holds
+  format = 6,        // the format cannot hold what is asked for, or a key reads back differently
+  data = 7,          // NaN, Inf, or values that the packing cannot hold
   io = 8,            // storage failed; error_number() is the errno
   space = 9,         // storage or a quota is full
   memory = 10,       // the budget or the node's memory is too small
   mpi = 11,          // MPI itself failed
   timeout = 12,      // a wait reached its limit
-  unsupported = 13,  // not in this build, or not on this system
-  corrupt = 14,      // a file whose bytes contradict themselves
+  unsupported = 13,  // not in this build or on this system
+  corrupt = 14,      // a damaged file: its bytes contradict themselves
 };
 
 /// The place where an error began. The verdict that all ranks return is the error with the lowest cause.
@@ -39,7 +39,7 @@ struct Cause {
   friend auto operator<=>(const Cause&, const Cause&) = default;
 };
 
-/// Success, or one error with its text. Copying never throws; success costs no allocation.
+/// Success, or one error with its text. Copying never throws. Success allocates nothing.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -47,13 +47,13 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool is_ok() const { return body_ == nullptr; }
   [[nodiscard]] Code code() const { return body_ ? body_->code : Code::ok; }
-  /// Returns the whole message, fit for a user: what failed, on what, and what to do next.
+  /// Returns the whole message for the user: what failed, on what, and what to do next.
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] int error_number() const { return body_ ? body_->error_number : 0; }
   [[nodiscard]] Cause cause() const { return body_ ? body_->cause : Cause{}; }
   [[nodiscard]] std::int32_t rank() const { return cause().rank; }
 
-  /// Returns the same error, begun at `cause`. Success stays success.
+  /// Returns the same error with `cause` as its cause. Success stays success.
   [[nodiscard]] Status at(Cause cause) const;
   /// Returns the same error with `context` and ": " before its text. Success stays success.
   [[nodiscard]] Status in(std::string_view context) const;
@@ -75,7 +75,7 @@ class [[nodiscard]] Status {
 /// Returns an I/O error from `errno`: "OPERATION PATH: strerror". ENOSPC and EDQUOT become Code::space.
 Status io_error(std::string_view operation, std::string_view path, int error_number);
 
-/// Returns the verdict that counts: an error before success, then the lower cause.
+/// Returns the verdict of the two: an error before success, and of two errors the one with the lower cause.
 const Status& first_cause(const Status& a, const Status& b);
 
 /// A value, or the status that says why there is none.
@@ -97,7 +97,8 @@ class [[nodiscard]] Result {
   std::variant<T, Status> held_;
 };
 
-/// Runs `body` and turns std::bad_alloc into a Status, so that no rank skips the vote that follows.
+/// Runs `body` and turns std::bad_alloc into a Status. An exception would make this rank skip the vote that
+/// follows, and the other ranks would wait for it.
 template <typename Body>
 auto guarded(Body&& body) -> decltype(body()) {
   try {

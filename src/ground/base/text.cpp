@@ -11,7 +11,7 @@ namespace tailrace {
 
 namespace {
 
-/// Words of other programs, and those that mean the same here.
+/// Words of other programs, each with this library's word of the same meaning.
 constexpr std::pair<std::string_view, std::string_view> foreign_words[] = {
     {"append", "continue"},
     {"resume", "continue"},
@@ -68,7 +68,7 @@ std::string size_text(Bytes bytes) {
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // The rows of the last letter but one, of the last letter, and of this one.
+  // The rows of the table for the last letter but one, for the last letter, and for the current letter.
   std::vector<std::size_t> older(b.size() + 1), old(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -88,7 +88,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 bool is_slip_of(std::string_view word, std::string_view known) {
   if (word == known || word.empty()) return false;
   const std::size_t shorter = std::min(word.size(), known.size());
-  // Short words are near to too many others.
+  // A word of one or two letters would be near to too many others.
   const std::size_t most = shorter <= 2 ? 0 : shorter <= 4 ? 1 : 2;
   return edit_distance(lower_case(word), lower_case(known)) <= most;
 }
@@ -102,7 +102,7 @@ std::size_t distance_of_words(std::string_view word, std::string_view known) {
   const std::size_t shorter = std::min(one.size(), other.size());
   const std::size_t more = std::max(one.size(), other.size()) - shorter;
   const bool begins = one.compare(0, shorter, other, 0, shorter) == 0;
-  // Behind all slips.
+  // Farther than any slip.
   return begins && shorter > 0 && (shorter >= 3 || more == 1) ? other.size() + more : not_near;
 }
 

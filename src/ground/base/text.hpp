@@ -27,30 +27,31 @@ std::string cat(const Parts&... parts) {
   return out;
 }
 
-/// "1 step", "2 steps". Pass `many` if the plural is more than an s: "2 processes".
+/// Returns "1 step", "2 steps". Pass `many` if the plural takes more than an s: "2 processes".
 template <std::integral T>
 std::string counted(T count, std::string_view one, std::string_view many = {}) {
   if (count == 1) return cat(count, " ", one);
   return many.empty() ? cat(count, " ", one, "s") : cat(count, " ", many);
 }
 
-/// The letters of ASCII in the other case, whatever the locale.
+/// Change the case of ASCII letters only, independently of the locale.
 std::string lower_case(std::string_view text);
 std::string upper_case(std::string_view text);
 
 /// Returns a size rounded to three digits, as "512 bytes", "64KiB", "1.5GiB".
 std::string size_text(Bytes bytes);
 
-/// Returns how many letters are left out, added, replaced, or swapped with the next one.
+/// Returns how many edits turn `a` into `b`: a letter left out, added, replaced, or swapped with the next
+/// one.
 std::size_t edit_distance(std::string_view a, std::string_view b);
-/// Returns true if `word` differs from `known` in so few letters that it probably is a slip of it: in case
-/// alone, in one of up to four letters, in two of more.
+/// True if `word` is probably a slip of the pen for `known`. They may differ in case, and besides in 1 letter
+/// if the shorter has 3 or 4 letters, in 2 letters if it is longer.
 bool is_slip_of(std::string_view word, std::string_view known);
-/// Returns a number that is less the nearer the words are, or `not_near`. Near are slips, words of which one
-/// begins with the other, and words of other programs that mean the same.
+/// Returns a number that is smaller the nearer the words are, or `not_near`. Near to `known` are: its slips,
+/// words that begin with it or that it begins with, and words of other programs with the same meaning.
 inline constexpr std::size_t not_near = SIZE_MAX;
 std::size_t distance_of_words(std::string_view word, std::string_view known);
-/// Returns the entry of `known` that was probably meant by `word`, or "" if none is near.
+/// Returns the entry of `known` that `word` probably means, or "" if none is near.
 template <typename Range>
 std::string nearest(std::string_view word, const Range& known) {
   const auto distance = [word](std::string_view each) { return distance_of_words(word, each); };
@@ -58,8 +59,8 @@ std::string nearest(std::string_view word, const Range& known) {
   if (best == std::ranges::end(known) || distance(*best) == not_near) return {};
   return std::string(*best);
 }
-/// Returns what an error about `word` ends with: "; did you mean "NEAREST"? It may be a, b", or without a
-/// near word "; it may be a, b". `rest` begins with a small letter; it may be "".
+/// Returns the end of an error about `word`: `; did you mean "NEAREST"? REST`, or, if no entry is near, ";
+/// REST". `rest` begins with a small letter, such as "it may be a, b"; it may be "".
 template <typename Range>
 std::string did_you_mean(std::string_view word, const Range& known, std::string_view rest = {}) {
   const std::string near = nearest(word, known);

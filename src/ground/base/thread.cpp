@@ -14,8 +14,8 @@ namespace tailrace {
 
 namespace {
 
-/// Makes the stacks of new threads larger until the end of the scope: std::thread takes no size. A thread
-/// that the program starts meanwhile has such a stack, too.
+/// Makes the stacks of new threads larger until the end of the scope, because std::thread takes no size. A
+/// thread that the program starts in the meantime also gets a larger stack.
 class LargeStacks {
  public:
   explicit LargeStacks(std::size_t unlimited_stack) {
@@ -46,7 +46,7 @@ class LargeStacks {
   bool is_set_ = false;
 };
 
-/// Blocks all signals until the end of the scope: a thread that starts in it inherits that.
+/// Blocks all signals until the end of the scope. A thread started in the scope inherits the blocked signals.
 class BlockedSignals {
  public:
   BlockedSignals() {

@@ -9,19 +9,21 @@
 
 namespace tailrace {
 
-/// Starts a thread of the library's own, with default floating-point state and all signals blocked: a thread
-/// would inherit the program's traps and flush-to-zero, and signals belong to the program. Returns
-/// Code::memory, with errno, if the system gives no thread. Its stack is as large as the limit of the process
-/// says. If that is unlimited, where the C library takes 2 MiB, it has `unlimited_stack` bytes; 0: those 2
-/// MiB.
+/// Starts a thread of the library's own. Its floating-point state is the default and all signals are blocked
+/// in it: otherwise it would inherit the program's traps and flush-to-zero, and receive signals that belong
+/// to the program. Returns Code::memory, with errno, if the system gives no thread. The stack has the size of
+/// the process's stack limit. If that is unlimited, the C library would take 2 MiB: then the stack has
+/// `unlimited_stack` bytes if that is more.
 Result<std::thread> start_thread(std::function<void()> body, std::size_t unlimited_stack = 0);
 
-/// Returns an object of the calling thread's own, which begins as T(). Programs may end the library in
-/// handlers of atexit(3), and exit(3) destroys the main thread's objects before it calls them: from then on
-/// this is another object, which is never destroyed. `Of` is the user's type, so that each has its own.
+/// Returns an object of the calling thread's own, which begins as T(). `Of` is the user's type, so that each
+/// user has its own object. exit(3) destroys the main thread's objects before it calls handlers of atexit(3),
+/// in which programs may end the library. From then on the function returns another object, which is never
+/// destroyed.
 template <typename T, typename Of>
 T& of_this_thread() {
-  thread_local bool is_gone = false;  // stays readable: it has no destructor
+  /// Readable even after the thread's objects are destroyed, because it has no destructor.
+  thread_local bool is_gone = false;
   struct Held {
     T value{};
     ~Held() { is_gone = true; }
@@ -34,9 +36,9 @@ T& of_this_thread() {
   return held.value;
 }
 
-/// Sets the calling thread's floating-point environment to the default (traps masked, no flush-to-zero, round
-/// to nearest) and back. The environment of x86-64 includes MXCSR, and so the flush-to-zero that start-up
-/// code of -Ofast sets.
+/// Sets the calling thread's floating-point environment to the default until the end of the scope: traps
+/// masked, no flush-to-zero, round to nearest. On x86-64 the environment includes MXCSR, and with it the
+/// flush-to-zero that the start-up code of -Ofast sets.
 class DefaultArithmetic {
  public:
   DefaultArithmetic() {

@@ -8,9 +8,9 @@
 
 namespace tailrace {
 
-/// A count of, or a position among, the elements of a global array.
+/// A number of elements of a global array, or the position of one element.
 using Index = std::int64_t;
-/// A count of, or a position among, bytes (file offsets included).
+/// A number of bytes, or the position of one byte; also an offset in a file.
 using Bytes = std::int64_t;
 
 /// The type of an array's elements. The values are part of the file formats: append only.
@@ -31,7 +31,7 @@ struct ElementInfo {
   Bytes size = 0;
 };
 
-/// One row for each value of ElementType. The first is for values that are no element type.
+/// One row for each value of ElementType. Row 0 is for values that are no element type.
 inline constexpr ElementInfo element_infos[] = {
     {"unknown", 0}, {"int8", 1},    {"int16", 2},     {"int32", 4},       {"int64", 8},
     {"float32", 4}, {"float64", 8}, {"complex64", 8}, {"complex128", 16}, {"byte", 1}};

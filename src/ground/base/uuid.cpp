@@ -20,7 +20,8 @@ int hex_digit(char c) {
 }  // namespace
 
 Uuid Uuid::random() {
-  // The system's generator makes it, not a seeded one: two jobs started in the same instant must differ.
+  // The system's random generator is used, not a seeded one: two jobs started in the same instant must
+  // differ.
   std::random_device device;
   Uuid uuid;
   for (std::size_t i = 0; i < 16; i += 4) {
@@ -35,7 +36,7 @@ Uuid Uuid::random() {
 Result<Uuid> Uuid::parse(std::string_view text) {
   const Status bad(Code::argument,
                    cat("\"", text, "\" is no UUID such as 123e4567-e89b-42d3-a456-426614174000"));
-  // The dashes may be left out, all of them.
+  // The text may have all dashes or none.
   const bool has_dashes = text.size() == 36;
   if (!has_dashes && text.size() != 32) return bad;
   Uuid uuid;

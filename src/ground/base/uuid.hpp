@@ -10,11 +10,11 @@
 
 namespace tailrace {
 
-/// Names one run of a program; all zero = none.
+/// Identifies one run of a program. All bytes zero: no run.
 struct Uuid {
   std::array<std::uint8_t, 16> bytes{};
 
-  /// Returns a fresh random one (RFC 4122, version 4).
+  /// Returns a new random UUID (RFC 4122, version 4).
   static Uuid random();
   static Result<Uuid> parse(std::string_view text);
   [[nodiscard]] std::string text() const;  // "6f1c0d2e-....", 36 characters

@@ -21,7 +21,7 @@ void pack_contributions(Packer& out, const Contributions& list) {
   for (const auto& [rank, bytes] : list) out.put(rank).put_bytes(bytes);
 }
 
-// Most agreements have no bids. A bid ends its message.
+// Most agreements have no bids: then nothing is sent. A bid is the last word of its message.
 void put_bid(Packer& out, std::int64_t bid) {
   if (bid != Vote::least_bid) out.put(bid);
 }
@@ -139,7 +139,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
 }
 
 void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
-  decided_ = number + 1;  // ranks post their votes, and so pass them up, in the order of the numbers
+  decided_ = number + 1;  // ranks post votes in the order of the numbers, and pass them up so
   Contributions list;
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
     if (!verdict.contributions[rank].empty())
@@ -149,7 +149,7 @@ void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
   out.put(verdict_message).put(number).put(verdict.ended);
   verdict.status.pack(out);
   pack_contributions(out, list);
-  // The ranks behind a child are those from the child's own number to that of the next child.
+  // Behind a child are the ranks from the child's own number up to the number of the next child.
   std::int64_t before = verdict.before + ballot.addend;
   for (const int child : children()) {
     Packer to_child = out;

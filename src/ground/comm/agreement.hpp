@@ -23,13 +23,13 @@ struct Verdict;
 struct Vote {
   static constexpr std::int64_t least_bid = std::numeric_limits<std::int64_t>::min();
   Status status;
-  std::string call;              // the operation and its arguments: all ranks must bring the same text
-  ByteVector contribution;       // handed to all ranks with the verdict: only few ranks should have one
-  ByteVector for_first{};        // handed to rank 0 alone
-  std::int64_t addend = 0;       // is added up over the ranks
-  std::int64_t bid = least_bid;  // all ranks get the largest
-  /// Rank 0 may bring a check of what all ranks have brought. It is called once if all votes pass, before the
-  /// verdict goes out, and its Status becomes the verdict's.
+  std::string call;              // the operation and its arguments, the same text on all ranks
+  ByteVector contribution;       // goes to all ranks with the verdict: only few ranks should have one
+  ByteVector for_first{};        // goes to rank 0 alone
+  std::int64_t addend = 0;       // added up over the ranks
+  std::int64_t bid = least_bid;  // all ranks get the largest bid
+  /// Rank 0 may bring a check of the votes of all ranks. If all votes pass, rank 0 calls it once, before the
+  /// verdict goes out. Its Status becomes the verdict's.
   std::function<Status(const Verdict&)> check{};
 };
 
@@ -38,23 +38,26 @@ struct Calling {
   int rank = -1;
   std::string call;
 };
-/// Returns the error of two ranks that make different calls, the same whichever of them is named first.
-/// `then` ends its text.
+/// Returns the error of two ranks that make different calls. The order of the two arguments makes no
+/// difference. The text of the error ends with `then`.
 Status disagreement(Calling low, Calling high, std::string_view then = {});
 
 /// The result of an agreement. `status`, `contributions` and `ended` are the same on every rank.
 struct Verdict {
-  Status status;  // OK if all passed, else the error with the lowest cause; Code::order if calls differ
-  std::vector<ByteVector> contributions;  // by rank
-  bool ended = false;                     // the line has ended (Line::end): no further agreement is possible
-  std::vector<ByteVector> for_first{};    // on rank 0, by rank: what each has brought for it
-  std::int64_t before = 0;                // the sum of the addends of all lower ranks
+  /// OK if all votes passed. Otherwise the error with the lowest cause, or Code::order if the ranks' calls
+  /// differ.
+  Status status;
+  std::vector<ByteVector> contributions;       // by rank
+  bool ended = false;                          // line ended (Line::end): no more agreements
+  std::vector<ByteVector> for_first{};         // on rank 0, by rank: Vote::for_first
+  std::int64_t before = 0;                     // the sum of the addends of all lower ranks
   std::int64_t largest_bid = Vote::least_bid;  // the same on every rank
 };
 
-/// Agreements among the ranks of a line: votes travel up a binomial tree, the verdict travels down again. It
-/// is a state machine that never waits: `post` votes, and `take` returns the verdict once it has arrived.
-/// Every rank must post in the same order. A rank that has an error posts it: no rank skips a vote.
+/// Agreements among the ranks of a line. Votes travel up a binomial tree to rank 0, and the verdict travels
+/// down again. This is a state machine that never waits: `post` votes, and `take` returns the verdict once it
+/// has arrived. All ranks must post in the same order. A rank that has an error posts it: no rank skips a
+/// vote.
 class Agreements {
  public:
   static constexpr std::uint32_t vote_message = 1;
@@ -64,17 +67,18 @@ class Agreements {
 
   /// Local. Starts the next agreement and returns its number.
   std::uint64_t post(Vote vote);
-  /// Returns the verdict of agreement `number`, once, or nothing while it is still open.
+  /// Returns the verdict of agreement `number` once. Returns nothing before that, while the verdict is still
+  /// open.
   std::optional<Verdict> take(std::uint64_t number);
   [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
-  /// On rank 0: agreements with smaller numbers were decided, and no others.
+  /// Returns, on rank 0, the number of the first agreement that is not decided yet.
   [[nodiscard]] std::uint64_t decided() const { return decided_; }
-  /// For the watchdog: names the children whose votes are still missing here, as
-  /// " nothing from compute rank 3 or those behind it;".
+  /// Returns, for the watchdog, the children whose votes this rank is still missing, as " nothing from
+  /// compute rank 3 or those behind it;".
   [[nodiscard]] std::string missing_text(std::uint64_t number) const;
-  /// Returns the ranks next to this one in the tree, away from rank 0.
+  /// Returns the children of this rank in the tree: the ranks next to it, away from rank 0.
   [[nodiscard]] std::vector<int> children() const;
-  /// Returns all ranks next to this one in the tree.
+  /// Returns the children of this rank in the tree, and its parent.
   [[nodiscard]] std::vector<int> neighbours() const;
 
  private:
@@ -82,15 +86,16 @@ class Agreements {
   struct Ballot {
     bool posted = false;
     bool passed_up = false;
-    std::vector<int> heard;  // children whose votes have come
+    std::vector<int> heard;  // children whose votes have arrived
     Status status;
     Calling calling;
     Contributions contributions;
     Contributions for_first;
     std::int64_t addend = 0;
-    std::int64_t largest_bid = Vote::least_bid;  // of this rank and those behind it, as far as they have come
+    /// The largest bid, so far, of this rank and of the ranks behind it.
+    std::int64_t largest_bid = Vote::least_bid;
     std::function<Status(const Verdict&)> check;
-    std::map<int, std::int64_t> sums;  // of each child and all behind it
+    std::map<int, std::int64_t> sums;  // for each child: the sum of it and all ranks behind it
     std::optional<Verdict> verdict;
   };
   void on_vote(int source, Unpacker& in);

@@ -24,7 +24,7 @@ std::uint64_t Broadcasts::post(ByteVector bytes) {
 }
 
 void Broadcasts::pass_on(std::uint64_t number, const ByteVector& bytes) {
-  // The child with most ranks behind it hears first.
+  // The child with the most ranks behind it comes first.
   std::vector<int> children = line_.agreements().children();
   std::reverse(children.begin(), children.end());
   for (const int child : children) {
@@ -37,8 +37,8 @@ void Broadcasts::pass_on(std::uint64_t number, const ByteVector& bytes) {
   }
 }
 
-/// The message ends with its line and number: a rank that has left out a call must not take another call's
-/// bytes.
+/// Sends the bytes of a large broadcast. The message ends with the numbers of the line and of the broadcast:
+/// if a rank leaves out a call, it must not mistake these bytes for those of another call.
 void Broadcasts::send_large(int destination, std::uint64_t number, ByteVector bytes) {
   for (const std::uint64_t word : {line_.number(), number}) {
     const auto text = std::as_bytes(std::span(&word, 1));
@@ -48,7 +48,8 @@ void Broadcasts::send_large(int destination, std::uint64_t number, ByteVector by
                                  Traffic::broadcast, std::move(bytes));
 }
 
-/// Leaves out broadcasts that this rank never takes.
+/// Returns the bytes of broadcast `number` if they have arrived. Drops bytes of broadcasts that this rank
+/// never takes.
 std::optional<ByteVector> Broadcasts::receive_large(int source, std::uint64_t number) {
   const std::array<std::uint64_t, 2> wanted{line_.number(), number};
   for (;;) {

@@ -11,29 +11,31 @@ namespace tailrace::comm {
 
 class Line;
 
-/// Broadcasts from rank 0 of a line to all its ranks, down a binomial tree. It is a state machine that never
-/// waits, like Agreements. Every rank posts broadcasts and takes them in the same order; rank 0 need not wait
-/// for any. A rank only announces a large broadcast, and keeps its bytes until the receiver takes them.
+/// Broadcasts from rank 0 of a line to all its ranks, down a binomial tree. Like Agreements, this is a state
+/// machine that never waits. Every rank posts broadcasts, and takes them, in the same order; rank 0 does not
+/// need to wait for the others. A large broadcast stays with its sender, which only announces it, until the
+/// receiver takes the bytes.
 class Broadcasts {
  public:
   static constexpr std::uint32_t broadcast_message = 3;
-  /// A broadcast of at most this many bytes travels with its announcement.
+  /// The most bytes that travel together with the announcement of a broadcast.
   static constexpr std::size_t most_announced = 16384;
 
   explicit Broadcasts(Line& line);
 
-  /// Local. Returns the number of the next broadcast. Rank 0 sends `bytes` with it; the others leave them
-  /// empty.
+  /// Local. Starts the next broadcast and returns its number. Rank 0 sends `bytes`; the other ranks pass
+  /// none.
   std::uint64_t post(ByteVector bytes);
-  /// Returns what rank 0 said in broadcast `number`, once, or nothing while it has not arrived.
+  /// Returns the bytes that rank 0 sent in broadcast `number`, once. Returns nothing while they have not
+  /// arrived.
   std::optional<ByteVector> take(std::uint64_t number);
   [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
-  /// Returns true if rank 0 has said it, and its bytes are here or on their way.
+  /// True if rank 0 has sent the broadcast, and its announcement, at least, has arrived here.
   [[nodiscard]] bool is_coming(std::uint64_t number) const { return arrived_.count(number) != 0; }
 
-  /// Returns true if the message says that its sender holds a large broadcast.
+  /// True if the message announces a large broadcast, whose bytes its sender still holds.
   static bool announces(const ByteVector& message);
-  /// Returns the ranks that hold broadcasts which this rank has not taken, one for each broadcast.
+  /// Returns the ranks that hold broadcasts which this rank has not taken yet, once for each broadcast.
   [[nodiscard]] std::vector<int> holders() const;
 
  private:

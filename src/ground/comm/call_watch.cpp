@@ -24,7 +24,7 @@ namespace tailrace::comm {
 
 namespace {
 
-/// Programs and MPI libraries leave this signal alone, and it ends nobody who has no handler for it.
+/// Programs and MPI libraries do not use this signal, and it does not end a process without a handler for it.
 constexpr int look_signal = SIGURG;
 constexpr int most_frames = 128;
 constexpr int own_frames = 2;  // the handler's, and the kernel's return from it
@@ -38,15 +38,15 @@ void on_look(int) {
   errno = before;
 }
 
-/// The call of MPI that a program is in, and the code that made it. Both are empty outside of MPI.
+/// The call of MPI in which the program is, and the code that made the call. Outside of MPI both are empty.
 struct Place {
   std::string call;
   std::string caller;
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-/// Returns "MPI_Barrier" for the names that the MPI libraries have for it: PMPI_Barrier, mpi_barrier_,
-/// mpi_barrier_f08_, pompi_barrier_f. Returns "" for other names.
+/// Returns "MPI_Barrier" for all names under which the MPI libraries have it: PMPI_Barrier, mpi_barrier_,
+/// mpi_barrier_f08_, pompi_barrier_f. Returns "" for names of other functions.
 std::string call_of(std::string_view symbol) {
   std::string name(symbol);
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -69,7 +69,8 @@ std::string_view file_name(const char* path) {
   return all.substr(all.rfind('/') + 1);
 }
 
-/// Returns the place in a form that addr2line takes. A return address lies behind the call.
+/// Returns the place of a call as text that addr2line accepts. `address` is the return address, which lies
+/// behind the call.
 std::string code_text(void* address) {
   Dl_info info{};
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "code of no file";
@@ -84,7 +85,8 @@ std::string code_text(void* address) {
              hex, " tells the line)");
 }
 
-/// The outermost function of an MPI library is the one that the program has called.
+/// Returns the call of MPI in which `stack` is. It is the outermost function of an MPI library: the program
+/// called that one. A stack inside a call of this library counts as outside of MPI.
 Place place_of(std::span<void* const> stack) {
   Place place;
   for (std::size_t i = own_frames; i < stack.size(); ++i) {
@@ -99,7 +101,7 @@ Place place_of(std::span<void* const> stack) {
   return place;
 }
 
-/// Returns nothing if the thread does not answer: it may have blocked the signal.
+/// Returns the place of `thread`, or nothing if the thread does not answer: it may have blocked the signal.
 std::optional<Place> place_of(pthread_t thread) {
   struct sigaction look = {};
   struct sigaction before = {};
@@ -114,7 +116,7 @@ std::optional<Place> place_of(pthread_t thread) {
       found = depth.load(std::memory_order_acquire);
     }
   }
-  // A handler that is late finds the buffers still there, and nobody who reads them.
+  // If the handler runs later than this, the buffers are still there, and nobody reads them.
   ::sigaction(look_signal, &before, nullptr);
   if (found == 0) return std::nullopt;
   return place_of(std::span<void* const>(frames.data(), static_cast<std::size_t>(found)));
@@ -124,7 +126,7 @@ std::optional<Place> place_of(pthread_t thread) {
 
 Result<std::unique_ptr<CallWatch>> CallWatch::create(std::int64_t patience,
                                                      std::function<void(const std::string&)> tell) {
-  // The first call loads what later ones need: that does not belong into a handler.
+  // The first call of backtrace() loads a library, which a signal handler must not do.
   ::backtrace(frames.data(), most_frames);
   std::unique_ptr<CallWatch> watch(new CallWatch(patience, std::move(tell)));
   Result<std::thread> thread = start_thread([&watched = *watch] { watched.run(); });
@@ -145,7 +147,7 @@ CallWatch::~CallWatch() {
   if (thread_.joinable()) thread_.join();
 }
 
-/// Returns false if the watch ends.
+/// Sleeps. Returns false if the watch has to end.
 bool CallWatch::sleep_for(std::int64_t nanoseconds) {
   std::unique_lock lock(mutex_);
   return !changed_.wait_for(lock, std::chrono::nanoseconds(nanoseconds), [this] { return ends_; });
@@ -162,7 +164,8 @@ void CallWatch::run() {
   }
 }
 
-/// A program that computes makes calls of MPI, too. It is hardly twice in the same one.
+/// Looks twice, a moment apart: a program that computes calls MPI too, but is hardly in the same call both
+/// times. Returns true if it has told.
 bool CallWatch::look_twice(std::int64_t silent) {
   constexpr std::int64_t between = 200'000'000;
   const std::uint64_t calls = calls_.load(std::memory_order_relaxed);

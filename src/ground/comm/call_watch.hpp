@@ -16,21 +16,23 @@
 
 namespace tailrace::comm {
 
-/// For debugging (TAILRACE_CHECK_WORLD): a thread that finds out in which call of MPI the program is, once it
-/// has called the library no more for a while. It looks at the stack of the thread that made this, by a
-/// signal. So it needs nothing of MPI, and sees calls from any language.
+/// A debugging aid (TAILRACE_CHECK_WORLD): if the program has not called the library for a while, a thread
+/// finds out in which call of MPI it is. The thread interrupts the program's thread by a signal, whose
+/// handler records the stack. So the watch needs nothing of MPI, and sees calls from any language.
 class CallWatch {
  public:
-  /// Looks after `patience` nanoseconds without a call, and calls `tell` once, in its thread, with what
-  /// follows the rank's name: "has not called ... and is in MPI_Barrier, called from ...". While the program
-  /// computes there is nothing to tell, and it looks again. One at a time in a process.
+  /// Starts to watch the calling thread. After `patience` nanoseconds without a call of the library, the
+  /// watch looks at the stack. If the thread is inside MPI, the watch calls `tell` once, from its own thread,
+  /// with the text that follows the rank's name: "has not called ... and is in MPI_Barrier, called from ...".
+  /// If the program computes, there is nothing to tell, and the watch looks again later. At most one watch in
+  /// a process.
   static Result<std::unique_ptr<CallWatch>> create(std::int64_t patience,
                                                    std::function<void(const std::string&)> tell);
   ~CallWatch();
   CallWatch(const CallWatch&) = delete;
   CallWatch& operator=(const CallWatch&) = delete;
 
-  /// Says that the program is in a call of the library.
+  /// Notes that the program has called the library.
   void note_call() { calls_.fetch_add(1, std::memory_order_relaxed); }
 
  private:

@@ -23,12 +23,12 @@ void await_everybody(Switchboard& board, MPI_Comm comm, const std::string& what)
 }
 
 Communicators::~Communicators() {
-  if (!mpi_is_running()) return;  // the program has left without tr_finalize
+  if (!mpi_is_running()) return;  // the program ended without tr_finalize
   while (!entries_.empty()) MPI_Comm_delete_attr(entries_.front().comm, key_);
   if (key_ != MPI_KEYVAL_INVALID) MPI_Comm_free_keyval(&key_);
 }
 
-/// MPI calls this when the program frees the communicator, and the destructor calls it through MPI.
+/// MPI calls this when the program frees the communicator. ~Communicators() makes MPI call it, too.
 int Communicators::on_free(MPI_Comm, int, void* attribute, void*) {
   auto* const entry = static_cast<Entry*>(attribute);
   entry->owner->entries_.remove_if([&](const Entry& each) { return &each == entry; });

@@ -11,28 +11,28 @@
 
 namespace tailrace::comm {
 
-/// Collective over `comm`. Blocks until every rank has come here. Call it before MPI calls that would wait in
-/// silence for ranks that never come. `what` is for the watchdog.
+/// Collective over `comm`. Blocks until every rank of `comm` has called it. Call it before calls of MPI: they
+/// would wait for missing ranks without a word, while this call lets the watchdog warn. `what` is the
+/// watchdog's text.
 void await_everybody(Switchboard& board, MPI_Comm comm, const std::string& what);
 
-/// The program's communicators in which the library works. Objects kept for a communicator are attributes of
-/// it, and go when the program frees it.
+/// The program's communicators that the library works on. Objects that the library keeps for a communicator
+/// are attributes of it: they are destroyed when the program frees the communicator.
 class Communicators {
  public:
   /// `compute` is the communicator of the compute ranks, and `computes` their line.
   Communicators(MPI_Comm compute, Line& computes) : compute_(compute), computes_(computes) {}
-  /// Local. Lets go of all objects kept, in the order in which they came.
+  /// Local. Drops all objects, in the order in which they came.
   ~Communicators();
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
 
-  /// Local. Returns what is kept for `comm`, or nullptr.
+  /// Local. Returns the object kept for `comm`, or nullptr.
   [[nodiscard]] std::shared_ptr<void> find(MPI_Comm comm) const;
-  /// Local. Keeps `what` as long as `comm` lasts.
+  /// Local. Keeps `what` until `comm` is freed.
   void keep(MPI_Comm comm, std::shared_ptr<void> what);
-  /// Collective over `comm`. Blocks until all its ranks have called it. Opens a line among them; no
-  /// communicator is made. Returns the same Status on every rank. `call` is the program's call, for the
-  /// watchdog.
+  /// Collective over `comm`. Opens a line among its ranks; creates no communicator. Blocks until all ranks
+  /// have called it. Returns the same Status on every rank. `call` is the program's call, for the watchdog.
   Result<std::unique_ptr<Line>> open_line(MPI_Comm comm, const std::string& call);
 
  private:

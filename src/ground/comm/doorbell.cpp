@@ -22,7 +22,7 @@ void Doorbell::park(std::uint32_t ticket, std::chrono::nanoseconds limit) noexce
   timespec time{};
   time.tv_sec = static_cast<time_t>(limit.count() / 1'000'000'000);
   time.tv_nsec = static_cast<long>(limit.count() % 1'000'000'000);
-  // The call is not FUTEX_PRIVATE, since processes share the word.
+  // Not FUTEX_PRIVATE, because several processes share the word.
   futex(&rings_, FUTEX_WAIT, ticket, &time);
   cancel();
 }

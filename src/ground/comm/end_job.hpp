@@ -11,11 +11,11 @@ namespace tailrace::comm {
 /// Does not return.
 [[noreturn]] void end_job(std::string_view why);
 
-/// Ends the whole job once its reason is printed. Does not return.
+/// Ends the whole job. The caller has printed the reason. Does not return.
 [[noreturn]] void end_job();
 
-/// Runs something that other ranks count on already. Without memory for it the job ends, since the others
-/// would wait for ever.
+/// Runs `body`, on whose effect other ranks already count. If memory runs out, the job ends, because the
+/// other ranks would wait forever.
 template <typename Body>
 auto committed(std::string_view call, const Body& body) -> decltype(body()) {
   try {

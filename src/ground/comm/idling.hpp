@@ -5,17 +5,18 @@
 
 namespace tailrace::comm {
 
-/// A waiting rank gives its core away between two looks, first by yielding, then by sleeping. A rank that
-/// sleeps comes 0.1 ms late, and then the others wait for it: ranks that call one after the other should meet
-/// before anybody sleeps. If ranks share a core, the awaited rank may need it.
+/// Tells a waiting rank what to do between two looks: first yield its core, later sleep. If ranks share a
+/// core, the awaited rank may need it. But a rank that sleeps comes 0.1 ms late, and the others then wait for
+/// it. So ranks that call one after the other should meet before any of them sleeps.
 class Idling {
  public:
   explicit Idling(bool has_own_core) : yielding_(has_own_core ? longest_yielding : 0) {}
 
-  /// Notes that something moved on: the awaited event may be near.
+  /// Notes that something moved on: the awaited event may be near, and the rank yields again instead of
+  /// sleeping.
   void moved() { looks_ = sleeps_ = 0; }
-  /// Call it after a look in vain at `now`. Returns the nanoseconds to sleep before the next look, or 0 to
-  /// yield.
+  /// Called after a look at `now` that found nothing. Returns the nanoseconds to sleep before the next look,
+  /// or 0 to yield.
   std::int64_t next(std::int64_t now) {
     if (looks_ == 0) since_ = now;
     if (looks_ < yields || now - since_ < yielding_) {

@@ -24,12 +24,11 @@ LineNumber lowest(const Tags& free) {
   return tag;
 }
 
-/// Collective over the meeting. Rank 0 proposes candidates until no rank objects. A
-/// rank that objects tells rank 0 alone which tags are free on it: all ranks may object. Returns the same on
-/// every rank.
+/// Collective over the meeting. Rank 0 proposes candidates until no rank objects. A rank that objects tells
+/// rank 0 alone which tags are free on it, because all ranks may object. Returns the same on every rank.
 Result<Candidate> choose(Line& meeting, Candidate candidate, const std::string& call) {
   Switchboard& board = meeting.board();
-  Tags free = board.free_tags();  // rank 0: those that no rank is known to have taken
+  Tags free = board.free_tags();  // rank 0: the tags that no rank is known to use
   for (bool is_accepted = false;;) {
     const Packer proposal = Packer().put(Candidate{lowest(free), candidate.count});
     const Result<ByteVector> said = meeting.broadcast(is_accepted ? ByteVector() : proposal.bytes(), call,
@@ -95,7 +94,7 @@ Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
                                                const std::string& call) {
   Line meeting(board, board.numbers().next_meeting(*members), members);
   Candidate candidate{lowest(board.free_tags()), board.numbers().count() + 1};
-  // Ranks that have the same lines open choose the same number.
+  // If the ranks have the same lines open, they all choose the same number, and this agreement is enough.
   const std::uint64_t number =
       meeting.agreements().post({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
   const Verdict same = meeting.verdict_of(number, call, [&] { return meeting.agreements().take(number); });
@@ -168,8 +167,9 @@ Verdict Line::verdict_of(std::uint64_t number, const std::string& call,
   return std::move(*verdict);
 }
 
-/// The first rank of a meeting may never come to it, and so never end it. The ranks begin their work on the
-/// line that they open with an agreement. The missing rank does not come to that agreement either.
+/// True if this line is a meeting and the order of calls is broken: its first rank may never come, and then
+/// never ends the meeting. Giving up alone is safe: the first thing ranks do on the line that a meeting opens
+/// is an agreement, and the missing rank does not come to it either.
 bool Line::is_off() const {
   return line_number::tag_of(number_) == line_number::meeting && board_.order().broken();
 }
@@ -177,8 +177,9 @@ bool Line::is_off() const {
 Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, const std::string& what) {
   if (me_ == 0 && ended_) return ended_->why;
   const std::uint64_t number = broadcasts_.post(std::move(bytes));
-  if (me_ == 0) board_.pump();  // rank 0 waits for nobody, but its messages must leave all the same
-  // The rank above this one asks its own parent, as long as it waits in this call too.
+  // Rank 0 waits for nobody, but its messages have to leave.
+  if (me_ == 0) board_.pump();
+  // Asks only the parent in the tree. A parent that waits in this call too asks its own parent.
   OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {me_ & (me_ - 1)}};
   std::optional<ByteVector> said;
   const auto is_over = [&] {
@@ -187,7 +188,7 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   };
   board_.wait(is_over, what, wait);
   if (!said) return ended_ ? ended_->why : *board_.order().broken();
-  // Other ranks may be far behind: messages that they have not taken use memory here.
+  // Other ranks may be far behind, and messages that they have not taken use memory here.
   const auto most_is_taken = [&] {
     const Transport& transport = board_.transport();
     return transport.unsent(number_, Traffic::broadcast) + transport.unsent(number_, Traffic::control) <=
@@ -199,7 +200,7 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   return std::move(*said);
 }
 
-/// A rank takes messages in whatever call it waits, so that no rank waits here for one that makes another
+/// A rank takes messages in any call in which it waits. So no rank waits here for a rank that makes another
 /// call.
 Result<std::map<int, ByteVector>> Line::exchange(std::map<int, ByteVector> messages, Vote vote) {
   const std::string call = vote.call;
@@ -220,7 +221,7 @@ Verdict Line::ended_verdict() const {
   return {ended_->why, std::vector<ByteVector>(static_cast<std::size_t>(size())), true};
 }
 
-/// The verdicts of earlier agreements have gone the same way before this message.
+/// Passes the end on to the children. The verdicts of earlier agreements have gone the same way before it.
 void Line::on_ended(Ended ended) {
   Packer out;
   out.put(ended_message).put(ended.agreements);

@@ -31,8 +31,8 @@ void begin_mpi() {
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
 #ifdef __GLIBC__
-  // A rank that exits with a failure does not wait in MPI_Finalize: others may wait for it in another call.
-  // The launcher ends them once this process has gone.
+  // A rank that exits with a failure does not call MPI_Finalize, in which it would wait: other ranks may wait
+  // for it in another call. Once this process is gone, the launcher ends the other ranks.
   on_exit(
       [](int status, void* /*unused*/) {
         if (status == 0 && mpi_is_running()) MPI_Finalize();

@@ -15,10 +15,10 @@ namespace tailrace::comm {
 namespace {
 
 constexpr int control_tag = 0;
-constexpr int request_tag = 1 + 2 * static_cast<int>(line_number::tags);  // behind those of all lines
-/// The largest single MPI message. Counts are int, and some transports cut at 2 GiB.
+constexpr int request_tag = 1 + 2 * static_cast<int>(line_number::tags);  // after the tags of all lines
+/// The largest single MPI message. Counts are int, and some MPI transports fail at 2 GiB.
 constexpr Bytes largest_part = Bytes{1} << 30;
-/// Smaller memory comes from the heap, which keeps it by itself.
+/// Memory smaller than this comes from the heap, which keeps freed memory by itself.
 constexpr Bytes least_in_pool = Bytes{64} << 10;
 
 int tag_of(LineNumber line, Traffic traffic) {
@@ -55,15 +55,15 @@ MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm), control_{control_tag}, 
   MPI_Comm_rank(comm, &rank_);
 }
 
-/// Takes all messages that have arrived, of any kind.
+/// Takes and drops all messages that have arrived, of any kind.
 void MpiTransport::drop_all(std::list<Incoming>& dropped) {
   while (receive() || receive_request()) continue;
   while (probe(MPI_ANY_SOURCE, MPI_ANY_TAG, dropped)) continue;
   std::erase_if(dropped, is_complete);
 }
 
-// A message that nobody takes would keep a sender of much here for ever. MPICH gives the number of a
-// communicator that was freed to the next one, which would receive the message in the next session.
+// Messages that nobody takes do harm. A sender waits for a large one forever. And MPICH gives the number of a
+// freed communicator to the next one, so that the next session would receive them.
 void MpiTransport::meet_at_the_end() {
   std::list<Incoming> dropped;
   Idling idling(false);
@@ -78,7 +78,7 @@ void MpiTransport::meet_at_the_end() {
     }
     if (has_come) check(MPI_Test(&met, &have_met, MPI_STATUS_IGNORE), "MPI_Test");
   }
-  // MPI may still write into the memory of what had begun to arrive.
+  // MPI may still be writing into the memory of messages that have begun to arrive.
   do {
     drop_all(dropped);
     for (FromAnyone* from : {&control_, &requests_}) dropped.splice(dropped.end(), from->incoming);
@@ -89,7 +89,7 @@ void MpiTransport::meet_at_the_end() {
 }
 
 void MpiTransport::free() {
-  // A verdict may have told this rank to give up before that verdict has left for other ranks.
+  // The verdict that made this rank give up may not have left for other ranks yet.
   while (!all_sent()) progress();
   if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
 }
@@ -107,7 +107,8 @@ void MpiTransport::send(int destination, LineNumber line, Traffic traffic, ByteV
     const auto number = std::as_bytes(std::span(&line, 1));
     bytes.insert(bytes.end(), number.begin(), number.end());
   }
-  // A part of the largest size announces another one, so no message needs a header (and a copy for it).
+  // A part of the largest size tells the receiver that another part follows. So no message needs a header,
+  // for which it would have to be copied.
   auto whole = std::make_shared<ByteVector>(std::move(bytes));
   const auto length = static_cast<Bytes>(whole->size());
   for (Bytes at = 0; at <= length; at += largest_part) {
@@ -149,7 +150,7 @@ Bytes MpiTransport::unsent(LineNumber line, Traffic traffic) const {
   return found == unsent_.end() ? 0 : found->second;
 }
 
-/// Takes the oldest message of a queue, which has left, out of it.
+/// Removes the oldest message of a queue. It has left.
 void MpiTransport::finish(Queue& queue) {
   Outgoing& out = queue.messages.front();
   const auto unsent = unsent_.find(queue.way);
@@ -158,8 +159,8 @@ void MpiTransport::finish(Queue& queue) {
   queue.messages.pop_front();
 }
 
-/// Takes the front of queue `at`, which has left, and all behind it that have left, too. A queue that is
-/// empty then gives its place to the last one.
+/// Removes the front of queue `at`, which has left, and the messages behind it that have left as well. If the
+/// queue is then empty, the last queue takes its place in the list.
 void MpiTransport::finish_front(std::size_t at) {
   Queue& queue = *queues_[at];
   int complete = 1;
@@ -179,8 +180,9 @@ void MpiTransport::finish_front(std::size_t at) {
   outgoing_.erase({queue.destination, queue.way});
 }
 
-// Open MPI gives the core away in each test of a message that has not left, if ranks outnumber cores. One
-// call of MPI for the oldest messages costs the same for any number of messages behind them.
+// Tests only the oldest message of each queue, in one call of MPI, whose cost does not depend on the number
+// of messages behind them. If ranks outnumber cores, Open MPI yields the core in each test of a message that
+// has not left.
 bool MpiTransport::progress() {
   if (fronts_.empty()) return false;
   int count = 0;
@@ -197,7 +199,7 @@ bool MpiTransport::progress() {
 }
 
 bool MpiTransport::probe(int source, int tag, std::list<Incoming>& into) {
-  // The buffer of a message must not grow while a part is on its way into it.
+  // A buffer must not grow, and so move, while MPI still writes a part of the message into it.
   for (const Incoming& open : into) {
     if (open.request != MPI_REQUEST_NULL && open.continues) return false;
   }
@@ -267,7 +269,7 @@ std::optional<ByteVector> MpiTransport::receive_from(int source, LineNumber line
   }
   const int tag = tag_of(line, traffic);
   std::list<Incoming>& waiting = data_[{source, tag}];
-  // One message at a time: the next one stays with its sender until this one was taken.
+  // Only one message at a time is received: the next one stays with its sender until this one was taken.
   if (waiting.empty() || waiting.front().continues) probe(source, tag, waiting);
   std::optional<ByteVector> bytes;
   if (!waiting.empty() && is_complete(waiting.front())) {

@@ -15,9 +15,9 @@
 
 namespace tailrace::comm {
 
-/// Messages as MPI point-to-point on a private duplicate of a communicator. A control message or request ends
-/// with its line's number; another message's tag tells its line and kind of traffic. MPI errors abort with a
-/// message: after one MPI gives no promise about anything (MPI 3.1, 8.3).
+/// Sends messages as MPI point-to-point messages on a private duplicate of a communicator. A control message
+/// or request ends with the number of its line. The tag of any other message tells its line and kind of
+/// traffic. An error of MPI ends the job with a message: after an error MPI promises nothing (MPI 3.1, 8.3).
 class MpiTransport final : public Transport {
  public:
   /// Collective over `parent`.
@@ -36,10 +36,10 @@ class MpiTransport final : public Transport {
   void keep_memory(Bytes most) override;
   [[nodiscard]] ByteVector memory(Bytes size) override;
   void give_back(ByteVector bytes) override;
-  /// Collective, at the end of a session. Blocks until all ranks have called it, and everything has left and
-  /// arrived. Drops what arrives: after calls that broke the order nobody waits for it.
+  /// Collective, at the end of a session. Blocks until all ranks have called it, and all messages have left
+  /// and arrived. Drops the messages that arrive: if the order of calls was broken, nobody waits for them.
   void meet_at_the_end();
-  /// Collective. Blocks until everything sent has left, and frees the communicator.
+  /// Collective. Blocks until everything that this rank has sent has left, then frees the communicator.
   void free();
 
  private:
@@ -49,7 +49,7 @@ class MpiTransport final : public Transport {
     std::shared_ptr<ByteVector> bytes;
     Bytes size = 0;
   };
-  /// The messages of one way to one rank that have not left yet, oldest first.
+  /// The messages of one line and kind of traffic to one rank that have not left yet, oldest first.
   struct Queue {
     Way way;
     int destination = 0;
@@ -61,7 +61,7 @@ class MpiTransport final : public Transport {
     MPI_Request request = MPI_REQUEST_NULL;
     bool continues = false;  // another part of the same message follows
   };
-  /// Messages that are taken from anyone.
+  /// Messages with this tag, from any rank.
   struct FromAnyone {
     int tag = 0;
     std::list<Incoming> incoming = {};
@@ -78,9 +78,10 @@ class MpiTransport final : public Transport {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
-  std::map<Way, Bytes> unsent_;                    // bytes of the ways that have any
+  std::map<Way, Bytes> unsent_;                    // bytes not sent yet; only ways that have any
   std::map<std::pair<int, Way>, Queue> outgoing_;  // by destination and way; only those that have any
-  // The oldest message of each queue, and the queue. MPI completes messages of one way nearly in order.
+  // The request of the oldest message of each queue, and the queue. MPI completes messages of one way nearly
+  // in order.
   std::vector<MPI_Request> fronts_;
   std::vector<Queue*> queues_;
   std::vector<int> complete_;  // results of MPI_Testsome

@@ -11,8 +11,8 @@ namespace tailrace::comm {
 
 namespace {
 
-/// Longer than the ranks of a working program usually wait for each other, shorter than users wait before
-/// they worry.
+/// Longer than the ranks of a working program usually wait for each other, and shorter than the time after
+/// which users begin to worry.
 constexpr std::int64_t asks_after_nanoseconds = 1'000'000'000;
 
 }  // namespace
@@ -46,7 +46,7 @@ void Order::look(std::int64_t waited_nanoseconds) {
 bool Order::has_come(const Entry& entry) const {
   if (entry.kind == Entry::Kind::step) return has_come_to_step_(entry);
   Line* const line = board_.find(entry.line);
-  // A rank that has closed a line has made all calls on it.
+  // If this rank has closed the line, it has made all calls on it.
   if (line == nullptr) return board_.numbers().was_opened(entry.line);
   return entry.kind == Entry::Kind::agreement ? line->agreements().has_posted(entry.number)
                                               : line->broadcasts().has_posted(entry.number);
@@ -61,7 +61,8 @@ void Order::ask() {
   }
 }
 
-/// Only a rank that must make this rank's call too can have made the two calls in another order.
+/// Answers a question, if the asking rank must make this rank's current call too. Only then can the two ranks
+/// make the two calls in a different order.
 void Order::answer(int source, Question& question) {
   question.answered = waits_;
   const Members& members = *board_.find(wait_->entry.line)->members();
@@ -71,8 +72,9 @@ void Order::answer(int source, Question& question) {
   computes_->send(source, out.take());
 }
 
-/// The other rank was in its call, and had not come to this rank's call, after this rank had come to its own.
-/// If this rank has not come to the other's call even now, the two make the calls in different order.
+/// When the other rank answered, it waited in its own call and had not come to this rank's call, in which
+/// this rank was already. If this rank has still not come to the other's call, the two make the calls in
+/// different order.
 void Order::on_answer(int source, Unpacker& in) {
   const auto asking = in.get<std::uint64_t>();
   const auto theirs = in.get<Entry>();
@@ -87,7 +89,8 @@ void Order::on_answer(int source, Unpacker& in) {
   computes_->send(0, out.take());
 }
 
-/// Compute rank 0 hears the first report here, and tells the others down a tree.
+/// Marks the order as broken. Compute rank 0 gets here by the first report, the other ranks by a message that
+/// goes down a tree.
 void Order::on_broken(const Status& why) {
   if (broken_) return;
   broken_ = why;

@@ -16,7 +16,7 @@ namespace tailrace::comm {
 class Line;
 class Switchboard;
 
-/// The place of a collective call among the calls of its line.
+/// The place of a collective call among all calls on its line.
 struct Entry {
   enum class Kind : std::uint32_t { agreement, broadcast, step };
   LineNumber line = 0;
@@ -26,43 +26,45 @@ struct Entry {
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
-/// A wait in a collective call.
+/// A rank's wait in a collective call.
 struct OrderedWait {
   Entry entry;
   std::string_view call;
-  std::vector<int> awaited;  // ranks of the line that may not have come yet
+  std::vector<int> awaited;  // ranks of the line that may not have entered the call yet
 };
 
-/// Finds ranks that would wait for each other for ever, in calls on different lines or in calls without an
-/// agreement. The ranks of a session come to their collective calls in one order, whatever the calls are
-/// about; a rank has come to a call once it has entered it.
+/// Finds ranks that would wait for each other forever, in calls on different lines or in calls without an
+/// agreement. All ranks of a session must make their collective calls in one order, whatever the calls are
+/// about. "A rank has come to a call" means: it has entered the call.
 ///
-/// A rank that has waited for a second asks the ranks that it waits for whether they have come to its call. A
-/// rank that has not, and waits in another call that the asking rank must make too, answers with that call.
-/// If the asking rank has not come to it either, the two make these calls in different order, and the asking
-/// rank tells compute rank 0.
+/// A rank that has waited for a second asks the ranks for which it waits whether they have come to its call.
+/// An asked rank answers if it has not come to that call, and itself waits in another call that the asking
+/// rank must make too. It answers with its call. If the asking rank has not come to that call either, the two
+/// ranks make the two calls in different order. Then the asking rank tells compute rank 0.
 ///
-/// Compute rank 0 passes the first report on to all ranks. The order is broken from then on: rank 0 of each
-/// line ends the line (Line::end), so that all of its ranks see the same calls succeed and the same calls
-/// fail. Every later collective call fails with the same status on every rank.
+/// Compute rank 0 passes the first report on to all ranks. From then on the order is broken: rank 0 of each
+/// line ends the line (Line::end), so that all ranks of the line see the same calls succeed and the same
+/// calls fail. Every later collective call fails with the same status on every rank.
 class Order {
  public:
   explicit Order(Switchboard& board) : board_(board) {}
   Order(const Order&) = delete;
   Order& operator=(const Order&) = delete;
 
-  /// Messages of the order travel on `computes`, which stays open as long as any other line. Before this call
-  /// nobody asks.
+  /// Gives the line on which questions, answers and reports travel. It stays open as long as any other line.
+  /// Before this call no rank asks.
   void connect(Line& computes);
-  /// `has_come` tells that this rank has come to the end of a step. The lines tell it of other entries.
+  /// Sets the function that tells whether this rank has come to the end of a step. For other entries the
+  /// lines tell it.
   void on_step(std::function<bool(const Entry& entry)> has_come) { has_come_to_step_ = std::move(has_come); }
 
-  /// Says that this rank begins to wait, or with nullptr that it waits no more. Waits are not nested.
+  /// Notes that this rank begins to wait, or, with nullptr, that its wait is over. Waits are not nested.
   void enter(const OrderedWait* wait);
-  /// Called while this rank waits. Asks and answers once the rank has waited long enough.
+  /// Called again and again while this rank waits. Once it has waited long enough, it asks, and answers
+  /// questions.
   void look(std::int64_t waited_nanoseconds);
 
-  /// Returns the calls that broke the order, or nothing while it holds.
+  /// Returns the error that names the calls that broke the order, or nothing while the order holds.
   [[nodiscard]] const std::optional<Status>& broken() const { return broken_; }
 
  private:
@@ -71,8 +73,8 @@ class Order {
   static constexpr std::uint32_t broken_message = 7;
   struct Question {
     Entry entry;
-    std::uint64_t asking = 0;    // the wait of the rank that asks
-    std::uint64_t answered = 0;  // this rank's wait in which it answered
+    std::uint64_t asking = 0;    // the number of the asking rank's wait
+    std::uint64_t answered = 0;  // the number of this rank's wait in which it answered
   };
   [[nodiscard]] bool has_come(const Entry& entry) const;
   void ask();
@@ -84,11 +86,11 @@ class Order {
   Line* computes_ = nullptr;
   std::function<bool(const Entry&)> has_come_to_step_;
   const OrderedWait* wait_ = nullptr;
-  std::uint64_t waits_ = 0;            // number of waits so far: tells this wait from an earlier one for the
-                                       // same entry
-  bool has_asked_ = false;             // in this wait
-  std::map<int, Question> questions_;  // the last question of each compute rank, until this rank has come to
-                                       // its entry
+  /// Number of waits so far. It tells a wait from an earlier one for the same entry.
+  std::uint64_t waits_ = 0;
+  bool has_asked_ = false;  // this rank has asked in this wait
+  /// The last question of each compute rank, until this rank has come to the entry asked about.
+  std::map<int, Question> questions_;
   std::optional<Status> broken_;
 };
 

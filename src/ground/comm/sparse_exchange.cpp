@@ -12,8 +12,8 @@ SparseExchanges::SparseExchanges(Line& line) : line_(line) {
   line_.on(arrival_message, [this](int, Unpacker& in) { on_arrival(in); });
 }
 
-/// Sends control messages, however large they are: a receiver of data messages would have to know their
-/// sources. The receiver keeps all messages anyway until it has the last one.
+/// Sends control messages, however large the messages are: for data messages, a receiver would have to know
+/// their sources. The receiver has to keep all messages anyway until the last has come.
 std::uint64_t SparseExchanges::post(std::map<int, ByteVector> messages) {
   const std::uint64_t number = next_++;
   for (auto& [destination, bytes] : messages) {
@@ -32,7 +32,7 @@ std::uint64_t SparseExchanges::post(std::map<int, ByteVector> messages) {
 void SparseExchanges::on_message(int source, Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   const auto bytes = in.get_bytes();
-  // If the line has ended, this rank may have given up the exchange.
+  // If the line has ended, this rank may already have given up the exchange.
   if (number >= taken_) arrived_[number][source].assign(bytes.begin(), bytes.end());
   line_.send(source, Packer().put(arrival_message).put(number).take());
 }

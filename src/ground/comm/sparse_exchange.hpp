@@ -10,11 +10,11 @@ namespace tailrace::comm {
 
 class Line;
 
-/// Exchanges messages among the ranks of a line. Each rank knows only to which ranks it sends. The receiver
-/// of a message tells its sender that it has arrived. Once every rank has heard that all its messages have
-/// arrived, an agreement tells every rank that it has all messages for it (Hoefler, Siebert, Lumsdaine:
-/// Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010). So a rank sends no message
-/// to ranks for which it has nothing. Like Agreements, this is a state machine that never waits;
+/// Exchanges messages among the ranks of a line, where each rank knows only to which ranks it sends. A rank
+/// sends nothing to ranks for which it has no message. The receiver of a message tells the sender that it has
+/// arrived. Each rank votes once all its own messages have arrived. The agreement then tells every rank that
+/// it has received all messages for it (Hoefler, Siebert, Lumsdaine: Scalable communication protocols for
+/// dynamic sparse data exchange, PPoPP 2010). Like Agreements, this is a state machine that never waits;
 /// Line::exchange waits.
 class SparseExchanges {
  public:
@@ -25,10 +25,10 @@ class SparseExchanges {
 
   /// Local. Starts the next exchange and returns its number. `messages` are listed by destination.
   std::uint64_t post(std::map<int, ByteVector> messages);
-  /// Returns true once all that this rank has sent in this exchange has arrived.
+  /// True once all messages that this rank has sent in this exchange have arrived.
   [[nodiscard]] bool has_arrived(std::uint64_t number) const { return unheard_.count(number) == 0; }
-  /// Returns the messages for this rank, by source. Call it only once has_arrived() was true on every rank
-  /// and an agreement has followed.
+  /// Returns the messages for this rank, by source. Call it only after an agreement to which each rank came
+  /// once has_arrived() was true on it.
   std::map<int, ByteVector> take(std::uint64_t number);
 
  private:
@@ -37,8 +37,9 @@ class SparseExchanges {
 
   Line& line_;
   std::uint64_t next_ = 0;
-  std::uint64_t taken_ = 0;                        // exchanges with smaller numbers are over
-  std::map<std::uint64_t, std::int64_t> unheard_;  // messages whose arrival this rank has not heard of yet
+  std::uint64_t taken_ = 0;  // exchanges with smaller numbers are over
+  /// ^Number of the exchange -> messages of this rank that have not been reported as arrived.
+  std::map<std::uint64_t, std::int64_t> unheard_;
   std::map<std::uint64_t, std::map<int, ByteVector>> arrived_;
 };
 

@@ -80,7 +80,7 @@ bool Switchboard::move_on() {
 
 void Switchboard::deliver(Envelope envelope) {
   const auto line = lines_.find(envelope.line);
-  // A rank may take the number of another kind of line long before it opens the line.
+  // Lines with other tags are left out: a rank may take the number of one long before it opens the line.
   const LineNumber tag = line_number::tag_of(envelope.line);
   const bool may_be_closed = tag >= line_number::first_free || tag == line_number::meeting;
   if (line == lines_.end() && may_be_closed && numbers_.was_opened(envelope.line)) {
@@ -98,7 +98,7 @@ void Switchboard::deliver(Envelope envelope) {
                            envelope.source, " on line ", envelope.line));
 }
 
-/// Delivers the messages that came for lines before this rank had opened them.
+/// Delivers the messages that came for lines before this rank opened them.
 void Switchboard::deliver_early() {
   while (!opened_.empty()) {
     const auto found = early_.find(opened_.back());
@@ -110,7 +110,7 @@ void Switchboard::deliver_early() {
   }
 }
 
-/// Leaves "in tr_finalize" out if `what` names the call already.
+/// Returns "12 s in tr_finalize for the other ranks". Leaves out "in tr_finalize" if `what` names that call.
 std::string Switchboard::waiting(std::int64_t nanoseconds, const std::string& what) const {
   const bool tell_call = !watch_.call.empty() && what.find(watch_.call) == std::string::npos;
   return cat(nanoseconds / 1'000'000'000, " s ", tell_call ? cat("in ", watch_.call, " ") : "", "for ", what);

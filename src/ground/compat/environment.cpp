@@ -29,7 +29,7 @@ constexpr std::array older_names{
     OlderName{"DVMH_IO_THREAD_COUNT", "TAILRACE_IO_THREADS"},
 };
 
-/// Returns the value of `name`, or "" if it is not set (or empty, which says nothing either).
+/// Returns the value of `name`, or "" if it is not set. An empty value counts as not set.
 std::string value_of(const std::vector<std::string>& environment, std::string_view name) {
   const std::string begin = cat(name, "=");
   const auto found = std::find_if(environment.begin(), environment.end(),

@@ -8,24 +8,26 @@
 
 namespace tailrace::compat {
 
-/// Returns `environment` ("NAME=value" entries) and, as TAILRACE_* entries, what the names of the older
-/// systems in it mean. DVM's DVMH_PARALLEL_IO_THRES and DVMH_IO_BUF_SIZE (bytes) and DVMH_IO_THREAD_COUNT are
-/// known. A TAILRACE_* variable for the same setting wins.
+/// Returns `environment` ("NAME=value" entries) with TAILRACE_* entries added for the settings of older
+/// systems in it. It knows DVM's DVMH_PARALLEL_IO_THRES and DVMH_IO_BUF_SIZE (bytes), and
+/// DVMH_IO_THREAD_COUNT. If a TAILRACE_* variable sets the same, that one counts.
 std::vector<std::string> translated(std::vector<std::string> environment);
 
-/// Returns the same for this process's environment.
+/// Returns translated() of this process's environment.
 std::vector<std::string> environment();
 /// Returns this process's environment as it is.
 std::vector<std::string> plain_environment();
 
-/// Returns an error about a setting of translated(environment) with the name that was given for it.
+/// Returns an error about a setting of translated(environment), with the name of the variable that the user
+/// has set.
 Status as_given(const Status& status, const std::vector<std::string>& environment);
 
-/// Returns a line for each variable that is no TAILRACE_* and nearly one: a slip in it would go unnoticed.
+/// Returns a warning for each variable that is not named TAILRACE_* but almost a setting, because a slip of
+/// the pen would go unnoticed.
 std::vector<std::string> near_misses(const std::vector<std::string>& environment);
 
-/// Returns why the launcher of another MPI seems to have started this process, whose MPI_COMM_WORLD has one
-/// rank, or "".
+/// Returns the reason why another MPI's launcher seems to have started this process, or "". Call it if
+/// MPI_COMM_WORLD has one rank.
 std::string other_launcher(const std::vector<std::string>& environment);
 
 }  // namespace tailrace::compat

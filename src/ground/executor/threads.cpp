@@ -9,8 +9,9 @@ namespace tailrace::executor {
 
 namespace {
 
-constexpr std::size_t unlimited_stack = std::size_t{64}
-                                        << 20;  // encoders of programs may have large arrays there
+constexpr std::size_t unlimited_stack =
+    std::size_t{64}  // A program's own encoders may have large arrays on the stack.
+    << 20;
 
 }  // namespace
 
@@ -41,7 +42,7 @@ Threads::~Threads() {
 Threads::Work Threads::with_end(Job job, Done done) {
   return [this, job = std::move(job), done = std::move(done)](int worker) mutable {
     Status status = guarded([&]() -> Status { return job(worker); });
-    job = nullptr;  // frees what the job captured before anybody hears that it is done
+    job = nullptr;  // frees the job's captures before its end is told
     const std::lock_guard lock(mutex_);
     finished_.emplace_back(std::move(done), std::move(status));
     if (wake_) wake_();
@@ -117,10 +118,11 @@ Threads::Hold::~Hold() {
   threads_.work_.notify_all();
 }
 
-/// Returns true if a thread for jobs that wait runs already, or could be started now.
+/// True if a thread for jobs that wait is running, or could be started now.
 bool Threads::is_able() { return limits_.wait > 0 && (!waiting_.empty() || start_waiting_thread()); }
 
-/// Starts one more thread. If the system gives none, the running threads do the work, or the caller does.
+/// Starts one more thread for jobs that wait. If the system gives none, the running threads do the work, or
+/// the caller does.
 bool Threads::start_waiting_thread() {
   const int worker = count() + static_cast<int>(waiting_.size());
   const Status started = guarded([&]() -> Status {
@@ -128,7 +130,8 @@ bool Threads::start_waiting_thread() {
     Result<std::thread> thread = start_thread([this, worker] { run_waiting(worker); });
     TR_TRY(thread.status());
     waiting_.push_back(std::move(*thread));
-    ++idle_;  // the new thread counts as idle at once, so that nobody starts another one for the same job
+    // The new thread counts as idle at once, so that nobody starts another one for the same job.
+    ++idle_;
     return {};
   });
   if (!started.is_ok() && !std::exchange(warned_, true))
@@ -137,12 +140,12 @@ bool Threads::start_waiting_thread() {
   return started.is_ok();
 }
 
-/// Returns true if a job of the queue counts against the limit.
+/// True if a job of the queue counts against the limit.
 bool Threads::is_limited(const std::pair<const Key, Queue>& queue) {
   return (queue.first & own_bit) == 0 && !queue.second.is_hastened;
 }
 
-/// Counts the jobs that could begin now if there were enough threads.
+/// Returns how many jobs could begin now if there were enough threads.
 int Threads::runnable() const {
   int free = 0;
   int limited = 0;
@@ -194,7 +197,8 @@ void Threads::run_waiting(int worker) {
   for (;;) {
     auto queue = first_runnable();
     while (queue == queues_.end()) {
-      // A queue whose job still runs, or which the limit keeps back, gets the thread that ends a job.
+      // No job is left for this thread. A queue whose job still runs, or that the limit holds back, will be
+      // served by the thread that ends a job.
       if (stopping_) return;
       ++idle_;
       work_.wait(lock);
@@ -208,7 +212,7 @@ void Threads::run_waiting(int worker) {
     limited_ += limited;
     lock.unlock();
     work(worker);
-    work = nullptr;  // frees what the job captured before anybody hears that it is done
+    work = nullptr;  // frees the job's captures before its end is told
     lock.lock();
     limited_ -= limited;
     queue->second.running = false;

@@ -15,26 +15,27 @@
 
 namespace tailrace::executor {
 
-/// The threads of a process, or the caller with default floating-point state if the process may have no
-/// threads. Threads that compute are started at once. Threads that wait are started when they are first
-/// needed; a free one takes the runnable job that was submitted first. Therefore a job may wait for what
-/// earlier jobs (of any key, on any rank) will do.
+/// Runs jobs on threads of this process. If the process may have no threads, the caller runs them, with the
+/// default floating-point state. Threads for jobs that compute are started at once. Threads for jobs that
+/// wait are started when they are first needed; a free one takes the runnable job that was submitted first.
+/// Therefore a job may wait for the effects of earlier jobs (of any key, on any rank).
 class Threads final : public Executor {
  public:
   struct Limits {
     int compute = 0;  // 0: jobs that compute run inside compute()
-    int wait = 0;     // limit of keys that run a job at a time, own keys not counted; 0: jobs run inside the
-                      // call
+    /// The most keys whose jobs that wait may run at a time, not counting own keys. 0: these jobs run inside
+    /// the call.
+    int wait = 0;
   };
-  /// The thread that ran a job calls `wake` after each job with a `done`.
+  /// Makes the threads. After each job with a `done`, its thread calls `wake`.
   static Result<std::unique_ptr<Threads>> create(Limits limits, std::function<void()> wake = {});
   /// Blocks until all submitted jobs are done.
   ~Threads() override;
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  /// While a Hold exists, no job that waits begins; those that run go on. It is for a thread that submits
-  /// jobs, has something short to do before others can go on, and would lose its core to those jobs. That
+  /// While a Hold exists, no job that waits begins; running jobs go on. It is for a thread that submits jobs
+  /// and then has something short to do before others can go on: the jobs would take the thread's core. The
   /// thread must not wait for a job meanwhile.
   class Hold {
    public:
@@ -51,29 +52,27 @@ class Threads final : public Executor {
   void compute(Job job, Done done) override;
   void wait(Key key, Job job, Done done) override { enqueue(key, with_end(std::move(job), std::move(done))); }
   bool poll() override;
-  /// Queues a job that waits and whose end nobody is told. The job never throws: it notes its failures where
-  /// somebody finds them. A failure that was dropped here would be lost, and ranks would wait for what the
-  /// job left undone.
+  /// Queues a job that waits and has no `done`. The job must not throw. It must note its failures where
+  /// somebody finds them: otherwise a failure would be lost, and ranks would wait for the job's effects.
   void submit(Key key, std::function<void()> job);
-  /// Returns a key for one more file.
+  /// Returns a new key.
   Key new_key() { return next_key_++; }
-  /// Returns a key whose jobs run on a thread beyond the limit.
+  /// Returns a new key whose jobs do not count against the limit.
   Key new_own_key() { return next_key_++ | own_bit; }
-  /// Lets jobs of `key` run beyond the limit until none is left: somebody waits for them, and jobs of other
-  /// keys that came first may take long.
+  /// Lets jobs of `key` run beyond the limit until none is left. For jobs that somebody waits for: jobs of
+  /// other keys that came first may take long.
   void hasten(Key key);
-  /// Returns the limit of keys with jobs that wait. Returns 0 also if no thread could be started: jobs then
-  /// run inside submit().
+  /// Returns Limits::wait, or 0 if no thread could be started: jobs then run inside submit().
   [[nodiscard]] int waiting_threads();
-  /// Returns true if no job of `key` is queued or running.
+  /// True if no job of `key` is queued or running.
   [[nodiscard]] bool is_idle(Key key) const;
-  /// Blocks until no job of `key`, or of any, is queued or running.
+  /// Blocks until no job of `key`, or without a key no job at all, is queued or running.
   void drain(std::optional<Key> key = {});
 
  private:
   using Work = std::function<void(int worker)>;
   struct Queue {
-    std::deque<std::pair<std::uint64_t, Work>> jobs;  // with their submission numbers
+    std::deque<std::pair<std::uint64_t, Work>> jobs;  // each with its submission number
     bool running = false;
     bool is_hastened = false;
   };
@@ -104,7 +103,7 @@ class Threads final : public Executor {
   int idle_ = 0;
   int holds_ = 0;
   bool stopping_ = false;
-  bool warned_ = false;  // the warning that no thread could be started was logged
+  bool warned_ = false;  // has logged that no thread could be started
   std::vector<std::thread> computing_;
   std::vector<std::thread> waiting_;
 };

@@ -15,13 +15,14 @@ namespace tailrace::journal {
 
 namespace {
 
-/// Turns "no such file" into success: the program may remove its files while a save goes on behind it.
+/// Turns "no such file" into success, because the program may remove its files while an asynchronous save
+/// goes on.
 Status unless_gone(const Status& status) {
   const bool gone = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
   return gone ? Status() : status;
 }
 
-/// Tries all directories and returns the first error.
+/// Synchronises all directories, even after an error. Returns the first error.
 Status sync_all(storage::Target& target, const std::set<std::string>& directories) {
   Status first;
   for (const std::string& directory : directories) {
@@ -69,14 +70,16 @@ void ClosedFiles::note(storage::Target& target, const std::string& path) {
 }
 
 void ClosedFiles::note_renamed(storage::Target& target, const std::string& from, const std::string& to) {
-  // A file that was dropped is durable under its old name alone, and any renamed file may be such a one.
+  // make_room() has made the dropped files durable under their old names only. It remembers no names, so any
+  // renamed file may be one of them.
   if (files_.erase(storage::tidy_path(from)) == 0 && !has_dropped_) return;
-  // Another node may not see the new name yet.
+  // The new name may not be visible on this node yet. Then it is noted all the same.
   std::error_code ignored;
   if (is_regular(to) || !std::filesystem::exists(to, ignored)) note(target, to);
 }
 
-/// Files are synchronised several at a time, so that they share the synchronisation of their directories.
+/// Synchronises the oldest files and drops them. It does so for several files at a time, because they share
+/// the synchronisation of their directories.
 void ClosedFiles::make_room(storage::Target& target) {
   std::vector<std::pair<std::int64_t, std::string>> oldest;
   for (const auto& [path, entry] : files_) oldest.emplace_back(entry.number, path);
@@ -96,7 +99,8 @@ void ClosedFiles::make_room(storage::Target& target) {
   has_dropped_ = true;
 }
 
-/// A failure that was told already, or that a save may be telling now, is left as it is.
+/// Keeps a failure for the next save. Makes a new object each time: the old one may be in use by a save that
+/// tells it at this moment.
 void ClosedFiles::remember(const Status& failure) {
   if (failure.is_ok()) return;
   auto now = std::make_shared<Failure>();

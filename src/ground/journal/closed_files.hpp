@@ -11,13 +11,13 @@
 
 namespace tailrace::journal {
 
-/// Files that the program has closed since the last save, on this rank. The next save makes them durable. At
-/// most `most` of them wait for it. If there are more, the oldest are synchronised at once, and a failure
+/// The files that the program has closed on this rank since the last save. The next save makes them durable.
+/// At most `most` files wait for it. If there are more, the oldest are synchronised at once, and a failure
 /// there fails the next save.
 class ClosedFiles {
   struct Failure {
     Status status;
-    std::int64_t others = 0;  // other files that failed
+    std::int64_t others = 0;  // number of other files that failed
     std::atomic<bool> told{false};
   };
   using IsDurable = std::shared_ptr<std::atomic<bool>>;
@@ -28,7 +28,8 @@ class ClosedFiles {
   class Due {
    public:
     [[nodiscard]] bool is_empty() const { return files_.empty() && failure_ == nullptr; }
-    /// Blocks on storage. Returns the first error, also of files synchronised before.
+    /// Synchronises the files. Blocks on storage. Returns the first error, also of files that were
+    /// synchronised earlier because too many waited.
     [[nodiscard]] Status sync(storage::Target& target) const;
 
    private:
@@ -39,10 +40,11 @@ class ClosedFiles {
 
   explicit ClosedFiles(std::size_t most = 1024) : most_(most) {}
 
-  /// Notes that the program has closed this file, or is about to. Blocks on storage if too many wait.
+  /// Notes that the program has closed this file, or is about to. If too many files wait, synchronises the
+  /// oldest, and so blocks on storage.
   void note(storage::Target& target, const std::string& path);
-  /// Notes that the file has another name now. If `from` was noted, the next save makes `to` durable instead,
-  /// even if a save that is still on its way has synchronised `from`.
+  /// Notes that the program has renamed the file. If `from` was noted, the next save makes `to` durable
+  /// instead, even if a save that is still under way has synchronised `from`.
   void note_renamed(storage::Target& target, const std::string& from, const std::string& to);
   /// Returns all files that no earlier save has made durable, and forgets the durable ones.
   [[nodiscard]] Due due();
@@ -50,7 +52,7 @@ class ClosedFiles {
 
  private:
   struct Entry {
-    std::int64_t number = 0;  // in the order of closing
+    std::int64_t number = 0;  // position in the order of closing
     IsDurable is_durable;
   };
   void make_room(storage::Target& target);
@@ -59,14 +61,14 @@ class ClosedFiles {
   std::size_t most_;
   std::int64_t noted_ = 0;
   std::map<std::string, Entry> files_;  // by path
-  std::shared_ptr<Failure> failure_;    // not told by any save yet
+  std::shared_ptr<Failure> failure_;    // no save has returned it yet
   bool has_dropped_ = false;
 };
 
-/// Returns true if `path` is a regular file.
+/// True if `path` is a regular file.
 [[nodiscard]] bool is_regular(const std::string& path);
 
-/// Makes a file's bytes durable. Returns no error if the program has removed the file meanwhile, or put
+/// Makes a file's bytes durable. It is no error if the program has meanwhile removed the file, or put
 /// something else in its place.
 [[nodiscard]] Status sync_if_there(storage::Target& target, const std::string& path);
 

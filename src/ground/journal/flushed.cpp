@@ -19,9 +19,9 @@ std::string prepared_path(const std::string& path) { return flushed_path(path) +
 
 std::string lock_path(const std::string& path) { return flushed_path(path) + ".lock"; }
 
-/// A client of NFS may know the directory as it was a minute ago, nfs(5), without the files of a program that
-/// has run elsewhere. It asks the server again once it has changed the directory itself. A full disk does not
-/// let it, and must not keep anybody from bringing the file back.
+/// Makes and removes a file in the directory, so that a client of NFS asks its server again. The client may
+/// still know the directory as it was a minute ago (nfs(5)), without the files of a program on another node.
+/// On a full disk the file cannot be made; this must not keep anybody from bringing the shared file back.
 Status look_anew(storage::Target& target, const std::string& path) {
   const Status made = target.open(prepared_path(path), storage::OpenMode::anew).status();
   if (made.error_number() == ENOSPC || made.error_number() == EDQUOT)
@@ -68,7 +68,7 @@ Status put_back(storage::Target& target, const std::string& path, const Flushed&
   }
   from.size = flushed.size;
   from.undo = undo_files_of(from, flushed.generation, *all);
-  // A crash before a commit leaves undo files of the next generation. They do not belong to this flush.
+  // A crash before a commit leaves undo files of the next generation. They do not belong to the last flush.
   std::erase_if(from.undo, [&](const UndoName& each) { return each.generation != flushed.generation; });
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());
@@ -142,7 +142,7 @@ Result<bool> bring_back_flushed(storage::Target& target, const std::string& path
   if (!*flushed) return false;
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
-  // Somebody may have removed the file, and knows nothing of what lies beside it.
+  // If somebody has removed the file, without knowing of the files beside it, there is nothing to put back.
   if (*exists) TR_TRY(put_back(target, path, **flushed));
   TR_TRY(storage::remove_durably(target, flushed_path(path)));
   TR_TRY(drop_undo_files(target, path).status());

@@ -11,26 +11,26 @@
 
 namespace tailrace::journal {
 
-/// Knows how far a file that is written reaches, and whether bytes of it were written over: cutting can
-/// restore what a checkpoint recorded only if the file does nothing but grow. It is on the rank that holds
-/// the stream, which knows the place of every write. Any thread may use it.
+/// Knows how long a file is that is being written, and whether any of its bytes were overwritten. Cutting the
+/// file can restore its recorded state only if the file has only grown. This object is on the rank that holds
+/// the C stream, because that rank knows the place of every write. Any thread may use it.
 class Growth {
  public:
-  /// `end` is the file's size when it is opened, `recorded` the size that a checkpoint has of it.
+  /// `end`: the size of the file when it is opened. `recorded`: the size that a checkpoint has recorded.
   Growth(std::string path, Bytes end, Bytes recorded)
       : path_(std::move(path)), end_(end), recorded_(recorded) {}
 
   void wrote(Bytes offset, Bytes bytes);
-  /// Notes a write of C's stream, which does not know what its bytes are for.
+  /// Notes a write of C's stream, which does not know whether it completes a record (see Completing).
   void stream_wrote(Bytes offset, Bytes bytes);
-  /// Notes that the file ends at `size` from now on.
+  /// Notes that the file is cut, and ends at `size` from now on.
   void cut(Bytes size);
-  /// Says that bytes behind `from` may be written again, unless a checkpoint has them.
+  /// Allows bytes behind `from` to be written again, unless a checkpoint has recorded them.
   void forget(Bytes from) {
     const std::lock_guard lock(mutex_);
     if (recorded_ <= from) end_ = std::min(end_, from);
   }
-  /// Notes that a checkpoint records that the file has `size` bytes.
+  /// Notes that a checkpoint has recorded the first `size` bytes of the file.
   void record(Bytes size) {
     const std::lock_guard lock(mutex_);
     recorded_ = std::max(recorded_, size);
@@ -40,13 +40,14 @@ class Growth {
     const std::lock_guard lock(mutex_);
     return end_;
   }
-  /// Returns where bytes were written over for the first time.
+  /// Returns the place at which bytes were first overwritten, or nothing.
   [[nodiscard]] std::optional<Bytes> overwritten_at() const {
     const std::lock_guard lock(mutex_);
     return overwritten_at_;
   }
 
-  /// While it exists, writes of the stream complete a record that has not ended.
+  /// While it exists, writes of the stream complete a record that has not ended: they do not count as
+  /// overwriting.
   class Completing {
    public:
     explicit Completing(Growth& growth) : growth_(growth) { growth_.completing_ = true; }

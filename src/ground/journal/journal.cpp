@@ -11,14 +11,14 @@ namespace tailrace::journal {
 
 namespace {
 
-/// The largest record. Its bytes are held in memory.
+/// The largest record in bytes. Its bytes are held in memory.
 constexpr Bytes kept_at_once = Bytes{4} << 20;
-/// More is kept than is asked for, as much as was kept already. A file that is written anew from its begin
-/// then costs few synchronisations, and a file in which a number is changed now and then costs little room.
+/// Keeps more bytes than asked for: as many as were kept already, between these limits. A file that is
+/// rewritten from its beginning then costs few synchronisations. A file in which a number is changed now and
+/// then costs little room.
 constexpr Bytes least_ahead = Bytes{64} << 10;
 constexpr Bytes most_ahead = Bytes{16} << 20;
-/// A call that writes over or cuts off much keeps so much at a time: what is not sealed yet takes memory for
-/// each record.
+/// The most bytes that one call keeps before it seals: each record that is not sealed takes memory.
 constexpr Bytes most_unsealed = Bytes{1} << 30;
 
 }  // namespace
@@ -77,13 +77,14 @@ Status Journal::keep_range(Kept& kept, const std::string& path, storage::File& f
     if (*got > 0)
       TR_TRY(add(kept, path, UndoRecord::What::bytes, at,
                  std::span(buffer).first(static_cast<std::size_t>(*got))));
-    if (*got < wanted) break;  // the file was cut before, and the rest has been kept since
+    // The file was cut, and the bytes behind its end were kept at that time.
+    if (*got < wanted) break;
   }
   return {};
 }
 
-/// Makes the records that `add` adds durable. After a failure the next record goes to a file of its own, not
-/// behind a torn record.
+/// Adds records by `add`, and makes them durable. After a failure the next record goes to a new undo file,
+/// not behind a torn record.
 template <typename Add>
 Status Journal::seal(Kept& kept, const Add& add) {
   const Status status = guarded([&]() -> Status {
@@ -107,7 +108,7 @@ Status Journal::keep(const std::string& path, storage::File& file, Bytes offset,
   return {};
 }
 
-/// Keeps the bytes from `offset` to `asked`, and some behind. The caller has the lock.
+/// Keeps the bytes from `offset` to `asked`, and some more behind them. The caller has the lock.
 Status Journal::keep_part(Kept& kept, const std::string& path, storage::File& file, Bytes offset,
                           Bytes asked) const {
   if (kept.ranges.gaps(offset, asked).empty()) return {};
@@ -134,7 +135,8 @@ Status Journal::keep_sidecar(const std::string& path, const std::string& text) {
   if (found == nullptr) return {};
   Kept& kept = *found;
   const std::lock_guard lock(kept.mutex);
-  if (kept.ranges.empty() || kept.sidecar) return {};  // in a file that only grows, the old bytes stay
+  // In a file that only grows the old bytes stay, and the old sidecar need not be kept.
+  if (kept.ranges.empty() || kept.sidecar) return {};
   const Status status = seal(
       kept, [&] { return add(kept, path, UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))); });
   kept.sidecar = status.is_ok();

@@ -15,33 +15,34 @@
 
 namespace tailrace::journal {
 
-/// Keeps what one checkpoint has recorded of files and what is written over since, so that the files can be
-/// brought back. It belongs to one rank; any thread may use it. Bytes count as written over only if the last
-/// generation, or one before it, has recorded them.
+/// Keeps the bytes that the program overwrites in files whose state one checkpoint has recorded, so that the
+/// files can be brought back to that state. A journal belongs to one rank. Any thread may use it. It keeps
+/// only bytes that the last generation, or one before it, has recorded.
 class Journal {
  public:
   Journal(storage::Target& target, std::string name) : target_(target), name_(std::move(name)) {}
 
-  /// From now on bytes are kept for `generation`, the last one that was begun. It or an earlier one recorded
-  /// `positions`. Call it while none of these files is written.
+  /// Keeps bytes for `generation` from now on. It is the last generation that was begun; it or an earlier one
+  /// recorded `positions`. None of these files may be written during the call.
   void begin(std::int64_t generation, std::span<const Position> positions);
   [[nodiscard]] bool has(const std::string& path) const;
-  /// Call it before these bytes of the file at `path` are written over or cut off. They are durable elsewhere
-  /// once it returns. After a failure they must stay.
+  /// Keeps bytes of the file at `path`. Call it before they are overwritten or cut off. When it returns OK,
+  /// they are durable in an undo file. After a failure the caller must leave them in the file.
   Status keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes);
-  /// As keep(), for the sidecar of a local file that was written over. A sidecar is replaced as a whole.
+  /// As keep(), for the sidecar of a local file some of whose bytes were overwritten. A sidecar is always
+  /// replaced as a whole.
   Status keep_sidecar(const std::string& path, const std::string& text);
 
  private:
-  /// The state that the journal keeps for one file.
+  /// The state of one file in the journal.
   struct Kept {
     std::mutex mutex;
     std::int64_t generation = 0;
-    Bytes size = 0;                              // as any generation recorded it
-    Ranges ranges = {};                          // kept for the last generation
-    Bytes bytes = 0;                             // in the ranges
+    Bytes size = 0;                              // the largest recorded by any generation
+    Ranges ranges = {};                          // the ranges kept for the last generation
+    Bytes bytes = 0;                             // number of bytes in the ranges
     bool sidecar = false;                        // the sidecar was kept
-    std::optional<storage::Rights> rights = {};  // of the file, when bytes of it were kept
+    std::optional<storage::Rights> rights = {};  // the file's rights when bytes were kept
     std::unique_ptr<UndoWriter> writer = nullptr;
   };
   [[nodiscard]] std::shared_ptr<Kept> find(const std::string& path) const;
@@ -56,31 +57,33 @@ class Journal {
   const std::string name_;
   mutable std::mutex mutex_;
   std::int64_t generation_ = 0;
-  std::map<std::string, std::shared_ptr<Kept>> files_;  // by tidy path
+  std::map<std::string, std::shared_ptr<Kept>> files_;  // tidy path -> its state
 };
 
 /// The journals of all checkpoints of a session.
 class Journals {
  public:
-  /// Returns the journal of the checkpoint of this name. The first call makes it.
+  /// Returns the journal of the checkpoint `name`. The first call makes it.
   Journal& of(storage::Target& target, const std::string& name);
   [[nodiscard]] bool has(const std::string& path) const;
   Status keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes);
   Status keep_sidecar(const std::string& path, const std::string& text);
-  /// Says that the file is open as a shared one until the returned object dies: no journal sees what is
-  /// written over. One of the ranks that have it open says so with `tells`.
+  /// Notes that the file is open as a shared file, until the returned object is destroyed. Journals do not
+  /// see which bytes of a shared file are overwritten. One rank among those that have the file open passes
+  /// `tells`.
   [[nodiscard]] std::shared_ptr<void> note_shared(const std::string& path, bool tells);
   [[nodiscard]] bool is_shared(const std::string& path) const;
-  /// Returns the shared files of which this rank tells the others.
+  /// Returns the shared files for which this rank has passed `tells`.
   [[nodiscard]] std::vector<std::string> told_shared() const;
 
  private:
   [[nodiscard]] std::vector<std::shared_ptr<Journal>> all() const;
 
-  std::atomic<bool> any_{false};  // most programs have none, and ask before every write
+  /// False as long as there is no journal: most programs have none, and the library asks before every write.
+  std::atomic<bool> any_{false};
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Journal>> journals_;
-  std::multimap<std::string, bool> shared_;  // by tidy path: whether this rank tells of it
+  std::multimap<std::string, bool> shared_;  // tidy path, and whether this rank has passed `tells`
 };
 
 }  // namespace tailrace::journal

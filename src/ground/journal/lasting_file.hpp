@@ -9,14 +9,14 @@
 
 namespace tailrace::journal {
 
-/// A file of storage that stays open as long as anybody holds it, even after the program has closed it: a
-/// save makes it durable behind the program. It must be the same open file and no second one, since a sync
-/// that has failed once has to fail for ever.
+/// A file of storage that stays open as long as anybody holds it, even after the program has closed it: an
+/// asynchronous save makes it durable later. The save needs this very open file and not a second one, because
+/// a sync that has failed must fail forever.
 class LastingFile final : public storage::File, public std::enable_shared_from_this<LastingFile> {
  public:
   explicit LastingFile(std::unique_ptr<storage::File> below) : below_(std::move(below)) {}
 
-  /// Returns the file below. It stays open until the last copy of this pointer dies.
+  /// Returns the file below. It stays open until the last copy of this pointer is destroyed.
   [[nodiscard]] std::shared_ptr<storage::File> hold() {
     const std::lock_guard lock(mutex_);
     ++holders_;
@@ -40,7 +40,7 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   bool is_named(const std::string& path) override { return below_->is_named(path); }
   storage::FileNumber number() override { return below_->number(); }
   [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
-  /// Leaves the file open while somebody holds it. The last holder closes it, and a failure then is told in
+  /// Closes the file, unless somebody holds it. Then the last holder closes it, and a failure is written to
   /// the log.
   Status close() override {
     const std::lock_guard lock(mutex_);

@@ -11,10 +11,10 @@
 
 namespace tailrace::journal {
 
-/// Ranges of a file's bytes, as begins and ends. No two ranges touch.
+/// A set of ranges of a file's bytes. No two ranges touch: ranges that touch are joined.
 class Ranges {
  public:
-  /// Returns the parts of [begin, end) that lie in no range.
+  /// Returns the parts of [begin, end) that are in no range.
   [[nodiscard]] std::vector<std::pair<Bytes, Bytes>> gaps(Bytes begin, Bytes end) const {
     std::vector<std::pair<Bytes, Bytes>> found;
     auto next = ends_.upper_bound(begin);
@@ -41,7 +41,7 @@ class Ranges {
   void clear() { ends_.clear(); }
 
  private:
-  std::map<Bytes, Bytes> ends_;  // by their begins
+  std::map<Bytes, Bytes> ends_;  // begin of a range -> its end
 };
 
 }  // namespace tailrace::journal

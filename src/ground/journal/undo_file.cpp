@@ -20,22 +20,22 @@ namespace tailrace::journal {
 
 namespace {
 
-/// A device writes a sector as one: a head or a tail that is written anew harms no other.
+/// A device writes a whole sector at once: writing a head or a tail again harms no neighbour.
 constexpr Bytes sector = 512;
-/// A head has a path in it, which is no longer than 4096 bytes (PATH_MAX).
+/// The longest head. It has a path in it, of at most 4096 bytes (PATH_MAX).
 constexpr Bytes longest_head = 16 * sector;
 constexpr std::string_view head_magic = "TRUNDOH1";
 constexpr std::string_view tail_magic = "TRUNDOT1";
 
-/// Longer records are not written. The size in a damaged or foreign head must not be taken for memory to be
-/// had.
+/// The longest record that is written. A length beyond it comes from a damaged or foreign head, and must not
+/// make the reader allocate memory.
 constexpr Bytes longest_record = Bytes{1} << 30;
 
 constexpr Bytes padded(Bytes bytes) { return (bytes + sector - 1) / sector * sector; }
 
 Status lost(const std::string& text) { return {Code::corrupt, text, EIO}; }
 
-/// Reads the number with which `text` begins up to `end`, and cuts both off.
+/// Reads the number at the beginning of `text`, up to `end`, and removes both from `text`.
 template <typename Number>
 bool take_number(std::string_view& text, std::string_view end, int base, Number& number) {
   const std::size_t length = end.empty() ? text.size() : text.find(end);
@@ -90,7 +90,8 @@ std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generatio
   return found;
 }
 
-/// The head of a record. It stands before the record's bytes and, once the record is sealed, behind them too.
+/// The head of a record. It stands before the record's bytes, and again behind them once the record is
+/// sealed.
 struct UndoHead {
   std::int64_t generation = 0;
   std::int64_t number = 0;
@@ -137,9 +138,10 @@ namespace {
 
 constexpr unsigned for_owner = S_IRUSR | S_IWUSR;
 
-/// Opens an undo file, which is its owner's alone so far, to the readers and writers of a file with these
-/// rights. If it cannot have that file's group, its own group and everybody get what both that group and
-/// everybody have there. An access control list says more than the permissions: nothing is opened then.
+/// Gives the readers and writers of a file with rights `file` access to an undo file, which so far only its
+/// owner has. If the undo file cannot get that file's group, its own group and everybody get the rights that
+/// the file grants to both its group and everybody. A file with an access control list grants more than its
+/// permissions show: then nobody gets access.
 void open_as(const std::optional<storage::Rights>& file, storage::File& undo) {
   const std::optional<storage::Rights> own = undo.rights();
   if (!file || !own || file->has_list) return;
@@ -159,7 +161,8 @@ Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, 
                                                        Numbers numbers,
                                                        const std::optional<storage::Rights>& rights) {
   UndoName own{"", generation, undo_key(path), numbers.first};
-  // An earlier run that went on from the same generation may have left undo files; they count as well.
+  // Takes the first free number: an earlier run that continued from the same generation may have left undo
+  // files, which also count.
   for (;; own.number += numbers.step) {
     own.path = undo_path(name, generation, own.key, own.number);
     const Result<bool> exists = target.exists(own.path);
@@ -193,8 +196,8 @@ Status UndoWriter::seal() {
   TR_TRY(file_->sync());
   if (!has_name_) TR_TRY(target_.sync_directory_of(name_.path));
   has_name_ = true;
-  // The tails need not be durable: they tell damage from a record that a loss of power has torn before it
-  // counted.
+  // The tails do not need to be durable. They only tell a damaged record from a record that a loss of power
+  // has torn before it counted.
   for (const Tail& tail : tails_) TR_TRY(file_->write(tail.bytes, tail.offset));
   tails_.clear();
   sealed_ = end_;
@@ -230,8 +233,8 @@ Result<std::optional<UndoHead>> UndoReader::head_at(Bytes at, bool tail) {
   return head;
 }
 
-/// Finds the first tail of this record, or of a later one, wherever it lies. Holes are passed over and the
-/// rest is read in large pieces: a file may be a thousand times as long as its contents.
+/// Finds the first tail of this record, or of a later one, wherever it lies. Skips holes, and reads the rest
+/// in large pieces, because a file may be a thousand times as long as its contents.
 Result<std::optional<UndoHead>> UndoReader::find_tail() {
   ByteVector piece(static_cast<std::size_t>(std::clamp(size_ - at_, Bytes{0}, Bytes{1} << 20)));
   for (Bytes at = at_; at < size_;) {
@@ -255,7 +258,7 @@ Result<std::optional<UndoHead>> UndoReader::find_tail() {
   return std::optional<UndoHead>();
 }
 
-/// Returns the bytes of a record, or nothing if they are not those that its head tells of.
+/// Returns a record, or nothing if its bytes do not match its head.
 Result<std::optional<UndoRecord>> UndoReader::read(const UndoHead& head) {
   const Bytes begin = at_ + head.size();
   if (head.length > size_ - begin) return std::optional<UndoRecord>();
@@ -271,7 +274,7 @@ Result<std::optional<UndoRecord>> UndoReader::next() {
   TR_TRY(head.status());
   const bool has_head = head->has_value();
   if (!has_head) {
-    // Either the file ends here, or this record is damaged: a record that counts has a tail.
+    // Either the file ends here or this record is damaged. A record that counts has a tail.
     head = find_tail();
     TR_TRY(head.status());
     if (!*head) return std::optional<UndoRecord>();
@@ -311,7 +314,9 @@ Status for_each_record(storage::Target& target, const Position& from, UndoRecord
   return {};
 }
 
-/// A record far behind the end of a file makes the file as long as it has to be, and leaves a hole.
+/// Returns an error if the file is shorter than recorded and no undo record fills the gap. The gap must be
+/// checked before any record is put back: a record behind the end makes the file long enough, and leaves a
+/// hole.
 Status check_end(storage::Target& target, storage::File& file, const Position& from,
                  std::string_view recorder) {
   const Result<Bytes> size = file.size();
@@ -327,8 +332,8 @@ Status check_end(storage::Target& target, storage::File& file, const Position& f
                   ": it cannot go on there"));
 }
 
-/// A process that was killed may have left undo files that were never synchronised. Now that their bytes are
-/// put back, the bytes must not be lost with the undo file.
+/// Makes the undo files durable. A process that was killed may have left undo files that were never
+/// synchronised. Once their bytes are put back, the file relies on them.
 Status make_durable(storage::Target& target, const Position& from) {
   for (const UndoName& name : from.undo) {
     const Result<std::unique_ptr<storage::File>> file = target.open(name.path, storage::OpenMode::read);
@@ -341,7 +346,7 @@ Status make_durable(storage::Target& target, const Position& from) {
 
 }  // namespace
 
-/// The oldest record of each byte counts. It comes last.
+/// Puts the records back, newest first: the oldest record of each byte counts, and comes last.
 Status bring_back(storage::Target& target, storage::File& file, const Position& from,
                   std::string_view recorder) {
   const std::string what = cat(from.path, " cannot be brought back to what ", recorder, " has recorded");

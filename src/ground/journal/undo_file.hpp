@@ -13,19 +13,19 @@
 
 namespace tailrace::journal {
 
-// docs/formats/undo-files.md
+// The format is in docs/formats/undo-files.md.
 
-/// No checkpoint is saved so often in a human life. A file of a higher generation is not ours: if it were
-/// believed, one stray file would leave no number for any save to come.
+/// The highest generation that is believed. No checkpoint is saved so often in a human life, so a file of a
+/// higher generation is not the library's. If it were believed, later saves would find no higher number.
 constexpr std::int64_t most_generation = std::int64_t{1} << 40;
 
 /// Returns the key of a file, made from its name.
 std::uint64_t undo_key(const std::string& path);
 std::string undo_path(const std::string& name, std::int64_t generation, std::uint64_t key,
                       std::int64_t number);
-/// Local. Returns the undo files of the checkpoint `name`, the one kept last first.
+/// Local. Returns the undo files of the checkpoint `name`, newest first.
 Result<std::vector<UndoName>> find_undo_files(storage::Target& target, const std::string& name);
-/// Returns those of `all` that bring a file back to what `generation` has recorded of it, in the same order.
+/// Returns those undo files of `all` that bring a file back to its state in `generation`, in the same order.
 std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generation,
                                     const std::vector<UndoName>& all);
 
@@ -33,22 +33,24 @@ std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generatio
 struct UndoRecord {
   enum class What : std::int32_t { bytes, sidecar };
   What what = What::bytes;
-  std::string path;  // of the file that held them
+  std::string path;  // the file whose bytes these are
   Bytes offset = 0;
   ByteVector bytes;
 };
 
-/// Writes an undo file. An added record counts once it is sealed: only then may the file be written over.
+/// Writes an undo file. A record counts once seal() has returned OK: only then may the program's file be
+/// overwritten.
 class UndoWriter {
  public:
-  /// N and the numbers of this writer's rank: `first`, and then every `step`-th one.
+  /// The numbers N that this writer's rank may use: `first`, and then every `step`-th number.
   struct Numbers {
     std::int64_t first = 0;
     std::int64_t step = 1;
   };
-  /// Makes the first NAME.uGENERATION.KEY.N that is not there yet. Ranks that make some of one name and path
-  /// need numbers of their own. Only those may read it who may read the kept file, which has these rights,
-  /// from its first moment on; its owner alone if they are unknown.
+  /// Makes NAME.uGENERATION.KEY.N with the first number N that is free. Ranks that make undo files of the
+  /// same name and path need different numbers. The undo file is readable from its first moment only for
+  /// those who may read the kept file. `rights` are the rights of the kept file; if they are unknown, only
+  /// the owner may read the undo file.
   static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
                                                     std::int64_t generation, const std::string& path,
                                                     Numbers numbers,
@@ -59,9 +61,9 @@ class UndoWriter {
   }
   [[nodiscard]] const std::string& own_path() const { return name_.path; }
   Status add(UndoRecord::What what, Bytes offset, std::span<const std::byte> bytes);
-  /// Makes the added records durable.
+  /// Makes the added records durable, so that they count.
   Status seal();
-  /// Gives back the room of records that cannot be sealed. It is the last call.
+  /// Frees the room of records that could not be sealed. It is the last call.
   void take_back();
 
  private:
@@ -74,13 +76,13 @@ class UndoWriter {
   };
   storage::Target& target_;
   const UndoName name_;
-  const std::string path_;  // of the file that is kept
+  const std::string path_;  // the file whose bytes are kept
   const std::unique_ptr<storage::File> file_;
-  std::vector<Tail> tails_;  // of the records that are not sealed
+  std::vector<Tail> tails_;  // tails of records not sealed yet
   Bytes end_ = 0;
   Bytes sealed_ = 0;
   std::int64_t records_ = 0;
-  bool has_name_ = false;  // durably
+  bool has_name_ = false;  // the name is durable
 };
 
 struct UndoHead;
@@ -89,8 +91,8 @@ struct UndoHead;
 class UndoReader {
  public:
   static Result<UndoReader> open(storage::Target& target, const UndoName& name);
-  /// Returns the next record, or nothing at the end; a record at the end that was never sealed counts for
-  /// nothing. Returns Code::corrupt if a sealed record is damaged.
+  /// Returns the next record, or nothing at the end. A record at the end that was never sealed is ignored.
+  /// Returns Code::corrupt if a sealed record is damaged.
   Result<std::optional<UndoRecord>> next();
 
  private:
@@ -108,12 +110,13 @@ class UndoReader {
   std::int64_t records_ = 0;
 };
 
-/// Brings a file back to what a checkpoint has recorded of it: bytes that were written over are put back from
-/// its undo files, bytes behind are cut off. Returns Code::corrupt, with EIO, if the file holds less, or if
-/// an undo file is damaged. `recorder` is who has recorded it, for the text of an error.
+/// Brings a file back to the state that a checkpoint has recorded: puts bytes back that were overwritten,
+/// from the undo files, and cuts off bytes behind the recorded size. Returns Code::corrupt, with EIO, if the
+/// file is shorter than recorded, or if an undo file is damaged. `recorder` names who has recorded the state,
+/// for texts of errors.
 Status bring_back(storage::Target& target, storage::File& file, const Position& from,
                   std::string_view recorder = "the checkpoint that was loaded");
-/// Returns the text that lay beside a local file then, if it was replaced since.
+/// Returns the sidecar that the local file had in the recorded state, if it was replaced since.
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from);
 
 }  // namespace tailrace::journal

@@ -11,8 +11,10 @@ namespace tailrace::layout {
 /// A caller's array with the level dimension taken out.
 struct Array {
   Bytes element = 0;
-  Bytes offset = 0;            // of the first owned element: past the halo
-  std::vector<Bytes> strides;  // box: per dimension; NPROMA: block, position; otherwise: position
+  /// Offset of the first owned element, past the halo.
+  Bytes offset = 0;
+  /// Layouts of boxes: one for each dimension. NPROMA: block, position. Otherwise: position.
+  std::vector<Bytes> strides;
   Bytes level_stride = 0;
   Index nproma = 0;
 };
@@ -20,11 +22,11 @@ struct Array {
 [[nodiscard]] Result<Array> describe_array(const Layout& layout, int rank, ElementType type,
                                            const Allocation& allocation);
 
-/// The same visits in the same order with as few loops as possible: loops of one turn go, and a loop
-/// whose step is the whole of the next inner one melts into it. At least one loop remains; if nothing but
-/// one element is visited it is {1, unit}. No count may be 0.
+/// Replaces `loops` by as few loops as possible that visit the same places in the same order. A loop of one
+/// turn is dropped. A loop whose step equals the whole range of the next inner loop is joined with it. At
+/// least one loop remains: {1, unit} if only one element is visited. No count may be 0.
 void merge_loops(std::vector<Loop>& loops, Bytes unit);
-/// Adds a nest with its loops merged; one that visits nothing is left out.
+/// Adds a nest with its loops merged. Adds nothing if a loop has a count of 0.
 void add_nest(MemoryMap& map, Bytes offset, std::vector<Loop> loops);
 
 inline Index turns_of(std::span<const Loop> loops) {
@@ -33,7 +35,7 @@ inline Index turns_of(std::span<const Loop> loops) {
   return turns;
 }
 
-/// The contiguous runs of a nest: the loops over them, and the length of each.
+/// The contiguous runs of a nest: the loops that visit the runs, and the length of each run in bytes.
 struct Runs {
   std::span<const Loop> loops;
   Bytes length = 0;

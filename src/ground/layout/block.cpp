@@ -5,12 +5,12 @@
 namespace tailrace::layout {
 namespace {
 
-/// Where part `part` of `parts` begins in an extent.
+/// Returns the index at which part `part` of `parts` begins.
 Index cut(Index extent, int parts, int part) {
   return static_cast<Index>(static_cast<Wide>(extent) * part / parts);
 }
 
-/// Returns the part that holds `index`: the last whose cut is at most `index`.
+/// Returns the part that holds `index`: the last part that begins at or before `index`.
 int part_of(Index extent, int parts, Index index) {
   return static_cast<int>(((static_cast<Wide>(index) + 1) * parts - 1) / extent);
 }

@@ -8,8 +8,9 @@
 namespace tailrace::layout {
 namespace {
 
-/// The share of one coordinate along one dimension: `blocks` blocks of `block` elements, the first beginning
-/// at `first`, each next one `period` later; the last may be short.
+/// The elements that one coordinate of the processor grid owns along one dimension: `blocks` blocks of
+/// `block` elements. The first block begins at `first`, each next one `period` elements later. The last may
+/// be shorter.
 struct Deal {
   Index first = 0, block = 1, period = 0, blocks = 0, count = 0;
 
@@ -18,7 +19,8 @@ struct Deal {
     if (part >= all) return;
     first = part * block;
     blocks = (all - part - 1) / parts + 1;
-    // With a second block the period is less than the extent; without one it is not used.
+    // `period` is needed only if there is a second block. It is then less than the extent and cannot
+    // overflow.
     if (blocks > 1) period = parts * block;
     count = (blocks - 1) * block + length(blocks - 1, extent);
   }
@@ -61,7 +63,8 @@ class BlockCyclicRule final : public Layout::Rule {
 std::vector<Rows> BlockCyclicRule::rows(int rank) const {
   if (count(rank) == 0) return {};
   const std::vector<Index> strides = strides_of(shape());
-  // Dimensions that the rank owns whole, from the fastest on, only lengthen the runs of the one before.
+  // From the fastest dimension on, a dimension that the rank owns whole only makes the runs of the next
+  // slower dimension longer: it needs no loop.
   std::size_t split = shape().size() - 1;
   while (split > 0 && deal(rank, split).count == shape()[split]) --split;
   const Deal inner = deal(rank, split);

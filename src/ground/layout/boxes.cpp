@@ -9,15 +9,16 @@
 namespace tailrace::layout {
 namespace {
 
-/// Finds the first element in C order that is not in exactly one box, in memory proportional to the number
-/// of boxes. Between two neighbouring box edges of a dimension the set of boxes does not change, so that the
-/// first plane of each such slab stands for all of it, and the slabs are swept in order.
+/// Finds the first element, in C order, that is not in exactly one box. Takes memory proportional to the
+/// number of boxes. Sweeps along each dimension from one box edge to the next: between two edges the set of
+/// boxes does not change, so that the first plane stands for all planes up to the next edge.
 class CoverSweep {
  public:
   CoverSweep(const std::vector<Index>& shape, const std::vector<Box>& boxes)
       : shape_(shape), boxes_(boxes), at_(shape.size(), 0) {}
 
-  /// True if there is one; then `at` and `holders` tell where, and which ranks hold it.
+  /// True if there is an element that is not in exactly one box. `at` and `holders` then tell its index and
+  /// the ranks that hold it.
   bool find() {
     std::vector<int> all;
     for (std::size_t r = 0; r < boxes_.size(); ++r)
@@ -97,7 +98,7 @@ class BoxesRule final : public BoxRule {
 
   std::vector<Box> boxes_;
   std::vector<int> order_;    // ranks with elements, by lower[0]
-  std::vector<Index> reach_;  // the largest upper[0] among order_[0..i]: lets a search stop early
+  std::vector<Index> reach_;  // the largest upper[0] of order_[0..i]: a search stops there
 };
 
 bool holds(const Box& box, const std::vector<Index>& at) {
@@ -129,7 +130,8 @@ Status BoxesRule::validate() const {
                       " and rank ", sweep.holders()[1], ": give each element to one rank, without halo");
 }
 
-/// C's upper bounds lie behind the last index, Fortran's on it.
+/// Bounds as the user's language counts them: C's upper bound is the index after the last, Fortran's is the
+/// last.
 std::string bounds_text(const Box& box, std::size_t d) {
   if (told_order() == Order::c) return cat("[", box.lower[d], ", ", box.upper[d], ")");
   return cat(box.lower[d] + 1, ":", box.upper[d]);

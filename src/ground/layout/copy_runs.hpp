@@ -24,7 +24,7 @@ inline void store(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-/// sizeof(T) to 2*sizeof(T) bytes: the first and the last, which may overlap.
+/// Copies sizeof(T) to 2*sizeof(T) bytes: the first and the last sizeof(T) bytes, which may overlap.
 template <typename T>
 inline void copy_ends(std::byte* to, const std::byte* from, Bytes length) {
   const T first = load<T>(from), last = load<T>(from + length - Bytes{sizeof(T)});
@@ -41,10 +41,10 @@ inline void copy_line(std::byte* __restrict to, const std::byte* __restrict from
   store(to + 48, d);
 }
 
-/// Copies one contiguous run of at least 128 bytes; the sides do not overlap.
+/// Copies one contiguous run of at least 128 bytes. `to` and `from` do not overlap.
 void copy_long_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length);
 
-/// Copies one contiguous run; the sides do not overlap.
+/// Copies one contiguous run of any length. `to` and `from` do not overlap.
 inline void copy_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length) {
   if (length >= 256) return copy_long_run(to, from, length);
   if (length >= 64) {
@@ -64,17 +64,18 @@ inline void copy_run(std::byte* __restrict to, const std::byte* __restrict from,
   if (length == 1) *to = *from;
 }
 
-/// Writes runs one behind the other, past the caches where the processor has stores that go there: what
-/// nobody reads soon displaces nothing, and its lines are not read before they are overwritten. A line that
-/// several runs share is put together first. Others may be told of the bytes only after finish(), which a
-/// release store does not replace.
+/// Writes runs one after another. If the processor has stores that go past the caches, it uses them: the
+/// bytes, which nobody on this core reads soon, then displace nothing from the caches, and their lines are
+/// not read before they are overwritten. A cache line that several runs share is assembled first. Call
+/// finish() before another core is told that the bytes are there: a release store alone does not order these
+/// stores.
 class StreamWriter {
  public:
   explicit StreamWriter(std::byte* to) : to_(to), begin_(offset_in_line(to)), end_(begin_) {}
 
-  /// `from` and the place written to do not overlap.
+  /// Writes `length` bytes behind those written before. `from` and the place written to do not overlap.
   void append(const std::byte* from, Bytes length);
-  /// Once, at the end.
+  /// Writes the rest. Called once, at the end.
   void finish();
 
  private:
@@ -84,14 +85,14 @@ class StreamWriter {
   }
   void write_line();
 
-  alignas(line_bytes) std::byte line_[line_bytes];  // its bytes begin_ to end_ are not written yet
-  std::byte* to_;                                   // where they belong
+  alignas(line_bytes) std::byte line_[line_bytes];  // its bytes begin_ .. end_ are not written to memory yet
+  std::byte* to_;                                   // the place in memory for these bytes
   Bytes begin_;
   Bytes end_;
 };
 
-/// Calls body(std::integral_constant) with the element size, one of size_of()'s: the compiler knows it then,
-/// and copies an element by one load and one store.
+/// Calls body(std::integral_constant) with the element size, which is one of size_of()'s. The compiler then
+/// knows the size, and copies an element by one load and one store.
 template <typename Body>
 inline void with_size(Bytes element, const Body& body) {
   switch (element) {

@@ -22,15 +22,15 @@ std::vector<int> divisors_descending(int number) {
   return divisors;
 }
 
-/// Returns how much cutting an extent into `parts` adds to the surface of a block. More parts than elements
-/// leave ranks without work, and so they cost far more than any surface.
+/// Returns how much the surface of a block grows if an extent is cut into `parts`. More parts than elements
+/// leave ranks without work, and therefore cost far more than any surface.
 double cost_of(double parts, double extent) {
   const double ratio = parts / extent;
   return ratio > 1 ? 1e3 * ratio : ratio;
 }
 
-/// Branch and bound over the factorisations of `ranks`. Without the bound 7 dimensions and a highly
-/// composite number of ranks would be millions of candidates.
+/// Searches the factorisations of `ranks` by branch and bound. Without the bound, 7 dimensions and a highly
+/// composite number of ranks would give millions of candidates.
 class GridSearch {
  public:
   GridSearch(std::vector<double> extents, int ranks)
@@ -41,7 +41,8 @@ class GridSearch {
   [[nodiscard]] const std::vector<int>& best() const { return best_; }
 
  private:
-  /// A first limit: prime factors, largest first, each to the longest side of the block so far.
+  /// Returns the cost of a simple grid, as the first limit: each prime factor, largest first, divides the
+  /// side of the block that is longest so far.
   double greedy_cost(int ranks) const {
     std::vector<int> primes;
     for (std::int64_t p = 2; p * p <= ranks; ++p)
@@ -59,7 +60,8 @@ class GridSearch {
     return cost;
   }
 
-  /// No grid of `rest` ranks over dimensions from `d` on costs less (arithmetic >= geometric mean).
+  /// Returns a lower bound: no grid of `rest` ranks over the dimensions from `d` on costs less (the
+  /// arithmetic mean is never below the geometric mean).
   double bound(std::size_t d, int rest) const {
     const auto left = static_cast<double>(extents_.size() - d);
     double volume = 1;
@@ -73,7 +75,7 @@ class GridSearch {
       if (rest % parts != 0 || (last && parts != rest)) continue;
       const double total = cost + cost_of(parts, extents_[d]);
       const double least = last ? total : total + bound(d + 1, rest / parts);
-      if (least > best_cost_ * (1 - 1e-9)) continue;  // an equal one found later does not replace the first
+      if (least > best_cost_ * (1 - 1e-9)) continue;  // an equal grid found later does not replace the first
       current_[d] = parts;
       if (last) {
         best_cost_ = total;

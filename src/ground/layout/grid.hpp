@@ -8,14 +8,15 @@
 
 namespace tailrace::layout {
 
-/// Fills the zero entries of `grid` (empty: all) so that its product is `ranks` and the blocks of an
-/// array of `shape` are as close to cubes as the divisors of `ranks` allow: the sum over dimensions of
-/// grid[d]/shape[d], which is a block's surface over its volume, is least. Equal choices are decided
-/// for more processes along slower dimensions, which keeps contiguous runs long. Deterministic.
+/// Fills the zero entries of `grid` so that the product is `ranks`. An empty grid counts as all zeros. Blocks
+/// of an array of `shape` become as close to cubes as the divisors of `ranks` allow: the sum of
+/// grid[d]/shape[d], which is the surface of a block over its volume, is least. If several choices are equal,
+/// the one with more processes along slower dimensions is taken, which keeps contiguous runs long.
+/// Deterministic.
 [[nodiscard]] Result<std::vector<int>> choose_grid(const std::vector<Index>& shape, int ranks,
                                                    std::vector<int> grid);
 
-/// Ranks in C order over a processor grid: the last coordinate runs fastest.
+/// Places ranks on a processor grid in C order: the last coordinate runs fastest.
 class ProcessorGrid {
  public:
   explicit ProcessorGrid(std::vector<int> extents);
@@ -23,8 +24,8 @@ class ProcessorGrid {
   [[nodiscard]] int coordinate(int rank, std::size_t dimension) const {
     return rank / strides_[dimension] % extents_[dimension];
   }
-  /// Returns the owner of an element of an array of `shape`. part_of(d, index) tells the coordinate along
-  /// dimension d that has `index`.
+  /// Returns the rank that owns element `global` of an array of `shape`. part_of(d, index) returns the
+  /// coordinate along dimension d whose ranks have `index`.
   template <typename PartOf>
   [[nodiscard]] int owner(Index global, const std::vector<Index>& shape, const PartOf& part_of) const {
     int rank = 0;

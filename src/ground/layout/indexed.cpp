@@ -9,7 +9,7 @@
 namespace tailrace::layout {
 namespace {
 
-/// The error of an element that two lists name, or one list twice.
+/// Returns the error for an element that two lists name, or one list names twice.
 Status named_twice(std::string_view element, int holder, int other) {
   const std::string who = holder == other ? cat("named twice by rank ", holder)
                                           : cat("owned by both rank ", holder, " and rank ", other);
@@ -61,13 +61,15 @@ class IndexedRule final : public Layout::Rule {
 
   std::vector<std::vector<Index>> indices_;
   Index given_ = 0;  // the number of indices of all ranks
-  // The owner of each element, filled at the first question: a program that only writes never asks.
+  // The owner of each element. Filled when owner() is first called, because a program that only writes never
+  // calls it.
   mutable std::once_flag owners_once_;
   mutable std::vector<std::int32_t> owners_;
 };
 
 int IndexedRule::owner(Index global) const {
-  if (given_ < elements()) {  // no partition: the table could be far larger than the lists
+  // Not every element has an owner: the table could be far larger than the lists.
+  if (given_ < elements()) {
     for (int r = 0; r < ranks(); ++r)
       if (std::find(of(r).begin(), of(r).end(), global) != of(r).end()) return r;
     return -1;
@@ -81,8 +83,8 @@ int IndexedRule::owner(Index global) const {
 }
 
 Status IndexedRule::validate() const {
-  // If there are more elements than indices, one of the first given_ + 1 elements is missing: the others need
-  // no look.
+  // With more elements than indices, one of the first given_ + 1 elements must be missing. Looking at these
+  // is enough.
   const Index watched = std::min(elements(), given_ + 1);
   std::vector<bool> seen(static_cast<std::size_t>(watched), false);
   Index twice = watched;

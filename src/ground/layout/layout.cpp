@@ -30,7 +30,7 @@ std::vector<std::vector<T>> get_lists(Index count, Unpacker& in) {
   return lists;
 }
 
-/// Makes the layout even if the message ended early. The caller looks for that.
+/// Makes a layout even if the message ended early. The caller checks in.ok().
 Result<Layout> unpack_kind(Kind kind, Unpacker& in) {
   if (kind == Kind::section) return unpack_section(in);
   auto shape = in.get_list<Index>();

@@ -12,7 +12,8 @@
 namespace tailrace::layout {
 namespace {
 
-/// Fortran counts the dimension of the levels from 1, the fastest.
+/// Returns the error for a level dimension that the array does not have. Fortran counts dimensions from 1,
+/// the fastest first.
 Status wrong_axis(int axis, int dims) {
   const std::string range =
       told_order() == Order::c
@@ -74,7 +75,7 @@ Result<std::vector<Index>> all_extents(const Layout& layout, int rank, const All
       extents.push_back(extent);
     }
   }
-  // Under NPROMA the level is always between block and nproma.
+  // Under NPROMA the level dimension is always between block and nproma.
   if (allocation.level_axis >= 0)
     extents.insert(extents.begin() + (allocation.nproma > 0 ? 1 : allocation.level_axis), allocation.levels);
   return extents;
@@ -92,7 +93,7 @@ Status too_large(const std::vector<Index>& extents_) {
                       " elements spans more bytes than 64-bit numbers count");
 }
 
-/// Strides of all dimensions: those given, or those of a contiguous array.
+/// Returns the strides of all dimensions: the given ones, or those of a contiguous array.
 Result<std::vector<Bytes>> all_strides(const std::vector<Index>& extents, Bytes element,
                                        const Allocation& allocation) {
   std::vector<Bytes> strides(extents.size());

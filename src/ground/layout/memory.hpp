@@ -17,81 +17,88 @@ struct Loop {
   Bytes stride = 0;
 };
 
-/// A loop nest over memory: slowest loop first, starting `offset` bytes after the array's base.
-/// At least one loop, at most 8; no count is 0.
+/// A loop nest over memory, slowest loop first. It begins `offset` bytes after the array's base. It has 1 to
+/// 8 loops, and no count is 0.
 struct Nest {
   Bytes offset = 0;
   std::vector<Loop> loops;
 };
 
-/// Where a rank's owned elements of ONE level lie in its memory, in packed order, and how far apart
-/// levels are. Built once at definition; `pack` then runs without decisions.
+/// The places in memory of the elements that a rank owns: those of one level, in packed order, and the
+/// distance between levels. Made once, at definition, so that `pack` has nothing to decide.
 struct MemoryMap {
-  Bytes element = 0;        // size of one element in bytes
-  Bytes level_stride = 0;   // from level l to level l+1 of the same element; 0 without a level dimension
-  std::vector<Nest> nests;  // one, but NPROMA's short last block is a second, and sections of indexed layouts
-                            // have more; none if nothing is owned
-  [[nodiscard]] Index count() const;  // elements of one level
+  Bytes element = 0;       // size of one element in bytes
+  Bytes level_stride = 0;  // bytes from a level to the next; 0 without a level dimension
+  /// Usually one. The short last block of NPROMA is a second nest; sections of indexed layouts have more.
+  /// None if the rank owns nothing.
+  std::vector<Nest> nests;
+  [[nodiscard]] Index count() const;  // number of elements of one level
 };
 
-/// The shape of the caller's array in memory. Extents and strides are in C order (slowest first); a Fortran
+/// The shape of the caller's array in memory. Extents and strides are in C order (slowest first). A Fortran
 /// array (x,y,lev) is described as {lev,y,x}: the Fortran face reverses extents, halo and strides, and turns
-/// position p of the level dimension among n into n-1-p.
+/// position p of the level dimension among n dimensions into n-1-p.
 struct Allocation {
-  std::vector<Index> halo;  // per layout dimension, elements on each side; empty = none
-  int level_axis = 0;  // position of the level dimension in C order; ndims = fastest; -1 = no level dimension
+  std::vector<Index> halo;  // elements on each side, for each layout dimension; empty = none
+  /// Position of the level dimension in C order; ndims = fastest, -1 = no level dimension.
+  int level_axis = 0;
   Index levels = 1;
-  Index nproma =
-      0;  // > 0: owned elements are numbered in packed order and lie in blocks (block, lev, nproma)
-  std::vector<Bytes>
-      strides;  // optional explicit byte strides per array dimension (C order, level axis included)
+  /// If > 0: the owned elements, in packed order, lie in blocks of this length: (block, lev, nproma).
+  Index nproma = 0;
+  /// Optional: the stride in bytes of each array dimension (C order, level dimension included).
+  std::vector<Bytes> strides;
 };
 
 /// Local. Returns where the elements that `rank` owns under `layout` lie in an array allocated as
-/// `allocation` says. Box layouts: the array has extents (owned + 2*halo), with the level dimension put in at
-/// `level_axis`. Other layouts: the array is one-dimensional over the owned elements in packed order, halo
-/// must be empty and level_axis is 0, 1 or -1. NPROMA, under any layout: the array is (block, lev, nproma) in
-/// C order, which is Fortran's (nproma, lev, block); the last block may be short. `level_axis` then only
-/// tells whether there is a level dimension (-1: none): other orders of the three are described by `strides`.
-/// Explicit strides may be negative: the base then is the element with all indices 0, as in numpy. Errors:
+/// `allocation` says.
+///
+/// Layouts of boxes: the array has extents (owned + 2*halo), with the level dimension inserted at
+/// `level_axis`. Other layouts: the array has one dimension, the owned elements in packed order; `halo` must
+/// be empty and `level_axis` is 0, 1 or -1.
+///
+/// With NPROMA, under any layout: the array is (block, lev, nproma) in C order, which is Fortran's (nproma,
+/// lev, block); the last block may be short. `level_axis` then only tells whether there is a level dimension
+/// (-1: none). A different order of the three dimensions is described by `strides`.
+///
+/// Strides may be negative: the base is then the element with all indices 0, as in numpy. Errors:
 /// Code::layout, naming what does not fit.
 [[nodiscard]] Result<MemoryMap> memory_map(const Layout& layout, int rank, ElementType type,
                                            const Allocation& allocation);
 
-/// Which of the two shapes a caller's local array has: its extents (C order, level axis included) are
-/// either the owned ones or owned + 2*halo; anything else is Code::layout telling expected and got. The
-/// result is `allocation` with halo set accordingly. A field of one level may leave the level dimension out
-/// (level_axis becomes -1). A rank that owns nothing may have an array of any extents: it is never touched.
+/// Finds out whether the caller's array has a halo. Its extents (C order, level dimension included) are the
+/// owned ones, or owned + 2*halo; other extents give Code::layout with expected and got. Returns `allocation`
+/// with the halo set accordingly. A field of one level may leave the level dimension out (`level_axis`
+/// becomes -1). If the rank owns nothing, any extents will do, because the array is never touched.
 [[nodiscard]] Result<Allocation> match_extents(const Layout& layout, int rank, Allocation allocation,
                                                std::span<const Index> extents);
 
-/// Copies the owned elements of level `level` from the array at `base` into `out`, in packed order.
-/// Local; no allocation. Innermost contiguous loops are memcpy'd.
+/// Copies the owned elements of level `level` from the array at `base` into `out`, in packed order. Local.
+/// Allocates nothing. Contiguous inner loops are copied by memcpy.
 void pack(const MemoryMap& map, const std::byte* base, Index level, std::byte* out);
-/// Packs the same bytes, but writes long runs past the caches, because another core or process reads them
-/// later. A release store afterwards publishes them.
+/// Packs the same bytes as pack(), but writes long runs past the caches, because another core or process will
+/// read them later. A release store afterwards publishes them.
 void pack_past_caches(const MemoryMap& map, const std::byte* base, Index level, std::byte* out);
 
-/// Elements selected by start:stop:stride in each dimension, in global indices (stop exclusive, stride >= 1).
+/// The elements start:stop:stride of each dimension, in global indices (stop exclusive, stride >= 1).
 struct Section {
   std::vector<Index> start, stop, stride;
-  [[nodiscard]] Result<std::vector<Index>> shape() const;  // extents; error names the bad dimension
+  [[nodiscard]] Result<std::vector<Index>> shape() const;  // extents; an error names the bad dimension
 };
 
-/// The part of `layout` inside `section`, as a layout over the section's own shape (element numbering of the
-/// section; nothing is tabulated per rank), and for `rank` the memory map of just those elements in the array
-/// that `memory_map(layout, ...)` describes.
+/// section_layout() returns the part of `layout` inside `section`, as a layout that numbers the elements by
+/// the section's own shape; it keeps no table for each rank. section_map() returns where these elements of
+/// `rank` lie in the array that `memory_map(layout, ...)` describes.
 [[nodiscard]] Result<Layout> section_layout(const Layout& layout, const Section& section);
 [[nodiscard]] Result<MemoryMap> section_map(const Layout& layout, int rank, ElementType type,
                                             const Allocation& allocation, const Section& section);
 
-/// Copies one rank's packed piece into its places in a whole record: out[rows] = piece.
-/// Local; no allocation. `element` is 1, 2, 4, 8 or 16 bytes.
+/// Copies one rank's packed piece to its places in a whole record: record[rows] = piece. Local. Allocates
+/// nothing. `element`: the size of an element, 1, 2, 4, 8 or 16 bytes.
 void place_rows(std::span<const Rows> rows, const std::byte* piece, Bytes element, std::byte* record);
-/// The same, with the bytes of each number of `scalar` bytes reversed.
+/// As place_rows(), and reverses the bytes of each number of `scalar` bytes.
 void place_rows_reversed(std::span<const Rows> rows, const std::byte* piece, Bytes element, Bytes scalar,
                          std::byte* record);
-/// The same into a float64 record, from pieces of any real type.
+/// As place_rows(), but into a record of float64, from a piece of any real type.
 void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, ElementType type, double* record);
 
 }  // namespace tailrace::layout

@@ -9,18 +9,19 @@
 namespace tailrace::layout {
 namespace {
 
-/// Outputs that one pass over strided memory serves: a cache line of float32.
+/// The number of output rows that one pass over strided memory fills: a cache line of float32.
 constexpr Index gang = 16;
 
-/// Pieces and, on average, runs from these lengths on go past the caches. Measured in steps of a model,
-/// milliseconds of the copying rank, plain and past the caches: 2.1 and 1.2 for 12 MiB in runs of 400 bytes,
-/// 20 and 17.5 for 108 MiB in runs of 64 bytes, 21 and 14 in runs of 128, 20 and 15 in runs of 400. Another
-/// core then reads the bytes from memory, at 100 microseconds a MiB instead of 67 from the writer's caches.
+/// A piece is written past the caches if it has at least `piece_past_caches` bytes, in runs of on average at
+/// least `run_past_caches` bytes. Measured in steps of a model, milliseconds of the copying rank, plain and
+/// past the caches: 2.1 and 1.2 for 12 MiB in runs of 400 bytes, 20 and 17.5 for 108 MiB in runs of 64 bytes,
+/// 21 and 14 in runs of 128, 20 and 15 in runs of 400. Another core later reads the bytes from memory, at 100
+/// microseconds a MiB instead of 67 from the writer's caches.
 constexpr Bytes piece_past_caches = 4096;
 constexpr Bytes run_past_caches = 64;
 
-/// Calls row(memory) for each turn of the outer loops, slowest first. One or two loops are by far the most
-/// frequent, so that they cost no recursion.
+/// Calls row(memory) for each turn of the outer loops, slowest first. Nests of one or two loops, by far the
+/// most frequent, cost no recursion.
 template <typename Row>
 inline void for_each_row(std::span<const Loop> outer, const std::byte* memory, Row& row) {
   if (outer.empty()) return row(memory);
@@ -32,9 +33,9 @@ inline void for_each_row(std::span<const Loop> outer, const std::byte* memory, R
   for (Index i = 0; i < loop.count; ++i) for_each_row(outer.subspan(1), memory + i * loop.stride, row);
 }
 
-/// Copies `across` rows of `count` elements each, where neighbours across rows lie closer in memory than
-/// neighbours along a row: a gang of rows at once, so that every line of memory is touched once and not once
-/// per row. Inlined into its caller it takes 6 % longer.
+/// Copies `across` rows of `count` elements each. Neighbours across rows lie closer in memory than neighbours
+/// along a row. So a gang of rows is copied at once: each line of memory is touched once, not once for each
+/// row. If this function is inlined into its caller, it takes 6 % longer.
 template <Bytes size>
 [[gnu::noinline]] void pack_across(const std::byte* memory, Loop along, Loop across, std::byte* out) {
   const Bytes pitch = along.count * size;
@@ -102,7 +103,7 @@ void pack_past_caches(const MemoryMap& map, const std::byte* base, Index level, 
     auto row = [&, bytes = length](const std::byte* at) { writer.append(at, bytes); };
     for_each_row(loops, base + level * map.level_stride + nest.offset, row);
   }
-  writer.finish();  // once: after each run it would take longer than the runs
+  writer.finish();  // one fence at the end: a fence after each run would take longer than the runs
 }
 
 }  // namespace tailrace::layout

@@ -15,7 +15,8 @@ void widen(std::span<const Rows> rows, const std::byte* bytes, double* record) {
     for (Index r = 0; r < entry.rows; ++r) {
       double* __restrict to = record + entry.global + r * entry.stride;
       for (Index i = 0; i < entry.count; ++i, bytes += sizeof(Element)) {
-        Element element;  // pieces lie in memory as they were packed, not aligned for their type
+        // A piece lies in memory as it was packed, not aligned for its type.
+        Element element;
         std::memcpy(&element, bytes, sizeof element);
         to[i] = static_cast<double>(element);
       }

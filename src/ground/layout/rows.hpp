@@ -7,8 +7,8 @@
 
 namespace tailrace::layout {
 
-/// Turns a sequence of contiguous runs into as few `Rows` as a single pass can, keeping their order:
-/// touching runs become one, equal runs at equal, increasing distances become one entry.
+/// Turns a sequence of contiguous runs into as few `Rows` as one pass can, and keeps their order. Runs that
+/// touch become one run. Runs of equal length at equal, increasing distances become one entry.
 class RowsBuilder {
  public:
   void add(Index global, Index count);
@@ -27,7 +27,7 @@ std::vector<Rows> box_rows(const std::vector<Index>& shape, const Box& box);
 /// Returns the number of elements in a box.
 Index box_count(const Box& box);
 
-/// The index tuple after `at` in C order within `extents`; false once all were visited.
+/// Moves `at` to the next index tuple in C order within `extents`. Returns false once all were visited.
 bool advance(std::vector<Index>& at, const std::vector<Index>& extents);
 
 }  // namespace tailrace::layout

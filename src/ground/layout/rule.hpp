@@ -12,7 +12,7 @@
 
 namespace tailrace::layout {
 
-/// The numbers of the kinds in messages. Append only.
+/// The numbers that stand for the kinds in messages. Append only.
 enum class Kind : std::int32_t {
   block = 1,
   block_cyclic = 2,
@@ -24,7 +24,8 @@ enum class Kind : std::int32_t {
   section = 8,
 };
 
-/// The answers of one kind of layout. Layout checks that ranks and indices are in range before it asks.
+/// The interface that each kind of layout implements. Layout checks that ranks and indices are in range
+/// before it asks.
 class Layout::Rule {
  public:
   Rule(std::vector<Index> shape, int ranks)
@@ -47,7 +48,7 @@ class Layout::Rule {
   [[nodiscard]] Box empty_box() const {
     return {std::vector<Index>(shape_.size()), std::vector<Index>(shape_.size())};
   }
-  /// Returns OK unless overridden: computed rules are partitions by construction.
+  /// Returns OK unless overridden: layouts that are computed give each element one owner by construction.
   [[nodiscard]] virtual Status validate() const { return {}; }
   /// Packs the kind first, then what `Layout::unpack` needs to build the same rule again.
   virtual void pack(Packer& out) const = 0;
@@ -60,7 +61,7 @@ class Layout::Rule {
   Index elements_;
 };
 
-/// The kinds in which each rank owns one box.
+/// The base of all kinds in which each rank owns one box.
 class BoxRule : public Layout::Rule {
  public:
   using Rule::Rule;
@@ -69,7 +70,7 @@ class BoxRule : public Layout::Rule {
   [[nodiscard]] std::vector<Rows> rows(int rank) const override { return box_rows(shape(), box(rank)); }
 };
 
-/// Reads what SectionRule::pack wrote, after the kind.
+/// Reads what SectionRule::pack wrote, except the kind, which the caller has read.
 Result<Layout> unpack_section(Unpacker& in);
 
 }  // namespace tailrace::layout

@@ -14,9 +14,9 @@ Index ceil_divide(Index a, Index b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
 /// A section whose indices have been checked against a layout.
 struct Selection {
   Section section;
-  std::vector<Index> from;     // the layout's shape
-  std::vector<Index> shape;    // the section's
-  std::vector<Index> strides;  // of the section's shape
+  std::vector<Index> from;     // shape of the layout
+  std::vector<Index> shape;    // shape of the section
+  std::vector<Index> strides;  // strides of the section's shape
 
   /// Returns the box of the section's own indices whose elements, start + index*stride, lie in `box`.
   [[nodiscard]] Box clipped(const Box& box) const {
@@ -29,7 +29,7 @@ struct Selection {
     }
     return out;
   }
-  /// Returns the section's number of the layout's element `global`; -1 if it is not selected.
+  /// Returns the number that element `global` of the layout has in the section, or -1 if it is not selected.
   [[nodiscard]] Index number_of(Index global) const {
     Index number = 0;
     for (std::size_t d = shape.size(); d-- > 0;) {
@@ -41,7 +41,7 @@ struct Selection {
     }
     return number;
   }
-  /// Returns the layout's element that the section numbers `number`.
+  /// Returns the global element of the layout that has the number `number` in the section.
   [[nodiscard]] Index element(Index number) const {
     Index global = 0, step = 1;
     for (std::size_t d = shape.size(); d-- > 0;) {
@@ -69,8 +69,8 @@ Result<Selection> select(const Layout& layout, const Section& section) {
   return Selection{section, from, *std::move(shape), std::move(strides)};
 }
 
-/// Calls visit(position, number) for each selected element of `rank`, in packed order: its position in what
-/// the rank owns, and its number in the section.
+/// Calls visit(position, number) for each selected element of `rank`, in packed order. `position` counts the
+/// elements that the rank owns, `number` those of the section.
 template <typename Visit>
 void for_each_selected(const Layout& layout, int rank, const Selection& selection, const Visit& visit) {
   Index position = 0;
@@ -118,7 +118,8 @@ class SectionRule final : public Layout::Rule {
   Selection selection_;
 };
 
-/// The map of selected positions in a one-dimensional or NPROMA array, one block after another.
+/// Adds the nests of selected positions in a one-dimensional or NPROMA array to a map, one block after
+/// another.
 class PositionNests {
  public:
   PositionNests(const Array& array, MemoryMap& map) : array_(array), map_(map) {}
@@ -194,7 +195,7 @@ Result<MemoryMap> section_map(const Layout& layout, int rank, ElementType type, 
   for (std::size_t d = 0; d < section.start.size(); ++d) {
     const Index first = section.start[d] + part.lower[d] * section.stride[d] - box.lower[d];
     if (part.lower[d] < part.upper[d]) offset += first * array->strides[d];
-    // A step of one element only is never taken twice, so that a huge stride does no harm.
+    // For a single element the step is never taken. It is set to 1, so that a huge stride cannot overflow.
     const Index step = part.upper[d] - part.lower[d] > 1 ? section.stride[d] : 1;
     loops.push_back({part.upper[d] - part.lower[d], step * array->strides[d]});
   }

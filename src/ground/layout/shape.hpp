@@ -14,10 +14,10 @@ namespace tailrace::layout {
 using tailrace::extents;
 using tailrace::tuple;
 
-/// The widest array: Fortran's limit, and ours.
+/// The most dimensions of an array: Fortran's limit until Fortran 2003, and the library's.
 inline constexpr std::size_t max_dimensions = 7;
 
-/// 128 bits, for products of two 64-bit numbers that are divided again at once.
+/// 128 bits, for the product of two 64-bit numbers that is divided again at once.
 __extension__ typedef __int128 Wide;
 
 /// Returns Code::layout with the parts joined as its text.
@@ -26,7 +26,8 @@ template <typename... Parts>
   return {Code::layout, cat(parts...)};
 }
 
-/// 1 to 7 extents, none negative, whose product is a 64-bit number even if zero extents were 1.
+/// Returns OK if there are 1 to 7 extents, none negative, and their product (zero extents counted as 1) fits
+/// into 64 bits.
 [[nodiscard]] Status check_shape(const std::vector<Index>& shape);
 /// Returns the product of the extents of a checked shape.
 Index product(const std::vector<Index>& shape);
@@ -35,7 +36,8 @@ std::vector<Index> strides_of(const std::vector<Index>& shape);
 /// Returns the index tuple of element `global`.
 std::vector<Index> indices_of(Index global, const std::vector<Index>& shape);
 
-/// "global element 17, index (2, 3) of an array of 4 x 6 (C order, from 0)"
+/// Returns "global element 17, index (2, 3) of an array of 4 x 6 (C order, from 0),", in Fortran's order if
+/// texts use it.
 std::string element_text(Index global, const std::vector<Index>& shape);
 
 }  // namespace tailrace::layout

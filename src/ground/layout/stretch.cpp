@@ -11,12 +11,13 @@ namespace tailrace::layout {
 
 namespace {
 
-/// place_stretch() finds the place of each row by divisions.
+/// The shortest rows for which copying in stretches pays: place_stretch() finds the place of each row by
+/// divisions.
 constexpr Index shortest_row = 16;
-/// The elements of a stretch, about: 256 KiB of them are put together at once (pipeline::Writing).
+/// About the number of elements in a stretch: 256 KiB of them are put together at once (pipeline::Writing).
 constexpr Index usual_stretch = Index{64} << 10;
 
-/// Copies `length` bytes of a piece from its byte `at` on.
+/// Copies `length` bytes of a piece, beginning at its byte `at`.
 void copy_packed(const PackedRuns& piece, Bytes at, Bytes length, Bytes scalar, std::byte* out) {
   while (length > 0) {
     Index run = at / piece.run;
@@ -72,7 +73,7 @@ double entries_looked_at(std::span<const Rows> rows, Index elements) {
 }
 
 void place_stretch(std::span<const Rows> all, const PackedRuns& piece, const Stretch& stretch) {
-  Index before = 0;  // elements of the piece before this entry
+  Index before = 0;  // elements of the piece before the current entry
   for (const Rows& rows : all) {
     if (rows.global < stretch.end && end_of(rows) > stretch.first) {
       // The first row that ends behind the stretch's first element.

@@ -10,7 +10,7 @@ namespace tailrace::layout {
 
 namespace {
 
-/// The contiguous pieces of a loop nest over memory, one after another in packed order.
+/// Walks over the contiguous pieces of a memory map, one after another in packed order.
 class MemoryPieces {
  public:
   explicit MemoryPieces(const MemoryMap& map) : map_(map) { enter(); }
@@ -53,7 +53,8 @@ class MemoryPieces {
 
 }  // namespace
 
-/// Joins pieces that follow each other in file and memory, and pieces of equal length at equal distances.
+/// Makes runs: joins pieces that follow each other in both file and memory, and collects pieces of equal
+/// length at equal distances.
 class TransferMap::Builder {
  public:
   void add(Bytes file, Bytes memory, Bytes length) {
@@ -130,7 +131,7 @@ void TransferMap::sort() {
   for (const Run& run : runs_) ends_.push_back(std::max(ends_.empty() ? 0 : ends_.back(), run.end()));
 }
 
-/// Calls copy(file, memory, length) for every run within [begin, end), in the order of the runs.
+/// Calls copy(file, memory, length) for every contiguous part within [begin, end), in the order of the runs.
 template <typename Copy>
 void TransferMap::for_each(Bytes begin, Bytes end, const Copy& copy) const {
   const auto skip = std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin();
@@ -138,7 +139,7 @@ void TransferMap::for_each(Bytes begin, Bytes end, const Copy& copy) const {
     Index first = 0;
     Index last = run->rows - 1;
     if (run->rows > 1) {
-      // The first row that ends behind `begin`, and the last that begins before `end`.
+      // The first row that ends after `begin`, and the last row that begins before `end`.
       const Bytes behind = begin - run->file - run->length;
       if (behind >= 0) first = behind / run->file_stride + 1;
       last = std::min(last, (end - 1 - run->file) / run->file_stride);

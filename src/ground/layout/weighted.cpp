@@ -31,7 +31,8 @@ class WeightedRule final : public BoxRule {
   }
   [[nodiscard]] int owner(Index global) const override {
     return grid_.owner(global, shape(), [&](std::size_t d, Index index) {
-      // The last cut at or before the index: the parts that begin there too but before it are empty.
+      // The owner is the last part that begins at or before the index. Earlier parts with the same beginning
+      // are empty.
       const auto after = std::upper_bound(cuts_[d].begin(), cuts_[d].end(), index);
       return static_cast<int>(after - cuts_[d].begin() - 1);
     });
@@ -43,7 +44,7 @@ class WeightedRule final : public BoxRule {
 
  private:
   std::vector<std::vector<double>> weights_;
-  std::vector<std::vector<Index>> cuts_;  // per dimension: parts + 1, from 0 to the extent
+  std::vector<std::vector<Index>> cuts_;  // for each dimension: parts + 1 cuts, from 0 to the extent
   ProcessorGrid grid_;
 };
 
@@ -64,9 +65,9 @@ Status check_weights(const std::vector<double>& weights, const std::string& dime
   return {};
 }
 
-/// cuts[i] = extent * (w[0] + .. + w[i-1]) / (w[0] + .. + w[parts-1]), rounded down. Equal sums give equal
-/// cuts, so that a weight of 0 is an empty part; the sum after the last positive weight is the total, so the
-/// last cut is the extent whatever the rounding.
+/// Returns cuts[i] = extent * (w[0] + .. + w[i-1]) / (w[0] + .. + w[parts-1]), rounded down. Equal sums give
+/// equal cuts, so that a weight of 0 gives an empty part. The sum after the last positive weight is the
+/// total, so that the last cut is the extent, however the division rounds.
 std::vector<Index> cut_by(const std::vector<double>& weights, Index extent) {
   const double largest = *std::max_element(weights.begin(), weights.end());
   std::vector<long double> sums{0.0L};
@@ -94,7 +95,7 @@ Result<Layout> Layout::weighted(std::vector<Index> shape, std::vector<std::vecto
   for (std::size_t d = 0; d < shape.size(); ++d) {
     TR_TRY(check_weights(weights[d], dimension_text(d, shape.size())));
     cuts.push_back(cut_by(weights[d], shape[d]));
-    // Both factors are below 2^31 or the function has returned, so that the product does not overflow.
+    // Both factors are below 2^31, or the function has returned already: the product cannot overflow.
     if (weights[d].size() > std::numeric_limits<int>::max() ||
         (ranks *= static_cast<Index>(weights[d].size())) > std::numeric_limits<int>::max())
       return layout_error("the weights are for more than 2^31 - 1 ranks");

@@ -15,13 +15,13 @@ namespace {
 
 constexpr Bytes unlimited = std::numeric_limits<Bytes>::max();
 
-/// Files in which a version of control groups tells about memory (cgroups(7)). Without a limit version 2 says
-/// "max", version 1 a very large number.
+/// The files in which one version of control groups shows memory (cgroups(7)). Without a limit, version 2
+/// shows "max" and version 1 a very large number.
 struct CgroupFiles {
   std::string_view limit;
   std::string_view used;
-  std::string_view cached_prefix;  // prefix of the lines in memory.stat that count the group with the groups
-                                   // below it
+  // The prefix of those lines of memory.stat that count the group together with the groups below it.
+  std::string_view cached_prefix;
 };
 constexpr CgroupFiles version_1{"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_"};
 constexpr CgroupFiles version_2{"/memory.max", "/memory.current", ""};
@@ -32,8 +32,8 @@ Bytes first_number_in(const std::string& path) {
   return file >> value ? value : unlimited;
 }
 
-/// Returns the bytes of files' pages, which the kernel gives back when memory is short: MemAvailable counts
-/// them too.
+/// Returns the bytes of the group's cached file pages. The kernel gives them back when memory is short, and
+/// MemAvailable counts them as available too.
 Bytes cached_in(const std::string& group, std::string_view prefix) {
   std::ifstream file(group + "/memory.stat");
   Bytes cached = 0;
@@ -50,13 +50,14 @@ Bytes left_in(const std::string& group, const CgroupFiles& files) {
   const Bytes most = first_number_in(group + std::string(files.limit));
   const Bytes used = first_number_in(group + std::string(files.used));
   if (most == unlimited || used == unlimited) return unlimited;
-  // The bound is needed because the two files are read one after the other, and because "no limit" of version
-  // 1 is close to the largest number.
+  // `cached` is bounded because the files are read one after another. The result is bounded because "no
+  // limit" in version 1 is close to the largest number.
   const Bytes cached = std::min(cached_in(group, files.cached_prefix), used);
   return std::max<Bytes>(most - (used - cached), 0);
 }
 
-/// Returns the least that is left in the group `path` and in every group above it, including the root.
+/// Returns the smallest number of bytes left in the group `path` or in any group above it, including the
+/// root.
 Bytes left_up_from(const std::string& mounted, std::string path, const CgroupFiles& files) {
   Bytes left = unlimited;
   for (;;) {
@@ -70,7 +71,7 @@ Bytes left_up_from(const std::string& mounted, std::string path, const CgroupFil
 }  // namespace
 
 Bytes left_by_cgroups(std::istream& own, const std::string& mounted) {
-  // A container may see its groups at the root although their paths are told as outside of it.
+  // In a container the groups may be mounted at the root, although their paths name places outside of it.
   const std::string first = mounted + "/memory";
   Bytes left = std::min(left_in(mounted, version_2), left_in(first, version_1));
   for (std::string line; std::getline(own, line);) {

@@ -16,20 +16,20 @@ namespace tailrace::node {
 ///   staging      streams capture into it; servers assemble and encode records in it
 ///   stripes      arrays pass through them to collective files; asynchronous calls capture beside them
 ///   captures     checkpoints copy the program's data into them
-///   portions     out-of-core arrays have them in memory
+///   portions     parts of out-of-core arrays in memory
 ///   intervals    streams accumulate fields in them over the steps of an interval
-///   coordinates  those of layouts, for the heads of files
-///   pages        shared files and global arrays have them in memory
-///   input        input streams have the decoded steps in it that are needed now or soon
+///   coordinates  the coordinates of layouts, for the heads of files
+///   pages        the parts of shared files and global arrays in memory
+///   input        the decoded steps of input streams that are needed now or soon
 enum class Use { staging, stripes, captures, portions, intervals, coordinates, pages, input };
 constexpr std::size_t uses = 8;
 
-/// The number of bytes that the library may take on one node. Every rank of the node draws on it. All calls
-/// are local and do not block. Any thread may make them.
+/// The number of bytes that the library may take on one node, in all ranks together. All calls are local and
+/// do not block. Any thread may make them.
 class Budget {
  public:
-  /// The sums that all ranks of the node have drawn. An account lies in memory that these ranks share, and
-  /// begins with zeros.
+  /// The bytes that all ranks of the node have drawn. An account lies in memory that these ranks share. It
+  /// begins as zeros.
   struct Account {
     struct Sum {
       std::atomic<Bytes> now{0};
@@ -47,16 +47,17 @@ class Budget {
   Budget(Account& account, Bytes limit) : account_(&account), limit_(limit) {}
 
   [[nodiscard]] Bytes limit() const { return limit_; }
-  /// Returns the bytes that can still be drawn at this moment.
+  /// Returns how many bytes can still be drawn now.
   [[nodiscard]] Bytes left() const { return limit_ - account_->all.now; }
-  /// Returns the largest sum that the ranks of the node have held at one moment, in bytes.
+  /// Returns the most bytes that the ranks of the node have held at one moment, all together.
   [[nodiscard]] Bytes most() const { return account_->all.most; }
-  /// Returns that sum and the largest sum of each use, as "1.5GiB (staging 1GiB, captures 768MiB)". The uses
-  /// may have had their largest sums at different moments.
+  /// Returns most() and the largest sum of each use as text: "1.5GiB (staging 1GiB, captures 768MiB)". The
+  /// uses may have had their largest sums at different moments.
   [[nodiscard]] std::string most_text() const;
-  /// Counts those on the node that have memory to decode records of input streams, which they give back soon.
+  /// The number of tasks on the node that have memory to decode records of input streams. They give it back
+  /// soon.
   [[nodiscard]] std::atomic<int>& decoders() { return account_->decoders; }
-  /// Returns how often a draw was refused on the node.
+  /// Returns how often a draw was refused on this node.
   [[nodiscard]] std::int64_t refusals() const { return account_->refusals; }
 
  private:
@@ -70,8 +71,8 @@ class Budget {
   Bytes limit_ = std::numeric_limits<Bytes>::max();
 };
 
-/// Bytes that one owner has drawn on a budget. The destructor gives them back. Any thread may take and give
-/// back.
+/// The bytes that one owner has drawn on a budget. The destructor gives them back. Any thread may take and
+/// give back.
 class Draw {
  public:
   /// A new draw holds no bytes. `budget` must outlive it.
@@ -80,13 +81,13 @@ class Draw {
   Draw(const Draw&) = delete;
   Draw& operator=(const Draw&) = delete;
 
-  /// Takes all of `bytes` or none. Returns Code::memory if the budget has less left; the text names what each
-  /// use has taken.
+  /// Takes all of `bytes` or nothing. If the budget has less left, returns Code::memory; the text names what
+  /// each use has taken.
   Status take(Bytes bytes);
   void give_back(Bytes bytes);
   void give_back() { give_back(bytes_); }
-  /// Leaves all bytes drawn, and returns them: from now on they are those of another draw of the node, for
-  /// the same use, which inherits them. That cannot fail.
+  /// Hands all bytes of this draw, which stay drawn, to another draw of the same use on this node: returns
+  /// their number, and the other draw passes it to inherit(). This cannot fail.
   Bytes bequeath() { return bytes_.exchange(0); }
   void inherit(Bytes bytes) { bytes_ += bytes; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }

@@ -11,12 +11,12 @@ namespace tailrace::node {
 
 namespace {
 
-/// First words of the messages; the pipeline's are below.
+/// The first words of the messages. The pipeline's are smaller numbers.
 enum class HandedMessage : std::uint32_t {
   hand = 40,       // giver -> server: number, token, the memory's parts, kind, description
   taken = 41,      // server -> giver: number, status
-  take_back = 42,  // giver -> server: number, whether it waits for the answer
-  ended = 43,      // server -> giver: number, what it tells
+  take_back = 42,  // giver -> server: number, does the giver wait
+  ended = 43,      // server -> giver: number, Work::end()'s bytes
 };
 
 constexpr std::string_view handed_name = "memory for a server of its node";
@@ -48,20 +48,21 @@ Result<std::uint64_t> MemoryGiver::hand(int server, Handed kind, const NodeMemor
   return answered;
 }
 
-/// Gives the descriptor when the server has connected, and waits for its answer.
+/// Gives the descriptor once the server has connected, and waits for its answer.
 Status MemoryGiver::give(Handover& handover, const NodeMemory& memory, Given& given) {
   Status mine;
   line_.board().wait(
       [&] {
         if (handover.is_listening() && handover.given() == 0) {
           const Status gave = handover.answer(memory.descriptor(), Handover::Clock::now());
-          // The server hears of it, and answers.
+          // The server notices this, and answers.
           if (!gave.is_ok() && gave.code() != Code::timeout) {
             mine = gave;
             handover.hang_up();
           }
         }
-        ring();  // the message may not have been there when it looked last
+        // The message may not have arrived yet when the server looked last.
+        ring();
         return given.taken.has_value();
       },
       cat("server rank ", given.server, " to map memory of its node"));
@@ -137,7 +138,8 @@ bool MemoryTaker::advance() {
   return moved;
 }
 
-/// Memory without a handover and without work afterwards is over. Work that throws has not begun.
+/// Moves one memory on, from handover to work to its end. If it has neither handover nor work afterwards, it
+/// is over. If the work throws, it has not begun.
 bool MemoryTaker::move_on(const Name& name, Taken& taken) {
   if (taken.handover != nullptr) {
     Unpacker in(taken.message);
@@ -175,7 +177,7 @@ void MemoryTaker::answer(const Name& name, const Status& status) {
   line_.send(name.first, message.take());
 }
 
-/// Returns Code::timeout as long as the descriptor has not come.
+/// Returns the descriptor, or Code::timeout as long as it has not arrived.
 Result<int> MemoryTaker::receive(Handover& handover, Unpacker& in) {
   const auto token = in.get<std::uint64_t>();
   if (!handover.has_connected()) TR_TRY(handover.connect(token));

@@ -15,29 +15,31 @@
 
 namespace tailrace::node {
 
-/// The kinds of memory that compute ranks hand to a server of their node, which then works on it.
+/// The kinds of memory that compute ranks hand to a server of their node. The server then works on it.
 enum class Handed : std::uint32_t { pages = 1, elements = 2, input = 3 };
 
 /// Hands memory that ranks of a node share to a server of the node, and takes it back. The server sits in its
-/// loop and joins no collective call: it gets the descriptor over a socket, and a description of what lies in
-/// the memory as a message. One of the ranks that have the memory does this for all of them. All functions
-/// are local, and move everything else on while they wait for the server.
+/// loop and joins no collective call: it gets the descriptor over a socket, and a message that describes what
+/// lies in the memory. One of the ranks that share the memory does this for all of them. All functions are
+/// local, and move everything else on while they wait for the server.
 class MemoryGiver {
  public:
-  /// `line` is that of all ranks of the session, and must outlive this.
+  /// `line` is the line of all ranks of the session. It must outlive this object.
   explicit MemoryGiver(comm::Line& line);
   MemoryGiver(const MemoryGiver&) = delete;
   MemoryGiver& operator=(const MemoryGiver&) = delete;
 
-  /// Messages wake no server: `bell` wakes the one of this node to which memory goes. nullptr: nothing does.
+  /// Sets the bell that wakes the server of this node to which memory goes, because messages do not wake
+  /// servers. nullptr: no bell rings.
   void ring_by(comm::Doorbell* bell) { bell_ = bell; }
-  /// Blocks until rank `server` of the line has mapped the memory and answered. Returns a number for
-  /// take_back(), or the reason why the server has not got the memory. The memory was made with
-  /// Growth::by_any.
+  /// Hands `memory` to rank `server` of the line. Blocks until the server has mapped it and answered. Returns
+  /// a number for take_back(), or the reason why the server does not have the memory. The memory must have
+  /// been made with Growth::by_any.
   Result<std::uint64_t> hand(int server, Handed kind, const NodeMemory& memory, ByteVector description);
-  /// Blocks until the server has let go of the memory. Returns what it tells at the end.
+  /// Takes the memory back. Blocks until the server has let go of it. Returns what the server tells at the
+  /// end.
   ByteVector take_back(std::uint64_t number);
-  /// Tells the server to let go, and does not wait for it.
+  /// Tells the server to let go of the memory, and does not wait until it has.
   void abandon(std::uint64_t number);
 
  private:
@@ -60,41 +62,43 @@ class MemoryGiver {
   std::uint64_t next_ = 0;
 };
 
-/// The server's end: maps memory that is handed to it, and lets others work on it. Only drop_all() waits.
+/// The server's end: maps memory that is handed to it, and lets a Work work on it. Only drop_all() waits.
 class MemoryTaker {
  public:
-  /// Works on memory that was handed over.
+  /// Does the server's work on memory that was handed over.
   class Work {
    public:
     virtual ~Work() = default;
-    /// Called until it returns whether the work has begun: whatever may wait for storage, a thread does. Work
-    /// that could not begin is destroyed, and the owners hear why.
+    /// Called repeatedly until it returns a status: OK once the work has begun. It must not wait for storage;
+    /// a thread does that. If it returns an error, the work is destroyed, and the owners of the memory get
+    /// the error.
     virtual std::optional<Status> begun() { return Status(); }
-    /// The owners want their memory back. Called until it returns what it has to tell them; then it is
-    /// destroyed, and only then do they hear of it: if `does_hear` is false, not even then.
+    /// Called repeatedly, once the owners want their memory back, until it returns what it has to tell them.
+    /// Then the work is destroyed, and after that the owners are told. If `does_hear` is false, they are not
+    /// told.
     virtual std::optional<ByteVector> end(bool does_hear) = 0;
   };
-  /// Begins to work on memory of one kind, or says why not. `giver` is the rank of the line that has handed
-  /// it over. The description is gone afterwards.
+  /// Begins to work on memory of one kind, or returns the reason why not. `giver` is the rank of the line
+  /// that has handed it over. `description` is valid only during the call.
   using Begin = std::function<Result<std::unique_ptr<Work>>(int giver, std::unique_ptr<NodeMemory> memory,
                                                             Unpacker description)>;
 
-  /// `line` is that of all ranks of the session, and must outlive this.
+  /// `line` is the line of all ranks of the session. It must outlive this object.
   explicit MemoryTaker(comm::Line& line);
   MemoryTaker(const MemoryTaker&) = delete;
   MemoryTaker& operator=(const MemoryTaker&) = delete;
 
-  /// Memory of this kind is taken from now on.
+  /// Accepts memory of this kind from now on, and begins work on it by `begin`.
   void on(Handed kind, Begin begin) { begins_[kind] = std::move(begin); }
-  /// Drops all memory that is here, and takes none any more. Blocks until no thread works on it.
+  /// Drops all memory that is here, and accepts none from now on. Blocks until no thread works on it.
   void drop_all();
-  /// Moves on what is being handed over, or given back. Returns true if something moved.
+  /// Moves on handovers, work that begins, and work that ends. Returns true if something moved.
   bool advance();
-  /// Returns true if there is any memory of others here.
+  /// True if memory of other ranks is here.
   [[nodiscard]] bool has_any() const { return !taken_.empty(); }
 
  private:
-  /// Memory is known by the rank that hands it over, and by its number there.
+  /// The name of handed memory: the rank that hands it over, and its number there.
   using Name = std::pair<int, std::uint64_t>;
   struct Taken {
     // Until the descriptor has come:
@@ -105,7 +109,7 @@ class MemoryTaker {
     std::unique_ptr<Work> work;
     bool has_begun = false;
     bool is_ending = false;
-    bool does_giver_hear = true;  // of the end
+    bool does_giver_hear = true;  // wants to hear of the end
   };
   void on_hand(int source, Unpacker& in);
   void on_take_back(int source, Unpacker& in);

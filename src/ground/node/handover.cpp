@@ -18,7 +18,7 @@ namespace tailrace::node {
 
 namespace {
 
-/// Makes an address in the abstract namespace: it is no file and vanishes with its socket (unix(7)).
+/// Makes an address in the abstract namespace. It is no file, and vanishes with its socket (unix(7)).
 socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -27,7 +27,7 @@ socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-/// A message of one byte with room for a descriptor. The descriptor travels only with at least one byte
+/// A message of one byte with room for a descriptor, because a descriptor travels only with at least one byte
 /// (unix(7)).
 struct DescriptorMessage {
   DescriptorMessage() {
@@ -86,7 +86,7 @@ Status Handover::connect(std::uint64_t token) {
   const timeval time{limit.count(), 0};
   if (socket_ < 0 || ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time) != 0)
     return io_error("connect", name_, errno);
-  // With a limit of time, a signal interrupts connect(2) even if SA_RESTART is set (signal(7)).
+  // On a socket with a time limit, a signal interrupts connect(2) even if SA_RESTART is set (signal(7)).
   for (int interrupted = 0; interrupted < 10'000; ++interrupted) {
     if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), length) == 0) return {};
     if (errno != EINTR) break;
@@ -94,8 +94,8 @@ Status Handover::connect(std::uint64_t token) {
   return io_error("connect", name_, errno);
 }
 
-/// Returns the next process that has connected, or -1 if there is none now. The socket accepts only processes
-/// of its own user: abstract addresses have no permissions.
+/// Returns the socket of the next process that has connected, or -1 if there is none now. Turns processes of
+/// other users away, because abstract addresses have no permissions.
 Result<int> Handover::accept_own() {
   for (;;) {
     const int peer = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -144,7 +144,7 @@ Result<int> Handover::take() const {
     return Status(Code::io, cat("the rank that has ", name_, " gave up before it had handed it over"));
   const cmsghdr* header = CMSG_FIRSTHDR(&message.header);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) {
-    // The kernel leaves out a descriptor if the process has no room for it (MSG_CTRUNC in recvmsg(2)).
+    // The kernel drops the descriptor if this process has no room for one more (MSG_CTRUNC in recvmsg(2)).
     return (message.header.msg_flags & MSG_CTRUNC) != 0
                ? io_error("take the descriptor of", name_, EMFILE)
                : Status(Code::memory, cat("no descriptor of ", name_, " arrived"));

@@ -12,47 +12,47 @@
 
 namespace tailrace::node {
 
-/// The way of a memfd from one process of a node to others: a socket in the abstract namespace, whose name is
-/// a random token (SCM_RIGHTS, unix(7)). It needs no right over the other process, which pidfd_getfd(2) and
-/// /proc/PID/fd do, and no common namespace of processes. All functions are local. None waits, but for
-/// give() and connect() as they say.
+/// Passes a memfd from one process of a node to others, over a socket in the abstract namespace whose name is
+/// a random token (SCM_RIGHTS, unix(7)). Unlike pidfd_getfd(2) and /proc/PID/fd this needs no right over the
+/// other process, and no common namespace of processes. All functions are local. None waits, except answer(),
+/// await() and connect() as they say.
 class Handover {
  public:
   using Clock = std::chrono::steady_clock;
-  /// The longest time for which a rank waits for another one while the memory is handed over.
+  /// The longest time for which a rank waits for another rank during a handover.
   static constexpr std::chrono::seconds limit{60};
 
-  /// `name` is that of the memory, for texts of errors.
+  /// `name` names the memory in texts of errors. It must outlive this object.
   explicit Handover(std::string_view name) : name_(name) {}
   ~Handover() { hang_up(); }
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // The process that has the descriptor.
-  /// Opens the socket, whose token() the others are to be told.
+  // For the process that has the descriptor.
+  /// Opens the socket. The caller tells the other processes its token().
   Status listen();
   [[nodiscard]] std::uint64_t token() const { return token_; }
   [[nodiscard]] bool is_listening() const { return listener_ >= 0; }
-  /// Gives `descriptor` to the processes of the same user that have connected, after waiting until `deadline`
-  /// for the first. Returns Code::timeout if none came.
+  /// Gives `descriptor` to all processes of the same user that have connected. If none has, waits until
+  /// `deadline` for the first, and returns Code::timeout if none came.
   Status answer(int descriptor, Clock::time_point deadline);
-  /// Returns the number of processes that have got it.
+  /// Returns how many processes have got the descriptor.
   [[nodiscard]] int given() const { return given_; }
-  /// Returns the user of a process that was turned away because it is not this one's, if there was one. Such
-  /// a process does not come again.
+  /// Returns the user of a process that was turned away because it belongs to another user, if there was one.
+  /// A process that was turned away does not connect again.
   [[nodiscard]] std::optional<uid_t> other_user() const { return other_user_; }
 
-  // The others.
-  /// Waits only if more processes have connected, and not been answered yet, than the system queues
-  /// (somaxconn).
+  // For the processes that get the descriptor.
+  /// Connects to the process whose token is given. Waits only if more processes have connected and not been
+  /// answered yet than the system queues (somaxconn).
   Status connect(std::uint64_t token);
   [[nodiscard]] bool has_connected() const { return socket_ >= 0; }
-  /// Waits until `deadline` for the answer. Returns Code::timeout if it has not come.
+  /// Waits until `deadline` for the answer. Returns Code::timeout if it has not arrived.
   Status await(Clock::time_point deadline) const;
-  /// Returns the descriptor, which the caller owns. Call it when await() has returned success.
+  /// Returns the descriptor, which the caller then owns. Call it once await() has returned success.
   Result<int> take() const;
 
-  /// Every process that still waits for this one learns that nothing comes.
+  /// Closes the sockets. Every process that still waits for this one then learns that nothing will come.
   void hang_up();
 
  private:

@@ -11,8 +11,8 @@ namespace tailrace::node {
 
 namespace {
 
-/// Reads the first address of "7f00c0000000-7f00c0400000 rw-s ...". The lines of a mapping's fields begin
-/// with a capital letter instead.
+/// Reads the first address of a line such as "7f00c0000000-7f00c0400000 rw-s ...", which begins a mapping.
+/// Returns false for other lines: they begin with the name of a field, in a capital letter.
 bool begins_mapping(const std::string& line, std::uintptr_t& address) {
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
   return error == std::errc{} && end != line.data() + line.size() && *end == '-';

@@ -9,20 +9,21 @@
 
 namespace tailrace::node {
 
-/// `changes` is odd while the rank changes the blocks: a reader looks again.
+/// `changes` is odd while the rank changes the blocks. A reader that sees an odd or a changed number reads
+/// again.
 struct alignas(64) KeptDefinitions::Head {
   std::atomic<std::uint64_t> changes{0};
   std::atomic<std::uint32_t> newest{0};
 };
 
-/// Blocks follow one another without gaps up to the end of the memory.
+/// Blocks follow one another without gaps, up to the end of the memory.
 struct alignas(64) KeptDefinitions::Block {
-  Bytes size = 0;  // with this head
+  Bytes size = 0;  // including this head
   Bytes bytes = 0;
   std::uint64_t number = 0;
   std::uint32_t stream = 0;  // 0: the block is free
   std::int32_t level = 0;
-  Progress progress;  // in use in the first block of a stream
+  Progress progress;  // used only in the first block of a stream
 };
 
 KeptDefinitions::Head& KeptDefinitions::head() const { return *reinterpret_cast<Head*>(memory_); }
@@ -113,7 +114,7 @@ std::vector<KeptDefinition> KeptDefinitions::all() const {
     for (const Bytes place : used()) {
       const Block& here = block(place);
       const auto bytes = at(place);
-      if (!is_same_since(changes)) break;  // else the length could be anything
+      if (!is_same_since(changes)) break;  // otherwise the length could be anything
       found.push_back({here.stream, here.level, here.number, ByteVector(bytes.begin(), bytes.end())});
     }
     if (is_same_since(changes)) break;

@@ -32,7 +32,7 @@ void LaneProducer::reclaim() {
 
 Status LaneProducer::make_ready(Bytes bytes) {
   if (bytes <= ready_ || ready_ == memory_.data_bytes()) return {};
-  // Each growth takes as long as a system call, and as its pages.
+  // Grows by at least 4 MiB, because each growth costs a system call and its page faults.
   constexpr Bytes least = Bytes{4} << 20;
   const Bytes to = std::min(std::max(bytes, ready_ + least), memory_.data_bytes());
   TR_TRY(grow_(to));
@@ -42,20 +42,21 @@ Status LaneProducer::make_ready(Bytes bytes) {
 
 bool LaneProducer::fits(std::uint64_t start, std::uint64_t size) {
   ProducerState& made = state();
-  // An empty ring may be used from its beginning whatever was skipped at its end.
+  // If the ring is empty, it can be used from `start` on, whatever was skipped at its end.
   if (made.reclaimed == made.head) made.freed = start;
   return start + size - made.freed <= static_cast<std::uint64_t>(memory_.data_bytes()) &&
          made.head - made.reclaimed < memory_.descriptors();
 }
 
-/// Returns where the next `size` bytes go, if they fit. What was released at the beginning of the ring is
-/// used again before more memory is made to exist: the lane takes as much as the servers are behind.
+/// Returns the position of the next `size` bytes, which may not fit there. Reuses released room at the
+/// beginning of the ring before it allocates more memory: so the lane takes only as much memory as the
+/// servers are behind.
 std::uint64_t LaneProducer::place_for(std::uint64_t size) {
   const auto capacity = static_cast<std::uint64_t>(memory_.data_bytes());
   const std::uint64_t start = state().position;
   const std::uint64_t at = start % capacity;
   const std::uint64_t next_lap = start + (capacity - at);
-  if (at + size > capacity) return next_lap;  // pieces do not wrap
+  if (at + size > capacity) return next_lap;  // a piece lies in one part
   if (at + size <= static_cast<std::uint64_t>(ready_)) return start;
   reclaim();
   if (fits(next_lap, size)) return next_lap;
@@ -77,7 +78,7 @@ std::byte* LaneProducer::reserve(Bytes bytes) {
   note_full(!there);
   if (!there) return nullptr;
   made.reserved = start;
-  // The skipped end of the ring holds no bytes that readers still have to see.
+  // Readers do not need to see the skipped end of the ring: it counts as announced.
   made.announced_to += start - made.position;
   made.position = start + size;
   return memory_.data(start);
@@ -89,13 +90,14 @@ void LaneProducer::publish(Descriptor descriptor) {
   memory_.descriptor(made.head) = descriptor;
   ++made.head;
   if (announcing_ == Announcing::patient) {
-    // A rank in haste raises its flag and then reads `written`; this rank stores `written` and then reads the
-    // flag. One of the two sees the other.
+    // A rank in haste raises its flag, then reads `written`. This rank stores `written`, then reads the flag.
+    // So at least one of the two sees the other's store.
     header_->written.store(made.head, std::memory_order_seq_cst);
     if (may_wait(descriptor.kind) && bells_->in_haste.load(std::memory_order_seq_cst) == 0) return;
   }
   announce();
-  // A server that takes the lane over finds the fence in the ring, or counts it among those before.
+  // Set after the fence is in the ring: a server that takes over the lane finds the fence in the ring, or
+  // counts it among the fences before.
   if (descriptor.kind == Descriptor::Kind::fence) header_->fences = descriptor.step;
 }
 
@@ -113,7 +115,9 @@ void LaneProducer::drop(std::uint32_t stream) {
   drop_what_was_read();
 }
 
-/// Nobody may have read the definitions of a stream that was never begun.
+/// Drops the definitions of streams whose descriptors were all read. For a stream that was begun, `decided`
+/// shows that its definitions were read. For a stream that was never begun, only released descriptors show
+/// it.
 void LaneProducer::drop_what_was_read() {
   if (dropped_.empty()) return;
   reclaim();
@@ -144,7 +148,8 @@ void LaneProducer::announce() {
   ring();
 }
 
-/// Only readers make room, and they may need pieces that other ranks have written.
+/// Only readers make room, and for this they may need pieces of other ranks. So all producers announce at
+/// once while a producer is in haste.
 void LaneProducer::hurry(bool in_haste) {
   if (announcing_ == Announcing::at_once || in_haste_ == in_haste) return;
   in_haste_ = in_haste;
@@ -157,8 +162,9 @@ void LaneProducer::hurry(bool in_haste) {
   ring();
 }
 
-/// Readers keep pieces for as long as they use them, and a part of a step that another server may take over
-/// until the step has its verdict. They make room earlier if this rank cannot go on without.
+/// Tells readers whether this rank waits for room. Readers keep pieces as long as they use them. If another
+/// server may take over the lane, they keep a part of a step until the step has its verdict. They release
+/// both earlier if this rank cannot go on otherwise.
 void LaneProducer::note_full(bool is_full) {
   if (is_full_ == is_full) return;
   header_->is_full = is_full_ = is_full;

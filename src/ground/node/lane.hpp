@@ -16,14 +16,16 @@
 
 namespace tailrace::node {
 
-/// The bells of a node's servers. Producers ring them, one for each reader number.
+/// The bells of a node's servers, one for each reader number. Producers ring them.
 struct NodeBells {
   comm::Doorbell reader[LaneHeader::most_readers];
-  /// Number of readers that cannot wait until patient producers announce what they have written.
+  /// Number of readers that cannot wait until patient producers announce what they have written, plus the
+  /// number of patient producers that wait for room.
   alignas(64) std::atomic<std::uint32_t> in_haste{0};
 };
 
-/// While it lives, readers see what patient producers have written, and those producers announce at once.
+/// While it lives, readers see everything that patient producers have written, and those producers announce
+/// at once.
 class Haste {
  public:
   explicit Haste(NodeBells& bells) : bells_(bells) { bells_.in_haste.fetch_add(1); }
@@ -35,15 +37,16 @@ class Haste {
   NodeBells& bells_;
 };
 
-/// When a producer announces what it has written. A patient one leaves definitions, beginnings of steps and
-/// pieces until anything else comes, half of the lane is waiting, or somebody is in haste: where ranks share
-/// cores, a server that is woken in the middle of a step takes the core of the rank that captures it.
+/// When a producer announces what it has written. A patient producer holds back definitions, beginnings of
+/// steps and pieces. It announces them once it writes anything else, or half of the lane is not announced, or
+/// somebody is in haste. The reason: where ranks share cores, a server that is woken in the middle of a step
+/// takes the core from the rank that captures the step.
 enum class Announcing { at_once, patient };
 
-/// Writes into a lane. Never blocks: a piece that does not fit is refused, and the caller tries again.
+/// Writes into a lane. Never blocks: if a piece does not fit it is refused, and the caller tries again.
 class LaneProducer {
  public:
-  /// `memory` lies behind the header. A patient producer has bells.
+  /// `memory` lies behind the header. A patient producer must have bells.
   LaneProducer(LaneHeader* header, std::byte* memory, NodeBells* bells,
                Announcing announcing = Announcing::at_once)
       : header_(header),
@@ -53,34 +56,37 @@ class LaneProducer {
         announcing_(announcing) {
     if (keeps()) kept_.clear();
   }
-  /// Makes memory exist for the first bytes of the data.
+  /// A function that allocates memory for the first bytes of the data.
   using Grow = std::function<Status(Bytes)>;
-  /// Says that no memory exists for the data yet. Without this call all of it exists.
+  /// Sets the function that allocates, and declares that the data has no memory yet. Without this call all of
+  /// its memory exists.
   void grow_with(Grow grow) {
     grow_ = std::move(grow);
     ready_ = 0;
   }
-  /// Local. Makes memory exist for `bytes` of data, or for all if the lane has less. Later the lane grows by
-  /// itself where readers have not released what it has. Returns the error of `grow`, and the lane is as
-  /// before.
+  /// Local. Allocates memory for `bytes` of data, or for all if the lane has less. Later the lane grows by
+  /// itself when readers have not released the memory it has. If `grow` fails, returns its error and leaves
+  /// the lane as it was.
   Status make_ready(Bytes bytes);
-  /// Returns room for `bytes` contiguous bytes and one descriptor, or nullptr if readers must release some
-  /// first. The readers are in haste then until there is room.
+  /// Returns room for `bytes` contiguous bytes and one descriptor. Returns nullptr if readers must release
+  /// some first. Then this producer is in haste until there is room.
   [[nodiscard]] std::byte* reserve(Bytes bytes);
-  /// Makes the reserved bytes and their descriptor visible, and wakes the readers or leaves that for later.
+  /// Adds `descriptor` for the reserved bytes. Announces it at once, or, if the producer is patient, perhaps
+  /// later.
   void publish(Descriptor descriptor);
-  /// Wakes the readers for all that was published. A rank announces before it waits for anything.
+  /// Announces all that was published, and wakes the readers. A rank calls it before it waits for anything.
   void announce();
   [[nodiscard]] comm::Doorbell& space() { return header_->space; }
-  /// Returns the largest piece that ever fits: pieces begin on cache lines.
+  /// Returns the size of the largest piece that can ever fit. Pieces begin on cache lines.
   [[nodiscard]] Bytes capacity() const { return memory_.data_bytes() / 64 * 64; }
-  /// Returns true once every reader has released everything.
+  /// True once every reader has released everything.
   [[nodiscard]] bool is_drained() const;
-  /// Returns true if the lane keeps definitions for servers that take it over.
+  /// True if the lane keeps definitions for servers that take it over.
   [[nodiscard]] bool keeps() const { return kept_.is_there(); }
-  /// Keeps the bytes of the descriptor that is published next. Returns false if there is no room.
+  /// Keeps `bytes` as the definition of `descriptor`, which is published next. Returns false if there is no
+  /// room.
   [[nodiscard]] bool keep(Descriptor& descriptor, std::span<const std::byte> bytes);
-  /// Drops the definitions of a stream that all servers have finished.
+  /// Drops the definitions of a stream that all servers have finished with.
   void drop(std::uint32_t stream);
 
  private:
@@ -99,54 +105,55 @@ class LaneProducer {
   NodeBells* bells_;
   Announcing announcing_;
   Grow grow_;
-  Bytes ready_ = memory_.data_bytes();  // the first bytes of the data, for which memory exists
-  std::vector<std::pair<std::uint32_t, std::uint64_t>>
-      dropped_;  // streams, and the descriptors before each drop
+  Bytes ready_ = memory_.data_bytes();  // as many bytes of the data have memory
+  /// Streams to drop, each with the number of descriptors published before.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> dropped_;
   bool in_haste_ = false;
-  bool is_full_ = false;  // as the readers know it
+  bool is_full_ = false;  // as the readers were told
 };
 
-/// The place from which a server reads a lane that another server may have read before.
+/// The place at which a server begins to read a lane. Another server may have read the lane before.
 struct LanePosition {
-  std::uint64_t first = 0;  // the first descriptor that is not released
-  std::int64_t fences = 0;  // the newest fence before it
+  std::uint64_t first = 0;  // the first descriptor that was not released
+  std::int64_t fences = 0;  // the newest fence before that descriptor
 };
 
 /// One server's view of a lane.
 class LaneReader {
  public:
   virtual ~LaneReader() = default;
-  /// Returns the number of descriptors published so far. Numbers go on for ever.
+  /// Returns how many descriptors were published so far. The numbers never start again.
   [[nodiscard]] virtual std::uint64_t head() const = 0;
   [[nodiscard]] virtual const Descriptor& at(std::uint64_t number) const = 0;
-  /// Any thread. Returns the packed bytes of a descriptor. Uses `scratch` if they must be packed first.
+  /// Returns the packed bytes of a descriptor. Uses `scratch` if it has to pack them first. Any thread.
   [[nodiscard]] virtual std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const = 0;
-  /// Returns true if a piece may stay in the lane until it is written. This takes a lane whose is_full()
-  /// tells when the rank waits for room.
+  /// True if a piece may stay in the lane until it is written. Only for lanes whose is_full() tells when the
+  /// rank waits for room.
   [[nodiscard]] virtual bool may_stay(std::uint64_t /*number*/) const { return false; }
-  /// Any thread. Copies what a piece that may stay has of a stretch of its record. `rows` are those of its
-  /// rank.
+  /// Copies those elements of a piece that are in a stretch of its record to the stretch. The piece may stay
+  /// in the lane. `rows` are the elements of its rank. Any thread.
   virtual void place(std::uint64_t /*number*/, std::span<const layout::Rows> /*rows*/,
                      const layout::Stretch& /*stretch*/) const {}
-  /// Puts begin_failed in the place of a `begin` that is not released, for a server that takes the lane over.
+  /// Replaces a `begin` that is not released by begin_failed, for a server that takes over the lane.
   virtual void mark_failed(std::uint64_t /*number*/) {}
-  /// Says that this reader needs nothing before `number` any more.
+  /// Tells the producer that this reader needs nothing before descriptor `number` any more.
   virtual void release(std::uint64_t number) = 0;
   [[nodiscard]] virtual LanePosition position() const { return {}; }
-  /// Returns the definitions in a lane that another server may take over, or nullptr.
+  /// Returns the kept definitions, or nullptr if no other server can take over the lane.
   [[nodiscard]] virtual KeptDefinitions* kept() { return nullptr; }
-  /// Returns true if the lane lacks a definition, or a part of a step, that another server would need.
+  /// True if the lane lacks a definition, or a part of a step, that a server would need to take it over.
   [[nodiscard]] virtual bool lacks_something() const { return false; }
-  /// Returns true if the rank waits for room.
+  /// True if the rank waits for room.
   [[nodiscard]] virtual bool is_full() const { return false; }
-  /// Says whether a part of a step was released that has no verdict yet.
+  /// Notes whether a part of a step was released before the step has its verdict.
   virtual void tear(bool /*torn*/) {}
 };
 
-/// A lane in memory that both sides map.
+/// Reads a lane in memory that both sides map.
 class SharedLaneReader final : public LaneReader {
  public:
-  /// `bells` are the node's, if producers are patient. The producer of a `remote` lane has another header.
+  /// `bells`: the node's, if producers are patient. `remote`: the lane belongs to a rank of another node,
+  /// whose producer has a header of its own.
   SharedLaneReader(LaneHeader* header, std::byte* memory, int reader, const NodeBells* bells = nullptr,
                    bool remote = false)
       : header_(header),
@@ -155,7 +162,7 @@ class SharedLaneReader final : public LaneReader {
         reader_(reader),
         bells_(bells),
         remote_(remote) {}
-  /// The result goes back to what was announced when nobody is in haste any more.
+  /// When nobody is in haste any more, the result falls back to what was announced.
   [[nodiscard]] std::uint64_t head() const override;
   [[nodiscard]] const Descriptor& at(std::uint64_t number) const override {
     return memory_.descriptor(number);

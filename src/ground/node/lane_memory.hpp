@@ -10,9 +10,10 @@
 
 namespace tailrace::node {
 
-/// A message of a compute rank to its servers. Descriptors are in the order of its calls.
+/// A message of a compute rank to its servers. Descriptors follow one another in the order of the rank's
+/// calls.
 struct Descriptor {
-  /// A fence belongs to no stream: the rank came to an agreement of all ranks.
+  /// A fence belongs to no stream: the rank has come to an agreement of all ranks.
   enum class Kind : std::uint32_t {
     begin = 1,
     piece = 2,
@@ -20,39 +21,42 @@ struct Descriptor {
     close = 4,
     farewell = 5,
     fence = 6,
-    define = 7,       // bytes: what a stream is
-    begin_failed = 8  // a server has put it in the place of `begin`: the ranks know that the step has failed
+    define = 7,       // its bytes define a stream
+    begin_failed = 8  // a server's mark in place of `begin`: the step has failed
   };
   Kind kind = Kind::begin;
   std::uint32_t stream = 0;
-  std::int64_t step = 0;  // begin, piece, end; fence: its number, from 1
-  std::int64_t lead = 0;  // begin, close; piece: the rank's calls in an interval; define: where it is kept in
-                          // the lane, behind 1; 0: not kept
-  std::int32_t field = 0;      // piece; begin, end, close: how many fields the stream has
-  std::int32_t level = 0;      // piece; begin, end, close: the reference; define: 1 if more of it follows
-  std::uint64_t position = 0;  // where its bytes lie: ring position (counted on for ever), or a view's number
-  std::int64_t bytes = 0;      // piece: packed elements; end: a packed Status, empty if all went well
-  std::int64_t stamp =
-      0;  // end: clock of the rank's node; begin: the lead behind which the step's interval begins
+  std::int64_t step = 0;  // begin, piece, end: the step; fence: its number, from 1
+  /// begin, close: the lead. piece: how many calls the rank has made in the interval. define: its place in
+  /// the kept part of the lane plus 1, or 0 if it is not kept.
+  std::int64_t lead = 0;
+  std::int32_t field = 0;  // piece: the field; begin, end, close: number of fields
+  /// piece: the level. begin, end, close: the reference. define: 1 if more of the definition follows.
+  std::int32_t level = 0;
+  /// Place of its bytes: a position in the ring, which never starts again from 0, or the number of a view.
+  std::uint64_t position = 0;
+  std::int64_t bytes = 0;  // piece: packed elements; end: a Status, empty if all is well
+  /// end: the clock of the rank's node. begin: the lead after which the step's interval begins.
+  std::int64_t stamp = 0;
 };
 
-/// The producer of a lane knows by these how far it is. Positions in the ring are counted on for ever.
+/// The progress of a lane's producer. Positions in the ring never start again from 0.
 struct ProducerState {
   std::uint64_t head = 0;          // descriptors published
   std::uint64_t announced = 0;     // descriptors before this were announced
   std::uint64_t announced_to = 0;  // bytes before this were announced
   std::uint64_t position = 0;      // next free byte
-  std::uint64_t reserved = 0;      // where the last reservation begins
-  std::uint64_t freed = 0;         // bytes before this were released by all readers
-  std::uint64_t reclaimed = 0;     // descriptors before this were released
+  std::uint64_t reserved = 0;      // position of the last reservation
+  std::uint64_t freed = 0;         // all readers have released the bytes before this
+  std::uint64_t reclaimed = 0;     // all readers have released the descriptors before this
 };
 
-/// The shared part of a lane: one producer (a compute rank), up to `most_readers` consumers (the servers of
-/// its node). It tells all that a server has to know that maps the lane later: what it is, whose it is, and
-/// where its producer stands.
+/// The shared part of a lane. A lane has one producer (a compute rank) and up to `most_readers` consumers
+/// (the servers of its node). The header tells a server that maps the lane later everything it has to know:
+/// that it is a lane, whose lane it is, and where the producer stands.
 struct LaneHeader {
   static constexpr int most_readers = 32;
-  // "TRLANE" behind a byte that is no text.
+  // "TRLANE" after a byte that is no text.
   static constexpr std::uint64_t magic_of_lanes = 0x454e'414c'5254'9102;
   static constexpr std::uint32_t newest_version = 2;
   std::uint64_t magic = magic_of_lanes;
@@ -60,26 +64,28 @@ struct LaneHeader {
   std::int32_t owner = -1;                         // the compute rank that writes
   alignas(64) ProducerState made;                  // written by the producer alone
   alignas(64) std::atomic<std::uint64_t> head{0};  // descriptors announced to readers
-  std::atomic<std::uint64_t> written{0};  // of a patient producer: descriptors written, for readers in haste
+  /// Number of descriptors that a patient producer has written. Readers use it while somebody is in haste.
+  std::atomic<std::uint64_t> written{0};
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
   alignas(64) comm::Doorbell space;                             // rung by readers
   std::int64_t capacity = 0;  // bytes behind the header: descriptors, then data
   std::int32_t readers = 1;
-  /// Bytes behind the ring for the definitions of open streams. 0: no server can take the lane over, and a
-  /// piece is released once it is used up. Otherwise nothing of a step is released before the step has its
+  /// Bytes behind the ring for the definitions of open streams. If 0, no server can take over the lane, and a
+  /// piece is released once it is used up. Otherwise no part of a step is released before the step has its
   /// verdict.
   Bytes kept = 0;
-  std::atomic<std::int64_t> fences{0};        // number of the newest fence that is published
-  std::atomic<bool> lacks_definition{false};  // one found no room in the kept part
+  std::atomic<std::int64_t> fences{0};        // number of the newest published fence
+  std::atomic<bool> lacks_definition{false};  // a definition found no room in the kept part
   std::atomic<bool> is_full{false};           // the producer waits for room
-  std::atomic<bool> is_torn{false};  // a step without a verdict did not fit, and a part of it was released
+  /// A step did not fit, and a part of it was released before its verdict.
+  std::atomic<bool> is_torn{false};
 
-  /// Code::corrupt if this is not the lane of compute rank `expected`.
+  /// Returns Code::corrupt if this is not the lane of compute rank `expected`.
   [[nodiscard]] Status check(int expected) const;
 };
 
-/// Divides the bytes behind a lane's header: an eighth holds descriptors, at most `most_descriptors` of them,
-/// and the rest is a ring of data. A larger lane never has a smaller ring.
+/// The division of the bytes behind a lane's header: an eighth holds descriptors, 64 to 16384 of them, and
+/// the rest is a ring of data. A larger lane never has a smaller ring.
 struct LaneCut {
   static constexpr std::uint64_t least_descriptors = 64, most_descriptors = 16384;
   std::uint64_t descriptors = 0;
@@ -87,17 +93,18 @@ struct LaneCut {
   Bytes data = 0;
 };
 
-/// Returns the bytes of a lane that a piece occupies: pieces of two ranks are never on the same cache line.
+/// Returns how many bytes of a lane a piece of `bytes` occupies. It is rounded up, so that two pieces never
+/// share a cache line.
 constexpr Bytes room_in_lane(Bytes bytes) { return (bytes + 63) / 64 * 64; }
 
 constexpr Bytes descriptor_bytes(std::uint64_t count) {
   return room_in_lane(static_cast<Bytes>(count * sizeof(Descriptor)));
 }
 
-/// The smallest lane: too small for data, enough to say farewell.
+/// The smallest lane: too small for data, large enough for a farewell.
 constexpr Bytes least_lane = descriptor_bytes(LaneCut::least_descriptors) + 64;
 
-/// Returns the bytes of descriptors and data of a lane of `capacity`.
+/// Returns how many bytes the descriptors and data of a lane of `capacity` take.
 constexpr Bytes ring_bytes(Bytes capacity) { return std::max(capacity, least_lane); }
 
 constexpr LaneCut cut_lane(Bytes capacity) {
@@ -110,12 +117,12 @@ constexpr LaneCut cut_lane(Bytes capacity) {
   return cut;
 }
 
-/// Returns the bytes of memory that a lane of `capacity` takes, header included.
+/// Returns how many bytes of memory a lane of `capacity` takes, with its header.
 constexpr Bytes lane_bytes(Bytes capacity) {
   return static_cast<Bytes>(sizeof(LaneHeader)) + ring_bytes(capacity);
 }
 
-/// Descriptors and data of a lane whose header is made.
+/// Access to the descriptors and data of a lane whose header exists.
 class LaneMemory {
  public:
   LaneMemory(const LaneHeader* header, std::byte* memory)
@@ -123,7 +130,7 @@ class LaneMemory {
   [[nodiscard]] Descriptor& descriptor(std::uint64_t number) const {
     return reinterpret_cast<Descriptor*>(memory_)[number % cut_.descriptors];
   }
-  /// `position` is counted on for ever.
+  /// Returns the byte at `position`, which never starts again from 0.
   [[nodiscard]] std::byte* data(std::uint64_t position) const {
     return memory_ + cut_.data_at + position % static_cast<std::uint64_t>(cut_.data);
   }

@@ -31,7 +31,7 @@ constexpr std::string_view memory_name = "the node's staging memory";
 
 using Clock = Handover::Clock;
 
-/// Holds SIGXFSZ back from the calling thread: it would end the program without a word.
+/// Keeps SIGXFSZ from the calling thread, because it would end the program without a message.
 class NoSizeSignal {
  public:
   NoSizeSignal() {
@@ -54,8 +54,8 @@ class NoSizeSignal {
   bool was_pending_ = false;
 };
 
-/// Gives the memory its size, and returns 0 or errno. The limit on the size of files counts for it, although
-/// no file grows: where the hard limit allows it, the soft one is lifted meanwhile.
+/// Gives the memory its size. Returns 0 or errno. The limit on the size of files applies although no file
+/// grows. If the soft limit is too low, it is raised to the hard limit for the moment.
 int set_size(int descriptor, Bytes size) {
   const NoSizeSignal held;
   const auto set = [&] { return ::ftruncate(descriptor, size) == 0 ? 0 : errno; };
@@ -110,7 +110,7 @@ Status several_users(uid_t other) {
               "user, and change no rank's user before tr_init")};
 }
 
-/// Call it when all of the peers have connected.
+/// Gives the descriptor to all peers. Call it once all of them have connected.
 Status give_to_all(Handover& handover, int descriptor, int peers) {
   const Clock::time_point deadline = Clock::now() + Handover::limit;
   while (handover.given() < peers) {
@@ -122,7 +122,7 @@ Status give_to_all(Handover& handover, int descriptor, int peers) {
   return {};
 }
 
-/// Moves everything else on while it waits for the first rank.
+/// Takes the descriptor from the first rank. Moves everything else on while it waits.
 Result<int> take_descriptor(const Handover& handover, comm::Switchboard& board) {
   const Clock::time_point deadline = Clock::now() + Handover::limit;
   Status here;
@@ -138,9 +138,10 @@ Result<int> take_descriptor(const Handover& handover, comm::Switchboard& board) 
 
 constexpr const char* memory_call = "the start of memory that a node's ranks share";
 
-/// Returns success if every rank of the node has connected. The first rank answers meanwhile: a queue of
-/// connections may be shorter than the node has ranks. A rank that cannot go on says so here, and nobody
-/// waits for it. `answering` is the reason why the first rank stopped answering; a rank may have hung up.
+/// Agrees on whether every rank of the node has connected. A rank that could not connect votes with the error
+/// `mine`, and nobody waits for it. While it waits for the votes, the first rank answers the ranks that have
+/// connected, because the queue of connections may be shorter than the node has ranks. If it has to stop
+/// answering, for instance because a rank hung up, `answering` gets the reason.
 Status all_connect(comm::Line& node, Handover& handover, int descriptor, const Status& mine,
                    Status& answering) {
   const std::uint64_t vote = node.agreements().post({mine, memory_call, {}});
@@ -160,8 +161,8 @@ Status all_connect(comm::Line& node, Handover& handover, int descriptor, const S
   return verdict->status;
 }
 
-/// Maps at a multiple of the size of huge pages: elsewhere the kernel would map each of them as 512 small
-/// ones.
+/// Maps the memory at a multiple of the size of huge pages. At other addresses the kernel would map each huge
+/// page as 512 small ones.
 void* map_aligned(int descriptor, std::size_t length) {
   const std::size_t room = length + huge_page;
   void* const reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -212,7 +213,8 @@ Status NodeMemory::open(comm::Line& node, std::span<const Bytes> bytes, Bytes at
   Status mine = rank == 0 ? Status() : handover.connect(token);
   Status answering;
   const bool all = all_connect(node, handover, descriptor_, mine, answering).is_ok();
-  // If a rank has a cause of its own, it is the first cause. Peers that hung up tell theirs themselves.
+  // If a rank has an error of its own, that error is the first cause. A peer that hung up tells its error
+  // itself.
   const bool hung_up = answering.error_number() == EPIPE || answering.error_number() == ECONNRESET;
   if (rank == 0 && (all || !hung_up)) mine = answering;
   if (all && mine.is_ok())
@@ -244,7 +246,7 @@ Result<std::unique_ptr<NodeMemory>> NodeMemory::attach(int descriptor, Unpacker&
   memory->huge_pages_ = told.get<bool>();
   memory->offsets_ = told.get_list<Bytes>();
   struct stat there = {};
-  // An access behind the end of the memory would be a SIGBUS.
+  // An access beyond the end of the memory would raise SIGBUS.
   if (!told.ok() || memory->offsets_.size() < 2 || ::fstat(descriptor, &there) != 0 ||
       there.st_size != memory->size()) {
     return Status(Code::argument, "memory was handed over with a description that is not its own");
@@ -265,12 +267,12 @@ Status NodeMemory::map() {
   void* const mapped = map_aligned(descriptor_, length);
   if (mapped == MAP_FAILED) return io_error("mmap", memory_name, errno);
   base_ = static_cast<std::byte*>(mapped);
-  if (huge_pages_)
-    ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without huge pages refuses: nothing is lost
+  // A kernel without huge pages refuses: no harm is done.
+  if (huge_pages_) ::madvise(mapped, length, MADV_HUGEPAGE);
   return {};
 }
 
-/// Maps the whole, and allocates the first bytes of this rank's part.
+/// Maps the whole memory, and allocates the first bytes of this rank's part.
 Status NodeMemory::map(int rank, Bytes at_once) {
   TR_TRY(map());
   const Bytes part = offsets_[static_cast<std::size_t>(rank)];
@@ -283,17 +285,17 @@ Status NodeMemory::map(int rank, Bytes at_once) {
 Status NodeMemory::allocate(Bytes from, Bytes to) {
   const Bytes bytes = to - from;
   if (bytes == 0) return {};
-  // Page tables are made too: a first touch inside a capture would cost as much as the capture itself.
+  // Also fills the page tables: a first touch inside a capture would cost as much as the capture itself.
   const auto populate = [&] {
     return ::madvise(base_ + from, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0;
   };
-  // fallocate does not know of the advice and would take small pages (shmem_is_huge in Linux' mm/shmem.c).
+  // fallocate does not know of MADV_HUGEPAGE and would take small pages (shmem_is_huge in Linux' mm/shmem.c).
   if (huge_pages_ && populate()) return {};
   int error = 0;
   do error = ::posix_fallocate(descriptor_, from, bytes);
   while (error == EINTR);  // a signal came
   if (error != 0) {
-    // posix_fallocate keeps the pages that it got before the memory ran out, and nobody would use them.
+    // posix_fallocate keeps the pages that it got before memory ran out, although nobody would use them.
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
     return Status(Code::memory,
                   cat("memory of ", size_text(bytes), " is not to be had on this node (",

@@ -31,8 +31,8 @@ void LaneReceiver::take(Unpacker in) {
   const auto bytes = in.get_bytes();
   const LaneMemory memory = lane_.memory();
   if (!bytes.empty()) std::memcpy(memory.data(descriptor.position), bytes.data(), bytes.size());
-  // Clocks of two nodes cannot be compared: the time until durable counts from here. The stamp of a step's
-  // begin is no clock.
+  // The clocks of two nodes cannot be compared, so the time until a step is durable counts from here. The
+  // stamp of a `begin` is not a clock and stays.
   if (descriptor.kind != Descriptor::Kind::begin) descriptor.stamp = line_.now();
   if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
   memory.descriptor(head_) = descriptor;
@@ -40,7 +40,7 @@ void LaneReceiver::take(Unpacker in) {
 }
 
 std::optional<std::uint64_t> LaneReceiver::fresh_credit() {
-  // A rank that has said farewell may have left: no message must follow it.
+  // A rank may leave after its farewell: no message must be sent to it then.
   const std::uint64_t tail = std::min(lane_.header()->tail[0].load(std::memory_order_acquire), farewell_);
   if (tail == credited_) return std::nullopt;
   credited_ = tail;

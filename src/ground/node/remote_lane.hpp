@@ -8,12 +8,12 @@
 
 namespace tailrace::node {
 
-/// A lane in memory of this process alone.
+/// A lane in memory of this process only.
 class PrivateLane {
  public:
   explicit PrivateLane(Bytes capacity);
   [[nodiscard]] LaneHeader* header() const { return header_.get(); }
-  /// Returns the bytes that follow the header in a lane that ranks share: descriptors, then data.
+  /// Returns the bytes that would follow the header in a shared lane: descriptors, then data.
   [[nodiscard]] std::byte* data() const { return memory_.get(); }
   [[nodiscard]] LaneMemory memory() const { return {header_.get(), memory_.get()}; }
 
@@ -22,14 +22,14 @@ class PrivateLane {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-/// The rank's end of a lane to a server on another node. It sends what is published as data messages.
+/// The rank's end of a lane to a server on another node. It sends what the rank publishes, as data messages.
 class LaneSender {
  public:
   LaneSender(const PrivateLane& lane, comm::Line& line, int server)
       : lane_(lane), line_(line), server_(server) {}
-  /// Sends on while little is under way. Returns true if something was sent.
+  /// Sends more, as long as few bytes are under way. Returns true if something was sent.
   bool advance();
-  /// Notes that the server is done with all descriptors before `number`.
+  /// Notes that the server needs no descriptor before `number` any more.
   void credit(std::uint64_t number) { lane_.header()->tail[0].store(number, std::memory_order_release); }
 
  private:
@@ -40,14 +40,14 @@ class LaneSender {
   std::uint64_t sent_ = 0;
 };
 
-/// The server's end of the lane: a ring of the same size, in which each piece lies at the same position. The
-/// rank never sends a piece that would not fit, so that a message always has its place.
+/// The server's end of the lane: a ring of the same size, in which each piece has the same position as in the
+/// rank's ring. The rank sends only pieces that fit into its own ring, so each message finds its place.
 class LaneReceiver {
  public:
   LaneReceiver(const PrivateLane& lane, comm::Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
-  /// Takes in one descriptor message.
+  /// Puts a message, one descriptor with its bytes, into the ring.
   void take(Unpacker in);
-  /// Returns the credit message to send if room was freed since the last one.
+  /// Returns the credit to send to the rank, if room was freed since the last credit.
   [[nodiscard]] std::optional<std::uint64_t> fresh_credit();
   [[nodiscard]] int rank() const { return rank_; }
 

@@ -10,7 +10,7 @@ namespace tailrace::node {
 
 namespace {
 
-/// Stripes begin on pages, so that storage may copy from them page by page.
+/// Stripes begin on pages, so that storage can copy them page by page.
 constexpr Bytes page = 4096;
 constexpr Bytes round_up(Bytes bytes) { return (bytes + page - 1) / page * page; }
 
@@ -27,7 +27,8 @@ Result<std::unique_ptr<StripePool>> StripePool::create(comm::Line& node, int agg
   pool->slots_ = slots;
   pool->batch_ = std::max(1, slots / 16);
   pool->passing_ = pool->ranks_ + (proxies ? 1 : 0);
-  // All ranks make an equal part of the memory: fresh memory takes seconds for each ten gigabytes.
+  // All ranks allocate equal parts of the memory at the same time: allocating takes seconds for each ten
+  // gigabytes.
   const Bytes whole = aggregators * pool->ring_bytes();
   const std::vector<Bytes> parts(static_cast<std::size_t>(pool->ranks_),
                                  (whole + pool->ranks_ - 1) / pool->ranks_);
@@ -36,14 +37,14 @@ Result<std::unique_ptr<StripePool>> StripePool::create(comm::Line& node, int agg
       NodeMemory::create(node, parts, huge_pages, NodeMemory::everything, drawn);
   TR_TRY(memory.status());
   pool->memory_ = std::move(*memory);
-  pool->memory_->map_all();  // every rank writes to the stripes of each aggregator
+  pool->memory_->map_all();  // every rank writes to stripes of each aggregator
   if (pool->me_ < aggregators) {
     new (&pool->board(pool->me_)) Board();
     for (std::uint64_t number = 0; number < static_cast<std::uint64_t>(slots); ++number)
       (new (&pool->slot(pool->me_, number)) Slot())->turn = number;
     for (int r = 0; r < pool->passing_; ++r) new (&pool->passed(pool->me_, r)) Passed();
   }
-  // Nobody may look at a board before its rank has made it.
+  // No rank may look at a board before its aggregator has made it.
   TR_TRY(node.agree({{}, "the stripes of a node's ranks", {}}).status);
   return pool;
 }
@@ -72,8 +73,9 @@ std::byte* StripePool::data(int aggregator, std::uint64_t number) const {
 
 bool StripePool::is_open(int aggregator, std::uint64_t number) const {
   if (slot(aggregator, number).turn.load() != number) return false;
-  // Another process may have freed the stripe after a thread of this one had passed it. A chain through that
-  // process orders the two. The loads make a chain inside of this process, where a thread sanitizer looks.
+  // Another process may have freed the stripe after a thread of this process had passed it. Atomic operations
+  // in that process order the two. The loads below order them within this process as well, where a thread
+  // sanitizer can see it.
   for (const auto& before : passed(aggregator, me_).before) (void)before.load();
   return true;
 }
@@ -89,18 +91,18 @@ void StripePool::pass(int aggregator, Sequence sequence, int rank, std::uint64_t
   std::atomic<std::uint64_t>& before = passed(aggregator, rank).before[static_cast<int>(sequence)];
   const std::uint64_t first = before.load();
   before.store(number + 1);
-  // Stripes further back lie nowhere any more.
+  // Stripes further back have no slot any more.
   const auto slots = static_cast<std::uint64_t>(slots_);
   for (std::uint64_t n = std::max(first, number + 1 - std::min(slots, number + 1)); n <= number; ++n)
     free_if_taken(aggregator, n);
-  // The aggregator waits for the last rank, so the others need not wake it.
+  // The aggregator waits for the last rank. The other ranks need not wake it.
   if (all_passed(aggregator, sequence, number)) board(aggregator).bell.ring();
 }
 
 void StripePool::free(int aggregator, std::uint64_t number) {
   slot(aggregator, number).turn.store(number + static_cast<std::uint64_t>(slots_));
-  // Ranks that wait for memory wake up for several stripes at a time, or they would take the core from the
-  // thread that writes. A rank that waits for just this one finds it a moment later by itself.
+  // Rings only once for several stripes. Otherwise the ranks that wait for memory would take the core from
+  // the thread that writes. A rank that waits for this very stripe wakes up by itself a moment later.
   if (number % static_cast<std::uint64_t>(batch_) == 0) board(aggregator).bell.ring();
 }
 
@@ -113,9 +115,10 @@ void StripePool::set_loaded(int aggregator, Sequence sequence, std::uint64_t num
   board(aggregator).bell.ring();
 }
 
-/// The last to come frees the stripe: a rank that passes, or the aggregator that has loaded what nobody
-/// wanted. Each stores first and looks at the others afterwards (sequentially consistent), so that one of
-/// them sees all. If two do, they store the same.
+/// Frees the stripe if it is loaded and all ranks have passed it. The last one to come frees it: a rank that
+/// passes, or the aggregator that has loaded a stripe that nobody needs. Each of them first stores, then
+/// looks at the others (sequentially consistent), so at least one sees all. If two do, both store the same
+/// value.
 void StripePool::free_if_taken(int aggregator, std::uint64_t number) {
   if (!is_loaded(aggregator, number)) return;
   if (!all_passed(aggregator, slot(aggregator, number).sequence, number)) return;

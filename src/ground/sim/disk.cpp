@@ -114,7 +114,7 @@ void SimThreads::begin(int worker, std::pair<Job, Done> job, std::function<void(
   const auto mine = std::make_shared<std::pair<Job, Done>>(std::move(job));
   after(scheduler_.step_delay(), [this, worker, mine, next = std::move(next)] {
     auto status = std::make_shared<Status>(guarded([&]() -> Status { return mine->first(worker); }));
-    mine->first = nullptr;  // frees what the job captured before anybody hears that it is done
+    mine->first = nullptr;  // frees the job's captures before its end is told
     const Nanoseconds spent = disk_ != nullptr ? disk_->take_spent() : 0;
     after(spent + scheduler_.step_delay(), [this, mine, status, next] {
       finished_.emplace_back(std::move(mine->second), *status);

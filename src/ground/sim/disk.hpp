@@ -14,15 +14,15 @@
 
 namespace tailrace::sim {
 
-/// One disk for the whole world, in simulated time. Bytes queue up for it at its rate, and each call that
-/// reaches it takes its latency. The cost of a call is added to `spent`; the caller waits for that time
+/// One disk for the whole simulated world. Bytes queue up for it at its rate, and each call takes its
+/// latency. A call does not wait: its cost is added to `spent`, and the caller waits for that time
 /// afterwards.
 class Disk {
  public:
   Disk(Scheduler& scheduler, double bytes_per_second, Nanoseconds latency)
       : scheduler_(scheduler), bytes_per_second_(bytes_per_second), latency_(latency) {}
   void charge(Bytes bytes);
-  /// Returns the cost of the calls since the last time.
+  /// Returns the cost of all calls since it was last asked.
   Nanoseconds take_spent() { return std::exchange(spent_, 0); }
 
  private:
@@ -33,21 +33,21 @@ class Disk {
   Nanoseconds spent_ = 0;
 };
 
-/// Returns `below` with its writes and syncs charged to `disk`.
+/// Returns `below`, with its writes and syncs charged to `disk`.
 std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk);
 
-/// Threads in simulated time. A job runs as a whole at some moment after it began. Its `done` is to be had
-/// when the job, and what it asked of the disk, are over. Jobs that compute, and those of one key, begin in
-/// the order of submission. With several workers, or keys, they end in any order.
+/// Threads in simulated time. A whole job runs at one moment after it began. poll() gets its `done` once the
+/// time of the job, and of its calls to the disk, is over. Jobs that compute, and jobs of one key, begin in
+/// the order of submission. With several workers, or several keys, they end in any order.
 class SimThreads final : public executor::Executor {
  public:
-  /// `disk` is nullptr if it takes no time.
+  /// `disk` is nullptr if the disk takes no time.
   SimThreads(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake)
       : scheduler_(scheduler),
         disk_(std::move(disk)),
         wake_(std::move(wake)),
         idle_(static_cast<std::size_t>(count), char{1}) {}
-  /// Jobs that have not ended never do: the rank is gone.
+  /// Jobs that have not ended never end: their rank is gone.
   ~SimThreads() override { *is_there_ = false; }
   SimThreads(const SimThreads&) = delete;
   SimThreads& operator=(const SimThreads&) = delete;
@@ -66,10 +66,10 @@ class SimThreads final : public executor::Executor {
   Scheduler& scheduler_;
   std::shared_ptr<Disk> disk_;
   std::function<void()> wake_;
-  std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);  // for events that come later
-  std::vector<char> idle_;                                         // workers that compute
-  Queue computing_;                                                // jobs that have not begun
-  std::map<executor::Key, Queue> waiting_;                         // the first of each has begun
+  std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);  // for events after the destructor
+  std::vector<char> idle_;                                         // 1 for each idle worker
+  Queue computing_;                                                // jobs that compute and have not begun
+  std::map<executor::Key, Queue> waiting_;                         // the first job of each queue has begun
   std::deque<std::pair<Done, Status>> finished_;
 };
 

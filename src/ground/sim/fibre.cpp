@@ -37,7 +37,8 @@ namespace tailrace::sim {
 
 namespace {
 
-/// Thrown where a program pauses, to end it. It is no std::exception, so that nobody takes it for an error.
+/// Thrown where a program pauses, to end it. It is not a std::exception, so that no handler takes it for an
+/// error.
 struct EndsEarly {};
 
 thread_local Fibre* entering = nullptr;
@@ -76,7 +77,7 @@ void Fibre::make_stack() {
   inside_.uc_stack.ss_size = stack_bytes;
   inside_.uc_link = nullptr;
   ::makecontext(&inside_, &Fibre::enter, 0);
-  // Address sanitizer would clear its shadow of the whole stack at each switch.
+  // If uc_stack were set, address sanitizer would clear its shadow of the whole stack at each switch.
   inside_.uc_stack = {};
 #ifdef TAILRACE_THREAD_SANITIZER
   inside_tag_ = __tsan_create_fiber(0);
@@ -86,7 +87,8 @@ void Fibre::make_stack() {
 void Fibre::free_stack() {
   const auto guard = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 #ifdef TAILRACE_ADDRESS_SANITIZER
-  // The next mapping at this address must not find the shadow that enter(), which never returns, has left.
+  // enter() never returns and leaves marks in the sanitizer's shadow. The next mapping at this address must
+  // not find them.
   __asan_unpoison_memory_region(stack_, guard + stack_bytes);
 #endif
 #ifdef TAILRACE_THREAD_SANITIZER
@@ -124,7 +126,7 @@ void Fibre::switch_in() {
 
 void Fibre::switch_out() {
 #ifdef TAILRACE_ADDRESS_SANITIZER
-  // A program that has ended never comes back here: its tag is dropped.
+  // A program that has ended never runs again: nullptr makes the sanitizer drop its state.
   __sanitizer_start_switch_fiber(is_done_ ? nullptr : &inside_tag_, outside_stack_, outside_stack_bytes_);
 #endif
 #ifdef TAILRACE_THREAD_SANITIZER

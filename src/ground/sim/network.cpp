@@ -103,7 +103,8 @@ Network::Network(Scheduler& scheduler, int size) : scheduler_(scheduler) {
   for (int rank = 0; rank < size; ++rank) ports_.push_back(std::make_unique<Port>(*this, rank));
 }
 
-/// A message never arrives before what the same pair sent earlier as the same kind of traffic.
+/// Returns the delay of the next message. It never arrives before an earlier message of the same pair and
+/// kind of traffic.
 Nanoseconds Network::arrival_delay(int source, int destination, Traffic traffic) {
   Nanoseconds& last = last_arrival_[{source, destination, traffic}];
   last = std::max(last + 1, scheduler_.now() + scheduler_.message_delay());

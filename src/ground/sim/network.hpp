@@ -14,11 +14,12 @@ namespace tailrace::sim {
 
 class Network;
 
-/// The program of a rank. It lets other programs run wherever a real program may lose its core.
+/// A rank's program, as the network sees it. It lets other programs run wherever a real program may lose its
+/// core.
 class Waiter {
  public:
   virtual ~Waiter() = default;
-  /// Called at each arrival and departure.
+  /// Called when a message arrives at the rank or leaves it.
   virtual void look() = 0;
   virtual void idle(Nanoseconds nanoseconds, const std::string& what) = 0;
   virtual void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) = 0;
@@ -27,10 +28,11 @@ class Waiter {
 
 /// One rank's end of the simulated network.
 ///
-/// The model: messages of one pair and kind of traffic arrive in order, each after a delay of its own;
-/// between pairs and kinds of traffic there is no order. The order holds over all lines, though nobody relies
-/// on that. A small message leaves its sender at once. A large data message stays with its sender until the
-/// receiver asks for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
+/// Messages of one pair of ranks and one kind of traffic arrive in order, each after its own delay. Between
+/// different pairs or kinds of traffic there is no order. The order holds over all lines, although the
+/// library does not rely on that. A small message leaves its sender at once. A large data message stays with
+/// its sender until the receiver asks for it, as in MPI's rendezvous protocol. Nothing is lost or doubled, as
+/// MPI promises.
 class Port final : public comm::Transport {
  public:
   Port(Network& network, int rank) : network_(network), rank_(rank) {}
@@ -44,10 +46,10 @@ class Port final : public comm::Transport {
   [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
-  /// Count the messages, and their bytes, that it has sent to other ranks so far.
+  /// Return how many messages, and how many bytes, it has sent to other ranks so far.
   [[nodiscard]] std::int64_t messages() const { return messages_; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
-  /// Sets its node's clock ahead by `offset`.
+  /// Sets the clock of its node ahead by `offset`.
   void set_clock(Nanoseconds offset) { clock_offset_ = offset; }
 
   void idle(Nanoseconds nanoseconds, const std::string& what) override { waiter_->idle(nanoseconds, what); }
@@ -56,7 +58,7 @@ class Port final : public comm::Transport {
   }
   void let_others_run() override { waiter_->let_others_run(); }
   void connect(Waiter& waiter) { waiter_ = &waiter; }
-  /// Returns true if something arrived or left since the last progress().
+  /// True if something arrived or left since the last progress().
   [[nodiscard]] bool has_news() const { return news_; }
 
  private:
@@ -66,9 +68,9 @@ class Port final : public comm::Transport {
     ByteVector bytes;
     Port* sender = nullptr;
     Way way;
-    Bytes held = 0;  // bytes that stay with the sender until the transfer is over
+    Bytes held = 0;  // bytes that the sender keeps until the transfer ends
     bool asked = false;
-    bool here = false;  // whole, as soon as it has arrived
+    bool here = false;  // all its bytes are here
   };
   static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
   static std::optional<comm::Envelope> take_first(std::deque<comm::Envelope>& from);
@@ -88,7 +90,7 @@ class Port final : public comm::Transport {
   bool departed_ = false;  // a send completed since the last progress()
   std::deque<comm::Envelope> control_;
   std::deque<comm::Envelope> requests_;
-  // By source, tag and traffic. As with MPI, lines of the same tag are not told apart.
+  // By source, tag and traffic. As with MPI, messages of two lines with the same tag are not told apart.
   std::map<std::tuple<int, comm::LineNumber, comm::Traffic>, std::deque<std::shared_ptr<Incoming>>> data_;
   Waiter* waiter_ = nullptr;
 };

@@ -25,8 +25,8 @@ Scheduler::Scheduler(std::uint64_t seed) : random_(seed) {
 }
 
 std::int64_t Scheduler::random(std::int64_t low, std::int64_t high) {
-  // The distributions of the standard library differ between implementations. A seed should mean the same
-  // everywhere.
+  // Not a distribution of the standard library, because these differ between implementations. A seed should
+  // mean the same everywhere.
   return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
 }
 

@@ -8,27 +8,27 @@
 
 namespace tailrace::sim {
 
-/// Simulated time.
+/// A point or span of simulated time.
 using Nanoseconds = std::int64_t;
 
-/// Events in simulated time, in one thread. The seed decides everything that happens, and its order.
+/// Runs events in simulated time, in one thread. The seed decides everything that happens, and its order.
 class Scheduler {
  public:
   explicit Scheduler(std::uint64_t seed);
 
   [[nodiscard]] Nanoseconds now() const { return now_; }
-  /// Runs `event` after `delay`. Events of the same instant run in random order.
+  /// Queues `event`, to run after `delay`. Events of the same instant run in random order.
   void after(Nanoseconds delay, std::function<void()> event);
-  /// Runs the earliest event. Returns false if nothing can happen any more.
+  /// Runs the earliest event. Returns false if there is none.
   bool run_one();
 
-  /// Returns a whole number in low .. high.
+  /// Returns a random whole number in low .. high.
   std::int64_t random(std::int64_t low, std::int64_t high);
-  /// Returns true in one of `times` cases.
+  /// Returns true in one of `times` cases on average.
   bool once_in(std::int64_t times) { return random(1, times) == 1; }
-  /// Returns how long a step of a rank, a message or a task takes: mostly short, now and then long, since a
-  /// process may lose its core or a message its way at any moment. The seed also decides how wild the delays
-  /// get.
+  /// Return a random time for a step or task of a rank, and for a message. Most are short, some are long: a
+  /// process may lose its core, or a message be delayed, at any moment. The seed also decides how much the
+  /// delays vary.
   Nanoseconds step_delay();
   Nanoseconds message_delay();
 
@@ -36,7 +36,9 @@ class Scheduler {
   struct Event {
     Nanoseconds when = 0;
     std::uint64_t tie = 0;
-    std::size_t place = 0;  // in functions_: a heap moves its elements, and functions are large
+    /// Place in functions_. The functions are kept there because a heap moves its elements, and functions are
+    /// large.
+    std::size_t place = 0;
   };
 
   std::mt19937_64 random_;

@@ -35,7 +35,7 @@ void tear(SparseBytes& disk, const ContentChange& change, Writes policy, Random&
     return;
   }
   const Bytes end = change.offset + static_cast<Bytes>(change.bytes.size());
-  // A file's size is metadata with a fate of its own.
+  // The size is metadata: it may survive without the data.
   if (coin(random)) disk.resize(std::max(disk.size(), end));
   std::span<const std::byte> rest = change.bytes;
   for (Bytes offset = change.offset; offset < end;) {
@@ -68,7 +68,7 @@ MemoryFiles surviving_entries(MemoryFiles files, const std::vector<EntryChange>&
   return files;
 }
 
-/// Takes back a change of a directory's name that did not survive.
+/// Takes back a change of a directory's name that has not survived.
 void take_back(const DirectoryChange& change, MemoryFiles& files, std::set<std::string>& directories,
                Entries policy, Random& random) {
   if (!change.to.empty()) {
@@ -88,7 +88,8 @@ std::shared_ptr<CrashTarget> CrashTarget::crash(CrashPolicy policy, std::uint64_
   const auto left = std::make_shared<CrashTarget>();
   const std::lock_guard guard(mutex_);
   left->directories_ = directories_;
-  // Keyed by name, so that the dice fall the same way in every run. A file with two names survives once.
+  // Files are visited by name, so that the random numbers are used in the same order in every run. A file
+  // with two names survives once.
   std::map<const MemoryInode*, std::shared_ptr<MemoryInode>> survivors;
   MemoryFiles files = surviving_entries(durable_files_, unsynced_, policy.entries, random);
   std::size_t kept = policy.entries == Entries::kept ? moved_.size() : 0;

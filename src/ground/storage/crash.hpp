@@ -6,8 +6,8 @@
 
 #include "ground/storage/memory.hpp"
 
-// The fault model of a power loss. A CrashTarget is a tree of files in memory that knows what is durable.
-// crash() gives the tree that the next boot finds.
+// The fault model of a loss of power. A CrashTarget is a tree of files in memory that knows which bytes and
+// names are durable. crash() returns the tree that the next boot finds.
 //
 //  - Durable, and never harmed by any policy: the contents that a successful sync() of the file covered,
 //    and the entries (creation, rename, removal) that a successful sync_directory_of() of their directory
@@ -20,14 +20,14 @@
 //    overwrite). The size may grow without the data, which then reads as zeros. An unsynced truncation
 //    happened or did not.
 //  - Each unsynced entry change survives as Entries says. A rename is one change: both names or neither.
-//    Renames and removals of directories survive in their order: with `some` up to any one of them.
-//  - After fail_write_back() of a file no later sync() covers what was written to it before, although it can
-//    be read: so Linux treats pages whose write to the device has failed.
+//    Renames and removals of directories survive in their order: with `some`, all up to a random one.
+//  - After fail_write_back() of a file no later sync() covers the bytes written to it before, although they
+//    can be read. Linux treats pages in this way if their write to the device has failed.
 //  - Locks are gone. Later calls of the running program on the old target change nothing in the new one.
 //  - Not modelled: storage that lies about fsync; damage to bytes that were synced.
 //
-// To lose power in the middle of a run, let a FaultyTarget above fail every call from the n-th on, then call
-// crash().
+// To simulate a loss of power in the middle of a run, put a FaultyTarget above that fails every call from the
+// n-th on, then call crash().
 
 namespace tailrace::storage {
 
@@ -36,7 +36,7 @@ struct CrashPolicy {
     dropped,  // none survives
     kept,     // all survive
     torn,     // each piece survives or not
-    garbage,  // each piece survives, or not, or holds arbitrary bytes
+    garbage,  // each piece survives, or does not, or becomes arbitrary bytes
   };
   enum class Entries {
     lost,  // none survives
@@ -50,11 +50,11 @@ struct CrashPolicy {
 class CrashTarget final : public MemoryTarget {
  public:
   CrashTarget() : MemoryTarget(true) {}
-  /// Returns the tree as if power were lost now. The same policy, seed and history always give the same tree.
-  /// This target is unchanged, so that one run can be crashed in many ways.
+  /// Returns the tree that a loss of power at this moment would leave. The same policy, seed and history
+  /// always give the same tree. This target does not change, so that one run can be crashed in many ways.
   [[nodiscard]] std::shared_ptr<CrashTarget> crash(CrashPolicy policy, std::uint64_t seed) const;
-  /// The writes to the file that no sync() has covered never become durable. Does nothing without such a
-  /// file.
+  /// Makes the writes to the file that no sync() has covered stay undurable forever. Does nothing if there is
+  /// no such file.
   void fail_write_back(const std::string& path);
 };
 

@@ -39,7 +39,7 @@ constexpr std::array calls{
     Named<CallSet>{"all", all_calls},
 };
 
-/// Cuts the part of `text` before `separator` off and returns it.
+/// Removes the part of `text` before `separator` and returns it.
 std::string_view cut(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view first = text.substr(0, end);

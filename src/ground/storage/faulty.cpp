@@ -9,8 +9,8 @@ namespace tailrace::storage {
 
 namespace {
 
-/// Plays one call of `kind` through `clock`: fails it as planned or lets `below` do it. Repeats an
-/// interrupted call, as a target must, so that only the counter shows the interruption.
+/// Makes one call of `kind`: counts it in `clock`, and fails it as planned or lets `below` do it. Repeats an
+/// interrupted call, as a target must, so that only the count shows the interruption.
 template <typename Below>
 auto play(FaultClock& clock, Call kind, std::string_view operation, std::string_view path, Below&& below)
     -> decltype(below()) {
@@ -23,7 +23,7 @@ auto play(FaultClock& clock, Call kind, std::string_view operation, std::string_
 
 using PartList = std::vector<std::span<const std::byte>>;
 
-/// Cuts the first `count` bytes off `parts` and returns them.
+/// Removes the first `count` bytes from `parts` and returns them.
 PartList take_first(PartList& parts, Bytes count) {
   PartList taken, rest;
   for (const auto& part : parts) {
@@ -75,7 +75,8 @@ class FaultyFile final : public File {
       reached = true;
       return below_->sync();
     });
-    // A file below remembers its own failures, and a sync of a closed file is no failed sync.
+    // Remembers only planned failures. The file below remembers its own, and a sync of a closed file is no
+    // failed sync.
     if (!reached) sync_failure_ = status;
     return status;
   }
@@ -127,7 +128,7 @@ bool FaultClock::strikes(Call call) {
   if (plan_.nth <= 0 || calls_ < plan_.nth) return false;
   const std::int64_t late = calls_ - plan_.nth;
   if (late > 0 && !plan_.for_good) return false;
-  // An interruption that never ended would be repeated for ever.
+  // Every second call succeeds: a call that is always interrupted would be repeated forever.
   if (plan_.fault == Fault::interrupted && late % 2 == 1) return false;
   struck_ = call;
   return fired_ = true;

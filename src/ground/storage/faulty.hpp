@@ -17,11 +17,11 @@
 //  - A call fails before it has any effect, with three exceptions. A write that fails leaves the first half
 //    of its bytes in the file. A sync that fails makes nothing durable and stays failed for that file,
 //    whatever the plan says later. A close that fails has closed the file all the same.
-//  - `interrupted` and `short_write` are what a system call does and a target must hide: the wrapper plays
-//    the call in steps, each of which counts, and the caller sees success. `short_write` strikes writes
-//    only. If they strike for good, every second step is interrupted and every write is halved until one
-//    byte is left, so that calls end.
-//  - Not modelled: a failed rename or removal that took place all the same; bytes that change by themselves.
+//  - `interrupted` and `short_write` happen to system calls, and a target must hide them. The wrapper makes
+//    the call in steps, each of which counts, and the caller sees success. `short_write` concerns writes
+//    only. If these faults strike for good, every second step is interrupted, and every write is halved
+//    until one byte is left: so calls come to an end.
+//  - Not modelled: a rename or removal that fails although it took place; bytes that change by themselves.
 
 namespace tailrace::storage {
 
@@ -49,7 +49,7 @@ constexpr CallSet set_of(Call call, More... more) {
   return static_cast<CallSet>(call) | set_of(more...);
 }
 
-/// The calls that change storage. A plan counts them unless it names others.
+/// The calls that change storage. A plan counts these unless it names others.
 inline constexpr CallSet changing_calls = 511;
 inline constexpr CallSet all_calls = 32767;
 
@@ -59,32 +59,33 @@ enum class Fault {
   quota /* EDQUOT */,
   interrupted,
   short_write,
-  stopped /* EIO; the process is gone, so that a write leaves nothing: for good */
+  stopped /* EIO for good: the process is gone, and a write leaves nothing */
 };
 
-/// Returns the errno of a fault; 0 for short_write.
+/// Returns the errno of a fault, or 0 for short_write.
 int error_number_of(Fault fault);
 
 struct FaultPlan {
-  std::int64_t nth = 0;  // the counted call that fails; 0: none
+  std::int64_t nth = 0;  // number of the counted call that fails; 0: none
   Fault fault = Fault::io_error;
   CallSet calls = changing_calls;
-  bool for_good = false;  // every later call fails, too
+  bool for_good = false;  // all later calls fail, too
 };
 
-/// Counts calls and says which fail. Thread-safe.
+/// Counts calls and decides which of them fail. Thread-safe.
 class FaultClock {
  public:
   explicit FaultClock(FaultPlan plan) : plan_(plan) {}
-  /// Counts one call. Returns true if it is to fail.
+  /// Counts one call. Returns true if the call has to fail.
   bool strikes(Call call);
   [[nodiscard]] FaultPlan plan() const;
   /// Sets another plan and counts from 1 again. Calls that failed for good work again.
   void restart(FaultPlan plan);
-  /// fired() is true if any call has failed since the plan was given; calls() is how many were counted.
+  /// fired() is true if any call has failed since the plan was set. calls() returns how many calls were
+  /// counted since then.
   [[nodiscard]] bool fired() const;
   [[nodiscard]] std::int64_t calls() const;
-  /// Returns the call that failed last since then.
+  /// Returns the last call that has failed since the plan was set.
   [[nodiscard]] std::optional<Call> struck() const;
 
  private:
@@ -125,9 +126,9 @@ class FaultyTarget final : public Target {
 
 std::shared_ptr<FaultyTarget> faulty_target(std::shared_ptr<Target> below, FaultPlan plan);
 
-/// "nth=3", "nth=3 fault=enospc calls=write,sync for=good" -> FaultPlan. Faults: eio, enospc, edquot, eintr,
-/// short. Calls: the names of Call, or "all" or "changing". Anything else gives Code::settings with the
-/// nearest name.
+/// Reads a plan such as "nth=3" or "nth=3 fault=enospc calls=write,sync for=good". Faults: eio, enospc,
+/// edquot, eintr, short. Calls: the names of Call, or "all" or "changing". Any other word gives
+/// Code::settings with the nearest name.
 Result<FaultPlan> parse_fault(std::string_view text);
 
 }  // namespace tailrace::storage

@@ -10,7 +10,7 @@
 
 namespace tailrace::storage {
 
-/// Storage that hands calls on to other storage. Derived classes change some of them.
+/// Passes all calls on to other storage. Derived classes override some of them.
 class ForwardingTarget : public Target {
  public:
   explicit ForwardingTarget(std::shared_ptr<Target> below) : below_(std::move(below)) {}

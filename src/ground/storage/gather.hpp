@@ -11,18 +11,19 @@
 
 namespace tailrace::storage {
 
-/// No system call of ours moves more than this: Linux cuts at 2 GiB - 4 KiB, and other systems fail above.
+/// The most bytes that one system call is given. Linux stops at 2 GiB - 4 KiB, and other systems fail above
+/// that.
 inline constexpr Bytes largest_call = Bytes{1} << 30;
 
-/// Walks byte ranges that lie apart in memory and follow one another in a file. Each step is what one call
-/// can take.
+/// Walks over byte ranges that are apart in memory and follow one another in a file. Each step is as much as
+/// one system call can take.
 class Gather {
  public:
   explicit Gather(Parts parts) : parts_(parts), left_(bytes_in(parts)) {}
 
   [[nodiscard]] Bytes left() const { return left_; }
 
-  /// Returns the ranges that come next, as many as fit `room` and `largest_call`. Empty ranges are left out.
+  /// Returns the next ranges, as many as fit into `room` and `largest_call`, without empty ranges.
   std::span<const iovec> next(std::span<iovec> room) const {
     std::size_t used = 0, skip = done_;
     Bytes budget = largest_call;
@@ -30,7 +31,7 @@ class Gather {
       const auto rest = parts_[i].subspan(skip);
       if (rest.empty()) continue;
       const std::size_t size = std::min(rest.size(), static_cast<std::size_t>(budget));
-      // The kernel only reads through an iovec of a write. The cast is needed because readv uses the same
+      // The kernel only reads through the iovec of a write. The cast is needed because readv uses the same
       // type.
       room[used++] = {const_cast<std::byte*>(rest.data()), size};
       budget -= static_cast<Bytes>(size);
@@ -54,8 +55,8 @@ class Gather {
 
  private:
   Parts parts_;
-  std::size_t part_ = 0;  // the first range that is not wholly written
-  std::size_t done_ = 0;  // bytes of that range that are written
+  std::size_t part_ = 0;  // first range not completely written
+  std::size_t done_ = 0;  // bytes written of that range
   Bytes left_;
 };
 

@@ -33,7 +33,7 @@ FileNumber number_of(const std::string& path) {
 }
 
 bool shows_changes(const Identity& identity) {
-  // Network file systems keep the times of a server, whose clock may be a little behind.
+  // Network file systems use the clock of a server, which may be a little behind.
   constexpr std::int64_t granularity = 50'000'000;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() >= identity.changed + granularity;

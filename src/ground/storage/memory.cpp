@@ -62,7 +62,7 @@ class MemoryFile final : public File {
     return inode_->now.size();
   }
 
-  /// Ranks in one process, as in the simulation, have files in common.
+  /// Returns the inode's address, because ranks in one process, as in the simulation, share files.
   FileNumber number() override { return {0, reinterpret_cast<std::uintptr_t>(inode_.get())}; }
 
   Status close() override {

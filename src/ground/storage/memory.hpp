@@ -16,7 +16,7 @@ namespace tailrace::storage {
 
 /// One change of a file's contents since its last sync.
 struct ContentChange {
-  bool cut = false;  // set the size to `offset`; otherwise put `bytes` at `offset`
+  bool cut = false;  // sets the size to `offset`; otherwise puts `bytes` at `offset`
   Bytes offset = 0;
   ByteVector bytes;
 };
@@ -24,25 +24,26 @@ struct ContentChange {
 struct MemoryInode {
   std::mutex mutex;
   SparseBytes now;
-  // The members below are used only where changes are kept for a power loss.
+  // The members below are used only if the target is journalled, to simulate a loss of power.
   bool journalled = false;
   SparseBytes durable;
   std::vector<ContentChange> unsynced;
 };
 
-using MemoryFiles = std::map<std::string, std::shared_ptr<MemoryInode>>;  // by tidy path
+using MemoryFiles = std::map<std::string, std::shared_ptr<MemoryInode>>;  // tidy path -> inode
 
-/// One change of a directory since its last sync: `erased` goes and `set` comes, both or neither.
+/// One change of a directory since its last sync: the name `erased` goes and the name `set` comes, both or
+/// neither.
 struct EntryChange {
   std::string directory;
   std::string erased;
   std::string set;
-  std::shared_ptr<MemoryInode> inode;  // of `set`
+  std::shared_ptr<MemoryInode> inode;  // the inode named `set`
 };
 
-/// Returns the path that something in the directory `from` has once that is called `to`.
+/// Returns the path that `path` gets when the directory `from` is renamed to `to`.
 std::string path_behind(const std::string& path, const std::string& from, const std::string& to);
-/// Renames all that lies in the directory `from`, and that itself.
+/// Rename the directory `from` and everything in it.
 void rename_below(MemoryFiles& files, const std::string& from, const std::string& to);
 void rename_below(std::set<std::string>& directories, const std::string& from, const std::string& to);
 
@@ -50,12 +51,13 @@ void rename_below(std::set<std::string>& directories, const std::string& from, c
 struct DirectoryChange {
   std::string from;
   std::string to;  // empty: removed
-  // What was in a removed one: its durable files, and the changes of its entries that were not durable.
+  // The content of a removed directory: its durable files, and the changes of its entries that were not
+  // durable.
   MemoryFiles files{};
   std::vector<EntryChange> unsynced{};
 };
 
-/// A tree of files in memory. With `journalled` it also keeps the changes that are not durable yet, for
+/// A tree of files in memory. If `journalled`, it also keeps the changes that are not durable yet, for
 /// CrashTarget.
 class MemoryTarget : public Target {
  public:
@@ -84,7 +86,7 @@ class MemoryTarget : public Target {
 
   struct Locks {
     std::mutex mutex;
-    std::map<std::string, int> held;  // how many have a share; 0: one has the whole lock
+    std::map<std::string, int> held;  // number of shares; 0: one user has the whole lock
   };
 
   const bool journalled_;
@@ -93,7 +95,8 @@ class MemoryTarget : public Target {
   MemoryFiles files_;
   MemoryFiles durable_files_;
   std::vector<EntryChange> unsynced_;
-  std::vector<DirectoryChange> moved_;  // in order; all other names are those of now
+  /// In order. The names in all other members are those of now.
+  std::vector<DirectoryChange> moved_;
   const std::shared_ptr<Locks> locks_ = std::make_shared<Locks>();
 };
 

@@ -24,7 +24,7 @@ std::string parent_of(const std::string& tidy) {
 
 Status with_missing_directory(const Status& status, const std::string& path) {
   const std::string directory = parent_of(tidy_path(path));
-  std::error_code unknown;  // `status` already tells the error
+  std::error_code unknown;  // not needed: `status` has the error
   const bool missing = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
   if (!missing || std::filesystem::is_directory(directory, unknown)) return status;
   std::string advice =

@@ -7,21 +7,22 @@
 
 namespace tailrace::storage {
 
-/// Returns the path without "//", "/./", "x/.." and a "/" at the end; "." for the empty path. Links are not
-/// followed.
+/// Returns the path without "//", "/./", "x/.." and a "/" at the end, or "." for the empty path. Does not
+/// follow links.
 std::string tidy_path(const std::string& path);
 
 /// Returns the directory that holds a tidy path: "/a" -> "/", "a" -> ".", "/" -> "/".
 std::string parent_of(const std::string& tidy);
 
-/// Local. `status` comes from a call that was to make a file at `path`. If the directory is missing, the
-/// result says so and how to make it, or what has the directory's name.
+/// Local. Adds advice to `status`, which comes from a call that should have made a file at `path`. If the
+/// directory is missing, the text says so and how to make it. If something else has the directory's name, it
+/// says what.
 Status with_missing_directory(const Status& status, const std::string& path);
 
 /// Returns Code::argument unless both paths lie in one directory.
 Status check_one_directory(const std::string& from, const std::string& to);
 
-/// Returns Code::argument unless `offset` and `offset + count` are file offsets.
+/// Returns Code::argument unless `offset` and `offset + count` are valid file offsets.
 Status check_range(const char* operation, const std::string& path, std::int64_t offset, std::int64_t count);
 
 }  // namespace tailrace::storage

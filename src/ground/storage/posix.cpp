@@ -29,7 +29,7 @@ namespace {
 #ifdef IOV_MAX
 constexpr std::size_t most_parts = IOV_MAX;
 #else
-constexpr std::size_t most_parts = 1024;  // what Linux takes; its headers may leave the name out
+constexpr std::size_t most_parts = 1024;  // Linux's limit; its headers may lack the name
 #endif
 
 int flags_of(OpenMode mode) {
@@ -60,8 +60,8 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// Returns 0 for what may be opened as a file, otherwise the negative errno. Programs that only time their
-/// output write to /dev/null.
+/// Returns 0 if this may be opened as a file, otherwise the negative errno. /dev/null may be opened, because
+/// programs that only time their output write to it.
 int check_kind(const struct stat& info, OpenMode mode) {
   struct stat null {};
   const bool is_null =
@@ -71,9 +71,9 @@ int check_kind(const struct stat& info, OpenMode mode) {
   return S_ISDIR(info.st_mode) ? -EISDIR : -ESPIPE;
 }
 
-/// Opens what is there, or makes it if the mode does so. Opening a pipe waits for its other end, or gives a
-/// waiting writer a reader that goes at once, and a device may do anything. O_NONBLOCK guards against what
-/// may take the file's place after it was looked at.
+/// Opens a regular file, or makes it if the mode does so. Looks at the name first: opening a pipe waits for
+/// its other end, or gives a waiting writer a reader that goes at once, and opening a device may do anything.
+/// O_NONBLOCK guards against something else that takes the file's place after the look.
 int open_regular(System& system, const std::string& path, OpenMode mode, unsigned permissions) {
   struct stat info {};
   const bool is_looked_at = mode != OpenMode::anew && ::stat(path.c_str(), &info) == 0;
@@ -83,19 +83,19 @@ int open_regular(System& system, const std::string& path, OpenMode mode, unsigne
   };
   const int flags = flags_of(mode);
   int descriptor = open(flags | O_NONBLOCK);
-  // Another process has a lease of the file (fcntl(2)); only regular files have leases. The second call waits
-  // until it ends.
+  // Another process has a lease on the file (fcntl(2)); only regular files have leases. The second call waits
+  // until the lease ends.
   if (descriptor == -EWOULDBLOCK) descriptor = open(flags);
   if (descriptor < 0) return descriptor;
   const int error = ::fstat(descriptor, &info) == 0 ? check_kind(info, mode) : -errno;
-  // io_uring does not wait for a file with O_NONBLOCK, but fails.
+  // Takes O_NONBLOCK away again: io_uring does not wait for a file that has it, but fails.
   if (error == 0 && ::fcntl(descriptor, F_SETFL, 0) == 0) return descriptor;
   system.close(descriptor);
   return error != 0 ? error : -EBADF;
 }
 
-/// Gives the name to a new file. Whoever else may write to the directory can put something there again and
-/// again, and so there is an end to the tries.
+/// Gives the name to a new file. Gives up after 10 tries, because others who may write to the directory can
+/// put something there again and again.
 int open_anew(System& system, const std::string& path, unsigned permissions) {
   constexpr int most_tries = 10;
   int descriptor = open_regular(system, path, OpenMode::anew, permissions);
@@ -107,7 +107,7 @@ int open_anew(System& system, const std::string& path, unsigned permissions) {
   return descriptor;
 }
 
-/// `error` is that of open_regular().
+/// Returns the status for `error` from open_regular().
 Status not_opened(const std::string& path, OpenMode mode, int error) {
   const bool is_own = mode == OpenMode::own || mode == OpenMode::own_existing;
   struct stat info {};
@@ -151,7 +151,7 @@ Status PosixFile::write_gathered(Parts parts, Bytes offset) {
     const auto batch = gather.next(room);
     const std::int64_t written = uninterrupted(
         [&] { return system_->pwritev(descriptor_, batch.data(), static_cast<int>(batch.size()), offset); });
-    // A write that moves nothing and returns no error would otherwise be repeated for ever.
+    // A write that moves nothing and returns no error would otherwise be repeated forever.
     if (written <= 0) {
       const int error = written == 0 ? EIO : static_cast<int>(-written);
       return io_error(cat("write of ", gather.left(), " bytes at offset ", offset, " of"), path_, error);
@@ -186,7 +186,8 @@ Status PosixFile::sync() {
   const std::shared_lock guard(open_);
   TR_TRY(check_open("sync"));
   const std::lock_guard one(sync_mutex_);
-  // The kernel marks pages clean when their write-back fails: a second fsync would succeed and prove nothing.
+  // When a write-back fails, the kernel marks the pages clean. A second fsync would succeed and prove
+  // nothing.
   if (!sync_failure_.is_ok()) return sync_failure_;
   const int result = uninterrupted([&] { return system_->fsync(descriptor_); });
   if (result < 0) sync_failure_ = io_error("fsync", path_, -result);
@@ -195,10 +196,10 @@ Status PosixFile::sync() {
 
 void PosixFile::begin_write_back() {
   const std::shared_lock guard(open_);
-  if (descriptor_ >= 0) ::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);  // 0: to the end
+  if (descriptor_ >= 0) ::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);  // 0 bytes: to the end
 }
 
-/// lseek moves the descriptor's position. No other call uses it.
+/// lseek moves the descriptor's position. No other call uses the position.
 Bytes PosixFile::next_data(Bytes offset) {
   const std::shared_lock guard(open_);
   if (descriptor_ < 0) return offset;
@@ -264,7 +265,8 @@ Status PosixFile::close() {
   TR_TRY(check_open("close"));
   const int result = system_->close(descriptor_);
   descriptor_ = -1;
-  // Linux has released the descriptor even if close was interrupted. Closing it again could hit another file.
+  // Linux has released the descriptor even if close was interrupted. Closing it again could close another
+  // file.
   return result < 0 && result != -EINTR ? io_error("close", path_, -result) : Status();
 }
 
@@ -317,10 +319,11 @@ Result<bool> PosixTarget::is_link(const std::string& path) {
   return io_error("look up", path, errno);
 }
 
-/// Errors name the whole path: the user may not know which of its directories was missing first.
+/// Errors name the whole path, because the user may not know which of its directories was missing.
 Status PosixTarget::make_directories(const std::string& path) {
   const std::string tidy = tidy_path(path);
-  // Every finder of a directory may count on its entry: it is synchronised before another thread looks.
+  // Other threads rely on a directory that they find. So its entry is made durable before another thread
+  // looks.
   std::unique_lock one(directories_mutex_);
   const Status made = make_each_directory(tidy);
   one.unlock();
@@ -339,7 +342,7 @@ Status PosixTarget::make_each_directory(const std::string& tidy) {
   const std::string parent = parent_of(tidy);
   if (parent != tidy) TR_TRY(make_each_directory(parent));
   const int result = uninterrupted([&] { return system_->mkdir(tidy.c_str(), 0777); });
-  // Another process may have made it since we looked.
+  // Another process may have made it after the look.
   if (result == -EEXIST && is_directory(tidy)) return {};
   if (result < 0) return io_error("make directory", tidy, result == -EEXIST ? ENOTDIR : -result);
   return sync_directory(parent);
@@ -351,7 +354,8 @@ Status PosixTarget::sync_directory_of(const std::string& path) {
 
 namespace {
 
-/// Threads that are joined where their scope ends, however it ends: std::thread ends the program otherwise.
+/// Threads that are joined at the end of the scope, even after an exception: a std::thread that is not joined
+/// ends the program.
 struct Joined {
   std::vector<std::thread> threads;
   ~Joined() {
@@ -359,14 +363,14 @@ struct Joined {
   }
 };
 
-/// Makes so many calls, which may be slow, and returns the first failure in their order. A journal commits
-/// what side by side waits for it at once: fsync of 50 new files on ext4 took 90 ms one by one, and 12 ms on
-/// 8 threads. Where a call is fast, as in memory, threads would cost more than they gain, and if there are
-/// none the caller makes all calls.
+/// Makes `count` calls, on several threads if they turn out to be slow, and returns the first failure in
+/// their order. The journal of a file system commits simultaneous calls at once: fsync of 50 new files on
+/// ext4 took 90 ms one by one, and 12 ms on 8 threads. Where a call is fast, as in memory, threads would cost
+/// more than they gain. If no thread can be started, the caller makes all calls.
 Status side_by_side(std::size_t count, const std::function<Status(std::size_t)>& call) {
   constexpr std::size_t most_threads = 8;
   constexpr std::chrono::microseconds slow(200);
-  // Made ahead: a thread without memory could make no status that says so, and copying one never throws.
+  // Made now: a thread that runs out of memory could not make this status, and copying it never throws.
   const Status no_memory(Code::memory, "out of memory");
   std::vector<Status> made(count);
   std::atomic<std::size_t> next = 0;
@@ -388,7 +392,7 @@ Status side_by_side(std::size_t count, const std::function<Status(std::size_t)>&
       make(i);
       if (std::chrono::steady_clock::now() - begin < slow || !joined.threads.empty()) continue;
       while (joined.threads.size() + 1 < std::min(most_threads, count - i)) {
-        // A reference fits into the function itself: no memory is taken outside of start_thread().
+        // A reference fits into the std::function itself, so memory is taken only inside start_thread().
         Result<std::thread> started = start_thread(std::ref(work));
         if (!started.is_ok()) break;
         joined.threads.push_back(std::move(*started));
@@ -434,7 +438,7 @@ Result<Space> PosixTarget::space(const std::string& path) {
     place = parent;
   }
   const auto block = static_cast<Bytes>(info.f_bsize);
-  // Some FUSE file systems report 0 blocks in all and so do not tell their size. Unknown does not mean full.
+  // Some FUSE file systems report 0 blocks in total: they do not tell their size. Unknown does not mean full.
   if (info.f_blocks == 0) return Space{std::numeric_limits<Bytes>::max(), block};
   return Space{static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize), block};
 }

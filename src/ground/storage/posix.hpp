@@ -11,7 +11,7 @@
 
 namespace tailrace::storage {
 
-/// A file descriptor with the loops that POSIX asks for around it. `system` carries the bytes.
+/// A file descriptor, with the loops that POSIX calls need. `system` makes the calls.
 class PosixFile final : public File {
  public:
   PosixFile(std::shared_ptr<System> system, int descriptor, std::string path);
@@ -39,8 +39,8 @@ class PosixFile final : public File {
 
   const std::shared_ptr<System> system_;
   const std::string path_;
-  // Every call holds it shared, and close() holds it exclusively: a descriptor closed under a running write
-  // could by then belong to another file.
+  // Every call holds it shared, and close() exclusively: if a descriptor were closed during a write, it could
+  // by then belong to another file.
   std::shared_mutex open_;
   int descriptor_;
   std::mutex sync_mutex_;
@@ -49,8 +49,8 @@ class PosixFile final : public File {
 
 class PosixTarget final : public Target {
  public:
-  /// `system` carries names and directories. `per_file` makes the system that carries one file's data, or
-  /// says why it cannot.
+  /// `system` makes the calls on names and directories. `per_file` returns the System for one file's data, or
+  /// the reason why there is none.
   using PerFile = std::function<Result<std::shared_ptr<System>>()>;
   explicit PosixTarget(std::shared_ptr<System> system);
   PosixTarget(std::shared_ptr<System> system, PerFile per_file);
@@ -80,9 +80,9 @@ class PosixTarget final : public Target {
   std::mutex directories_mutex_;
 };
 
-/// Takes the lock behind PosixTarget::lock.
+/// Implements PosixTarget::lock.
 Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path);
-/// Does the same for PosixTarget::share_lock.
+/// Implements PosixTarget::share_lock.
 Result<std::shared_ptr<void>> share_lock_file(const std::shared_ptr<System>& system, const std::string& path,
                                               const std::shared_ptr<void>& own);
 

@@ -14,9 +14,9 @@ namespace tailrace::storage {
 
 namespace {
 
-// The lock is a flock, not the existence of a file: the kernel drops it with the last descriptor, so kill -9
-// leaves at most a stale file, which locks nobody out. It is no POSIX record lock, which vanishes when the
-// process closes any other descriptor of the same file.
+// The lock is a flock, not the existence of a file. The kernel releases a flock with the last descriptor, so
+// after kill -9 there is at most a stale file, which locks nobody out. POSIX record locks are not used: they
+// vanish when the process closes any other descriptor of the same file.
 constexpr std::string_view signature = "tailrace lock: ";
 
 std::string own_name() {
@@ -25,13 +25,13 @@ std::string own_name() {
   return cat("host ", std::string_view(host.data()), " pid ", static_cast<std::int64_t>(::getpid()));
 }
 
-/// Returns the part of the text that is the signature and a name. A loss of power may leave the size of a
-/// file without its bytes, or without the last of them; therefore zeros at the end are left out.
+/// Returns the signature and name in the text, without zeros at the end. After a loss of power a file may
+/// have its size but lack its bytes, or the last of them, and then reads as zeros.
 std::string_view signed_part(std::string_view text) {
   return text.substr(0, text.find_last_not_of('\0') + 1);
 }
 
-/// An open lock file. The destructor releases it.
+/// An open lock file. The destructor releases the lock.
 class Lock {
  public:
   Lock(std::shared_ptr<System> system, int descriptor, std::string path)
@@ -39,19 +39,19 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
   ~Lock() {
-    // A forked child shares the descriptor. The name still belongs to its parent, and the lock lasts until
-    // both let go. As long as others have shares the name must stay: a new file of this name would lock
-    // nobody out.
+    // A forked child shares the descriptor: the name still belongs to its parent, and the lock lasts until
+    // both have closed it. As long as others have shares, the name must stay, because a new file of this name
+    // would lock nobody out.
     if (owner_ == ::getpid() && (!is_shared_ || try_lock(LOCK_EX) == 0))
       uninterrupted([&] { return system_->unlink(path_.c_str()); });
     ::close(descriptor_);
   }
 
-  /// Returns Code::state if another process holds it. Returns false if the name has moved on to another file
-  /// since it was opened.
+  /// Takes the lock. Returns Code::state if another process holds it. Returns false if the name now belongs
+  /// to another file than the one that was opened.
   Result<bool> take(int kind) {
     int locked = try_lock(kind);
-    // A process that looks at a lock which another user has left holds it for a moment.
+    // A process that looks at a lock file left by another user holds the lock for a moment.
     for (int tries = 0; locked == -EWOULDBLOCK && tries < 5; ++tries) {
       ::usleep(2000);
       locked = try_lock(kind);
@@ -60,7 +60,7 @@ class Lock {
       if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
       const auto text = contents();
       if (!text.is_ok()) return text.status();
-      // A holder has no name yet between its flock and its signature.
+      // Between its flock and its signature a holder has no name yet.
       const std::string holder = text->size() > signature.size()
                                      ? text->substr(signature.size(), text->find('\n') - signature.size())
                                      : "a process that has just started";
@@ -70,7 +70,8 @@ class Lock {
       return Status(Code::state, cat("lock ", path_, ": held by ", holder,
                                      "; wait until it ends or stop it (the lock vanishes with its process)"));
     }
-    // The last holder removed the name after we opened it. This lock is on a file that nobody else will find.
+    // The last holder may have removed the name after this process opened it. The lock would then be on a
+    // file that nobody else finds.
     struct stat named {
     }, opened{};
     if (::fstat(descriptor_, &opened) != 0) return io_error("lock", path_, errno);
@@ -79,8 +80,8 @@ class Lock {
     return named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
   }
 
-  /// Makes it a share. The kernel drops the one lock before it takes the other, flock(2): somebody else may
-  /// be faster.
+  /// Turns the lock into a share. The kernel releases the one lock before it takes the other (flock(2)), so
+  /// somebody else may take it in between.
   Status share() {
     is_shared_ = true;
     const Result<bool> taken = take(LOCK_SH);
@@ -90,7 +91,8 @@ class Lock {
                          : taken.status();
   }
 
-  /// Writes our name into the file, if there is room for it. From then on the file is removed with the lock.
+  /// Writes this process's name into the file, if there is room for it. From then on the file is removed with
+  /// the lock.
   Status sign() {
     const auto before = contents();
     if (!before.is_ok()) return before.status();
@@ -101,12 +103,12 @@ class Lock {
     const ssize_t written = uninterrupted([&] { return system_->pwritev(descriptor_, &part, 1, 0); });
     if (written == static_cast<ssize_t>(text.size())) return {};
     const int failure = written < 0 ? static_cast<int>(-written) : ENOSPC;
-    // The name only tells others who the holder is. On a full disk a checkpoint must still be loaded.
+    // The name only tells others who the holder is. A full disk must not keep a checkpoint from being loaded.
     if ((failure == ENOSPC || failure == EDQUOT) && truncate() == 0) return {};
     return io_error("sign lock", path_, failure);
   }
 
-  /// Returns the text in the file, or Code::argument if that is no lock file.
+  /// Returns the text in the file, or Code::argument if the file is no lock file.
   Result<std::string> contents() const {
     std::array<char, 512> buffer{};
     const ssize_t size =
@@ -140,8 +142,9 @@ class Lock {
   bool is_shared_ = false;
 };
 
-/// The lock file could not be opened for writing. Who may only read it still learns of a holder, and removes
-/// one that another user has left, if the directory allows it. Returns OK if it has.
+/// Looks at a lock file that could not be opened for writing, because it belongs to another user. Returns
+/// Code::state if somebody holds the lock. If nobody does, removes the file, if the directory allows it, and
+/// returns OK. Otherwise returns the error of opening.
 Status look_at_lock_of_another(const std::shared_ptr<System>& system, const std::string& path, int error) {
   Status why = io_error("lock", path, error);
   if (error != EACCES && error != EPERM && error != EROFS) return why;
@@ -149,8 +152,8 @@ Status look_at_lock_of_another(const std::shared_ptr<System>& system, const std:
   const int descriptor = uninterrupted([&] { return system->open(path.c_str(), flags, 0); });
   if (descriptor < 0) return why;
   Lock other(system, descriptor, path);
-  // A share would go beside the holder's. NFS takes no exclusive lock of a file that is open for reading, and
-  // so tells nothing of holders.
+  // Tries the exclusive lock, because a share could be had while the holder has a share. NFS grants no
+  // exclusive lock on a file open for reading only: there this look tells nothing of holders.
   const Result<bool> taken = other.take(LOCK_EX);
   if (taken.status().code() == Code::state) return taken.status();
   if (!taken.is_ok()) return why;
@@ -160,10 +163,11 @@ Status look_at_lock_of_another(const std::shared_ptr<System>& system, const std:
   return uninterrupted([&] { return system->unlink(path.c_str()); }) == 0 ? Status() : why;
 }
 
-/// Opens the lock file and takes the lock, until it is that of the file which has the name.
+/// Opens the lock file and takes the lock. Repeats this until the lock is on the file that has the name.
 Result<std::shared_ptr<Lock>> take_lock(const std::shared_ptr<System>& system, const std::string& path,
                                         int kind) {
-  // The lock file is signed, and everybody can know its name. The file behind a link would be overwritten.
+  // O_NOFOLLOW: everybody can know the name of the lock file, and if it were a link, signing would overwrite
+  // the file behind it.
   constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   for (;;) {
     const int descriptor = uninterrupted([&] { return system->open(path.c_str(), flags, 0666); });

@@ -9,10 +9,10 @@
 
 namespace tailrace::storage {
 
-/// The system calls under a POSIX file, one method each. This class makes the real ones. io_uring replaces
-/// those that carry data; tests replace them by ones that are interrupted, write short or fail. Every method
-/// returns what the call returns, or the negative errno. None retries, because the loops above are what has
-/// to be right.
+/// The system calls under a POSIX file, one method for each. This class makes the real calls. Ring (io_uring)
+/// replaces those that carry data. Tests replace them by calls that are interrupted, write short or fail.
+/// Every method returns what the call returns, or the negative errno. No method repeats a call: the loops in
+/// the callers do that, and tests check them.
 class System {
  public:
   virtual ~System() = default;
@@ -26,16 +26,16 @@ class System {
   virtual int unlink(const char* path);
   virtual int rmdir(const char* path);
   virtual int mkdir(const char* path, mode_t mode);
-  /// Returns how many descriptors it has of its own.
+  /// Returns how many descriptors of its own it has.
   [[nodiscard]] virtual int descriptors() const { return 0; }
 };
 
-/// A call that was interrupted so often in a row will not get through. Signals do not come that fast, but
-/// file systems in user space have been seen to answer EINTR for good.
+/// The most interruptions in a row after which a call is repeated. Signals do not come that fast, but file
+/// systems in user space have been seen to answer EINTR forever.
 constexpr int most_interruptions = 10'000;
 
-/// Repeats `call`, which returns a negative errno when it fails, while a signal interrupts it. After too many
-/// interruptions -EINTR is a failure like any other.
+/// Makes `call`, which returns a negative errno when it fails, and repeats it while signals interrupt it.
+/// After `most_interruptions` it returns -EINTR, a failure like any other.
 template <typename Call>
 auto uninterrupted(Call&& call) {
   auto result = call();

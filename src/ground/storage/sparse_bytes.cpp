@@ -41,7 +41,7 @@ void SparseBytes::resize(Bytes size) {
     const Bytes last = size / page_bytes;
     const auto inside = static_cast<std::ptrdiff_t>(size % page_bytes);
     pages_.erase(pages_.lower_bound(inside == 0 ? last : last + 1), pages_.end());
-    // A later extension must read zeros where the cut-off bytes were.
+    // The bytes cut off become zeros, because a later extension must read zeros there.
     if (const auto page = pages_.find(last); page != pages_.end()) {
       std::fill(page->second.begin() + inside, page->second.end(), std::byte{0});
     }

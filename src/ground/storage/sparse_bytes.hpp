@@ -9,12 +9,12 @@
 
 namespace tailrace::storage {
 
-/// Bytes at 64-bit offsets. Bytes never written take no memory and read as zero. Not synchronised.
+/// Bytes at 64-bit offsets. Bytes never written take no memory and read as zero. Not thread-safe.
 class SparseBytes {
  public:
   [[nodiscard]] Bytes size() const { return size_; }
   void write(std::span<const std::byte> data, Bytes offset);
-  /// Returns the number of bytes read, less than asked only at the end.
+  /// Returns the number of bytes read, which is less than asked only at the end.
   Bytes read(std::span<std::byte> data, Bytes offset) const;
   void resize(Bytes size);
 

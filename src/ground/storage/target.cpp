@@ -18,7 +18,7 @@ struct Entry {
   Made (*make)();
 };
 
-/// Every target that a name can choose. A new target adds its line here and one to the conformance suite.
+/// Every target that can be chosen by name. A new target adds a line here and one in the conformance suite.
 constexpr std::array registry{
     Entry{"posix", [] { return Made(posix_target()); }},
     Entry{"uring", uring_target},

@@ -9,18 +9,18 @@
 
 namespace tailrace::storage {
 
-/// A new file beside another one. It gets the other one's name once its contents are whole.
+/// A new file beside another file. It gets the other file's name once its contents are complete.
 struct Temporary {
   std::string name;
-  std::unique_ptr<File> file;  // for reading and writing; `name` may by now belong to another file
-  /// A name of this very file for a library that opens files itself. It is good as long as `file` is open;
-  /// proc(5).
+  std::unique_ptr<File> file;  // for reading and writing, even if `name` is another's
+  /// Another name of this very file, for a library that opens files itself. It is valid as long as `file` is
+  /// open (proc(5)).
   std::string opened;
 };
 
-/// Local. Makes a new, empty file beside `path`, to be renamed to it. Even in a directory in which others
-/// write, nobody can have put a link or a file there before: the name cannot be known, and nothing that
-/// exists is opened.
+/// Local. Makes a new, empty file beside `path`, to be renamed to `path`. Safe in a directory in which others
+/// may write: they cannot guess the name and put a link or file there, and the call opens nothing that
+/// exists.
 Result<Temporary> make_temporary(const std::string& path);
 
 }  // namespace tailrace::storage

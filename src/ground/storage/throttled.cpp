@@ -23,20 +23,20 @@ Nanoseconds now() {
   return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// Sleeps until an absolute time. A signal neither shortens the sleep nor makes repeated sleeps add up to a
+/// Sleeps until an absolute time. So signals do not shorten the sleep, and repeated sleeps do not add up to a
 /// longer one.
 void sleep_until(Nanoseconds time) {
   const timespec until{static_cast<time_t>(time / 1'000'000'000), static_cast<long>(time % 1'000'000'000)};
   while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) continue;
 }
 
-/// One disk. It serves bytes in the order in which they come, one after another.
+/// One disk. It serves bytes one after another, in the order in which they come.
 class Disk {
  public:
   explicit Disk(Throttle throttle) : throttle_(throttle) {}
   [[nodiscard]] bool serves_reads() const { return throttle_.reads; }
 
-  /// Books `bytes` and returns the time when they will have been served. Does not wait.
+  /// Books `bytes` and returns the time at which they will have been served. Does not wait.
   Nanoseconds book(Bytes bytes) {
     const auto latency = static_cast<Nanoseconds>(throttle_.latency_seconds * per_second);
     const Nanoseconds arrival = now();
@@ -48,8 +48,9 @@ class Disk {
     return static_cast<Nanoseconds>(free_at_) + latency;
   }
 
-  /// Waits until that time. This machine wakes up late, not the disk: the next booking may begin as if it had
-  /// woken in time, or many small writes would fall far below the stated rate.
+  /// Waits until the time `served`. The machine wakes the thread up late, but the disk is not late: the next
+  /// booking may begin as if the thread had woken up in time. Otherwise many small writes would fall far
+  /// below the stated rate.
   void wait_until(Nanoseconds served) {
     sleep_until(served);
     const Nanoseconds woken = now();
@@ -60,7 +61,8 @@ class Disk {
  private:
   const Throttle throttle_;
   std::mutex mutex_;
-  double free_at_ = 0;  // in nanoseconds; the fraction keeps what many small writes would lose by rounding
+  // In nanoseconds. The fraction keeps the time that many small writes would lose by rounding.
+  double free_at_ = 0;
   Nanoseconds late_ = 0;
 };
 
@@ -69,7 +71,7 @@ class ThrottledFile final : public File {
   ThrottledFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk)
       : below_(std::move(below)), disk_(std::move(disk)) {}
 
-  // The write below runs inside the booked time. The stated rate covers it and is not added to it.
+  // The write below runs within the booked time: the stated rate includes it.
   Status write_gathered(Parts parts, Bytes offset) override {
     const Nanoseconds served = disk_->book(bytes_in(parts));
     TR_TRY(below_->write_gathered(parts, offset));
@@ -158,7 +160,7 @@ Result<Throttle> parse_throttle(std::string_view text) {
   throttle.reads = text.ends_with(reads);
   if (throttle.reads) text.remove_suffix(reads.size());
   const std::size_t comma = text.find(',');
-  // A rate of 0 would sleep for ever. To have no throttle, leave the setting out.
+  // A rate of 0 would sleep forever. For no throttle, the setting is left out.
   if (parse_quantity(text.substr(0, comma), rate_units, throttle.bytes_per_second) &&
       throttle.bytes_per_second > 0 &&
       (comma == std::string_view::npos ||

@@ -30,8 +30,8 @@ namespace tailrace::storage {
 
 namespace {
 
-/// Makes one file's data calls through a ring of its own. The loops over short and interrupted writes are
-/// those of PosixFile: a completion says what the call would have returned.
+/// Makes the data calls of one file through a ring of its own. PosixFile has the loops over short and
+/// interrupted writes: a completion returns what the call would have returned.
 class Ring final : public System {
  public:
   static Result<std::shared_ptr<Ring>> make() {
@@ -91,8 +91,8 @@ class Ring final : public System {
 
   Ring() = default;
 
-  /// Submits one operation and waits until it is complete: until then the caller's memory is in the kernel's
-  /// hands.
+  /// Submits one operation and waits until it is complete, because until then the kernel uses the caller's
+  /// memory.
   template <typename Prepare>
   ssize_t run(Prepare&& prepare) {
     const std::lock_guard one(mutex_);
@@ -103,14 +103,15 @@ class Ring final : public System {
     int result = submit();
     if (result < 0) return broken_ = result;
     io_uring_cqe* completion = nullptr;
-    // The wait goes on however often it is interrupted: until it returns, the caller's memory is the
-    // kernel's.
+    // The wait goes on however often it is interrupted: until it returns, the kernel uses the caller's
+    // memory.
     do result = io_uring_wait_cqe(&ring_, &completion);
     while (result == -EINTR || result == -EAGAIN);
     if (result < 0) return broken_ = result;
     const ssize_t done = completion->res;
     io_uring_cqe_seen(&ring_, completion);
-    // A completion with EAGAIN has moved nothing. The loops above treat it as an interrupted call.
+    // A completion with EAGAIN has moved nothing. PosixFile treats -EINTR as an interrupted call, and repeats
+    // it.
     return done == -EAGAIN ? -EINTR : done;
   }
 
@@ -118,7 +119,7 @@ class Ring final : public System {
     return uninterrupted([&] {
       const int result = io_uring_submit(&ring_);
       if (result != -EAGAIN && result != -EBUSY) return result;
-      // The kernel is short of memory, or busy with completions, for a while.
+      // For a while the kernel is short of memory, or busy with completions.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return -EINTR;
     });
@@ -127,7 +128,9 @@ class Ring final : public System {
   std::mutex mutex_;
   io_uring ring_{};
   bool granted_ = false;
-  ssize_t broken_ = 0;  // an entry may be left in the ring: its completion would be taken for another's
+  // Set after an error: an entry may be left in the ring, and its completion would be taken for that of a
+  // later call.
+  ssize_t broken_ = 0;
 };
 
 }  // namespace

@@ -15,25 +15,25 @@ struct Extent {
   Parts parts;
 };
 
-/// Writes one process's bytes of a file, in rounds. A collective method moves the bytes of all processes that
-/// write the file in each round: it needs the writer of each process to be called in the same order for each
-/// epoch, with no extents if the process has none. Methods wait for storage, and never run side by side.
+/// Writes one process's bytes of a file, in rounds. A collective method moves, in each round, the bytes of
+/// all processes that write the file. So every process must call its writer in the same order in each epoch,
+/// with no extents if it has none. Methods wait for storage. They must not run at the same time.
 class Writer {
  public:
   virtual ~Writer() = default;
   /// Writes the extents, which do not overlap, or fails. A failed round may have left any part of them in the
-  /// file, and may be tried again. `epoch` numbers the steps of a file: that of a round is never lower than
-  /// that of the round before.
+  /// file, and may be tried again. `epoch` is the number of a step of the file, and never falls from round to
+  /// round.
   virtual Status round(std::int64_t epoch, std::span<const Extent> extents) = 0;
   /// Makes all rounds so far durable. A failure is final: every later sync() returns it.
   virtual Status sync() = 0;
-  /// Closes the file and checks the result. Further calls are Code::state. The destructor closes without a
+  /// Closes the file and checks the result. Further calls return Code::state. The destructor closes without a
   /// check.
   virtual Status close() = 0;
 };
 
-/// Writes at offsets, by itself: epochs do not matter. Extents that follow one another in the file are
-/// written in one call.
+/// Returns a writer that writes by itself, at offsets, and ignores epochs. It writes extents that follow one
+/// another in the file in one call.
 std::unique_ptr<Writer> file_writer(std::unique_ptr<File> file);
 
 }  // namespace tailrace::storage

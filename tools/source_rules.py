@@ -15,7 +15,8 @@ PUBLIC_HEADERS = "include/"  # contracts may be longer
 
 
 def source_files():
-    """Returns the repository's files that git tracks or does not ignore, or without git all files outside of the build folders."""
+    """Returns the repository's files that git tracks or does not ignore, or without git all files outside of the build
+    folders."""
     try:
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.splitlines()
@@ -75,8 +76,8 @@ def long_functions(limit=60):
 
 
 def module_problems():
-    """Checks that a module includes only modules that stand before it in src/CMakeLists.txt, and that a folder has at most 30
-    files."""
+    """Checks that a module includes only modules that stand before it in src/CMakeLists.txt, and that a folder has at
+    most 30 files."""
     order = [*re.findall(r"^add_subdirectory\(([\w/]+)\)", (ROOT / "src/CMakeLists.txt").read_text(), re.M), "ground/sim"]
 
     def place(path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Runs MPI programs that tests kill. Each process of a program makes a file named after its process id in the directory `pids`
-of its working directory. Only these processes and the launcher get signals."""
+"""Runs MPI programs that tests kill. Each process of a program makes a file named after its process id in the directory
+`pids` of its working directory. Only these processes and the launcher get signals."""
 import atexit
 import ctypes
 import glob
@@ -48,7 +48,8 @@ class Job:
         return [match.groups() for match in found if match]
 
     def wait_for(self, pattern, limit=30, times=1):
-        """Waits until `times` lines of the output match. Returns False if the program ends before, or after `limit` seconds."""
+        """Waits until `times` lines of the output match. Returns False if the program ends before, or after `limit`
+        seconds."""
         until = time.monotonic() + limit
         while time.monotonic() < until:
             ended = self.process.poll() is not None
@@ -91,7 +92,8 @@ class Job:
         self.finish()
 
     def finish(self):
-        """Kills ranks that have outlived the launcher, waits for their end, and removes files that the launcher has left."""
+        """Kills ranks that have outlived the launcher, waits for their end, and removes files that the launcher has
+        left."""
         for pid in self.ranks():
             self.signal_one(pid, signal.SIGKILL)
         for pid in self.ranks():

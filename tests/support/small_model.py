@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Runs tests/mpi/small_model.cpp for test scripts. Every launch has a limit of time; a launch that takes longer is killed."""
+"""Runs tests/mpi/small_model.cpp for test scripts. Every launch has a limit of time; a launch that takes longer is
+killed."""
 import os
 import shlex
 import shutil
@@ -16,7 +17,8 @@ MODEL = os.path.abspath(sys.argv[1])
 ALL = "TEST_ALL" in os.environ  # ./dev test --all
 NX, NY, LEVELS = 13, 11, 3
 STEP_BYTES = NX * NY * LEVELS * (8 + 4)
-# The most seconds of one launch or command. While compilers and other tests run, it may stand still for a minute (CONTRIBUTING.md).
+# The most seconds of one launch or command. While compilers and other tests run, it may stand still for a minute
+# (CONTRIBUTING.md).
 LIMIT = 120
 
 failures = []
@@ -48,8 +50,8 @@ def environment(**settings):
 
 
 def scenes(is_first):
-    """Returns pairs of a number of compute ranks and a number of servers, for a test that compares them for several formats. The
-    first format gets all pairs. The other formats get two pairs, or all with ./dev test --all."""
+    """Returns pairs of a number of compute ranks and a number of servers, for a test that compares them for several
+    formats. The first format gets all pairs. The other formats get two pairs, or all with ./dev test --all."""
     return ((1, 0), (3, 0), (2, 1), (3, 2), (2, 3)) if is_first or ALL else ((1, 0), (3, 2))
 
 
@@ -78,8 +80,8 @@ def run(ranks, args, limit=LIMIT, launcher=(), **settings):
 
 
 def faked_nodes(ranks_alone=0):
-    """Returns (flags of the launcher, settings) with which this machine looks to MPI like two nodes, or with `ranks_alone` like so
-    many nodes of one rank each. Returns None where that is not possible."""
+    """Returns (flags of the launcher, settings) with which this machine looks to MPI like two nodes, or with
+    `ranks_alone` like so many nodes of one rank each. Returns None where that is not possible."""
     if MPI == "mpich":
         return [], {"MPIR_CVAR_NOLOCAL" if ranks_alone else "MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
     if MPI != "openmpi" or os.geteuid() != 0:

@@ -368,7 +368,7 @@ Result<Held> NodePages::bring_in(Index page, std::span<const std::byte> whole, S
   {
     const node::Locked directory(head().directory, transport_);
     if (find_in_chain(page) != nobody) {
-      // Another rank was faster.
+      // Another one was faster.
       free_frame(room->frame);
       return Held{};
     }

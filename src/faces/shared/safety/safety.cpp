@@ -158,7 +158,7 @@ Status SafeFile::hear(Unpacker& in) {
 }
 
 void SafeFile::give_up() {
-  if (!has_begun_) return;  // the files there belong to another program
+  if (!has_begun_) return;  // what is there is another program's
   const std::string left = is_renamed_ ? journal::flushed_path(path_) : temporary_;
   const Status removed = storage::remove_durably(target_, left);
   if (!removed.is_ok()) log(LogLevel::warn, removed.text());

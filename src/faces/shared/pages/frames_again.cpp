@@ -73,11 +73,11 @@ bool NodePages::are_first_frames_full() const {
   return all.free == 0 && all.made >= all.reused_from && all.made < all.most;
 }
 
-/// The caller has the directory's lock. Takes a page out of its frame, and returns the frame locked. The page
-/// is stored and has never come back. If the caches are full, the ranks have read the page whole; otherwise
-/// no rank has used the page for some eras. A page that was brought in ahead stays until a rank uses it.
-/// Returns nobody if there is no such page, or if frames are still to be made. `has_waited` says that this
-/// caller has waited for a frame.
+/// Takes a page out of its frame, and returns the frame locked. The page is stored and has never come back.
+/// If the caches are full, the ranks have read the page whole; otherwise no rank has used the page for some
+/// eras. A page that was brought in ahead stays until a rank uses it. Returns `nobody` if there is no such
+/// page, or if frames are still to be made. `has_waited` says that this caller has waited for a frame. The
+/// caller has the directory's lock.
 FrameNumber NodePages::take_used_once(bool has_waited) {
   Head& all = head();
   const bool counts_bytes = are_caches_full();
@@ -140,9 +140,9 @@ bool NodePages::waits_for_frame(std::int64_t& until) {
   return false;
 }
 
-/// The program has read `bytes` of a page. A rank sums up its bytes, and adds the sum to the frame when the
-/// rank goes on to another page: with a sum for each piece, the frame's cache line would go from core to
-/// core. A rank that jumps between pages adds nothing, and its pages stay.
+/// Counts bytes of a page that the program has read. A rank sums up its bytes, and adds the sum to the frame
+/// when the rank goes on to another page: with a sum for each piece, the frame's cache line would go from
+/// core to core. A rank that jumps between pages adds nothing, and its pages stay.
 void NodePages::count_read(FrameNumber number, Index page, Bytes bytes) {
   if (reading_.page != page) {
     if (reading_.bytes > 0 && reading_.bytes >= plan_.page / (parts_of_share * ranks_)) {

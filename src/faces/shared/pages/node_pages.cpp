@@ -249,8 +249,8 @@ std::optional<FrameNumber> NodePages::find(Index page) const {
   return std::nullopt;
 }
 
-/// The caller has the directory's lock. Returns the frame that has the page, or into which the page is
-/// coming, or `nobody`.
+/// Returns the frame that has the page, or into which the page is coming, or `nobody`. The caller has the
+/// directory's lock.
 FrameNumber NodePages::find_in_chain(Index page) const {
   for (FrameNumber number = bucket_of(page); number != nobody; number = frame(number).next) {
     const Index there = frame(number).page;  // read once: it changes when the page has come
@@ -259,8 +259,8 @@ FrameNumber NodePages::find_in_chain(Index page) const {
   return nobody;
 }
 
-/// The caller has the locks of the directory and the frame. Puts the frame into the chain of the page's
-/// bucket.
+/// Puts the frame into the chain of the page's bucket. The caller has the locks of the directory and the
+/// frame.
 void NodePages::link(FrameNumber number, Index page) {
   frame(number).written = 0;
   frame(number).read = 0;
@@ -271,7 +271,7 @@ void NodePages::link(FrameNumber number, Index page) {
   first = number;
 }
 
-/// The caller has the directory's lock. Takes the frame out of the chain of the page's bucket.
+/// Takes the frame out of the chain of the page's bucket. The caller has the directory's lock.
 void NodePages::unlink(FrameNumber number, Index page) {
   std::atomic<FrameNumber>* link = &bucket_of(page);
   while (*link != number) link = &frame(*link).next;
@@ -544,7 +544,7 @@ FrameNumber NodePages::pop_free() {
   return number;
 }
 
-/// The caller has the locks of the directory and the frame. Frees the frame, and unlocks it.
+/// Frees the frame, and unlocks it. The caller has the locks of the directory and the frame.
 void NodePages::free_frame(FrameNumber number) {
   push_free(number);
   frame(number).lock.unlock();
@@ -607,11 +607,12 @@ bool NodePages::take_out(FrameNumber number, Index page) {
   return true;
 }
 
-/// The caller has the directory's lock. The hand goes round the frames, at most twice, until it finds a page
-/// that no user holds, that has not changed, and that was not used since the hand passed it last. This page
-/// is taken out of its frame. If there is none, returns the first changed page on the way, to be stored.
-/// After one round it also returns the changed page if less than a quarter of the pages are unchanged:
-/// otherwise these few would take each other's frames, and all changed pages would stay.
+/// Returns a frame for another page, or one whose page must be stored first. The hand goes round the frames,
+/// at most twice, until it finds a page that no user holds, that has not changed, and that was not used since
+/// the hand passed it last. This page is taken out of its frame. If there is none, returns the first changed
+/// page on the way, to be stored. After one round it also returns the changed page if less than a quarter of
+/// the pages are unchanged: otherwise these few would take each other's frames, and all changed pages would
+/// stay. The caller has the directory's lock.
 Room NodePages::take_from_others() {
   Head& all = head();
   Room to_store;

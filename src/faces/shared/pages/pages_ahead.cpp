@@ -84,9 +84,9 @@ Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& 
   return stored;
 }
 
-/// The caller has the directory's lock. Returns a locked frame without a page, or `nobody`. Takes no page out
-/// of its frame that was used lately, and leaves the note of its use: only a rank that needs room at once
-/// clears these notes, in take_from_others().
+/// Returns a locked frame without a page, or `nobody`. Takes no page out of its frame that was used lately,
+/// and leaves the note of its use: only a rank that needs room at once clears these notes, in
+/// take_from_others(). The caller has the directory's lock.
 FrameNumber NodePages::take_spare() {
   Head& all = head();
   if (const FrameNumber number = take_used_once(false); number != nobody) return number;

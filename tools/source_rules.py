@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The rules of this repository's sources that no tool of others checks. `./dev lint` asks for all of them."""
+"""Checks the rules of this repository's sources that no other tool checks. `./dev lint` checks all of them."""
 import collections
 import os
 import re
@@ -15,7 +15,8 @@ PUBLIC_HEADERS = "include/"  # contracts may be longer
 
 
 def source_files():
-    """The files of the repository, as git sees them; without git all but the build folders."""
+    """Returns the repository's files that git tracks or does not ignore, or without git all files outside of the build
+    folders."""
     try:
         listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.splitlines()
@@ -57,7 +58,7 @@ FUNCTION_HEAD = re.compile(r"^( {0,4})(?!namespace|class|struct|enum|union|exter
 
 
 def long_functions(limit=60):
-    """Functions of more than `limit` lines, found by the shape that clang-format gives them."""
+    """Returns the functions of more than `limit` lines. Finds them by the shape that clang-format gives them."""
     found = []
     for name in formatted_files():
         lines = (ROOT / name).read_text(errors="replace").splitlines()
@@ -65,7 +66,7 @@ def long_functions(limit=60):
         for number, line in enumerate(lines):
             match = FUNCTION_HEAD.match(line) if start is None else None
             if match:
-                # Initialisers of a constructor stand deeper than the brace that ends it.
+                # A constructor's initialisers are indented deeper than the brace that ends the constructor.
                 start, indent = number, "" if line.lstrip().startswith(":") else match.group(1)
             elif start is not None and line.startswith(indent + "}"):
                 if number - start + 1 > limit:
@@ -75,7 +76,8 @@ def long_functions(limit=60):
 
 
 def module_problems():
-    """A module includes only modules that stand before it in src/CMakeLists.txt. A folder has at most 30 files."""
+    """Checks that a module includes only modules that stand before it in src/CMakeLists.txt, and that a folder has at
+    most 30 files."""
     order = [*re.findall(r"^add_subdirectory\(([\w/]+)\)", (ROOT / "src/CMakeLists.txt").read_text(), re.M), "ground/sim"]
 
     def place(path):
@@ -97,7 +99,7 @@ def module_problems():
 
 
 def format_name_problems():
-    """Only a format's own module and the registry name it: others ask the registry."""
+    """Checks that only a format's own module and the registry name the format: other modules ask the registry."""
     exempt = re.compile(r"src/formats/(grib2/|registry/registry\.cpp)")
     return [f"{name}: names \"grib2\"; ask formats/registry/registry.hpp" for name in source_files()
             if re.match(r"(src|tools/\w+|bindings)/.*\.\w", name) and not exempt.match(name)
@@ -105,5 +107,5 @@ def format_name_problems():
 
 
 def problems():
-    """Returns what breaks a rule, one line each."""
+    """Returns one line for each place that breaks a rule."""
     return spdx_problems() + length_problems() + module_problems() + format_name_problems()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The parts that tests of files that go on from checkpoints share: sessions of some of the ranks, a grid, and
-// calls that say why they failed.
+// Helpers for tests of files that go on from checkpoints: sessions of some of the ranks, a grid, and calls
+// that print why they failed.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace tailrace::files_test {
 
 inline constexpr tr_index rows = 31, columns = 17;
 
-/// A grid over the session's ranks, whose values follow from step and salt.
+/// An array over the session's ranks, whose values are computed from their places and a salt.
 class Grid {
  public:
   static inline int made = 0;
@@ -45,7 +45,7 @@ class Grid {
   tr_index lower_[2] = {}, upper_[2] = {};
 };
 
-/// A session of the first `ranks` ranks alone; `body` runs there.
+/// Runs `body` in a session of the first `ranks` ranks alone.
 inline void on_ranks(int ranks, const std::function<void()>& body, const std::string& options = "") {
   MPI_Comm part = MPI_COMM_NULL;
   const int before = Grid::made;
@@ -58,7 +58,8 @@ inline void on_ranks(int ranks, const std::function<void()>& body, const std::st
     if (!CHECK_EQ(tr_finalize(), TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
   }
   MPI_Comm_free(&part);
-  // Layouts have numbers, which have to be the same on all ranks of later sessions.
+  // Layouts are numbered, and the numbers must be the same on all ranks of later sessions. So the other ranks
+  // make as many layouts in sessions of their own.
   int made = Grid::made - before;
   MPI_Bcast(&made, 1, MPI_INT, 0, state().comm);
   if (rank() >= ranks) {
@@ -84,7 +85,7 @@ inline int save(tr_checkpoint* cp, std::int64_t step) {
   return begun != TR_OK ? begun : ended;
 }
 
-/// Returns the step that was loaded; -1: nothing was there; the code, negative, after an error.
+/// Loads the checkpoint. Returns the step, or -1 if there was none, or after an error -100 minus its code.
 inline std::int64_t load(tr_checkpoint* cp) {
   std::int64_t step = -1;
   int found = 0;
@@ -103,7 +104,8 @@ inline tr_file* open_file(const std::string& path, const std::string& mode) {
 
 inline bool is_local(const std::string& mode) { return mode.find('l') != std::string::npos; }
 
-/// Returns the bytes of all files that a pattern stands for, and of the files beside them.
+/// Returns the bytes of the file. In the local mode returns those of the files of all ranks, whose names the
+/// pattern gives, and of their sidecars.
 inline std::string all_contents(const std::string& pattern, bool local) {
   if (!local) return contents(pattern);
   std::string all;
@@ -115,7 +117,7 @@ inline std::string all_contents(const std::string& pattern, bool local) {
   return all;
 }
 
-/// Collective. Changes a byte of the file to another one, whatever it is.
+/// Collective. Changes a byte of the file to another value.
 inline void flip_byte(const std::string& path, std::int64_t at) {
   MPI_Barrier(state().comm);
   if (rank() == 0) {

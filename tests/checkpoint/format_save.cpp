@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Saves three generations of known values under the name of the first argument, with the options of the
-// second. format_test.py reads the files. Element e of each array is e, plus 1000 * g in generation g. A file
-// beside them has ten bytes more in each generation, and stands at byte 5 in the second.
+// Saves three generations of known values; format_test.py reads the files. The first argument is the name of
+// the checkpoint, the second its options. In generation g, element e of each array has the value 1000 g + e.
+// A file beside the copies has ten bytes more in each generation; in the second its position is byte 5.
 #include <tailrace.h>
 
 #include <cstdint>
@@ -40,7 +40,8 @@ struct Block {
   }
 };
 
-/// Elements dealt out one by one: each rank's from its last to its first, as int32.
+/// An int32 array whose elements are dealt out one by one. Each rank lists its elements from the last to the
+/// first.
 struct Dealt {
   tr_layout* layout = nullptr;
   std::vector<tr_index> mine;

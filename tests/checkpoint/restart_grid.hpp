@@ -20,7 +20,7 @@ inline constexpr const char* grid_keys =
 
 inline int rank = 0;
 
-/// Failures are the same on every rank: the program ends on all.
+/// Ends the program if a call has failed. The code is the same on every rank, so all ranks end.
 inline void must(int code, const char* what) {
   if (code == TR_OK) return;
   if (rank == 0) std::printf("%s: %s\n", what, tr_error());

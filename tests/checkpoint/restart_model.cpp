@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A model with history: each value follows from the one before, so that an inexact restart shows in
-// everything that comes later. It writes a step each quarter of an hour, to a stream of any format (its
-// second field to raw files alone: it has no grid) and to the files log.txt and log.bin, which are opened in
-// mode LOG_MODE, and over state.bin, and saves every third step. When it is told to stop it saves once more
-// and ends in good order.
+// A model that computes each value from the one before, so that an inexact restart changes everything that
+// comes later. Each step is a quarter of an hour. The model writes each step to a stream of any format (its
+// second field, which has no grid, only to raw files) and to the files log.txt and log.bin, which it opens in
+// mode LOG_MODE, and writes over state.bin. It saves every third step. When it is told to stop, it saves once
+// more and ends in good order.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
-// or "stopped". Each process leaves a file named after its process id in the directory `pids`.
+// or "stopped". Each process makes a file named after its process id in the directory `pids`.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ namespace {
 constexpr tr_index points = 333;
 constexpr tr_index block = 7;
 
-/// Returns the next value of one element, below 2^31: exact in 64 bits of either kind.
+/// Returns the next value of one element. It is below 2^31, so int64 and float64 hold it exactly.
 std::int64_t next(std::int64_t value, std::int64_t element, std::int64_t step) {
   return (value * 1103515 + element * 7919 + step * 104729 + 12345) % 2147483647;
 }
@@ -103,11 +103,12 @@ class Commits {
   std::int64_t step_ = 0;  // step of the save on its way; 0: none
 };
 
-/// The program's writes with C's calls: lines with and without results, and arrays.
+/// The files that the program writes with calls of stdio: lines, by calls with and without results, and
+/// arrays.
 class Logs {
  public:
   Logs(const std::string& mode, bool fresh) {
-    // Appending would go on with the files of a run that was killed before it had saved anything.
+    // A fresh run must not append to files of a run that was killed before its first save.
     for (const char* name : {"log.txt", "log.bin"}) {
       if (fresh && mode.front() == 'a') tr_remove(name);
     }
@@ -125,7 +126,7 @@ class Logs {
     must(tr_fputs("written\n", text_) >= 0 ? TR_OK : TR_ERR_IO, "line");
     write_over(model);
   }
-  /// Writes a head, an array, and a line somewhere: over the old contents, or behind them.
+  /// Writes a head, an array, and a line at a changing place: over the old contents, or behind them.
   void write_over(Model& model) {
     const auto step = static_cast<long long>(model.step);
     tr_rewind(state_);
@@ -147,7 +148,7 @@ class Logs {
   tr_file* state_ = nullptr;
 };
 
-/// Returns true if the model came to its end, and was not told to stop before.
+/// Runs the model's steps. Returns true if it came to its last step, false if it was told to stop before.
 bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoint* cp, char** arguments) {
   Commits commits;
   while (model.step < std::atoll(arguments[5])) {
@@ -194,7 +195,7 @@ void run(MPI_Comm compute, char** arguments) {
   logs.close();
   must(tr_stream_close(&stream), "close");
   must(tr_checkpoint_close(&cp), "close of the checkpoint");
-  // Printed before tr_finalize: from there on a signal ends the program as any other.
+  // Before tr_finalize: from there on the library does not handle signals, and one would end the program.
   if (rank == 0) std::printf(complete ? "complete\n" : "stopped\n");
 }
 

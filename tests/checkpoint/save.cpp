@@ -2,8 +2,9 @@
 //
 // Saves checkpoints with known values, for tests that look at the files:
 //   save NAME OPTIONS GENERATIONS ROWSxCOLUMNS SALT [OUTPUT [OVER]]
-// OUTPUT is a file that gets ten bytes before each save; after it OVER is written over its beginning.
-// Element e of every array is worth e more than its first one; generation g begins at SALT + 1000 g.
+// OUTPUT is a file to which the program appends ten bytes before each save. After the save it writes OVER
+// over the file's begin. In generation g, element e of every array but `mask` has the value SALT + 1000 g +
+// e, and of `mask` the value e.
 #include <mpi.h>
 #include <tailrace.h>
 
@@ -20,7 +21,7 @@ void must(int code, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/// The caller's part of an array in blocks.
+/// This rank's part of an array in blocks.
 template <typename T>
 struct Field {
   tr_layout* layout = nullptr;

@@ -7,7 +7,7 @@
 
 #include "files/fixture.hpp"
 
-/// A field in any layout that knows its values, and checkpoints of it.
+// A field in any layout that can check its own values, and functions that save and load checkpoints of it.
 namespace tailrace::files_test {
 
 struct LayoutFree {
@@ -15,7 +15,7 @@ struct LayoutFree {
 };
 using Layout = std::unique_ptr<tr_layout, LayoutFree>;
 
-/// Makes a layout over one shape, by number. The halo is that of boxes.
+/// Makes a layout of kind `kind`, from 0 to `kinds` - 1, over a shape. Only layouts of boxes use the halo.
 constexpr int kinds = 5;
 inline Layout layout_of(int kind, const std::vector<tr_index>& shape, const std::vector<tr_index>& halo) {
   tr_layout* made = nullptr;
@@ -47,7 +47,7 @@ inline Layout layout_of(int kind, const std::vector<tr_index>& shape, const std:
   return Layout(made);
 }
 
-/// An array of the caller's part, with halo, and the global element of each of its elements (-1: halo).
+/// This rank's array with its halo, and for each of its elements the number of the global element (-1: halo).
 struct Field {
   Layout layout;
   std::vector<tr_index> global;
@@ -69,7 +69,7 @@ struct Field {
     } else {
       tr_index count = 0;
       tr_layout_count(layout.get(), &count);
-      global.assign(static_cast<std::size_t>(count), -2);  // not known here: the values tell
+      global.assign(static_cast<std::size_t>(count), -2);  // the global elements are not known here
     }
     values.resize(global.size());
   }
@@ -127,7 +127,7 @@ inline int save(tr_checkpoint* cp, std::int64_t step, Field& field) {
   return begun != TR_OK ? begun : ended;
 }
 
-/// Returns the step loaded; 0: nothing found, -1: an error.
+/// Loads the step and one field. Returns the step, or 0 if there was no checkpoint, or -1 after an error.
 inline std::int64_t load(tr_checkpoint* cp, Field& field) {
   std::int64_t step = -1;
   int found = 0;

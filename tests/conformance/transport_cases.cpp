@@ -15,12 +15,12 @@ namespace tailrace::comm {
 namespace {
 
 constexpr Traffic kinds[] = {Traffic::control, Traffic::request, Traffic::data, Traffic::broadcast};
-/// The kinds of messages that a rank takes from anyone.
+/// The kinds of messages that a rank takes from any source.
 constexpr Traffic from_anyone[] = {Traffic::control, Traffic::request};
-/// Two lines with tags of their own.
+/// Two lines with different tags.
 constexpr LineNumber lines[] = {line_number::session,
                                 line_number::first_free | 3ULL << line_number::tag_bits};
-/// Beyond what any MPI keeps in the receiver's buffers.
+/// The size of a message that no MPI keeps in the receiver's buffers.
 constexpr std::size_t large = (std::size_t{1} << 20) + 5;
 
 ByteVector message(int source, int number, std::size_t size) {
@@ -33,7 +33,7 @@ ByteVector message(int source, int number, std::size_t size) {
   return bytes;
 }
 
-/// Moves everything on until `done`, or for a minute of the transport's own time.
+/// Moves the transport on until `done`, but no longer than a minute of the transport's own time.
 bool until(End& end, const std::function<bool()>& done, const std::string& what) {
   Transport& transport = end.transport();
   const std::int64_t limit = transport.now() + std::int64_t{60} * 1'000'000'000;
@@ -84,7 +84,7 @@ Envelope take_any(End& end, Traffic kind) {
   return envelope.value_or(Envelope());
 }
 
-/// All ranks have taken what was sent to them: nothing else is there, and nothing is under way.
+/// Checks, once all ranks have taken their messages, that no other message has arrived or is on its way.
 void ends_empty(End& end) {
   wait_until_sent(end);
   end.meet();
@@ -104,7 +104,8 @@ void ends_empty(End& end) {
 
 using Way = std::tuple<int, LineNumber, Traffic>;  // source, line, kind
 
-/// Small and empty ones, and such as stay with their senders.
+/// Returns the size of a message by its number: small and empty ones, and some that MPI leaves with the
+/// sender until they are received.
 std::size_t size_of(int number) {
   constexpr std::size_t sizes[] = {0, 1, 8, 333, 1024, 1025, 4096, 70'000, 0, 200'000};
   return sizes[static_cast<std::size_t>(number) % std::size(sizes)];
@@ -216,7 +217,7 @@ void empty_messages_arrive(End& end) {
   ends_empty(end);
 }
 
-/// Lines with the same tag differ in their count, and in the bit of the node.
+/// Sends messages on lines that have the same tag, and differ in their count or in the bit of the node.
 void messages_of_anyone_tell_source_and_line(End& end) {
   Transport& transport = end.transport();
   constexpr LineNumber same_tag[] = {line_number::without_data, line_number::without_data | 1ULL << 40,
@@ -237,7 +238,7 @@ void messages_of_anyone_tell_source_and_line(End& end) {
   ends_empty(end);
 }
 
-/// The next rank is asked for nothing, and the rank before sends nothing more.
+/// The ranks before and behind this one, in a ring.
 struct Neighbours {
   int next, before;
   explicit Neighbours(End& end)
@@ -333,7 +334,8 @@ void the_clock_goes_forward_and_idling_ends(End& end) {
   end.meet();
 }
 
-/// MPI counts in int, and the transport cuts what is larger into parts of 1 GiB.
+/// Sends messages around 1 GiB and larger: MPI counts in int, and the transport cuts them into parts of 1
+/// GiB.
 void messages_beyond_the_largest_part_are_whole(End& end) {
   const auto [next, before] = Neighbours(end);
   constexpr std::size_t part = std::size_t{1} << 30;
@@ -360,7 +362,7 @@ void messages_beyond_the_largest_part_are_whole(End& end) {
   ends_empty(end);
 }
 
-/// Memory of messages that are over may be kept for others. Nobody hears of it.
+/// The transport may use the memory of ended messages for others, which must not change any message.
 void messages_in_memory_that_was_used_before_are_whole(End& end) {
   Transport& transport = end.transport();
   const int next = (transport.rank() + 1) % end.size(),

@@ -9,8 +9,8 @@
 
 namespace tailrace::comm {
 
-/// One rank's end of a transport, with what its world offers beside it. Each case of the suite is a program
-/// that all ranks run: processes under MPI, fibres in the simulated world.
+/// One rank's end of a transport, with further functions of its world. Each case of the suite is a program
+/// that all ranks run: as processes under MPI, as fibres in the simulated world.
 class End {
  public:
   virtual ~End() = default;
@@ -18,7 +18,7 @@ class End {
   [[nodiscard]] virtual int size() const = 0;
   /// Blocks until all ranks have called it. No message of the transport is needed for that.
   virtual void meet() = 0;
-  /// Notes a failure, and goes on: a rank that left a case would hang the others.
+  /// Notes a failure unless `holds`, and goes on: if one rank left a case, the others would hang.
   virtual void check(bool holds, const std::string& what) = 0;
 };
 
@@ -27,7 +27,7 @@ struct TransportCase {
   void (*run)(End& end);
 };
 
-/// Returns the cases of the suite. `thorough`: also those that take gigabytes.
+/// Return the cases of the suite. The large ones take gigabytes of memory.
 const std::vector<TransportCase>& transport_cases();
 const std::vector<TransportCase>& large_transport_cases();
 

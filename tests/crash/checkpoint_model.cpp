@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A model with values that follow from its step and its place. It saves each step until it is killed.
+// A model whose values are computed from step and place. It saves each step until it is killed.
 //   checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS [held]]
-// It ends by itself after that many steps; with 0 it only loads. Rank 0 prints "begun", "none whole" (of the
-// copies that are there), "loaded STEP" (0: nothing), "BAD ..." if the loaded data is not that step's,
-// "committed STEP" and "complete". Each process leaves a file named after its process id in the directory
-// `pids`. POINTS is the length of the second array. With "held" the save of each step waits for the file
-// go.STEP and is waited for. If it fails rank 0 prints "no space STEP" or "BAD ...", the existing copy is
-// loaded, and the program goes on.
+// It ends by itself after STEPS steps; with 0 it only loads. Rank 0 prints "begun", "none whole" if there are
+// copies and none is whole, "loaded STEP" (0: nothing), "BAD ..." if the loaded data is not that step's,
+// "committed STEP" and "complete". Each process makes a file named after its process id in the directory
+// `pids`. POINTS is the length of the second array. With "held" the program waits for the file go.STEP before
+// it saves a step, and then waits for the save. If the save fails, rank 0 prints "no space STEP" or "BAD
+// ...", and the program loads the existing copy and goes on.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ constexpr double untouched = -7.5;
 
 int rank = 0;
 
-/// Failures are the same on every rank: the program ends on all.
+/// Ends the program if a call has failed. The code is the same on every rank, so all ranks end.
 void must(int code, const char* what) {
   if (code == TR_OK) return;
   if (rank == 0) std::printf("%s: %s\n", what, tr_error());
@@ -72,7 +72,7 @@ class Model {
     each([](double& here, double expected) { here = expected; });
     for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = number(step, element_of(i));
   }
-  /// Collective. Returns true if all loaded data is this step's, and the halo is as it was.
+  /// Collective. True if all loaded data is this step's, and the halo was not changed.
   bool is_right() {
     std::size_t others = a_.size();
     bool right = true;
@@ -137,7 +137,7 @@ void load(Model& model, tr_checkpoint* cp) {
   tell("loaded", model.step);
 }
 
-/// Collective. Returns true if all ranks were told this code, and in the same words.
+/// Collective. True if a call has returned this code on all ranks, with the same text of tr_error().
 bool is_told_alike(MPI_Comm compute, int code) {
   const auto words = static_cast<std::int64_t>(std::hash<std::string_view>{}(tr_error()) >> 2U);
   const std::int64_t mine[] = {code, -code, words, -words};
@@ -146,7 +146,7 @@ bool is_told_alike(MPI_Comm compute, int code) {
   return most[0] == -most[1] && most[2] == -most[3];
 }
 
-/// Saves one step, once it is let go. A failure is printed, and the program goes on.
+/// Saves one step once the file go.STEP exists, and waits for the save. Prints a failure, and goes on.
 void save_when_let(MPI_Comm compute, Model& model, tr_checkpoint* cp) {
   const std::int64_t step = model.step;
   while (::access(("go." + std::to_string(step)).c_str(), F_OK) != 0)

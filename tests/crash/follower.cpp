@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Reads the field t of tests/checkpoint/restart_model.cpp, step by step, with its halo. Rank 0 prints
-// "following", for each step "step NUMBER DIGEST", where the digest depends on all values and no layout, and
-// "complete". A step that its writer has taken back is tried again.
+// "following", for each step "step NUMBER DIGEST", and "complete". The digest depends on all values, and not
+// on the layout. If the writer has taken a step back, the program tries to read it again.
 //   follower PATTERN OPTIONS STEPS
 #include <tailrace.h>
 #include <unistd.h>
@@ -30,7 +30,8 @@ struct Part {
   [[nodiscard]] double at(tr_index y, tr_index x) const {
     return values[static_cast<std::size_t>((y - lower[0] + halo[0]) * pitch() + x - lower[1] + halo[1])];
   }
-  /// Returns a sum over the elements of this rank. Those of all ranks add up to the same for any ranks.
+  /// Returns a sum over the elements of this rank. The sums of all ranks add up to the same for any number of
+  /// ranks.
   [[nodiscard]] std::uint64_t digest() const {
     std::uint64_t sum = 0;
     for (tr_index y = lower[0]; y < upper[0]; ++y) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A program that writes a shared file on a file system which fills up, and goes on once there is room.
+// A program that writes a shared file on a file system that becomes full, and goes on once there is room.
 //   shared_full DIRECTORY SAFETY PIECES
-// DIRECTORY/ballast takes the room until it is removed. The file holds PIECES pieces of a first round,
-// flushed, and those of a second round in the end. Prints how many calls have failed, and "done".
+// The file DIRECTORY/ballast takes the room until it is removed. With SAFETY journal the program first writes
+// PIECES pieces while there is room. Then it writes PIECES pieces of a second round, and again those that
+// could not be written once there is room. It prints how many writes have failed, and "done".
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ std::vector<char> content(int round, std::int64_t number) {
   return bytes;
 }
 
-/// Returns the pieces that could not be written: each failure says that storage is full.
+/// Writes pieces. Returns those that could not be written. Each failure must say that storage is full.
 std::vector<std::int64_t> write_all(tr_shared* file, int round, const std::vector<std::int64_t>& numbers) {
   std::vector<std::int64_t> failed;
   for (const std::int64_t each : numbers) {
@@ -68,7 +69,7 @@ void run(const std::string& directory, const std::string& safety, std::int64_t p
   for (std::int64_t i = rank; i < pieces; i += ranks) mine.push_back(i);
   tr_shared* file = nullptr;
   const std::string options = "page=4KiB memory=" + std::to_string(16 * ranks) + "KiB safety=" + safety;
-  // With journal what is full is the room for what was flushed, with others that for the file.
+  // With safety=journal the undo files find no room, otherwise the file itself.
   if (safety == "journal") {
     must(tr_shared_open(path.c_str(), "w+", nullptr, &file) == TR_OK, "the first open");
     must(write_all(file, 1, mine).empty(), "the first round");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A program that writes all of a shared file anew in each step, and flushes it.
+// A program that writes the whole shared file again in each step, and flushes it.
 //   shared_model FILE MODE OPTIONS STEPS
-// First it reads the file, if it is there: "found STEP" (0: nothing), or "BAD ..." if that is not the content
-// of one step. Then it opens the file as MODE and OPTIONS say and goes on: "flushed STEP". After so many
-// steps it closes the file, "closed STEP", and ends by itself. With STEPS below 0 it only opens the file,
-// "opened", and closes it. Rank 0 prints, and writes the same lines to the file `told`, which has all of them
-// however the launcher ends. Each process leaves a file named after its process id in the directory `pids`,
-// in which its rank stands.
+// First it reads the file, if it exists, and prints "found STEP" (0: nothing), or "BAD ..." if that is not
+// the content of one step. Then it opens the file with MODE and OPTIONS, and prints "flushed STEP" after each
+// step. After STEPS steps it closes the file, prints "closed STEP", and ends by itself. With STEPS below 0 it
+// only opens the file, prints "opened", and closes it. Rank 0 prints these lines, and also writes them to the
+// file `told`, which has all of them however the launcher ends. Each process writes its rank to a file named
+// after its process id in the directory `pids`.
 #include <fcntl.h>
 #include <tailrace.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ constexpr std::int64_t piece = 1000;
 int rank = 0;
 int ranks = 1;
 
-/// Failures are the same on every rank: the program ends on all.
+/// Ends the program if a call has failed. The code is the same on every rank, so all ranks end.
 void must(int code, const char* what) {
   if (code == TR_OK) return;
   std::printf("BAD: %s: %s\n", what, tr_error());
@@ -51,7 +51,7 @@ std::vector<std::int64_t> content(std::int64_t step, std::int64_t number) {
   return values;
 }
 
-/// Collective. Returns the step whose content the file has, -1 if it is none's.
+/// Collective. Returns the step whose content the file has, or -1 if it has that of no step.
 std::int64_t step_in(MPI_Comm compute, const char* path) {
   tr_shared* file = nullptr;
   must(tr_shared_open(path, "r", nullptr, &file), "open to read");
@@ -60,7 +60,7 @@ std::int64_t step_in(MPI_Comm compute, const char* path) {
   std::int64_t got = 0;
   must(tr_shared_size(file, &size), "size");
   must(tr_shared_pread(file, &step, 8, 0, &got), "read");
-  // A program that was killed before its first flush has left an empty file: step is 0.
+  // A program that was killed before its first flush has left an empty file: step 0.
   const bool is_empty = size == 0 && got == 0;
   int wrong = !is_empty && (got != 8 || size != size_of(step)) ? 1 : 0;
   for (std::int64_t i = rank; wrong == 0 && !is_empty && i < pieces_of(step); i += ranks) {
@@ -106,7 +106,8 @@ void run(MPI_Comm compute, char** arguments) {
   must(tr_shared_open(path, is_there != 0 ? arguments[2] : "w+", arguments[3], &file), "open");
   while (step < last) {
     ++step;
-    // Others' turns come between: each page is written by several ranks, and by whoever needs its memory.
+    // Ranks write pieces in turn, so each page has pieces of several ranks, and any rank may have to store
+    // it.
     for (std::int64_t i = rank; i < pieces_of(step); i += ranks)
       must(tr_shared_pwrite(file, content(step, i).data(), piece, i * piece), "write");
     if (step % 3 == 0) append_half(file, step);

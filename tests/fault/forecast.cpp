@@ -25,7 +25,7 @@ void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body, 
 
 void session(int servers, const std::string& options,
              const std::function<void(MPI_Comm, const std::string&)>& body) {
-  directory();  // made by the whole world, before some ranks pass by
+  directory();  // here, since all ranks of the world must make it together
   MPI_Comm part = MPI_COMM_NULL;
   MPI_Comm_split(state().comm, mpi_test::rank() < compute_ranks + servers ? 0 : MPI_UNDEFINED,
                  mpi_test::rank(), &part);

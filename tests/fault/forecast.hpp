@@ -17,12 +17,13 @@ namespace tailrace::fault {
 /// Returns the directory for the files of this program.
 const std::string& directory();
 
-/// Runs `body(compute, label)` on the compute ranks of two sessions over the world: three ranks without
-/// servers (the others pass by), and three with two servers. `options` are settings added to each.
+/// Runs `body(compute, label)` on the compute ranks of two sessions, one after the other: of three ranks
+/// without servers, and of three ranks with two servers. Ranks of the world that are in neither only wait.
+/// `options` are further settings of both.
 void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body,
                  const std::string& options = "");
 
-/// Runs one session of this kind with any number of servers.
+/// Runs one session of three compute ranks and `servers` servers, as in_sessions() does.
 void session(int servers, const std::string& options,
              const std::function<void(MPI_Comm, const std::string&)>& body);
 
@@ -42,7 +43,7 @@ class Forecast {
   [[nodiscard]] const void* data(const std::string& field) { return array(field).data(); }
   void fill(std::int64_t lead);
   void put(const std::string& field);
-  /// Writes a step without mistakes. Its verdict is kept.
+  /// Writes a correct step, and keeps its verdict.
   void good_step(std::int64_t lead);
   void end();
   void wait(int event);
@@ -55,7 +56,7 @@ class Forecast {
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
   /// Collective. Returns true if all compute ranks have the same verdicts.
   [[nodiscard]] bool agreed() const;
-  /// Collective. Returns true if the index tells these steps and the file has exactly their bytes.
+  /// Collective. True if the index has these steps and the file has exactly their bytes.
   [[nodiscard]] bool holds_steps(const std::vector<std::int64_t>& leads) const;
   [[nodiscard]] std::vector<std::int64_t> steps_in_index() const;
   /// Returns true if the index says that no step will follow.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The parts that tests of collective files share: sessions of all ranks and a place for their files.
+// Helpers for tests of collective files: sessions of all ranks, and a directory for their files.
 #pragma once
 
 #include <tailrace.h>
@@ -52,7 +52,7 @@ inline std::string fresh_directory(const std::string& name) {
   return path;
 }
 
-/// Collective. Removes it, once nobody looks at it any more.
+/// Collective. Removes a directory once all ranks have called it.
 inline void remove_directory(const std::string& path) {
   MPI_Barrier(state().comm);
   if (rank() == 0) std::filesystem::remove_all(path);
@@ -78,7 +78,7 @@ inline bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Collective. Returns true if the result of a call, errno and tr_error() are the same on all ranks.
+/// Collective. True if the result of a call, errno and tr_error() are the same on all ranks.
 inline bool agreed(long value, int error) {
   return same_on_all_ranks(std::to_string(value) + " " + std::to_string(error) + " " + tr_error());
 }

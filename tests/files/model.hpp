@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The calls of C's stdio behind one interface: the C library's own, and ours. A random sequence of operations
-// is a template over it, so that both do the same and tell what they got as a text.
+// The calls of stdio behind one interface: those of the C library, and those of Tailrace. A random sequence
+// of operations is a template over the interface, so that both do the same operations and return their
+// results as a text.
 #pragma once
 
 #include <tailrace.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// standard_streams_test.py launches this: it reads numbers and a line from standard input on every rank, and
-// prints what each rank has got. The exit code is 1 if the ranks differ.
+// A program that standard_streams_test.py launches. It reads numbers and a line from standard input on every
+// rank, and prints what each rank has got. The exit code is 1 if the ranks differ.
 #include <tailrace.h>
 
 #include <cerrno>
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   tr_puts_nr(tr_feof(tr_stdin) != 0 ? "at the end" : "not at the end");
   errno = ENOENT;
   tr_perror("told once");
-  // A standard stream in another place: ours moves, the program's own does not.
+  // Reopens tr_stdout on a file. The program's own stdout must stay where it is.
   if (argc > 1 && tr_freopen(argv[1], "w", tr_stdout) == nullptr) same = false;
   tr_printf("to the file\n");
   same = tr_finalize() == TR_OK && same;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""No name of <stdio.h> that works on a file reaches the C library under <tailrace/stdio.h>, in any dialect of C: each
-rank would have a file of its own. Names that take a FILE pointer of POSIX alone are left: the compiler tells of them.
-Arguments: the compiler, its options."""
+"""Checks that under <tailrace/stdio.h>, in any dialect of C, no function of <stdio.h> that works on a file reaches the
+C library, where each rank would have a file of its own. Leaves out functions of POSIX that take a FILE pointer: the
+compiler reports them. Arguments: the compiler, its options."""
 import re
 import subprocess
 import sys

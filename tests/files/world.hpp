@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The parts that tests of collective files below the public face share: a session with its own settings, and
-// a file name.
+// Helpers for tests of collective files that use the classes below the public face: a session with its own
+// settings, and a file name.
 #pragma once
 
 #include <unistd.h>
@@ -46,13 +46,13 @@ class World {
   [[nodiscard]] const std::shared_ptr<Group>& own_group() const { return group_; }
   /// Collective over `comm`.
   std::shared_ptr<Group> group_of(MPI_Comm comm) { return *groups_->of(comm, "World"); }
-  /// Returns true if the session's fault plan has struck on this rank.
+  /// True if the session's fault plan has made a call fail on this rank.
   [[nodiscard]] bool struck() {
     auto* const faulty = dynamic_cast<storage::FaultyTarget*>(&session_->target());
     return faulty != nullptr && faulty->fired();
   }
 
-  /// Returns the call of storage that failed last on this rank, as the session's fault plan wanted.
+  /// Returns the last call of storage that the session's fault plan has made fail on this rank, if any.
   [[nodiscard]] std::optional<storage::Call> struck_call() {
     auto* const faulty = dynamic_cast<storage::FaultyTarget*>(&session_->target());
     return faulty != nullptr ? faulty->struck() : std::nullopt;
@@ -105,7 +105,7 @@ class Scratch {
     MPI_Barrier(state().comm);
   }
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Returns the bytes on every rank. Call it once nobody writes any more.
+  /// Collective. Returns the file's bytes on every rank. No rank may write meanwhile.
   [[nodiscard]] std::string bytes() const {
     MPI_Barrier(state().comm);
     std::string held = contents(path_);

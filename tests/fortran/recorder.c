@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Stands in the library's place and keeps what the Fortran face passed: the last call as one line of text,
-// and the elements of the last array put, packed in C order. RECORDER_REFUSE=tr_stream_end makes that
-// function fail.
+// A library that takes Tailrace's place in tests of the Fortran face, and records what the face passes to it:
+// the last call as one line of text, and the elements of the last array that was put, packed in C order. With
+// RECORDER_REFUSE=tr_stream_end this function fails.
 #include "recorder.h"
 
 #include <stdarg.h>
@@ -16,7 +16,7 @@ struct tr_stream {
 static char line[65536], failure[256];
 static unsigned char packed[65536];
 static int64_t packed_bytes;
-// Handles are never released, so none is allocated.
+// Handles are never released, so they need not be allocated.
 static struct tr_layout layouts[64];
 static struct tr_stream streams[64];
 static unsigned made_layouts, made_streams;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Checkpoints in the library's place: the last call as one line of text, and a checkpoint in memory. As the
-// library does, it reads and fills the items only in tr_checkpoint_end, so that a test sees whether the face
-// has handed over the program's own memory. RECORDER_REFUSE=tr_checkpoint_end makes that function fail.
+// The recorder's functions for checkpoints. They record the last call as one line of text, and keep a
+// checkpoint in memory. As in the library, only tr_checkpoint_end reads or fills the items, so that a test
+// finds out whether the face has passed the program's own memory. With RECORDER_REFUSE=tr_checkpoint_end this
+// function fails.
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ struct saved {
   char values[most_bytes];
 };
 
-// Handles are never released, so none is allocated.
+// Handles are never released, so they need not be allocated.
 static struct tr_checkpoint checkpoints[16], registered;
 static unsigned made_checkpoints;
 static struct saved store[most_items];
@@ -61,7 +62,7 @@ static struct item* add(tr_checkpoint* checkpoint, const char* name, void* data,
   made->type = type;
   return made;
 }
-// Allocated as the layout says.
+// Sets the extents and strides of an item from its layout.
 static void shape(struct item* made, const tr_layout* layout) {
   made->ndims = layout->ndims;
   tr_index stride = element_bytes[made->type];
@@ -106,7 +107,7 @@ void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* name, void
   made->ndims = ndims;
 }
 
-// Elements in C order to `values`, or from there. Returns where the next one goes.
+// Copies elements in C order to `values`, or with `back` from there. Returns the place of the next one.
 static char* copy(const struct item* of, int d, char* at, char* values, int back) {
   const size_t bytes = (size_t)element_bytes[of->type];
   if (d >= of->ndims) {

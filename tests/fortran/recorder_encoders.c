@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Encoders in the library's place: tr_encoder_register calls the functions at once, for a record of each type
-// that numbers count up in, and keeps what they append, and the failure, in the line of the call.
+// The recorder's functions for encoders. tr_encoder_register calls the encoder's functions at once, for one
+// record of each element type with the values 1, 2, 3, ..., and records what they append, or their failure,
+// in the line of the call.
 #include <string.h>
 
 #include "recorder.h"

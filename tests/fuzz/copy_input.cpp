@@ -13,7 +13,7 @@ namespace {
 
 using namespace checkpoint;
 
-/// More elements than any input has. An input that claims so many has passed other bytes for elements.
+/// Items with more elements are not read: no input has bytes for so many.
 constexpr Index most_elements = Index{1} << 24;
 
 void must(bool good, const char* what) {
@@ -34,7 +34,7 @@ void decode_all(std::span<const std::byte> bytes) {
     must(decode_footer(encode(*footer)).is_ok(), "a footer that was read can be written and read");
 }
 
-/// Reads all elements of an item, at once and then every second one backwards, which goes through other code.
+/// Reads all elements of an item at once, and then every second one backwards, which other code does.
 void read_item(storage::Target& target, const Copy& copy, int number) {
   const ItemInfo& item = copy.directory.items[static_cast<std::size_t>(number)];
   const Index count = item.elements();

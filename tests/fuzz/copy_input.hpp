@@ -6,9 +6,8 @@
 
 namespace tailrace::fuzz {
 
-/// Reads `bytes` as each thing that the files of checkpoints hold, and as a whole copy with all its elements.
-/// Returns true if they are a whole copy. It returns, whatever they are, and aborts if the result contradicts
-/// itself.
+/// Reads `bytes` as each structure of a checkpoint's files, and as a whole copy with all its elements. Must
+/// return for any bytes. Returns true if they are a whole copy. Aborts if the results contradict one another.
 bool read_input(std::span<const std::byte> bytes);
 
 }  // namespace tailrace::fuzz

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// libFuzzer over one of the functions that read inputs, whose name CMake gives: ./dev fuzz --what ...
+// Runs libFuzzer on one of the functions that read inputs. CMake gives the function's name: ./dev fuzz --what
+// ...
 #include <cstdint>
 
 #include "copy_input.hpp"

@@ -37,7 +37,7 @@ SaveId id_of(std::int64_t generation) {
   return id;
 }
 
-/// One item, with the same numbers on all ranks' arrays.
+/// One item. All ranks' arrays have the same numbers.
 struct Source {
   std::string name;
   ElementType type;
@@ -90,7 +90,7 @@ void save(storage::Target& target, const std::string& path, Compression compress
   for (const auto& each : all) must(each->close());
 }
 
-/// Writes blocks of 64 bytes; no real save of so little data has them.
+/// Writes a copy with blocks of 64 bytes, which no real save of so little data has.
 void save_small_blocks(storage::Target& target, const std::string& path) {
   Table table{id_of(1), 0, 1, Coding::raw, 64, {{{0, 40, 0, 1}}, {{0, 3, 5, 4}, {3, 2, 5, 4}}}, {}};
   const std::vector<ItemInfo> items = {{"x", ElementType::f64, {40}}, {"y", ElementType::c128, {4, 5}}};
@@ -121,7 +121,7 @@ void save_small_blocks(storage::Target& target, const std::string& path) {
   }
 }
 
-/// Writes the entries of a copy by themselves.
+/// Writes the structures of a copy into files of their own.
 void cut_out(storage::Target& target, const std::string& path, const std::string& directory) {
   const Copy copy = must(read_copy(target, path));
   const auto put = [&](const char* name, const ByteVector& bytes) {
@@ -133,7 +133,7 @@ void cut_out(storage::Target& target, const std::string& path, const std::string
   put("footer", encode(Footer{copy.header.id, 1, 2, {192, 300, 5}}));
 }
 
-/// Makes a copy whose last part has its table as far away as numbers go.
+/// Makes a copy that says that the table of its last part is at the largest possible offset.
 void misplace_table(storage::Target& target, const std::string& from, const std::string& path) {
   const Copy copy = must(read_copy(target, from));
   const auto source = must(target.open(from, storage::OpenMode::read));

@@ -37,7 +37,7 @@ void add_piece(ByteVector& to, const std::string& name, const ByteVector& bytes)
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-/// Times, levels, packed values, and a single time of another field.
+/// Returns a file with times, levels, packed values, and another field with a single time.
 ByteVector classic(int mode) {
   Writer file(mode);
   const int time = file.dimension("time", NC_UNLIMITED), times = file.variable("time", NC_DOUBLE, {time});
@@ -58,7 +58,7 @@ ByteVector classic(int mode) {
   return file.bytes();
 }
 
-/// Statistics, members, a turned grid, and a time without a dimension.
+/// Returns a file with statistics, members, a rotated grid, and a time without a dimension.
 ByteVector forecasts(int mode) {
   Writer file(mode);
   const int bnds = file.dimension("bnds", 2);
@@ -87,7 +87,7 @@ ByteVector forecasts(int mode) {
   return file.bytes();
 }
 
-/// Chunks with filters, a group, and an unwritten part.
+/// Returns a file with chunks that have filters, a group, and a part that was never written.
 ByteVector chunked(bool is_packed) {
   Writer file(NC_NETCDF4);
   const int time = file.dimension("time", NC_UNLIMITED), times = file.variable("time", NC_DOUBLE, {time});
@@ -103,7 +103,7 @@ ByteVector chunked(bool is_packed) {
   return file.bytes();
 }
 
-/// A file of ours with its index, as one input, or without it.
+/// Returns a file of one of the library's streams as an input, with or without its index.
 ByteVector own(const std::string& format, const std::string& ending, bool with_index) {
   const storage::ScratchDirectory scratch;
   const std::string path = scratch / ("a" + ending);

@@ -30,7 +30,8 @@ inline std::vector<ByteVector> corpus_of(const std::string& directory) {
   return inputs;
 }
 
-/// Changes inputs where the bytes mean something: most of a small copy are zeros that nobody looks at.
+/// Makes inputs by changing others near bytes that are not 0: most bytes of a small copy are zeros that no
+/// code reads.
 class Mutator {
  public:
   explicit Mutator(std::vector<ByteVector> inputs) : inputs_(std::move(inputs)) {}
@@ -80,7 +81,7 @@ class Mutator {
   static void put(ByteVector& input, std::size_t at, T value) {
     if (at + sizeof value <= input.size()) std::memcpy(input.data() + at, &value, sizeof value);
   }
-  /// Puts some bytes of another input in place of its own.
+  /// Replaces some bytes of the input by bytes of another one.
   void splice(ByteVector& input, std::size_t at) {
     const ByteVector& other = inputs_[below(inputs_.size())];
     if (at >= other.size()) return;

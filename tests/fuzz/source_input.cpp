@@ -20,9 +20,10 @@ namespace {
 
 using namespace sources;
 
-/// A constant field of 100 bytes may have 4e9 points. Programs compare grids before they read.
+/// Larger grids are not read: a constant field of 100 bytes may have 4e9 points. Programs compare grids
+/// before they read.
 constexpr Index most_points = 65536;
-/// A small file may tell very many records. They differ in their places alone.
+/// Further records are not read: a small file may list very many, which differ only in their places.
 constexpr std::size_t most_reads = 64;
 constexpr const char* path = "a";
 
@@ -60,7 +61,7 @@ bool read_records(const Source& source) {
   return all_read;
 }
 
-/// Makes the checksum in the last bytes that of all bytes before them.
+/// Writes the checksum of all bytes before it to the last 8 bytes.
 void seal(std::span<std::byte> bytes, std::uint64_t seed) {
   const std::uint64_t sum = checksum(bytes.first(bytes.size() - sizeof seed), seed);
   std::memcpy(&bytes[bytes.size() - sizeof sum], &sum, sizeof sum);
@@ -73,7 +74,8 @@ Number number_at(std::span<const std::byte> bytes, std::size_t at) {
   return number;
 }
 
-/// Seals the header and the records of an index that have the lengths that they say, and chains them.
+/// Returns an index with right checksums: seals its header and records, as long as each has the length that
+/// it says, and chains them.
 ByteVector sealed_index(std::span<const std::byte> input) {
   ByteVector index(input.begin(), input.end());
   std::span<std::byte> rest(index);
@@ -106,7 +108,7 @@ void read_index(std::span<const std::byte> bytes) {
        "an index stays what it is");
 }
 
-/// Reads the file by an inventory that may be that of another one.
+/// Reads the file by an inventory, which may be that of another file.
 void read_inventory(const std::shared_ptr<storage::Target>& target, std::span<const std::byte> bytes) {
   Result<KeptInventory> kept = decode_inventory(bytes);
   if (!kept.is_ok()) return;

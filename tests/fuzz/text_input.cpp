@@ -34,7 +34,8 @@ void put_file(storage::Target& target, const std::string& path, std::span<const 
   must(file.is_ok() && (*file)->write(bytes, 0).is_ok(), "memory takes bytes");
 }
 
-/// Returns the message that a listing tells of, the same each time; nothing without ecCodes.
+/// Returns the GRIB message of which the listings tell, always the same one, or nothing in a build without
+/// ecCodes.
 const ByteVector& message() {
 #ifdef TAILRACE_HAVE_GRIB
   static const ByteVector bytes = [] {

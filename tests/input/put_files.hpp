@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The files that tests of streams read, put by a stream, and the values that they hold.
+// Writes the files that tests of input streams read, by a stream, and checks the values that tests get from
+// them.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +23,13 @@ inline constexpr double accuracy = 0.001;
 inline const char* const put_levels = "levels=pressure:1000,850,500 accuracy=0.001 ";
 inline const char* const own_levels = "levels=pressure:1000,850,500";
 
-/// In the field r some elements have no value.
+/// True for elements without a value: some of the field r.
 inline bool is_hole(int field, tr_index element) { return field == 2 && element % 7 == 3; }
 
 inline const std::vector<std::string> names = {"t", "u", "r"};
 
-/// Puts the fields every three hours: a file for each step, and one with all steps.
+/// Writes the fields every three hours to a file for each step, and to files of several formats with all
+/// steps.
 inline void put_all(MPI_Comm compute, const std::string& directory) {
   std::vector<std::unique_ptr<Array>> arrays;
   for (std::size_t field = 0; field < names.size(); ++field) {
@@ -69,7 +71,8 @@ inline const std::string& input() {
   return directory;
 }
 
-/// The levels of `order` are numbers of levels as they were put.
+/// Checks the values of an array at hour `at`. `order` has for each of its levels the number that it has
+/// among the levels that were put.
 inline void check_values(const Array& array, int field, double at, const std::vector<tr_index>& order,
                          const std::string& where) {
   double worst = 0;
@@ -77,7 +80,7 @@ inline void check_values(const Array& array, int field, double at, const std::ve
     for (std::size_t l = 0; l < order.size(); ++l) {
       const tr_index element = array.element(own);
       const auto lead = static_cast<std::int64_t>(at * hour);
-      // Between two steps of the files values are on a line.
+      // Between two steps of the files, values are interpolated linearly.
       const auto before = lead / (3 * hour) * (3 * hour);
       const double weight = static_cast<double>(lead - before) / (3.0 * hour);
       double wanted = value(field, before, order[l], element);

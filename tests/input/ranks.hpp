@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The parts that the tests of streams that are read share.
+// Helpers for tests of input streams.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@ inline bool expect(int code) {
   return CHECK_EQ(code == TR_OK ? std::string("no error") : std::string(tr_error()), std::string("no error"));
 }
 
-/// Runs `body` on the first `ranks` ranks of the world, served by `servers` more.
+/// Runs `body` in a session of the first `ranks` ranks of the world, with the next `servers` ranks as
+/// servers.
 inline void on_ranks(int ranks, int servers, const std::string& settings,
                      const std::function<void(MPI_Comm)>& body) {
   using namespace mpi_test;

@@ -47,7 +47,7 @@ static void set_coordinates(const part* mine) {
   double *lat = malloc(n * 8), *lon = malloc(n * 8), *lat_b = malloc(wide * 8), *lon_b = malloc(wide * 8);
   for (tr_index i = 0; i < mine->count; ++i) {
     const tr_index point = mine->points[i];
-    lat[i] = point < 0 ? NAN : latitude(point); /* a halo is never looked at */
+    lat[i] = point < 0 ? NAN : latitude(point); /* the library never reads a halo */
     lon[i] = point < 0 ? NAN : longitude(point);
     for (tr_index k = 0; k < corners; ++k) {
       lat_b[i * corners + k] = point < 0 ? NAN : corner_latitude(point, k);
@@ -77,7 +77,7 @@ static part curvilinear(void) {
   return made;
 }
 
-/* Every element goes to another rank than its neighbours, in falling order. */
+/* Deals the elements out one by one, in descending order, so that neighbours belong to different ranks. */
 static part scattered(int ndims, MPI_Comm model) {
   part made = {NULL, 0, malloc((size_t)(ny * nx) * sizeof(tr_index))};
   const tr_index shape[] = {ndims == 1 ? ny * nx : ny, nx};
@@ -100,7 +100,7 @@ static part whole(void) {
 
 static void huge(void) {
   const tr_index shape[] = {(tr_index)1 << 60};
-  const double place = 0; /* what is refused is never looked at */
+  const double place = 0; /* the library refuses the call, and never reads this */
   tr_layout* layout = NULL;
   expect(tr_layout_block(1, shape, NULL, &layout));
   expect(tr_layout_coordinates(layout, &place, &place, 0, NULL, NULL));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Writes fields of denormal, tiny and ordinary numbers, given by their bits, while the model's floating-point
-// unit flushes denormals to zero (this source is compiled with -Ofast, too) or traps everything that can be
-// trapped.
+// Writes fields of denormal, tiny and ordinary numbers, which are given by their bits. Meanwhile the model's
+// floating-point unit flushes denormals to zero (this source is compiled with -Ofast, too), or traps every
+// floating-point exception.
 //   floating_point DIRECTORY [trap|flush]
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ void expect(int code) {
   std::fprintf(stderr, "%s\n", tr_error());
 }
 
-/// Returns the model's floating-point state: the library must leave it as it was.
+/// Returns the model's floating-point state, which the library must not change.
 unsigned state() {
 #if defined(__x86_64__)
   return _mm_getcsr() & ~0x3FU;  // without the sticky flags
@@ -42,7 +42,7 @@ unsigned state() {
 #endif
 }
 
-/// Does what gfortran's -ffpe-trap=invalid,zero,overflow,underflow,denormal does.
+/// Enables the same traps as gfortran's -ffpe-trap=invalid,zero,overflow,underflow,denormal.
 void trap_everything() {
   feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
 #if defined(__x86_64__)
@@ -50,7 +50,8 @@ void trap_everything() {
 #endif
 }
 
-/// Field 0: denormals; 1: denormals between ordinary numbers; 2: from the least to large numbers.
+/// Returns the bits of a value. Field 0 has denormals, field 1 denormals between ordinary numbers, field 2
+/// numbers from the smallest to large ones.
 std::uint64_t double_bits(int field, tr_index i) {
   const auto n = static_cast<std::uint64_t>(i + 1);
   if (field == 0) return n * 0x0000012345678ULL;

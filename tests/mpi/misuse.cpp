@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// tr_init and tr_log where they do not belong, a tr_init in which MPI fails, and collective calls that some
-// ranks do not make. The first argument names the case. Each rank prints what it was told.
+// Calls tr_init and tr_log where they are not allowed, tr_init while MPI fails, and collective calls on some
+// ranks only. The first argument names the case. Each rank prints the errors that it gets.
 #include <tailrace.h>
 
 #include <atomic>
@@ -10,8 +10,8 @@
 namespace {
 
 int me = 0;
-std::atomic<int> calls_left{-1};  // the call of MPI_Comm_dup that fails; below 0: none
-int victim = -1;                  // on this rank; on every one below 0
+std::atomic<int> calls_left{-1};  // calls of MPI_Comm_dup before the one that fails; below 0: none fails
+int victim = -1;                  // the rank on which it fails; below 0: on every rank
 
 bool is(const char* argument, const char* name) { return std::string(argument) == name; }
 
@@ -25,7 +25,8 @@ int init(const char* options = nullptr) {
 
 void finalize() { std::printf("rank %d: tr_finalize returned %d\n", me, tr_finalize()); }
 
-/// The n-th duplication fails, for each n until none is left. No session may be open then.
+/// Lets the n-th call of MPI_Comm_dup in tr_init fail, for each n until none fails any more. After a failure
+/// no session may be open.
 void fail_each_duplication(const char* options) {
   for (int on = -1; on < 2; ++on) {
     for (int n = 0, failed = 1; failed != 0 && n < 20; ++n) {
@@ -36,7 +37,7 @@ void fail_each_duplication(const char* options) {
       calls_left = -1;
       int least = code;
       int most = code;
-      // Servers come here behind the tr_finalize of the others.
+      // Servers return from tr_init after the tr_finalize of the compute ranks.
       if (code == TR_OK) finalize();
       MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
       MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -51,7 +52,7 @@ void fail_each_duplication(const char* options) {
   }
 }
 
-/// Rank 0 makes a call that the others, which are in tr_finalize, never join.
+/// Rank 0 makes a collective call that the other ranks never make: they are in tr_finalize.
 void alone_in(const std::string& call) {
   MPI_Comm compute = MPI_COMM_NULL;
   if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
@@ -85,7 +86,7 @@ void differ_in_the_first_array() {
   finalize();
 }
 
-/// The model waits for its servers, which never come.
+/// The model waits in MPI for its servers, which are not there: they serve inside tr_init.
 void left_in_world(bool in_a_step) {
   MPI_Comm compute = MPI_COMM_NULL;
   if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
@@ -103,8 +104,8 @@ void left_in_world(bool in_a_step) {
 
 }  // namespace
 
-/// This function stands before the library's: MPI 3.1, 14.2.1. Names of tests are hidden, unless a header
-/// says otherwise as Open MPI's does.
+/// Takes the place of the MPI library's function (MPI 3.1, 14.2.1). Tests are compiled with hidden names, so
+/// the attribute is needed unless the header sets it, as Open MPI's does.
 extern "C" __attribute__((visibility("default"))) int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
   const int code = PMPI_Comm_dup(comm, copy);
   const int left = calls_left < 0 ? -1 : calls_left--;

@@ -130,7 +130,7 @@ void Array::make_box(const std::string& kind, int rank, int ranks) {
     keep(tr_layout_weighted(2, shape, halo, grid, weights, &layout_));
     if (layout_ != nullptr) own_box(halo, 0);
   } else if (kind == "boxes") {
-    // Columns go from right to left, the middle rank without any.
+    // The ranks get columns from right to left; the middle rank gets none.
     const int parts = ranks < 3 ? ranks : ranks - 1;
     const int part = ranks < 3 || rank < ranks / 2 ? rank : rank - 1;
     const bool empty = ranks >= 3 && rank == ranks / 2;
@@ -159,7 +159,7 @@ void Array::own_box(const tr_index* halo, int level_axis) {
   keep(tr_layout_bounds(layout_, 0, lower, upper));
   const tr_index rows = upper[0] - lower[0] + 2 * halo[0];
   const tr_index columns = upper[1] - lower[1] + 2 * halo[1];
-  // Strides of (y, x, level) by where the level stands.
+  // The strides of y, x and level depend on the place of the level among the axes.
   const tr_index y_stride = level_axis == 0 ? columns : columns * levels;
   const tr_index x_stride = level_axis == 2 ? levels : 1;
   level_stride_ = level_axis == 0 ? rows * columns : level_axis == 1 ? columns : 1;
@@ -192,7 +192,7 @@ void Array::make_scattered(const std::string& kind, int rank, int ranks) {
   } else if (kind == "callback") {
     keep(tr_layout_callback(2, shape, owner_by_place, &ranks, &layout_));
   } else {
-    std::reverse(elements_.begin(), elements_.end());  // any order is one
+    std::reverse(elements_.begin(), elements_.end());  // an indexed layout may have any order
     std::vector<tr_index> from_one(elements_);
     for (tr_index& each : from_one) ++each;
     keep(tr_layout_indexed(2, shape, owned(), from_one.data(), 1, &layout_));

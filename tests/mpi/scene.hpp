@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The parts that tests on several ranks share: a field whose every value follows from its place, arrays that
-// hold it in every layout and allocation, and the bytes that a file of it must have.
+// Helpers for tests on several ranks: a field whose values are computed from field, lead, level and element;
+// arrays that hold it in every layout and allocation; and the bytes that a file of the field must have.
 #pragma once
 
 #include <tailrace.h>
@@ -29,7 +29,7 @@ tr_index element_bytes(int type);
 /// Appends one record of a raw file.
 void append_record(int field, int type, std::int64_t lead, tr_index level, std::vector<std::byte>& out);
 
-/// The layouts and allocations that are tried.
+/// The layouts and allocations that tests try.
 inline const std::vector<std::string> kinds = {"block",   "halo",       "ikj",      "fastest",
                                                "nproma",  "cyclic",     "weighted", "boxes",
                                                "indexed", "replicated", "callback", "nproma_indexed"};
@@ -37,7 +37,7 @@ inline const std::vector<std::string> kinds = {"block",   "halo",       "ikj",  
 /// One rank's array of a field under one of `kinds`.
 class Array {
  public:
-  /// Collective over the compute ranks. `error` stays empty if all went well.
+  /// Collective over the compute ranks. error() is empty if all calls have succeeded.
   Array(const std::string& kind, MPI_Comm compute, int type);
   ~Array() { tr_layout_free(&layout_); }
   Array(const Array&) = delete;
@@ -52,8 +52,8 @@ class Array {
   /// Returns the global number of an owned element.
   [[nodiscard]] tr_index element(tr_index owned) const { return elements_[static_cast<std::size_t>(owned)]; }
   [[nodiscard]] tr_index owned() const { return static_cast<tr_index>(elements_.size()); }
-  /// Sets the owned elements. Everything else (halo, padding, a replica that is not written) is NaN or
-  /// nonsense.
+  /// Sets the owned elements to the field's values, and all others (halo, padding, a replica that is not
+  /// written) to NaN or nonsense.
   void fill(int field, std::int64_t lead);
   /// Sets one owned element of one level.
   void set(tr_index owned, tr_index level, double number);
@@ -80,20 +80,22 @@ class Array {
   std::vector<std::byte> bytes_;
 };
 
-/// Rank and size of a communicator.
+/// Return the rank in and the size of a communicator.
 int rank_of(MPI_Comm comm);
 int size_of(MPI_Comm comm);
 
-/// Collective over the world. Waits asleep: ranks that take no part in a case leave the cores to the others.
+/// Collective over the world. Sleeps while it waits, so that ranks that take no part in a case leave the
+/// cores to the others.
 void quiet_barrier();
-/// Returns the whole file, empty if there is none; of a directory, names and bytes of all files in it.
+/// Returns the bytes of a file, or nothing if there is none. For a directory returns names and bytes of all
+/// files in it.
 std::vector<std::byte> contents(const std::string& path);
 /// Makes a directory of this program's own below the current one; rank 0 of the world empties it. Collective
 /// over the world.
 std::string fresh_directory(const std::string& name);
 /// Collective over `comm`. Returns true if all ranks have the same text.
 bool same_text(MPI_Comm comm, const std::string& text);
-/// Georeference of the scene's grid.
+/// The georeference of the scene's grid.
 extern const char* const grid_keys;
 
 }  // namespace tailrace::scene

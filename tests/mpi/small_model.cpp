@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A small model for tests that are scripts. It writes hourly steps of two fields whose values follow from
-// place and lead alone.
+// A small model for tests that are scripts. It writes hourly steps of two fields, whose values are computed
+// from place and lead alone.
 //   small_model PATTERN OPTIONS FIRST LAST PAUSE_MS [forget]
-// FIRST and LAST are the hours of the first and the last step; PAUSE_MS is spent between steps; `forget`
-// leaves tr_finalize out. Each process leaves a file named after its process id in the directory `pids`, if
-// there is one. With SMALL_MODEL_STALLS=RANK:SECONDS that compute rank sleeps before its second step. With
-// SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before that hour's step until the file is there.
-// SMALL_MODEL_FIELDS has more options of both fields.
+// FIRST and LAST are the hours of the first and the last step. The model pauses for PAUSE_MS between steps.
+// With `forget` it does not call tr_finalize. Each process makes a file named after its process id in the
+// directory `pids`, if that exists. With SMALL_MODEL_STALLS=RANK:SECONDS this compute rank sleeps before its
+// second step. With SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before this hour's step until the
+// file exists. SMALL_MODEL_FIELDS has further options of both fields.
 #include <tailrace.h>
 #include <unistd.h>
 

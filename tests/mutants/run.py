@@ -25,7 +25,8 @@ TIME_LIMIT = 300
 
 
 def copy_sources(tree):
-    """Files that are the same keep their times, so that nothing is built again for them."""
+    """Copies the sources into `tree`. Files that have not changed keep their times, so that they are not built
+    again."""
     for top in NEEDED:
         paths = [SOURCE / top] if (SOURCE / top).is_file() else [path for path in (SOURCE / top).rglob("*") if path.is_file()]
         for path in paths:
@@ -44,7 +45,7 @@ def configure(tree, build):
 
 
 def passes(build, target, cases="*"):
-    """Whether it builds, and what its tests say; a mutant that hangs is noticed too."""
+    """Builds a target. Returns True if its tests pass, and False if one fails or they hang: the mutant is noticed."""
     made = subprocess.run(["cmake", "--build", build, "--target", target], capture_output=True, text=True)
     if made.returncode != 0:
         sys.exit(f"does not build:\n{made.stdout[-3000:]}")

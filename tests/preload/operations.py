@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A program that does random operations on two files: one that `tailrace run` shares, and one that it does not. Both must
-answer alike. Arguments: the shared file, the other one, the seed and how many operations."""
+"""A program that does the same random operations on two files: one that `tailrace run` shares, and one that it does
+not. Both must give the same results. Arguments: the shared file, the other file, the seed, and the number of
+operations."""
 import os
 import random
 import sys

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* What programs do with files, one thing for each word (argument 1), on a file (argument 2). It knows nothing
- * of Tailrace. */
+/* A program that uses a file (argument 2) in one of many ways (a word, argument 1), as programs do that know
+ * nothing of Tailrace. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static void expect(int condition, const char* what) {
   ++failures;
 }
 
-/* Each read of a descriptor that threads share must give the next record. */
+/* Reads records in one of several threads that share a descriptor. Each read must give the next record. */
 static void* read_records(void* unused) {
   char text[record + 1];
   (void)unused;
@@ -45,7 +45,7 @@ static void* read_records(void* unused) {
   return NULL;
 }
 
-/* Each thread has an open file of its own. */
+/* Appends records in one of several threads. Each thread opens the file itself. */
 static void* append_records(void* first) {
   char text[record + 1];
   const int own = open(name, O_WRONLY | O_APPEND);
@@ -130,7 +130,8 @@ static void test_more_stdio(const char* path) {
   expect(fclose(stdin) == 0 && stdin != before, "fclose of stdin");
 }
 
-/* A stream that has met the end of a file gives what the file has grown by, as libc's do. */
+/* A stream that has reached the end of a file must return the bytes by which the file grows afterwards, as
+ * libc's streams do. */
 static void test_growing(const char* path) {
   static char bytes[9000], got[9000];
   file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -146,7 +147,7 @@ static void test_growing(const char* path) {
   close(file);
 }
 
-/* What the kernel refuses before it reads anything is refused so. */
+/* Copies that the kernel refuses before it reads anything must fail with the same errors. */
 static void test_copying(const char* path) {
   char byte = 0;
   off_t zero = 0;
@@ -185,7 +186,7 @@ static int try_locks(const char* path) {
   return refused;
 }
 
-/* Waits for both locks, and returns 0 when it has them. */
+/* Waits for both locks. Returns 0 when it has them. */
 static int wait_for_locks(const char* path) {
   const int own = open(path, O_RDWR);
   const struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 10};
@@ -197,7 +198,7 @@ static int lock_and_die(const char* path) {
   return 1;
 }
 
-/* Locks hold between processes, and end as POSIX and flock(2) say. */
+/* Locks must exclude other processes, and end as POSIX and flock(2) say. */
 static void test_locks(const char* path) {
   int status = 0;
   file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -251,7 +252,8 @@ static void* flush_all(void* stream) {
   return NULL;
 }
 
-/* libc has locks of its own, which fork takes, too. Each child uses its parent's descriptor. */
+/* Forks while another thread flushes all streams: fork takes locks of libc, too. Each child uses its parent's
+ * descriptor. */
 static void test_forks(const char* path) {
   enum { children = 300 };
   pthread_t flusher;
@@ -286,7 +288,7 @@ static void test_vforks(const char* path) {
   expect(file >= 0 && write(file, "after", 5) == 5 && close(file) == 0, "writing after vfork");
 }
 
-/* What no library can take over must fail, and not read or write anything. */
+/* Calls that no library can take over must fail, and read and write nothing. */
 static void test_escapes(const char* path) {
   char byte = 'x', link[64];
   struct stat status;
@@ -304,11 +306,11 @@ static void test_escapes(const char* path) {
   expect(preadv2(file, &part, 1, 0, RWF_NOWAIT) < 0 && errno == EOPNOTSUPP, "preadv2 with a flag");
   expect(pwritev2(file, &part, 1, 0, RWF_APPEND) < 0 && errno == EOPNOTSUPP, "pwritev2 with a flag");
   expect(fstat(file, &status) == 0 && status.st_size == 7 && S_ISREG(status.st_mode), "fstat");
-  /* A second way to the file, by the kernel's name of the descriptor. */
+  /* Opens the file again by the kernel's name of the descriptor. */
   const int again = open(link, O_RDONLY);
   expect(again >= 0 && read(again, &byte, 1) == 1 && byte == 'c', "opening /proc/self/fd");
   close(again);
-  /* Whoever closes everything must not close what the library needs. */
+  /* A program that closes all descriptors must not close those that the library needs. */
   for (int n = 3; n < 70000; ++n)
     if (n != file) close(n);
   expect(pwrite(file, "C", 1, 0) == 1 && fsync(file) == 0, "after all was closed");
@@ -325,7 +327,7 @@ static void write_until_killed(int begun) {
   }
 }
 
-/* Processes that are killed while they write must not stop others that use the same pages. */
+/* Processes that are killed while they write must not block others that use the same pages. */
 static void test_killed_writers(const char* path) {
   char bytes[3000];
   int begun[2], status = 0;
@@ -379,7 +381,7 @@ static int ended(const pid_t* children, int count) {
   return found;
 }
 
-/* Waiters that are killed must not take the wake-ups of the others with them. */
+/* Kills processes that wait for a lock. The wake-ups of the other waiters must not be lost. */
 static void test_killed_appenders(const char* path) {
   for (int round = 0; round < 20 && failures == 0; ++round) {
     pid_t children[appenders];
@@ -412,7 +414,8 @@ static void write_blocks(const char* path, int who) {
       _exit(1);
 }
 
-/* While one of three processes is stopped the others write on, and each write stays whole. */
+/* While one of three processes is stopped, the other two must go on writing, and each write must stay whole.
+ */
 static void stop_some(const char* path) {
   static char bytes[block];
   pid_t children[3];
@@ -436,7 +439,7 @@ static void stop_some(const char* path) {
   }
 }
 
-/* A stopped process that was just copying to a page, also if it goes on later. */
+/* Stops a process while it copies to a page, and later lets it go on. */
 static void stop_in_page(void) {
   static char bytes[3 * block];
   char text[8];
@@ -473,8 +476,8 @@ static void test_stopped_writers(const char* path) {
   expect(close(file) == 0, "close");
 }
 
-/* Processes that use more pages than the memory has, each its own bytes of them: a page may go at any moment.
- */
+/* Several processes use more pages than there are frames, each its own bytes of every page, so that a page
+ * may lose its frame at any moment. Returns how many values are wrong. */
 static int wrong_of(int who) {
   enum { crowd = 3, places = 400, steps = 12000 };
   static int values[places];

@@ -13,8 +13,8 @@ enum { transfer = 1000, blocks = 700 };
 
 static int ranks, failures;
 
-/* Where the n-th transfer of a rank lies. Random: a step that all blocks of the file have no divisor in
- * common with. */
+/* Returns the offset of the n-th transfer of a rank. With "random" the transfers go through the file in steps
+ * whose length has no common divisor with the number of all blocks. */
 static off_t place(const char* pattern, int rank, int n) {
   if (pattern[0] == 's' && pattern[1] == 'e') return ((off_t)rank * blocks + n) * transfer;
   if (pattern[0] == 's') return ((off_t)n * ranks + rank) * transfer;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Writes the same fields on several grids and types of levels, in each of the formats whose endings are
-// given:
+// Writes the same fields on several grids and types of levels, in each format whose ending is given:
 //   grids DIRECTORY ENDING...
 // The Python package must tell the same places of the points from GRIB as the library writes into NetCDF.
 // GRIB files have cfgrib's index, and there are two more with steps of 20 minutes: "ensemble" on a Gaussian
@@ -81,7 +80,7 @@ static int write_on(const char* directory, const char* name, const char* keys, c
   return failed("close", tr_stream_close(&out)) || failed("free", tr_layout_free(&grid));
 }
 
-/// Each kind of statistic and level with steps that are no whole hours.
+/// Writes each kind of statistic and level in steps that are not whole hours.
 static int write_minutes(const char* directory, const char* name, const char* keys, const char* options,
                          int rank, const tr_index* shape) {
   static const char* const fields[][2] = {{"t", "levels=pressure:1000,500"},

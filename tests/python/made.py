@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Indexes and raw files that the cases make themselves, step by step: also such as no writer makes, with right checksums."""
+"""Makes indexes and raw files for the cases, step by step, with right checksums: also files that no writer would
+make."""
 import os
 import struct
 
@@ -20,7 +21,7 @@ def field(name="t", kind=6, shape=(2, 3), level_type="isobaricInhPa", levels=(85
 
 
 def sealed(body, at, seed=0):
-    """Bytes with their length at a place and their checksum behind them."""
+    """Returns `body` with its length written at `at`, and its checksum behind it."""
     body = body[:at] + struct.pack("<I", len(body) + 8) + body[at + 4:]
     return body + struct.pack("<Q", xxhash.xxh3_64_intdigest(body, seed))
 
@@ -32,7 +33,7 @@ def header(fields=None, format_="raw", base=1772323200, calendar=0, member=-1, d
 
 
 def packed(data):
-    """Bytes as the definitions in the head of a NetCDF-4 file have them."""
+    """Returns bytes with their length before them, as the head of a NetCDF-4 file has them."""
     return struct.pack("=q", len(data)) + data
 
 
@@ -41,7 +42,8 @@ def options(pairs):
 
 
 def defined(name="t", kind=6, shape=(2, 3), level_type="isobaricInhPa", levels=(850.0, 500.0), missing=None, grid=(0, 0, 0), since=None, **keys):
-    """The definition of a field in the head of a NetCDF-4 file. `grid` has its kind, rows and columns; `since` is that of a mean."""
+    """Returns the definition of a field in the head of a NetCDF-4 file. `grid` has its kind, rows and columns; `since`
+    is that of a mean."""
     prepared = packed(name.encode()) + struct.pack("=iddqddqdd", grid[0], 0, 0, grid[1], 0, 0, grid[2], -90, 0)
     return (packed(name.encode()) + struct.pack("=i", kind) + packed(struct.pack(f"={len(shape)}q", *shape)) + packed(b"") + options({}) +
             packed(level_type.encode()) + packed(struct.pack(f"={len(levels)}d", *levels)) + packed(b"") + packed(b"") +
@@ -50,7 +52,7 @@ def defined(name="t", kind=6, shape=(2, 3), level_type="isobaricInhPa", levels=(
 
 
 def definitions(fields, behind=b"", count=None):
-    """All that the head of a NetCDF-4 file tells: coordinates are behind the fields."""
+    """Returns the definitions in the head of a NetCDF-4 file. Coordinates come behind the fields."""
     stream = packed(b"netcdf4") + packed(b"") + struct.pack("=qiiiiiibibi", 2026, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0) + packed(b"") + options({}) + options({})
     return stream + struct.pack("=q", len(fields) if count is None else count) + b"".join(fields) + behind
 
@@ -61,7 +63,7 @@ def netcdf4_head(body, mark=b"TRLNC4D2"):
 
 
 class Writer:
-    """An index, and the raw file of float64 beside it."""
+    """Writes an index, and the raw file of float64 beside it."""
 
     def __init__(self, path, head=None, run=RUN):
         self.path, self.head = str(path), head or header(run=run)
@@ -78,7 +80,8 @@ class Writer:
         return self
 
     def step(self, lead, levels=(0, 1), value=None, records=None, **changed):
-        """A step of field 0 whose elements are the lead in hours plus the level, unless `records` says where they lie."""
+        """Adds a step. Field 0 has elements with the value of the lead in hours plus the level, unless `records` gives
+        the places of records."""
         begin = self.end
         if records is None:
             records = []
@@ -97,7 +100,7 @@ class Writer:
         return self.record(b"DONE", struct.pack("<q", self.end))
 
     def save(self):
-        """The data first, as a stream does."""
+        """Writes both files: the data first, as a stream does."""
         directory = os.path.dirname(self.path)
         os.makedirs(directory or ".", exist_ok=True)
         with open(self.path, "wb") as file:
@@ -108,7 +111,7 @@ class Writer:
         return self
 
     def cut(self, steps):
-        """Takes back all but the first steps, in the index first."""
+        """Takes back all steps behind the first `steps`, in the index first."""
         length, self.previous, self.sequence, self.end = self.marks[steps]
         self.index, self.data = self.index[:length], self.data[:self.end]
         self.marks, self.number = self.marks[:steps + 1], steps
@@ -116,7 +119,7 @@ class Writer:
 
 
 def netcdf4(path, head, fields, records):
-    """A NetCDF-4 file that begins with these bytes: a step with these records, which are (field, level, bytes)."""
+    """Writes a NetCDF-4 file that begins with `head`, with one step of `records`, which are (field, level, bytes)."""
     writer = Writer(path, header(fields, "netcdf4", data_begin=len(head)))
     writer.data, places = head, []
     for number, level, record in records:
@@ -128,7 +131,8 @@ def netcdf4(path, head, fields, records):
 
 
 def checkpoint(path, items, rows, generation=1):
-    """A copy of one part. All items are int8 and share the elements and the one map, which has these groups (global, count, stride, rows)."""
+    """Writes a copy of one part. All items are int8, and share the elements and one map, whose groups are `rows`:
+    (global, count, stride, rows)."""
     identity = RUN + struct.pack("<q", generation)
     elements = sum(count * number for _, count, _, number in rows)
     content = bytes(range(256)) * (elements // 256 + 1)

@@ -34,8 +34,8 @@ def skip(why):
 
 
 def own_pip():
-    """The pip of this Python, which can install into another environment from version 22.3 on. A pip in each environment costs more than all
-    small packages."""
+    """Returns the command of this Python's pip, or None if it is older than 22.3 and cannot install into another
+    environment. A pip in each environment would cost more than all small packages."""
     command = [sys.executable, "-m", "pip", "--python", PYTHON]
     asked = subprocess.run([*command, "--version"], capture_output=True, text=True)
     return command if asked.returncode == 0 else None
@@ -49,7 +49,7 @@ def pip(*args, limit=400):
 
 
 def built():
-    """The wheel and the sdist, made from a copy: nothing is left in the source tree."""
+    """Makes the wheel and the sdist from a copy of the package, so that nothing is left in the source tree."""
     copy, out = Path("package").resolve(), Path("dist").resolve()
     for each in (copy, out):
         shutil.rmtree(each, ignore_errors=True)
@@ -82,8 +82,8 @@ def check_types():
 
 
 def environment_of_tests():
-    """Makes the virtual environment unless it is there, and installs the wheel: at first with all that its metadata ask for, and the tools of
-    the cases."""
+    """Makes the virtual environment if it does not exist, and installs the wheel. A new environment also gets the
+    packages that the wheel's metadata name, and the tools of the cases."""
     stamp = VENV / "made-for"
     wanted = hashlib.sha256((SOURCE / "python/pyproject.toml").read_bytes() + repr((BUILDERS, TOOLS)).encode()).hexdigest()
     is_new = not stamp.exists() or stamp.read_text() != wanted
@@ -109,7 +109,8 @@ def environment_of_tests():
 
 
 def written(data):
-    """Six steps of two fields in each format that this build has, in a file each and in one; and checkpoints."""
+    """Writes six steps of two fields in each format that this build has, to a file for each step and to one file; and
+    checkpoints."""
     formats = {"bin": "format=raw", "nc": "", **{ending: "" for ending, part in (("grib2", "GRIB"), ("nc4", "HDF5"), ("zarr", "ZARR")) if part in HAS}}
     for ending, options in formats.items():
         name = f"{data}/{ending}/fc_{{base:%Y%m%d%H}}+{{lead:03h}}.{ending}"
@@ -134,7 +135,7 @@ def written(data):
 
 
 def save(name, options):
-    """Three generations of a checkpoint. The program also writes a file NAME.out."""
+    """Writes three generations of a checkpoint. The program also writes a file NAME.out."""
     done = subprocess.run([*MPIRUN, "-n", "3", sys.argv[2], name, options], env=environment(), capture_output=True, text=True, timeout=LIMIT)
     check(done.returncode == 0, f"{name}: {done.returncode}, {done.stderr}")
 

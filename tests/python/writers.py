@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Real programs that write while a case reads."""
+"""Starts real programs that write while a case reads."""
 import os
 import shlex
 import sys
@@ -9,7 +9,7 @@ from killed_job import Job  # noqa: E402
 
 
 def job(directory, pattern, options, last, first=0, awaits=None, servers=0):
-    """Starts small_model, which waits before the hour `awaits` until there is a file `go` in the directory."""
+    """Starts small_model. Before the hour `awaits` the model waits until a file `go` exists in the directory."""
     env = {**os.environ, "TAILRACE_SERVERS": str(servers)}
     if awaits is not None:
         env["SMALL_MODEL_AWAITS"] = f"{awaits}:{directory}/go"

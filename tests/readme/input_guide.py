@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What docs/input.md promises in its tables: each option is the parser's and each of its examples is taken, and each error in the
-table comes where the table says."""
+"""Checks the tables of docs/input.md: the parser knows each option and takes its examples, and each error in the table
+comes where the table says."""
 import re
 import subprocess
 import sys
@@ -17,17 +17,17 @@ def fail(text):
 
 
 def keys_of(text, array):
-    """The keys in a table of the parser."""
+    """Returns the keys in a table of the parser."""
     return set(re.findall(r'"(\w+)"', re.sub(r"\[\]\(.*", "", text.split(array, 1)[1].split("};", 1)[0])))
 
 
 def rows_of(text, array):
-    """The keys of a table of the parser whose rows have functions."""
+    """Returns the keys in a table of the parser whose rows have functions."""
     return set(re.findall(r'\{"(\w+)",', text.split(array, 1)[1].split("}};", 1)[0]))
 
 
 def check_keys(page, source):
-    """An option that the parser knows and the page does not is one that nobody finds."""
+    """Checks that the page has every option that the parser knows: no user would find one that is missing."""
     text = (source / "src/faces/input/request.cpp").read_text()
     for title, known in (("Options of the stream", rows_of(text, "open_keys{{")),
                          ("Options of a field", keys_of(text, "both_keys{") | rows_of(text, "choice_keys{{") | {"name"})):
@@ -37,7 +37,7 @@ def check_keys(page, source):
 
 
 def trials(page):
-    """(what, line for one_get, "ok" or a part of the error)."""
+    """Yields (what is checked, the line for one_get, "ok" or a part of the error)."""
     for row in table(page, "Options of the stream"):
         example = code(row[2])
         stream = example if "base=" in example else f"{BASE} {example}"
@@ -59,7 +59,7 @@ def trials(page):
 
 
 def check(source, here, env, launcher):
-    """`here` holds what the programs of docs/streams.md have written."""
+    """Checks the page. The directory `here` has the files that the programs of docs/streams.md have written."""
     page = (source / "docs/input.md").read_text()
     check_keys(page, source)
     program = here / "one_get"

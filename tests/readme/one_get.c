@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Reads what each line of its input asks for, in a run on one rank, and prints "ok" or why not. A line is
- * pattern, stream options, lead in seconds, name and options of one field, with tabs between them; the grid
- * is that of docs/input.md. Without a lead the stream is only opened and closed. */
+/* Reads one field for each line of its input, in a run on one rank, and prints "ok" or the error. A line has
+ * pattern, stream options, lead in seconds, name and options of the field, with tabs between them; the grid
+ * is that of docs/input.md. Without a lead the program only opens and closes the stream. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

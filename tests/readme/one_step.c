@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Writes the steps that each line of its input asks for, in a run on one rank, and prints "ok" or why not. A
- * line is pattern, leads in seconds (21600,43200), shape (181x360), stream options, name, options and grid
- * options of one field, with tabs between them. Without grid options the layout has no georeference. */
+/* Writes steps of one field for each line of its input, in a run on one rank, and prints "ok" or the error. A
+ * line has pattern, leads in seconds (21600,43200), shape (181x360), stream options, name, options and grid
+ * options of the field, with tabs between them. Without grid options the layout has no georeference. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

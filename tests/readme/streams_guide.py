@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What docs/streams.md promises in its tables: each example is taken, each default is the default, each pattern gives its
-name, each interval and each choice of servers is what the table says."""
+"""Checks the tables of docs/streams.md: the library takes each example, each default is the default, each pattern gives
+its name, and each interval and each choice of servers is what the table says."""
 import re
 import shlex
 import subprocess
@@ -19,20 +19,20 @@ def fail(text):
 
 
 def code(cell):
-    """What stands in a cell's first backticks, or None."""
+    """Returns the text in a cell's first backticks, or None."""
     found = re.search(r"`([^`]+)`", cell)
     return found and found.group(1)
 
 
 def table(page, title):
-    """The rows of the first table below a title, as lists of cells, without its head."""
+    """Returns the rows of the first table below a title, as lists of cells, without the table's head."""
     section = re.split(r"^#+ ", page.split(f"# {title}\n", 1)[1], maxsplit=1, flags=re.M)[0]
     lines = re.search(r"(?:^\|.*\n)+", section, re.M).group().splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
 class Trial:
-    """The lines for one_step.c and what is to be seen after it has run."""
+    """The lines for one_step.c, and what to check after it has run."""
 
     def __init__(self):
         self.lines, self.what, self.checks = [], [], []
@@ -89,7 +89,8 @@ def shows(what, name, text):
 
 
 def try_options(trial, rows, place):
-    """Each option's example, and its default against leaving it out, beside what else the example gives."""
+    """Adds each option's example, and its default, which must have the same effect as no value beside the example's
+    other options."""
     for row in rows:
         key, default, example = code(row[0]), code(row[1]), code(row[3])
         stream = STREAM_OPTIONS.get(key, "")
@@ -107,7 +108,7 @@ def try_options(trial, rows, place):
 
 
 def check_all_options_stand_there(page, source):
-    """An option that the parser knows and the page does not is one that nobody finds."""
+    """Checks that the page has every option that the parser knows: no user would find one that is missing."""
     text = (source / "src/faces/streams/definition/parse.cpp").read_text()
     formats = [each.read_text() for each in source.glob("src/*/codec.hpp")]
     for array, place, title in (("kStreamKeys", "stream", "Options of a stream"), ("kFieldKeys", "field", "Fields")):
@@ -149,7 +150,7 @@ def try_tables(page):
 
 
 def check_servers(page, command, env):
-    """Which ranks serve, by the command that the page names."""
+    """Checks which ranks serve, by the command that the page names."""
     for choice, ranks, _ in table(page, "How many servers, and where"):
         wanted = re.search(r"ranks? ([\d, ]+)$", ranks)
         if not wanted:
@@ -162,7 +163,7 @@ def check_servers(page, command, env):
 
 
 def check(source, here, env, launcher, command):
-    """`here` holds what the page's programs have written."""
+    """Checks the page. The directory `here` has the files that the page's programs have written."""
     page = (source / "docs/streams.md").read_text()
     check_all_options_stand_there(page, source)
     (here / "vcoord.txt").write_text("# a and b, from the top\n0 0\n100 0.5\n0 1\n")

@@ -19,7 +19,7 @@
   } while (0)
 
 static const tr_index shape[] = {ROWS, COLUMNS};
-static tr_index mine[ROWS * COLUMNS], count; /* what this rank owns of an indexed layout */
+static tr_index mine[ROWS * COLUMNS], count; /* the elements that this rank owns in an indexed layout */
 static float part[ROWS * COLUMNS], other[ROWS * COLUMNS];
 
 /* Fills this rank's part of a block layout: the same global array for any number of ranks. */

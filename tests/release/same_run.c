@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Preloaded where the files of two runs are compared. std::random_device of libstdc++ counts from the same
- * number in each of them, and C's time() stands still: run numbers and times of saves are the same. */
+/* A library that is preloaded into runs whose files are compared. In each run std::random_device of libstdc++
+ * counts from the same number, and C's time() stands still: so run numbers and times of saves are the same.
+ */
 #include <time.h>
 
 unsigned int next_random(void* device) __asm__("_ZNSt13random_device9_M_getvalEv");

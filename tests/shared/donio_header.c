@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* A program of 1994, which declares what it calls. */
+/* A program as of 1994, which declares the functions that it calls itself. */
 #include <fcntl.h>
 #include <tailrace/donio.h>
 #ifndef __cplusplus

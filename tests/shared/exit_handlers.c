@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* A handler of atexit(3) that was registered before the library began ends it: by MPI_Finalize alone, or by
- * tr_finalize first. exit(3) has destroyed what is the library's of static and thread storage by then, if it
- * may. Argument: what is still open at exit; "mpi": all of it, since do_nio has begun MPI; "failure": the
- * same, and the last rank exits with a failure while the others wait for it. */
+/* A program that ends the library in a handler of atexit(3), which it has registered before the library
+ * began: by MPI_Finalize alone, or first by tr_finalize. By then exit(3) may have destroyed the library's
+ * objects of static and thread storage. The argument says what is still open at exit. With "mpi" everything
+ * is, since do_nio has begun MPI. With "failure" it is the same, and the last rank exits with a failure while
+ * the other ranks wait for it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 static int rank, ranks;
 static const char* left = "";
 
-/* Says that do_nio begins MPI. */
+/* Returns 1 if do_nio begins MPI. */
 static int is_begun_by_donio(void) { return strcmp(left, "mpi") == 0 || strcmp(left, "failure") == 0; }
 
 static void check(int holds, const char* what) {
@@ -20,7 +21,7 @@ static void check(int holds, const char* what) {
   _Exit(1);
 }
 
-/* Every rank has written its number to the file, as bytes of an int. */
+/* Checks that every rank has written its number to the file, as an int. */
 static void check_file(const char* name) {
   if (rank != 0) return;
   FILE* file = fopen(name, "rb");
@@ -70,7 +71,7 @@ static void write_stream(void) {
   check(tr_stream_end(out) == TR_OK, "end");
 }
 
-/* Returns a number that the launcher of Open MPI or MPICH has told. */
+/* Returns a number that the launcher of Open MPI or MPICH has put into the environment. */
 static int told(const char* openmpi, const char* mpich) {
   const char* const text = getenv(openmpi) != NULL ? getenv(openmpi) : getenv(mpich);
   check(text != NULL, "the launcher tells rank and size");

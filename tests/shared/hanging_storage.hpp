@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Storage that hangs on servers: as long as there is a file PATH.hang_CALL, a server's calls on PATH wait,
-// for 20 s at most. PATH.hangs says that one has begun to wait, PATH.gave_up that it waited in vain, and
-// PATH.used that a server has come to that file. The program's own open, pread and close take the place of
-// those of the C library, also for the library under test. One source of a program includes it.
+// Storage that hangs on servers. As long as a file PATH.hang_CALL exists, a server's calls of CALL on PATH
+// wait, for 20 s at most. The file PATH.hangs appears when a call begins to wait, PATH.gave_up when it has
+// waited in vain, and PATH.used when a server has used PATH. The functions open, pread and close here take
+// the place of the C library's, also in the library under test. Exactly one source of a program includes this
+// header.
 #pragma once
 
 #include <dlfcn.h>
@@ -26,15 +27,16 @@ class HangingStorage {
     return one;
   }
   static bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-  /// Calls on files whose names end so hang on this process, of those with offsets at this one.
+  /// From now on calls of this process hang on files whose names end with `ending`; pread hangs only at
+  /// `offset`.
   void hang(const std::string& ending, off_t offset) {
     offset_ = offset;
     ending_ = ending;
     hangs_ = true;
   }
-  /// Files whose names end so are told to be used.
+  /// Makes calls on files whose names end with `ending` write the file PATH.used.
   void tell_use(const std::string& ending) { told_ = ending; }
-  /// This process is no server.
+  /// Called in a process that is no server: none of its calls hang.
   void hang_never() { hangs_ = false; }
 
   void enter(const char* call, const std::string& path) {

@@ -20,7 +20,7 @@ std::vector<int> random_members(Scheduler& dice, int ranks) {
   return members;
 }
 
-/// Returns bytes like those of no other rank in no other call.
+/// Returns bytes that differ from those of all other ranks and calls.
 ByteVector content(const CollectiveCall& call, int rank) {
   ByteVector bytes(call.bytes);
   const auto salt = static_cast<std::size_t>(call.number * 257 + rank * 31 + 1);
@@ -28,7 +28,8 @@ ByteVector content(const CollectiveCall& call, int rank) {
   return bytes;
 }
 
-/// Mostly no stall or a short one; now and then as long as a time step's computing.
+/// Returns how long a rank stalls: mostly not at all or briefly, now and then as long as a model computes a
+/// time step.
 Nanoseconds random_stall(Scheduler& dice) {
   if (dice.once_in(2)) return 0;
   return dice.random(0, dice.once_in(10) ? 5 * FibreWorld::second : 1'000'000);

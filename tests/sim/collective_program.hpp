@@ -17,7 +17,7 @@ struct CollectiveCall {
   int number = 0;  // in the program
   int line = 0;
   bool is_broadcast = false;
-  std::size_t bytes = 0;  // bytes that rank 0 of the line says, or each rank contributes
+  std::size_t bytes = 0;  // the bytes that rank 0 of the line broadcasts, or that each rank contributes
   [[nodiscard]] std::string name() const;
 };
 

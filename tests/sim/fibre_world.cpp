@@ -11,8 +11,8 @@ namespace tailrace::sim {
 
 namespace {
 
-/// A rank that hears nothing looks again after twice the time, at most after this: otherwise each rank would
-/// look 10,000 times in a wait of seconds.
+/// A rank that receives nothing looks again after twice the last time, but at most after `longest_nap`. With
+/// naps of one length each rank would look 10,000 times in a wait of seconds.
 constexpr Nanoseconds longest_nap = FibreWorld::second;
 constexpr Nanoseconds shortest_nap = 1'000;
 
@@ -156,7 +156,8 @@ bool FibreWorld::all_have_ended() const {
 }
 
 std::vector<std::string> FibreWorld::run(const std::function<void(FibreRank&)>& program, Nanoseconds limit) {
-  // A program refers to objects of the caller. No program outlives this call, even if one throws.
+  // The programs use objects of the caller. So all of them are unwound before this call ends, even if one
+  // throws.
   struct Unwinding {
     std::vector<std::unique_ptr<FibreRank>>& ranks;
     ~Unwinding() {

@@ -24,23 +24,23 @@ class FibreRank final : private Waiter {
   [[nodiscard]] Port& port() { return port_; }
   [[nodiscard]] comm::Switchboard& board() { return board_; }
 
-  /// Called by its program. Computes for this long, and neither hears nor sends meanwhile.
+  /// Called by the rank's program: computes for this long. The rank receives and sends nothing meanwhile.
   void stall(Nanoseconds duration);
-  /// Begins to measure the processor's time of the program. That takes two system calls a step.
+  /// Begins to measure the processor time of the program. That takes two system calls a step.
   void measure_work() { measures_work_ = true; }
-  /// Returns the processor's seconds that were measured, without this step.
+  /// Returns the processor time measured so far in seconds, without the current step.
   [[nodiscard]] double worked() const { return worked_; }
-  /// Says that something happened, besides messages, for which the rank may wait.
+  /// Makes the rank look again at what it waits for: something other than a message has happened.
   void poke();
   /// Marks the rank as gone (killed, or its node lost power): its program goes no further.
   void lose() { state_ = State::lost; }
-  /// Sets a function that returns the cost of the calls since the last time. The program then waits for that
-  /// time.
+  /// Sets a function that returns how long the calls since its last call take. The program then waits for so
+  /// long.
   void on_cost(std::function<Nanoseconds()> cost) { cost_ = std::move(cost); }
   /// Sets a function that is called after each step of its program, in which it may have written to shared
   /// memory.
   void on_step(std::function<void()> hook) { on_step_ = std::move(hook); }
-  /// Says that shared memory was written to, or that a message arrived or left.
+  /// Makes the rank look again: shared memory was written to, or a message has arrived or left.
   void look() override;
   /// Parks without the limits that heal a lost wake-up.
   void park_without_limit() { limits_parks_ = false; }
@@ -74,9 +74,9 @@ class FibreRank final : private Waiter {
   bool measures_work_ = false;
   bool limits_parks_ = true;
   bool parks_late_ = false;
-  Nanoseconds nap_ = 0;   // how long it idled last
-  bool is_turn_ = false;  // it pauses for others, and waits for nothing
-  bool pays_ = false;     // it waits for the time that its step has cost, and sleeps then
+  Nanoseconds nap_ = 0;   // how long the rank has idled last
+  bool is_turn_ = false;  // the rank only lets others run, and waits for nothing
+  bool pays_ = false;     // the rank waits for the time that its step has cost, and sleeps afterwards
   bool is_poked_ = false;
   // The pausing program sleeps until this returns true, or for `limit_` if that is above 0.
   std::function<bool()> awake_;

@@ -65,7 +65,7 @@ layout::Layout layout_of(const FileCall& call, int ranks) {
   }
 }
 
-/// Returns the part that a rank holds in its memory, which is all of a replicated array.
+/// Returns the elements that a rank holds in its memory. Of a replicated array it holds all.
 std::vector<Index> elements_of(const layout::Layout& layout, int rank) {
   std::vector<Index> elements;
   if (layout.kind() == "replicated") {
@@ -154,7 +154,7 @@ FileProgram::FileProgram(Scheduler& dice, const Size& size) : size_(size) {
     const bool reads = call.kind == FileCall::Kind::read;
     const bool writes = call.kind == FileCall::Kind::write || call.kind == FileCall::Kind::text;
     if ((reads && now.last == 'w') || (writes && now.last == 'r')) {
-      FileCall between = call_of(FileCall::Kind::seek, file);  // C demands it (7.19.5.3)
+      FileCall between = call_of(FileCall::Kind::seek, file);  // C99 demands a seek here (7.19.5.3)
       between.position = now.position;
       add(std::move(between));
     }
@@ -182,7 +182,7 @@ FileCall FileProgram::random_call(Scheduler& dice, int number, int file, const F
     call.gives_later = is_async(now.mode);
     for (Index e = 0; e < call.elements; ++e)
       std::memcpy(&call.is.emplace_back(), now.bytes.data() + now.position + e * element, element);
-    // An asynchronous read has no count to end early with: that is an error.
+    // An asynchronous read cannot return a smaller count at the file's end, so it would fail: not made.
     if (call.gives_later && call.elements < count_of(call.shape)) return call_of(FileCall::Kind::flush, file);
   } else if (chance <= 75) {
     call.kind = FileCall::Kind::text;
@@ -339,7 +339,7 @@ void FileProgram::check(const Reading& reading, int rank, std::vector<std::strin
   for (std::size_t i = 0; i < reading.global.size(); ++i) {
     const auto e = static_cast<std::size_t>(reading.global[i]);
     const std::uint64_t wanted = e < reading.call.is.size() ? reading.call.is[e] : 0;
-    // Nothing is promised of an element that the file holds in part.
+    // An element of which the file holds only a part may have any value.
     if (e >= reading.call.is.size() || reading.memory[i] == wanted) continue;
     wrong.push_back(
         cat("rank ", rank, ", ", reading.call.name(), ": element ", e, " is ", reading.memory[i]));
@@ -379,8 +379,8 @@ std::vector<std::string> FileProgram::differences(storage::Target& disk) const {
   return found;
 }
 
-/// Returns the files as far as any rank has come, and one call further, since that one may have done a part
-/// of its work. A flush counts if a rank was told that it is done.
+/// Returns the states of the files after the calls that any rank has ended, and one call more, which may have
+/// done a part of its work. A flush counts if it has succeeded on any rank.
 std::map<int, FileModel> FileProgram::durable_models(const Heard& heard) const {
   std::map<int, FileModel> files;
   std::map<int, bool> is_over;

@@ -23,18 +23,18 @@ struct FileCall {
   int layout = 0;                 // its kind
   std::string words;              // of text
   Bytes position = 0;             // of seek
-  Index elements = 0;             // elements that write or read has to move
-  std::vector<std::uint64_t> is;  // the expected result of read, in the global order
-  bool gives_later = false;       // the result is there only after the next flush
+  Index elements = 0;             // how many elements write or read must move
+  std::vector<std::uint64_t> is;  // the elements that read must get, in the global order
+  bool gives_later = false;       // the call is asynchronous: its result is there after the next flush
 
   [[nodiscard]] std::string name() const;
 };
 
-/// A file as the calls so far must leave it.
+/// The state in which the calls so far must leave a file.
 struct FileModel {
   std::string bytes;
-  std::string dirty;   // of each byte: '1' if it was written since the last durable flush
-  Bytes durable = -1;  // bytes that the last durable flush covered; -1: there was none
+  std::string dirty;   // for each byte '1' if it was written since the last durable flush
+  Bytes durable = -1;  // how many bytes the last durable flush covered; -1: there was none
   Bytes position = 0;
   std::string mode;
   bool is_open = false;
@@ -58,18 +58,18 @@ class FileProgram {
   /// Makes a random program.
   FileProgram(Scheduler& dice, const Size& size);
 
-  /// The outcome of a call on a rank.
+  /// What a rank was told by a call.
   struct Said {
     std::int64_t value = 0;  // elements, or 0
     Code code = Code::ok;
     std::string text = {};  // of the error
     [[nodiscard]] bool is(std::int64_t wanted, Code as) const { return value == wanted && code == as; }
   };
-  /// For each call: the outcome on each of its ranks.
+  /// By call and rank: what the rank was told.
   using Heard = std::map<int, std::map<int, Said>>;
 
-  /// Runs on a rank: makes its calls up to `last` (-1: all), with stalls in between. Adds the outcomes to
-  /// `heard`, and a text to `wrong` for each wrong one.
+  /// Runs on a rank: makes its calls up to `last` (-1: all), with stalls in between. Adds what the rank was
+  /// told to `heard`, and a text for each wrong outcome to `wrong`.
   void run(SessionRank& rank, Scheduler& dice, Heard& heard, std::vector<std::string>& wrong,
            int last = -1) const;
 
@@ -80,11 +80,11 @@ class FileProgram {
   [[nodiscard]] static std::string path_of(int file) { return "file." + std::to_string(file); }
   /// Returns the files as the calls before `call` (-1: all) leave them.
   [[nodiscard]] std::map<int, FileModel> models(int call = -1) const;
-  /// Returns texts for the files on `disk` that are not as all calls must leave them.
+  /// Returns a text for each file on `disk` that differs from the state in which all calls must leave it.
   [[nodiscard]] std::vector<std::string> differences(storage::Target& disk) const;
-  /// Returns texts for files on `disk`, found after a loss of power, that lack bytes which a durable flush
-  /// had covered and no later call was going to write over. Adds the number of checked bytes to `looked_at`.
-  /// `heard` has the outcomes before.
+  /// Checks the files on `disk` after a loss of power. Returns a text for each file that lacks bytes that a
+  /// durable flush had covered and no later call may have written over. `heard` has what the ranks were told
+  /// before. Adds the number of checked bytes to `looked_at`.
   [[nodiscard]] std::vector<std::string> lost(storage::Target& disk, const Heard& heard,
                                               Bytes& looked_at) const;
 

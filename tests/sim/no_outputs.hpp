@@ -8,7 +8,7 @@
 
 namespace tailrace::sim {
 
-/// A job without streams and files.
+/// The outputs of a job that has no streams and no files.
 class NoOutputs final : public checkpoint::Outputs {
  public:
   Result<Standing> stand(journal::Overwritten) override { return Standing(); }

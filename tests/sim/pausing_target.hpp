@@ -8,8 +8,9 @@
 
 namespace tailrace::sim {
 
-/// Returns storage whose calls on open files take time: the rank's program stops in the middle of them, with
-/// all locks that it holds, and other ranks run. Only its program may call it, no thread. `rank` outlives it.
+/// Returns storage whose calls on open files take time: the rank's program stops in the middle of a call,
+/// with all locks that it holds, and other ranks run. Only the rank's program may use the storage, no other
+/// thread. `rank` must outlive the storage.
 std::shared_ptr<storage::Target> pausing_target(std::shared_ptr<storage::Target> below, FibreRank& rank,
                                                 Scheduler& dice);
 

@@ -51,7 +51,7 @@ Bytes StreamPlan::largest_record() const {
 
 namespace {
 
-/// Returns the indices of a rank, in packed order.
+/// Returns the global indices that a rank owns, in packed order.
 std::vector<Index> indices_of(const layout::Layout& layout, int rank) {
   std::vector<Index> own;
   for (const layout::Rows& rows : layout.rows(rank)) {

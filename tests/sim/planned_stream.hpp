@@ -14,8 +14,8 @@
 
 namespace tailrace::sim {
 
-/// One field of a stream: `options` as tr_stream_define takes them. Arrays are (level, owned elements) in
-/// packed order.
+/// One field of a stream. `options` are those of tr_stream_define. A rank's array of the field has the shape
+/// (level, owned elements) and packed order.
 struct Variable {
   std::string name;
   layout::Layout layout;
@@ -35,8 +35,8 @@ struct StreamPlan {
   std::string format;
   std::vector<Field> fields;
   std::shared_ptr<const codec::Codec> codec;
-  bool in_parts = false;  // every rank sends its own indices of indexed layouts
-  std::optional<streams::Position> resume = std::nullopt;  // where the stream continues
+  bool in_parts = false;  // ranks know only their own indices of indexed layouts, and send them
+  std::optional<streams::Position> resume = std::nullopt;  // the position at which the stream goes on
 
   static Result<std::shared_ptr<const StreamPlan>> make(std::string pattern, std::string options,
                                                         const std::vector<Variable>& variables,
@@ -44,19 +44,19 @@ struct StreamPlan {
   [[nodiscard]] Index levels(int field) const {
     return static_cast<Index>(fields[static_cast<std::size_t>(field)].definition.levels.values.size());
   }
-  /// Returns the largest piece of any rank, and the memory for gathering and encoding one record: the least
-  /// lane and workspace.
+  /// Return the bytes of the largest piece of any rank, which a lane must hold, and the bytes that gathering
+  /// and encoding one record take, which the workspace must hold.
   [[nodiscard]] Bytes largest_piece() const;
   [[nodiscard]] Bytes largest_record() const;
 };
 
-/// A stream of the library, with the fields of a plan, which are named by their numbers.
+/// A stream of the library with the fields of a plan. A field is named by its number in the plan.
 class PlannedStream {
  public:
   PlannedStream(SessionRank& rank, std::shared_ptr<const StreamPlan> plan)
       : rank_(rank), plan_(std::move(plan)) {}
 
-  /// Also defines the fields.
+  /// Creates the stream, and defines its fields.
   Status create();
   void begin(std::int64_t lead) { stream_->begin(lead); }
   /// Puts all levels of a field. If ranks serve themselves, `data` must stay as it is until end().
@@ -69,7 +69,7 @@ class PlannedStream {
   void latch(const Status& status) { stream_->latch(status); }
   [[nodiscard]] const streams::Stream& stream() const { return *stream_; }
   [[nodiscard]] streams::Position position() const { return stream_->position(); }
-  /// Returns the steps that failed, with the reasons, by number.
+  /// Returns by step number the reasons of the steps that have failed.
   [[nodiscard]] std::map<std::int64_t, std::string> failures() const;
 
  private:

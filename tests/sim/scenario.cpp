@@ -39,7 +39,7 @@ void Scenario::prepare() {
 void squeeze(Job& job, const StreamPlan& plan) {
   const SessionWorld world(job);
   const Bytes piece =
-      std::max(plan.largest_piece(), Bytes{16} << 10);  // a stream asks for this much, for its messages
+      std::max(plan.largest_piece(), Bytes{16} << 10);  // a stream needs at least this much for its messages
   const Bytes record = plan.largest_record();
   const auto suffices = [&](Bytes staging) {
     const session::Quotas quotas = session::cut_staging(world.roster(), staging);
@@ -88,7 +88,7 @@ std::vector<float> array_of(const StreamPlan& plan, int c, int field, std::int64
       }
     }
   }
-  // Even an array of no elements has an address.
+  // An array of no elements must have an address, too.
   if (array.empty()) array.reserve(1);
   return array;
 }
@@ -114,7 +114,7 @@ void place(ByteVector& file, Bytes offset, const ByteVector& bytes) {
   std::ranges::copy(bytes, file.begin() + offset);
 }
 
-/// Adds one step. Its records lie one behind the other, or where the format has places for them.
+/// Appends one step to a file. Its records follow one another, or lie in the format's fixed places.
 codec::FinishedStep add_step(const StreamPlan& plan, std::int64_t step, std::int64_t interval,
                              ByteVector& file) {
   codec::FinishedStep added{step * interval, {}};
@@ -124,7 +124,7 @@ codec::FinishedStep add_step(const StreamPlan& plan, std::int64_t step, std::int
   const auto encoder = plan.codec->encoder();
   std::vector<codec::FinishedStep::Record> put;
   for (std::size_t i = 0; i < plan.fields.size(); ++i) {
-    Bytes used = 0;  // by the levels before, where they follow one another
+    Bytes used = 0;  // bytes of the levels before, in formats where levels follow one another
     const int field = static_cast<int>(i);
     const Index elements = plan.fields[i].layout.elements();
     for (Index level = 0; level < plan.levels(field); ++level) {
@@ -154,7 +154,7 @@ codec::FinishedStep add_step(const StreamPlan& plan, std::int64_t step, std::int
   return added;
 }
 
-/// Gives a file its ending, if the format has one.
+/// Writes a file's ending, if the format has one.
 void end_file(const StreamPlan& plan, const std::vector<codec::FinishedStep>& steps, ByteVector& file) {
   const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) -> Result<Bytes> {
     std::copy_n(file.begin() + offset, to.size(), to.begin());
@@ -264,7 +264,7 @@ void forecast_steps(SessionRank& rank, PlannedStream& stream, const Scenario& sc
       std::vector<float>& array = arrays[{step, field}];
       array = array_of(*scenario.plan, rank.rank(), field, step);
       stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
-      // Captured data may be overwritten.
+      // The data is captured: the program may overwrite it.
       if (!rank.session().topology().roster().self_served) std::fill(array.begin(), array.end(), -1.0F);
     }
     Status ended = stream.end();
@@ -315,7 +315,7 @@ void expect_committed(storage::Target& target, const Scenario& scenario,
   ByteVector file = read_file(target, scenario.pattern);
   if (const formats::Finishing* const format = formats::finishing(scenario.format);
       format != nullptr && !index->closed && file.size() >= expected.size()) {
-    // The ending may have been written before the fault: the next one who opens the file takes it off.
+    // The ending may have been written before the fault. The next stream that opens the file removes it.
     file.resize(expected.size());
     place(file, 0, format->unfinished().bytes);
   }

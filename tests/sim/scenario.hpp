@@ -14,7 +14,8 @@
 
 namespace tailrace::sim {
 
-/// A small forecast: the definitions and puts of every rank, and the bytes that must come out of it.
+/// A small forecast: the fields and steps that every rank puts. The functions below return the bytes that the
+/// file must have.
 struct Scenario {
   std::string pattern = "fc.data";
   std::string format = "raw";
@@ -27,36 +28,36 @@ struct Scenario {
   void prepare();
 };
 
-/// Returns a format whose records follow one another, one in which they have fixed places, one whose files
-/// are finished by an ending, or one of a program's own.
+/// Returns one of several formats, by number: one whose records follow one another, one whose records have
+/// fixed places, one whose files get an ending, or one of a program's own encoder.
 std::string any_format(std::uint64_t number);
-/// Returns a name for a file of a format: a directory of objects has an ending of its own.
+/// Returns `name`, or for a format of stores the name with the ending that such a directory needs.
 std::string name_for(const std::string& name, const std::string& format);
 
 /// Gives the nodes of `job` the least staging memory with which all of its ranks can put `plan`.
 void squeeze(Job& job, const StreamPlan& plan);
 
 using Texts = std::vector<std::string>;
-/// Lists the ranks that have not ended, for messages.
+/// Joins the texts about ranks that have not ended, for messages.
 std::string text_of(const Texts& stuck);
 
-/// Returns how many seeds a test tries: `usual` with TEST_ALL (./dev test --all), else half of them;
-/// TAILRACE_SIM_SEEDS times `usual` for a long search.
+/// Returns how many seeds a test tries: `usual` with TEST_ALL (./dev test --all), otherwise half as many. For
+/// a long search set TAILRACE_SIM_SEEDS: the test then tries `usual` times its value.
 std::uint64_t seeds(std::uint64_t usual);
-/// Returns the count that is expected of as many seeds, if it is `usual` with all of them.
+/// Returns the count to expect of something that happens `usual` times with all seeds of seeds().
 int of_seeds(int usual);
 
 /// Returns one value of the forecast.
 float value_of(int field, Index level, std::int64_t step, Index element);
 
-/// Returns what rank `c` hands over of one field at one step: (level, owned elements).
+/// Returns the array that compute rank `c` puts of one field at one step: (level, owned elements).
 std::vector<float> array_of(const StreamPlan& plan, int c, int field, std::int64_t step);
 
 /// Returns the records of one step, in put order, as one rank alone would write them.
 ByteVector bytes_of_step(const StreamPlan& plan, std::int64_t step);
 
 /// Returns the file of these steps, `interval` seconds apart, as one rank alone would write it in the plan's
-/// format. Unless it is `finished` it lacks its ending.
+/// format: with its ending if it is `finished`.
 ByteVector bytes_of_file(const StreamPlan& plan, const std::vector<std::int64_t>& steps,
                          std::int64_t interval = 3600, bool finished = true);
 
@@ -66,33 +67,33 @@ ByteVector read_file(storage::Target& target, const std::string& path);
 /// Makes layouts of all kinds for `ranks` ranks, some of which may own nothing. No extent is above `longest`.
 std::vector<Variable> random_variables(Scheduler& dice, int ranks, Index longest = 12);
 
-/// Makes nodes with `ranks` ranks and `servers` servers in all, dealt out at random. A node may have none of
-/// either.
+/// Returns nodes with `ranks` ranks and `servers` servers in all, dealt out at random. A node may have no
+/// rank or no server.
 std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks, int servers);
 
-/// The answers that a rank got.
+/// What a rank was told by the calls of its forecast.
 struct Told {
   Status created;
-  std::vector<Status> ends;  // by step: result of end(), which may be an earlier step's verdict
-  std::map<std::int64_t, std::string> failures;  // by step: its own verdict
+  std::vector<Status> ends;  // by step: what end() returned, which may be the verdict of an earlier step
+  std::map<std::int64_t, std::string> failures;  // by step: the step's own verdict, if it failed
   Status waited;
   Status closed;
 };
 void expect_same(const Status& a, const Status& b, const std::string& where);
 void expect_same(const Told& a, const Told& b, const std::string& where);
 
-/// Expects that the file holds exactly the steps that did not fail, and that its index names them and nothing
-/// else.
+/// Expects that the file and its index hold exactly the steps that did not fail.
 void expect_committed(storage::Target& target, const Scenario& scenario,
                       const std::map<std::int64_t, std::string>& failures, const std::string& where);
 
-/// The arrays of a rank; they live as long as the world.
+/// The arrays of a rank. They must live as long as the world.
 using Arrays = std::map<std::pair<std::int64_t, int>, std::vector<float>>;
 
 /// Runs the whole program of a rank: define, all steps, wait, close.
 void forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
 
-/// Runs everything behind create().
+/// Runs the program of a rank from the first step on, after create(). If it is `patient`, it waits for each
+/// step to be durable.
 void forecast_steps(SessionRank& rank, PlannedStream& stream, const Scenario& scenario, Arrays& arrays,
                     Told& told, bool patient = false);
 

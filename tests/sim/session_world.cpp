@@ -47,8 +47,8 @@ SessionWorld::SessionWorld(Job job) : job_(std::move(job)), world_(size_of(job_)
   for (int rank = 0; rank < world_.size(); ++rank) seat(rank);
 }
 
-/// Numbers world ranks in the order of the nodes, servers last on each, as TAILRACE_SERVERS=node:k would
-/// choose them; or mixed.
+/// Numbers the world's ranks in the order of the nodes, with the servers last on each node, as
+/// TAILRACE_SERVERS=node:k would choose them. With Job::mixed the order is random.
 void SessionWorld::deal_out_ranks() {
   for (std::size_t node = 0; node < job_.nodes.size(); ++node) {
     const int all = job_.nodes[node].ranks + job_.nodes[node].servers;
@@ -94,7 +94,7 @@ session::Facts SessionWorld::facts_of(int rank) {
   session::Facts facts;
   facts.rank = rank;
   const auto more = job_.more_settings.find(rank);
-  // Compute ranks have no threads: the work of a thread is done inside the call.
+  // With io_threads=0 compute ranks have no threads: a call does the work of a thread itself.
   const std::string settings =
       cat("io_threads=0 huge_pages=off stop_signals=none staging=", job_.staging, " threads=", job_.threads,
           " ", job_.settings, " ", more == job_.more_settings.end() ? "" : more->second);

@@ -25,28 +25,28 @@ struct NodeShape {
 /// Returns nodes of `ranks` ranks that serve themselves, `ranks_per_node` on each node.
 std::vector<NodeShape> nodes_of(int ranks, int ranks_per_node);
 
-/// A job of the simulated world: its ranks, all on the same storage.
+/// A job of the simulated world. All its ranks use the same storage.
 struct Job {
   std::vector<NodeShape> nodes;              // if no node has a server, every rank serves itself
-  std::string settings;                      // as tr_init takes them
+  std::string settings;                      // the options of tr_init
   std::map<int, std::string> more_settings;  // further settings of single ranks
   std::shared_ptr<storage::Target> storage = storage::memory_target();
   std::uint64_t seed = 1;
   Bytes staging = Bytes{1} << 20;    // of each node
-  bool mixed = false;                // ranks are dealt out to the nodes at random
-  bool crowded = false;              // ranks share cores: they announce late what they put
+  bool mixed = false;                // ranks are placed on the nodes at random
+  bool crowded = false;              // ranks share cores, and announce their puts late
   int threads = 1;                   // of each server, for jobs that compute
   double disk_bytes_per_second = 0;  // 0: storage takes no time
   Nanoseconds disk_latency = 100'000;
-  bool limits_parks = false;       // false: a rank that misses a ring sleeps until a message comes
+  bool limits_parks = false;       // if false, a rank that misses a ring sleeps until a message comes
   bool keeps_steps = false;        // the only server may be replaced
   bool pauses_in_storage = false;  // calls of storage take time; not with servers or asynchronous calls
-  /// Called on each server before it serves. The result lives until it has served.
+  /// Called on each server before it serves. The result is destroyed once the server has ended.
   std::function<std::shared_ptr<void>(session::Session&)> on_server = nullptr;
   bool parks_late = false;  // a planted mistake: see FibreRank::park_on_a_late_ticket()
 };
 
-/// One compute rank between tr_init and tr_finalize, with everything that a program has there.
+/// One compute rank between tr_init and tr_finalize, with its session and its service for files.
 class SessionRank {
  public:
   SessionRank(FibreRank& fibre, session::Session& session)
@@ -57,10 +57,10 @@ class SessionRank {
   [[nodiscard]] FibreRank& fibre() { return fibre_; }
   [[nodiscard]] session::Session& session() { return session_; }
   [[nodiscard]] files::Service& files() { return service_; }
-  /// Computes for this long, and neither hears nor sends meanwhile.
+  /// Computes for this long. The rank receives and sends nothing meanwhile.
   void compute(Nanoseconds duration) { fibre_.stall(duration); }
-  /// Collective over `ranks`, when the program names them for the first time. The ranks stand for a
-  /// communicator of the program. The Status is the same on each of them.
+  /// Returns the group of `ranks`, which stand for a communicator of the program. Collective over `ranks` in
+  /// the first call with them. Returns the same Status on each of them.
   Result<std::shared_ptr<files::Group>> group(const std::vector<int>& ranks);
 
  private:
@@ -80,18 +80,18 @@ class SessionWorld {
   [[nodiscard]] int ranks() const { return roster_.computes(); }
   [[nodiscard]] int servers() const { return roster_.servers(); }
   [[nodiscard]] storage::Target& storage() const { return *job_.storage; }
-  /// Returns the storage as server `s` sees it: give it a fault plan.
+  /// Returns the storage as server `s` sees it. A test gives it a fault plan.
   [[nodiscard]] storage::FaultyTarget& storage_of(int s) const;
   /// Returns the storage as compute rank `c` sees it.
   [[nodiscard]] storage::FaultyTarget& storage_at(int c) const {
     return *targets_[static_cast<std::size_t>(roster_.compute_transport[static_cast<std::size_t>(c)])];
   }
-  /// Stops compute rank `c`: it goes no further.
+  /// Stops compute rank `c` for ever, as if it were killed.
   void lose(int c) { world_.rank(roster_.compute_transport[static_cast<std::size_t>(c)]).lose(); }
-  /// Destroys the only server where it stands and makes another. Returns false if the session has
-  /// not begun on it, or is ending.
+  /// Destroys the only server, whatever it is doing, and makes another one. Returns false, and does nothing,
+  /// if the server's session has not begun or is ending.
   bool replace_server();
-  /// Replaces the server `times` times, each time a while after the last. `dice` lasts as long as the world.
+  /// Replaces the server `times` times, with random times in between. `dice` must live as long as the world.
   void replace_at_random(Scheduler& dice, std::int64_t times);
   /// Counts the servers that were replaced.
   [[nodiscard]] int replaced() const { return replaced_; }
@@ -100,9 +100,9 @@ class SessionWorld {
     return *sessions_[static_cast<std::size_t>(roster_.compute_transport[static_cast<std::size_t>(c)])];
   }
 
-  /// Runs `program` between tr_init and tr_finalize of each compute rank, once. Returns what
-  /// FibreWorld::run() returns, and what its servers wait for if some rank has not ended. failures() has the
-  /// errors of tr_init and tr_finalize.
+  /// Runs `program` between tr_init and tr_finalize on each compute rank, once in a world. Returns the ranks
+  /// that have not ended, as FibreWorld::run() does; if there are any, also what the servers wait for.
+  /// failures() then has the errors of tr_init and tr_finalize.
   [[nodiscard]] std::vector<std::string> run(const std::function<void(SessionRank&)>& program,
                                              Nanoseconds limit = FibreWorld::hour);
   [[nodiscard]] const std::vector<Status>& failures() const { return failures_; }
@@ -127,7 +127,7 @@ class SessionWorld {
   std::vector<session::Session*> sessions_;  // by rank
   std::vector<Status> failures_;
   int replaced_ = 0;
-  int leaving_ = 0;  // compute ranks that have come to the end of their session
+  int leaving_ = 0;  // how many compute ranks have come to the end of their session
 };
 
 }  // namespace tailrace::sim

@@ -14,7 +14,7 @@ using shared::SharedFile;
 
 namespace {
 
-/// A rank has dice of its own: what it does is the same in each schedule.
+/// Returns a rank's own dice, so that the rank does the same in each schedule.
 Scheduler dice_of(std::uint64_t seed, int rank) {
   return Scheduler(seed * 1'000'003 + static_cast<std::uint64_t>(rank));
 }
@@ -83,7 +83,7 @@ SharedProgram::SharedProgram(std::uint64_t seed, const Size& size)
     phase.kind = number == 0 ? Kind::pieces : static_cast<Kind>(dice.random(0, 2));
     phase.end = static_cast<End>(dice.random(0, 2));
     phase.piece = dice.random(1, size.piece);
-    // Pieces that lie side by side belong to any ranks.
+    // Pieces that lie side by side belong to random ranks.
     for (int i = 0; i < size.pieces * size.ranks; ++i)
       phase.owners.push_back(static_cast<int>(dice.random(0, size.ranks - 1)));
     phase.size = dice.random(0, 2 * size.pieces * size.ranks * size.piece / 3);
@@ -116,7 +116,7 @@ void SharedProgram::run(SessionRank& rank, Hearing& hearing, int last) {
     hearing.collective(rank.rank(), cat("reading of phase ", i), course.file->sync());
     if (course.dice.once_in(8)) rank.compute(course.dice.random(1, 1'000'000));
     if (!may_go_on()) return;
-    // What was written over in vain must not come back from storage.
+    // After this flush, too, no bytes that were written over may come back from storage.
     hearing.collective(rank.rank(), cat("flush of phase ", i),
                        i % 2 == 0 ? course.file->flush() : course.file->sync());
   }
@@ -172,8 +172,8 @@ void SharedProgram::write_piece(Course& course, Bytes offset, Bytes length) {
   if (course.hearing.local(status)) put(offset, bytes);
 }
 
-/// Nobody knows where the records of a phase lie, but they lie behind what was there, each in a place of its
-/// own.
+/// Appends pieces. Their places depend on the schedule, but they must lie behind the bytes that the file had
+/// before the phase, and none may overlap another.
 void SharedProgram::append(Course& course, const Phase& phase) {
   for (int i = 0; i < size_.pieces; ++i) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(course.dice.random(0, phase.piece)));
@@ -203,7 +203,8 @@ void SharedProgram::read(Course& course) {
   }
 }
 
-/// After a failure nobody knows what the file has.
+/// Compares bytes that were read with those that the file must have. After a failure of any call the file may
+/// have any bytes, so nothing is compared.
 void SharedProgram::compare(Course& course, Bytes offset, std::span<const std::byte> bytes,
                             const Result<Bytes>& got, const char* whose) {
   if (!course.hearing.local(got.status()) || course.hearing.failed()) return;
@@ -297,7 +298,7 @@ void GlobalProgram::change(Course& course, const Phase& phase) {
   phase.adds ? add(course, phase) : change_own(course, phase);
 }
 
-/// Values that a rank has written itself are there at once.
+/// Writes elements of this rank's own, and checks that it reads the new values at once, without a sync.
 void GlobalProgram::change_own(Course& course, const Phase& phase) {
   std::vector<Index> own = course.own;
   shuffle(own, course.dice);
@@ -332,7 +333,7 @@ void GlobalProgram::add(Course& course, const Phase& phase) {
   std::vector<Index> indices;
   std::vector<Value> values;
   for (int i = 0; i < size_.elements; ++i) {
-    // Most ranks add to the first elements.
+    // Half of the additions go to the first elements, so that ranks add to the same ones.
     const Index last = course.dice.once_in(2) ? phase.count - 1 : std::min<Index>(phase.count - 1, 20);
     indices.push_back(course.dice.random(0, last));
     values.push_back(course.dice.random(-1000, 1000));

@@ -20,7 +20,7 @@ struct Shape {
 /// Returns 0, 1, ... `ranks` - 1.
 std::vector<int> all_ranks(int ranks);
 
-/// What ranks were told by their collective calls, and the wrong things that they saw.
+/// Notes what the ranks were told by their collective calls, and texts about wrong results.
 class Hearing {
  public:
   /// One collective call on one rank, with the text of its status.
@@ -37,16 +37,16 @@ class Hearing {
   void wrong(const std::string& text) { wrong_.push_back(text); }
 
   [[nodiscard]] const std::vector<std::string>& wrong() const { return wrong_; }
-  /// Returns true if any call has failed, or any of one rank alone.
+  /// True if any call has failed; or for local_failed(), any call of one rank alone.
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool local_failed() const { return local_failed_; }
-  /// Counts the collective calls that failed on rank 0.
+  /// Returns how many collective calls have failed on rank 0.
   [[nodiscard]] int failures() const;
   [[nodiscard]] const std::vector<Said>& said(int rank) const {
     return said_[static_cast<std::size_t>(rank)];
   }
-  /// Returns texts for collective calls of which ranks were told different things, as far as all ranks have
-  /// made them.
+  /// Returns a text for each collective call that all ranks have made and in which they were told different
+  /// things.
   [[nodiscard]] std::vector<std::string> disagreements() const;
 
  private:
@@ -56,25 +56,26 @@ class Hearing {
   bool local_failed_ = false;
 };
 
-/// A correct parallel program on one shared file: phases between two collective calls, in which each rank
-/// writes small pieces of its own, in any order, or appends some. Then each reads what others have written.
+/// A correct parallel program on one shared file. It has phases, which end with collective calls. In a phase
+/// each rank writes small pieces of its own in any order, or appends pieces. Afterwards each rank reads what
+/// others have written.
 class SharedProgram {
  public:
   struct Size {
     int ranks = 0;
     int phases = 0;
-    int pieces = 0;    // of a rank, in a phase
-    Bytes piece = 0;   // the longest
-    Bytes memory = 0;  // of a node
+    int pieces = 0;    // that one rank writes in a phase
+    Bytes piece = 0;   // the length of the longest piece
+    Bytes memory = 0;  // for pages, of a node
   };
   SharedProgram(std::uint64_t seed, const Size& size);
 
-  /// Runs on a rank: makes its calls up to the collective one with the number `last` (-1: all). Ranks of one
-  /// program share the object: it keeps the content that the file must have.
+  /// Runs on a rank: makes its calls up to the collective call number `last` (-1: all). All ranks share this
+  /// object, which keeps the content that the file must have.
   void run(SessionRank& rank, Hearing& hearing, int last = -1);
-  /// Returns a text if the file is not as all calls must leave it.
+  /// Returns a text if the file on `disk` differs from the content that all calls must leave.
   [[nodiscard]] std::string difference(storage::Target& disk) const;
-  /// Counts the collective calls of a run without failures.
+  /// Returns the number of collective calls in a run without failures.
   [[nodiscard]] int calls() const { return 1 + 3 * size_.phases + 1; }
 
   static constexpr const char* path = "shared";
@@ -87,7 +88,7 @@ class SharedProgram {
     End end = End::sync;
     Bytes piece = 0;
     std::vector<int> owners;  // by piece
-    Bytes size = 0;           // to which it is resized
+    Bytes size = 0;           // the size to which the file is resized
   };
   using File = std::unique_ptr<shared::SharedFile>;
   struct Course;
@@ -105,22 +106,23 @@ class SharedProgram {
   const Size size_;
   std::vector<Phase> phases_;
   std::string content_;
-  std::vector<char> is_resized_;  // by phase: the content is
+  std::vector<char> is_resized_;  // by phase: `content_` was resized
 };
 
-/// A correct parallel program on one global array: phases between two syncs, in which each rank changes
-/// elements of its own, or all add to any. Then each looks at what others have changed.
+/// A correct parallel program on one global array. It has phases, which end with syncs. In a phase each rank
+/// changes elements of its own, or all ranks add to any elements. Afterwards each rank reads what others have
+/// changed.
 class GlobalProgram {
  public:
   struct Size {
     int ranks = 0;
     int phases = 0;
     Index count = 0;
-    int elements = 0;  // that a rank changes, in a phase
+    int elements = 0;  // that one rank changes in a phase
   };
   GlobalProgram(std::uint64_t seed, const Size& size);
 
-  /// As of SharedProgram.
+  /// As SharedProgram::run().
   void run(SessionRank& rank, Hearing& hearing, int last = -1);
   [[nodiscard]] int calls() const { return 1 + 3 * size_.phases + 1; }
 
@@ -128,9 +130,9 @@ class GlobalProgram {
   using Value = std::int64_t;
   struct Phase {
     bool adds = false;
-    Index run = 1;  // elements of an owner that follow one another
+    Index run = 1;  // how many elements of one owner follow one another
     Index count = 0;
-    Index next_count = 0;  // to which it is resized, if it is another one
+    Index next_count = 0;  // the array is resized to this count, if it differs from `count`
   };
   struct Course;
 

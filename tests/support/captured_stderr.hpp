@@ -14,8 +14,8 @@
 
 namespace tailrace::mpi_test {
 
-/// Keeps what this process prints on standard error until a test asks for it. All of it is printed after all
-/// if a check of the case has failed on any rank, or if the case hangs.
+/// Captures what this process prints on standard error, until text() returns it or the object ends. If a
+/// check of the case fails on any rank, or if the case hangs, the captured text is printed nevertheless.
 class CapturedStderr {
  public:
   CapturedStderr()
@@ -43,7 +43,8 @@ class CapturedStderr {
   }
 
  private:
-  /// A case may capture hundreds of times. The last output tells most.
+  /// Keeps captured text for the end of the case. A case may capture hundreds of times; only the last 64 KiB
+  /// are kept, since the last output tells most.
   static void keep(const std::string& text) {
     std::string& all = state().captured;
     all += text;
@@ -51,7 +52,7 @@ class CapturedStderr {
     constexpr std::size_t most = 64 << 10;
     if (all.size() > most) all.erase(0, all.size() - most);
   }
-  /// Prints to `to`, from a thread of its own, while the capture goes on.
+  /// Prints the text captured so far to `to`. The Watch's thread calls it while the capture goes on.
   static void show(int to) {
     char buffer[4096];
     off_t at = 0;

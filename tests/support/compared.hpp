@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Compares two values for checks, and prints them if they differ.
+// Functions that compare and print the two values of a check.
 #pragma once
 
 #include <concepts>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Storage that a test holds: writes and synchronisations of this process wait until it lets them go. The
-// program's own pwritev and fsync take the place of those of the C library, also for the library under test.
-// One source of a program includes it.
+// Storage that a test holds: pwritev and fsync of this process wait until the test releases them. The
+// functions here take the place of the C library's, also in the library under test. Exactly one source of a
+// program includes this header.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,8 +24,8 @@ class HeldStorage {
     static HeldStorage one;
     return one;
   }
-  /// From now on calls wait, except those of the calling thread: they go on after `own_wait`, and are
-  /// counted.
+  /// From now on calls of other threads wait until release(). Calls of the calling thread wait only for
+  /// `own_wait`, and are counted.
   void hold(std::chrono::milliseconds own_wait = {}) {
     const std::lock_guard guard(mutex_);
     program_ = std::this_thread::get_id();
@@ -39,7 +39,7 @@ class HeldStorage {
     held_ = false;
     changed_.notify_all();
   }
-  /// Waits until another thread waits here.
+  /// Waits until the call of another thread is held.
   void wait_for_a_call() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return waiting_ > 0; });
@@ -49,7 +49,7 @@ class HeldStorage {
     const std::lock_guard guard(mutex_);
     return own_calls_;
   }
-  /// Returns true if a file was synchronised since hold().
+  /// True if the file was synchronised since hold().
   [[nodiscard]] bool has_synced(const std::string& path) {
     struct stat info {};
     const std::lock_guard guard(mutex_);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""MPI programs that are killed. Each process of the program leaves a file named after its process id in the directory `pids` of the
-directory in which it runs; only those and the launcher are ever signalled."""
+"""Runs MPI programs that tests kill. Each process of a program makes a file named after its process id in the directory
+`pids` of its working directory. Only these processes and the launcher get signals."""
 import atexit
 import ctypes
 import glob
@@ -17,12 +17,12 @@ running = set()
 
 
 def die_with_the_script():
-    # If the script itself is killed, the launcher goes with it, and its ranks with the launcher.
+    # If this script is killed, the kernel kills the launcher, too, and the launcher's end ends its ranks.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class Job:
-    """One launch; its output is read as it comes."""
+    """One launch. A thread reads its output as it comes."""
 
     def __init__(self, command, env, directory):
         self.directory = directory
@@ -38,17 +38,18 @@ class Job:
         self.reader.start()
 
     def read(self):
-        # If a rank is killed while it prints, the launcher's words may follow on the same line.
+        # If a rank is killed while it prints, output of the launcher may follow on the same line.
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
 
     def matches(self, pattern):
-        """The groups of each line of the output that matches as a whole."""
+        """Returns the groups of the pattern for each whole line of the output that matches it."""
         found = [re.fullmatch(pattern, line) for line in list(self.lines)]
         return [match.groups() for match in found if match]
 
     def wait_for(self, pattern, limit=30, times=1):
-        """Whether so many such lines came before the program ended or the time was over."""
+        """Waits until `times` lines of the output match. Returns False if the program ends before, or after `limit`
+        seconds."""
         until = time.monotonic() + limit
         while time.monotonic() < until:
             ended = self.process.poll() is not None
@@ -62,11 +63,11 @@ class Job:
         return False
 
     def ranks(self):
-        """Process ids of the ranks that have come so far."""
+        """Returns the process ids of the ranks that have made their files so far."""
         return sorted(int(name) for name in os.listdir(self.pids))
 
     def rank_of(self, pid):
-        """The rank that the process has written into its file, if it does that."""
+        """Returns the rank that the process has written into its file. Only for programs that do so."""
         with open(os.path.join(self.pids, str(pid))) as file:
             return int(file.read())
 
@@ -91,7 +92,8 @@ class Job:
         self.finish()
 
     def finish(self):
-        """Ranks that outlived their launcher are killed, and the rest of them is waited for and cleared away."""
+        """Kills ranks that have outlived the launcher, waits for their end, and removes files that the launcher has
+        left."""
         for pid in self.ranks():
             self.signal_one(pid, signal.SIGKILL)
         for pid in self.ranks():
@@ -105,7 +107,7 @@ class Job:
 
 
 def is_alive(pid):
-    # A process is gone once init or its parent has seen it end.
+    # A zombie (Z) has ended, but its parent has not waited for it yet.
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Cases that pass, fail and hang on purpose. mpi_harness_test.sh looks at the outcome.
+// Cases that pass, fail and hang on purpose. mpi_harness_test.sh runs them and checks what the harness
+// prints.
 #include <stdexcept>
 
 #include "support/captured_stderr.hpp"

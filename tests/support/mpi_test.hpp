@@ -9,10 +9,11 @@
 //   }
 //   MPI_TEST_MAIN
 //
-// A case fails on all ranks if a check failed on any, and then all ranks print what they have captured
-// (captured_stderr.hpp). A case that hangs is named, with what each rank was doing, and ends the program.
-// Arguments are parts of case names to run; with none all cases run. The exit code is the same on every rank.
-// With MPI_TEST_THREADS in the environment MPI has MPI_THREAD_MULTIPLE, whatever the program says.
+// A case fails on all ranks if a check has failed on any rank. All ranks then print the standard error that
+// they have captured (captured_stderr.hpp). If a case hangs, each rank prints the case and what the rank is
+// doing, and the program ends. Arguments are parts of the names of cases to run; without arguments all cases
+// run. The exit code is the same on every rank. With MPI_TEST_THREADS in the environment, MPI is initialised
+// with MPI_THREAD_MULTIPLE, whatever the program says.
 #pragma once
 
 #include <mpi.h>
@@ -51,14 +52,14 @@ struct Registration {
 };
 
 struct State {
-  MPI_Comm comm = MPI_COMM_NULL;  // private: messages that a case leaves behind cannot reach the verdict
+  MPI_Comm comm = MPI_COMM_NULL;  // the harness's own: messages that a case leaves behind do not reach it
   int rank = 0;
   int size = 1;
-  std::int64_t failures = 0;  // of this rank, in this case
-  std::string skipped = {};   // the reason why this case has tried nothing
-  // Where the harness itself prints; it is never captured.
+  std::int64_t failures = 0;  // failed checks of this rank in this case
+  std::string skipped = {};   // the reason why this case has tested nothing
+  // The descriptor on which the harness itself prints. It is never captured.
   int errors = STDERR_FILENO;
-  std::string captured = {};                         // in this case
+  std::string captured = {};                         // what this rank has captured in this case
   std::atomic<void (*)(int)> show_capture{nullptr};  // prints the contents of a capture that has not ended
 };
 
@@ -93,7 +94,7 @@ inline bool fail(const char* file, int line, const std::string& what) {
   return false;
 }
 
-/// Ends the case without a trial; the same on every rank.
+/// Marks the case as one that has tested nothing, and why. Every rank calls it, with the same reason.
 inline void skip(const std::string& why) { state().skipped = why; }
 
 inline bool check(bool holds, const char* expression, const char* file, int line) {
@@ -106,7 +107,7 @@ bool check_eq(const A& a, const B& b, const char* left, const char* right, const
   return fail(file, line, std::string(left) + " == " + right + " failed: " + show(a) + " and " + show(b));
 }
 
-/// Watches one case from a thread that never calls MPI, so that a hang in MPI itself is reported too.
+/// Watches one case from a thread that never calls MPI, so that it also reports a hang inside MPI.
 class Watch {
  public:
   enum Phase { body, barrier, done };
@@ -143,8 +144,8 @@ class Watch {
               limit_seconds(phase), state().rank, state().size,
               phase == body ? "inside the case" : "waiting for the others after the case");
     if (void (*const show)(int) = state().show_capture) show(state().errors);
-    std::this_thread::sleep_for(std::chrono::seconds(2));  // lets the other ranks say where they are
-    std::_Exit(70);                                        // the launcher ends the rest
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // the other ranks print their reports meanwhile
+    std::_Exit(70);                                        // the launcher then ends the other ranks
   }
 
   std::atomic<Phase> phase_{body};

@@ -6,10 +6,11 @@
 
 #include "formats/registry/registry.hpp"
 
-/// An encoder as a program may register it. Its records have different sizes, and its files a head.
+/// An encoder such as a program may register. Its records have different sizes, and its files have a head.
 namespace tailrace::test {
 
-/// Appends each value without its low bytes that are zero, behind a count of the others.
+/// Encodes a record. For each value appends the number of bytes that follow, and then the value's bytes
+/// without its low bytes that are zero.
 inline int encode_own(const tr_record* record, tr_encoded* out, void*, void*) {
   const auto put = [&](const void* bytes, std::int64_t count) { tr_encoded_append(out, bytes, count); };
   put(record->field, static_cast<std::int64_t>(std::strlen(record->field)) + 1);

@@ -7,7 +7,7 @@
 
 namespace tailrace {
 
-/// Returns a line "KEY: N kB" of a file in /proc, in bytes; -1 if it is missing.
+/// Returns the value of a line "NAME: N kB" of a file in /proc, in bytes, or -1 if the line is missing.
 inline std::int64_t memory_in(const std::string& file, const std::string& name) {
   std::ifstream lines(file);
   std::string key;
@@ -17,11 +17,11 @@ inline std::int64_t memory_in(const std::string& file, const std::string& name) 
   return -1;
 }
 
-/// Returns a line of /proc/self/status in bytes, for example "RssAnon" or "VmHWM" (proc(5)); -1 if it is
-/// missing.
+/// Returns the value of a line of /proc/self/status, for example "RssAnon" or "VmHWM" (proc(5)), in bytes, or
+/// -1 if the line is missing.
 inline std::int64_t process_memory(const std::string& name) { return memory_in("/proc/self/status", name); }
 
-/// Returns the memory that programs may still get on this machine (MemAvailable of proc(5)).
+/// Returns the memory that programs may still get on this machine (MemAvailable of proc(5)), in bytes.
 inline std::int64_t available_memory() { return memory_in("/proc/meminfo", "MemAvailable"); }
 
 }  // namespace tailrace

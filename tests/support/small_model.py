@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Drives tests/mpi/small_model.cpp from test scripts. Every launch has a limit of time and ends in that."""
+"""Runs tests/mpi/small_model.cpp for test scripts. Every launch has a limit of time; a launch that takes longer is
+killed."""
 import os
 import shlex
 import shutil
@@ -16,7 +17,8 @@ MODEL = os.path.abspath(sys.argv[1])
 ALL = "TEST_ALL" in os.environ  # ./dev test --all
 NX, NY, LEVELS = 13, 11, 3
 STEP_BYTES = NX * NY * LEVELS * (8 + 4)
-# Seconds of one launch or command. Beside compilers and other tests it may stand still for a minute (CONTRIBUTING.md).
+# The most seconds of one launch or command. While compilers and other tests run, it may stand still for a minute
+# (CONTRIBUTING.md).
 LIMIT = 120
 
 failures = []
@@ -48,8 +50,8 @@ def environment(**settings):
 
 
 def scenes(is_first):
-    """Numbers of compute ranks and of servers. Where a test compares them for several formats, the first has all of them, and
-    the others have two unless all tests run."""
+    """Returns pairs of a number of compute ranks and a number of servers, for a test that compares them for several
+    formats. The first format gets all pairs. The other formats get two pairs, or all with ./dev test --all."""
     return ((1, 0), (3, 0), (2, 1), (3, 2), (2, 3)) if is_first or ALL else ((1, 0), (3, 2))
 
 
@@ -58,7 +60,7 @@ def arguments(pattern, options, last, first=0, pause=0, *more):
 
 
 def run(ranks, args, limit=LIMIT, launcher=(), **settings):
-    """(exit code, standard output, standard error)"""
+    """Launches `args` on MPI ranks, and waits. Returns (exit code, standard output, standard error)."""
     command = [*MPIRUN, *launcher, "-n", str(ranks), *args]
     started = subprocess.Popen(command, env=environment(**settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, start_new_session=True)
@@ -78,8 +80,8 @@ def run(ranks, args, limit=LIMIT, launcher=(), **settings):
 
 
 def faked_nodes(ranks_alone=0):
-    """(flags of the launcher, settings) by which this machine looks like two nodes, or like one for each of so many ranks; None if that cannot be
-    had."""
+    """Returns (flags of the launcher, settings) with which this machine looks to MPI like two nodes, or with
+    `ranks_alone` like so many nodes of one rank each. Returns None where that is not possible."""
     if MPI == "mpich":
         return [], {"MPIR_CVAR_NOLOCAL" if ranks_alone else "MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
     if MPI != "openmpi" or os.geteuid() != 0:
@@ -111,7 +113,7 @@ def tailrace(*args, limit=LIMIT):
 
 
 def raw_steps(path, first, last):
-    """Whether a raw file holds these hours: the first value of each step is known."""
+    """True if a raw file holds the steps of these hours. Compares the first value of each step, which is known."""
     data = contents(path)
     if data is None or len(data) != (last - first + 1) * STEP_BYTES:
         return False

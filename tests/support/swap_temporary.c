@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Preloaded. As soon as a program has made a temporary file NAME.tmp-..., a link to "victim" takes its place,
-// as anybody who may write to the directory could make one. The program must write into the file that it has
-// made.
+// A library that tests preload into a program. As soon as the program has made a temporary file NAME.tmp-...,
+// the library puts a link to "victim" in its place, as any user who may write to the directory could. The
+// test then checks that the program has written to the file that it has made, and not to "victim".
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The precompiled header of all tests that need no launcher: headers of others that most of them include.
+// The precompiled header of all tests that need no MPI launcher: GoogleTest and the standard headers that
+// most of these tests include.
 #pragma once
 
 #include <gtest/gtest.h>

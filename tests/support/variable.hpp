@@ -6,7 +6,7 @@
 
 namespace tailrace {
 
-/// A variable of this rank's environment, for a part of a case.
+/// Sets a variable of this rank's environment. The destructor removes the variable.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) { ::setenv(name, value.c_str(), 1); }

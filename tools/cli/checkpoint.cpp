@@ -27,7 +27,8 @@ T value_at(const std::byte* bytes) {
   return value;
 }
 
-/// Returns the shortest text that reads back to the same float. It is shorter than that of the same double.
+/// Returns the shortest text that reads back as the same float. The text of the same number as a double is
+/// longer.
 std::string real_text(float value) {
   std::array<char, 32> text{};
   const auto written = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -57,8 +58,8 @@ int answer_of(const char* command, const std::function<int()>& body) {
 }
 
 Result<std::vector<std::string>> copies_named(storage::Target& target, const std::string& text) {
-  // A checkpoint may have the name of a directory or of some other file. Only a copy's own header beats
-  // copies of that name.
+  // `text` is the path of a copy if that file begins with a copy's header. Otherwise it is first taken for
+  // the name of a checkpoint, which another file or a directory may have, too.
   if (checkpoint::read_header(target, text).is_ok()) return std::vector<std::string>{text};
   Result<std::vector<std::string>> copies = checkpoint::find_copies(target, text);
   TR_TRY(copies.status());
@@ -89,7 +90,7 @@ Result<checkpoint::Copy> newest_copy(storage::Target& target, const std::string&
 bool is_damage(storage::Target& target, const checkpoint::Found& found) {
   if (found.status.is_ok() || found.missing) return false;
   if (found.status.code() == Code::corrupt) return true;
-  // A missing part is damage. A copy that this user may not read is not.
+  // A missing part is damage. A copy that this user may not read is not damaged.
   return found.status.error_number() == ENOENT && checkpoint::read_header(target, found.path).is_ok();
 }
 
@@ -117,7 +118,7 @@ Bytes bytes_of_files(storage::Target& target, const std::string& path) {
 }
 
 std::string saved_text(std::int64_t saved_at) {
-  // A damaged header with a right checksum may hold any number. Years have four digits here.
+  // A damaged header with a right checksum may hold any number, but format_time() needs years of four digits.
   constexpr std::int64_t most = 253402300799;
   if (saved_at < 0 || saved_at > most) return cat(saved_at, " s");
   return format_time(from_seconds(saved_at, Calendar::proleptic_gregorian));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The parts that the commands below `tailrace checkpoint` share.
+// Functions that the subcommands of `tailrace checkpoint` share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@
 
 namespace tailrace::cli {
 
-/// The answers of these commands to their shell, as diff and cmp give them. Documented in --help and
+/// The exit codes of these subcommands, which are as those of diff and cmp. Documented in --help and
 /// docs/cli.md.
 enum Answer : int {
   fine = 0,
@@ -25,30 +25,33 @@ enum Answer : int {
 
 /// Prints the error of `command` to standard error. Returns the answer that fits it.
 int report_checkpoint(const char* command, const Status& status);
-/// Runs `body`, which returns an answer. Reports an exception.
+/// Runs `body`, and returns its answer. If `body` throws an exception, reports it, and returns the answer for
+/// it.
 int answer_of(const char* command, const std::function<int()>& body);
 
-/// Returns the copies that `text` means: those of the checkpoint of that name, or the one at that path.
+/// Returns the paths of the copies that `text` names. It may be the path of one copy, or the name of a
+/// checkpoint with all its copies.
 Result<std::vector<std::string>> copies_named(storage::Target& target, const std::string& text);
-/// Returns the newest of those copies that is whole, or Code::corrupt if there is none.
+/// Returns the newest whole copy of those that copies_named() finds. Returns Code::corrupt if none is whole,
+/// or Code::io if a single copy cannot be read.
 Result<checkpoint::Copy> newest_copy(storage::Target& target, const std::string& text);
-/// Returns true if the bytes of a copy are wrong, false if storage does not give them.
+/// True if the copy is damaged, false if it is whole or storage does not let this user read it.
 bool is_damage(storage::Target& target, const checkpoint::Found& found);
 
 /// Returns the bytes of all files of the copy at `path`.
 Bytes bytes_of_files(storage::Target& target, const std::string& path);
-/// "2026-03-01T00:00:00Z"
+/// Returns a time such as "2026-03-01T00:00:00Z" from seconds since 1970.
 std::string saved_text(std::int64_t saved_at);
 std::string_view mode_text(checkpoint::Mode mode);
 
 /// Reads elements [begin, begin + count) of an item, in the order of the global array, into `out`.
 Status read_elements(checkpoint::CopyReader& reader, const checkpoint::Copy& copy, int item, Index begin,
                      Index count, std::byte* out);
-/// Returns how many elements fit into the memory that a command takes.
+/// Returns how many elements a command reads into memory at a time.
 Index elements_at_once(ElementType type);
 /// Returns one element as text.
 std::string value_text(ElementType type, const std::byte* value);
-/// Returns the index of each dimension of an element: "(1, 0, 7)".
+/// Returns the indices of an element in each dimension, such as "(1, 0, 7)", from its number.
 std::string index_text(const std::vector<Index>& shape, Index element);
 
 /// Writes an item's elements as NetCDF to `path`, a new file. Returns Code::unsupported in a build without

@@ -23,12 +23,12 @@ using checkpoint::ItemInfo;
 /// The difference of one item between two copies.
 struct Difference {
   std::string item;
-  std::string text;  // the reason, if the elements cannot be compared
+  std::string text;  // the reason why the elements cannot be compared, or empty
   Index elements = 0;
   Index differing = 0;
   Index first = -1;
   std::vector<Index> shape;
-  std::optional<double> largest;  // of real and complex types; NaN is not counted
+  std::optional<double> largest;  // the largest distance, only of real and complex types; without NaN
 };
 
 template <typename T>
@@ -54,7 +54,8 @@ std::optional<double> distance(ElementType type, const std::byte* a, const std::
   }
 }
 
-/// Elements are the same if their bytes are. So a NaN equals itself, and 0 is not -0.
+/// Compares two runs of elements that begin with element `begin`, and adds their differences to `found`.
+/// Elements are the same if their bytes are. So a NaN equals itself, and 0 differs from -0.
 void compare(ElementType type, Index begin, const ByteVector& a, const ByteVector& b, Difference& found) {
   const auto element = static_cast<std::size_t>(size_of(type));
   if (std::memcmp(a.data(), b.data(), a.size()) == 0) return;

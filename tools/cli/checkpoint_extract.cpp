@@ -60,7 +60,7 @@ Status extract(storage::Target& target, const ExtractArguments& arguments) {
   const Result<int> item = item_of(*copy, arguments.item);
   TR_TRY(item.status());
   CopyReader reader(target, *copy);
-  // The array goes to a temporary file first: nobody finds half an array under the name that was asked for.
+  // The array goes to a temporary file first, so that no program finds half an array under the output's name.
   const Result<storage::Temporary> temporary = storage::make_temporary(arguments.out);
   TR_TRY(temporary.status());
   Status status = *netcdf ? write_netcdf(reader, *copy, *item, temporary->opened).in(temporary->name)
@@ -71,7 +71,7 @@ Status extract(storage::Target& target, const ExtractArguments& arguments) {
   if (status.is_ok()) status = target.rename(temporary->name, arguments.out);
   if (!status.is_ok()) {
     const Result<bool> left = target.exists(temporary->name);
-    // The first error is the one that is told.
+    // An error of the removal is ignored: the user hears of the first error.
     if (left.is_ok() && *left) (void)target.remove(temporary->name);
     return status;
   }

@@ -76,7 +76,7 @@ nc_type netcdf_type(ElementType type) {
   return NC_NAT;
 }
 
-/// NetCDF takes fewer names than checkpoints do.
+/// Returns an item's name with all characters replaced that NetCDF does not allow in names.
 std::string netcdf_name(const std::string& name) {
   std::string out;
   for (const char c : name) {
@@ -92,7 +92,7 @@ Status NetcdfFile::define(const Copy& copy, const ItemInfo& item) {
   std::vector<int> dims;
   const auto add = [&](const std::string& dim, std::size_t extent) {
     dims.push_back(-1);
-    // NetCDF takes an extent of 0 for an unlimited dimension. It becomes one, without records.
+    // An extent of 0 means an unlimited dimension to NetCDF. So the dimension becomes one, without records.
     return of(nc_def_dim(id_, dim.c_str(), extent, &dims.back()), "define");
   };
   for (std::size_t d = 0; d < item.shape.size(); ++d)
@@ -110,13 +110,14 @@ Status NetcdfFile::define(const Copy& copy, const ItemInfo& item) {
   return put_text(NC_GLOBAL, "saved_at", saved_text(copy.header.saved_at));
 }
 
-/// Boxes of consecutive elements, each as large as fits, which together are the array. Dimensions before
-/// `cut` are fixed, `cut` is cut, those behind it are whole.
+/// How an array is cut into boxes of consecutive elements, each of `most` elements at most. In one box, a
+/// dimension before `cut` has one index, the dimension `cut` has up to `along` indices, and the dimensions
+/// behind `cut` are whole.
 struct Slabs {
-  bool whole = false;  // one box is enough
+  bool whole = false;  // one box is the whole array
   std::size_t cut = 0;
-  Index inner = 1;  // elements behind `cut`
-  Index along = 1;  // extents of `cut` at once
+  Index inner = 1;  // elements of the dimensions behind `cut` together
+  Index along = 1;
 
   Slabs(const std::vector<Index>& shape, Index most) {
     for (cut = shape.size(); cut > 0 && inner * shape[cut - 1] <= most; --cut) inner *= shape[cut - 1];

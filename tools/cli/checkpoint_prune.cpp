@@ -22,13 +22,13 @@ struct PruneArguments {
   bool dry_run = false;
 };
 
-/// A file that is to be removed. Files are removed in the order of the list.
+/// A file to be removed.
 struct Removal {
   std::string path;
   std::string why;
 };
 
-/// A part in a file of its own, known by its name: "state.0.r00003".
+/// A file with one part of a copy, which it shows by its name: "state.0.r00003".
 struct PartFile {
   std::string path;
   std::string copy;
@@ -64,7 +64,8 @@ Result<std::vector<PartFile>> part_files(storage::Target& target, const std::str
   return found;
 }
 
-/// Returns the copies to be removed: broken ones, and whole ones behind the newest `keep`.
+/// Returns the copies to be removed: the damaged ones, and the whole ones but for the newest `keep`. Returns
+/// Code::corrupt if no copy is whole.
 Result<std::vector<Removal>> copies_to_remove(storage::Target& target, const std::vector<Found>& all,
                                               const PruneArguments& arguments) {
   std::vector<Removal> removals;
@@ -85,7 +86,7 @@ Result<std::vector<Removal>> copies_to_remove(storage::Target& target, const std
                                    "was removed"));
 }
 
-/// Returns the parts that no copy counts any longer.
+/// Returns the part files to be removed: those of removed copies, and those that no copy counts as its own.
 std::vector<Removal> parts_to_remove(storage::Target& target, const std::vector<PartFile>& parts,
                                      const std::set<std::string>& removed) {
   std::vector<Removal> removals;
@@ -102,7 +103,7 @@ std::vector<Removal> parts_to_remove(storage::Target& target, const std::vector<
   return removals;
 }
 
-/// Returns the undo files that no remaining copy needs to bring files back.
+/// Returns the undo files to be removed: those that no remaining copy needs to bring files back.
 Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const std::string& name,
                                                   std::vector<std::string> copies,
                                                   const std::set<std::string>& removed) {
@@ -143,8 +144,8 @@ Status prune(storage::Target& target, const PruneArguments& arguments) {
   const std::vector<Removal> parts = parts_to_remove(target, *files, removed);
   const Result<std::vector<Removal>> undo = undo_files_to_remove(target, arguments.name, *paths, removed);
   TR_TRY(undo.status());
-  // The file with the header goes first, durably. Whatever ends this program, no half of a copy counts: the
-  // rest are orphaned parts and undo files, which the next prune finds.
+  // The file with a copy's header is removed first, durably. So whenever this program ends, no half of a copy
+  // counts. What is left then are parts and undo files of no copy, which the next prune removes.
   TR_TRY(remove_all(target, *copies, arguments.dry_run));
   TR_TRY(remove_all(target, parts, arguments.dry_run));
   TR_TRY(remove_all(target, *undo, arguments.dry_run));

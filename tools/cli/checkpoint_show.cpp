@@ -43,7 +43,7 @@ std::vector<Row> rows_of(storage::Target& target, const std::vector<std::string>
   return rows;
 }
 
-/// Columns as wide as their widest entry.
+/// Prints a table. Each column is as wide as its widest entry.
 void print_table(const std::vector<std::vector<std::string>>& table) {
   std::vector<std::size_t> widths;
   for (const auto& line : table) {
@@ -131,7 +131,7 @@ struct ShowArguments {
   bool json = false;
 };
 
-/// An item's share of the files.
+/// The bytes that an item takes in the files of a copy.
 struct Stored {
   Bytes bytes = 0;
   bool compressed = false;
@@ -150,7 +150,8 @@ Stored stored_of(const Copy& copy, std::size_t item) {
   return stored;
 }
 
-/// Parts differ in their coding only if somebody has put a copy together by hand.
+/// Returns the name of the coding of a copy's first part. All parts of a copy that the library has written
+/// have the same one.
 std::string_view coding_text(const Copy& copy) {
   if (copy.tables.empty()) return "none";
   switch (copy.tables.front().coding) {
@@ -164,7 +165,7 @@ std::string_view coding_text(const Copy& copy) {
   return "unknown";
 }
 
-/// The first values of an item.
+/// Returns the first `most` values of an item as texts.
 Result<std::vector<std::string>> first_values(CopyReader& reader, const Copy& copy, std::size_t item,
                                               Index most) {
   const ItemInfo& info = copy.directory.items[item];
@@ -195,7 +196,7 @@ Status show_items(const Copy& copy, CopyReader& reader, Index values) {
   return {};
 }
 
-/// Shows the outputs that go on where the copy has them.
+/// Prints the positions of the streams and files that a run that goes on from this copy continues.
 void show_outputs(const Recorded& outputs) {
   if (!outputs.streams.empty() || !outputs.files.empty()) std::puts("outputs that go on");
   for (const streams::Position& stream : outputs.streams)
@@ -208,7 +209,8 @@ void show_outputs(const Recorded& outputs) {
   }
 }
 
-/// A copy is as good without outputs.
+/// Returns the positions of streams and files that a copy has recorded. After an error the caller still shows
+/// the rest of the copy.
 Result<Recorded> outputs_of(storage::Target& target, const Copy& copy) {
   Result<Recorded> outputs = Recorded::unpack(copy.directory.outputs);
   TR_TRY(outputs.status());

@@ -17,17 +17,18 @@
 namespace tailrace::cli {
 namespace {
 
-/// The findings on one copy, or one undo file.
+/// What was found in one copy, or in one undo file.
 struct Verdict {
   std::string path;
   bool undo = false;
   std::int64_t generation = 0;
-  Bytes bytes = 0;                    // bytes that were read
-  std::vector<std::string> problems;  // none if it is whole
+  Bytes bytes = 0;                    // how many bytes were read
+  std::vector<std::string> problems;  // empty if the copy or undo file is whole
   bool unreadable = false;
 };
 
-/// One line on a terminal that says how far a long reading is. Elsewhere nothing is printed.
+/// Prints on one line how far a long read has come, if standard error is a terminal. The destructor clears
+/// the line.
 class Progress {
  public:
   Progress(std::string path, Bytes total) : path_(std::move(path)), total_(total) {}
@@ -68,7 +69,7 @@ void check_elements(storage::Target& target, const checkpoint::Copy& copy, Verdi
     progress.show(verdict.bytes);
     const Status status = reader.check(static_cast<int>(part));
     if (!status.is_ok()) verdict.problems.push_back(status.text());
-    // A copy that this build cannot decompress may be whole.
+    // A copy that this build cannot decompress may be whole: it is not called damaged.
     if (status.code() == Code::unsupported) verdict.unreadable = true;
     verdict.bytes += copy.directory.parts[part].bytes;
   }
@@ -88,7 +89,8 @@ Verdict verify(storage::Target& target, const checkpoint::Found& found) {
   return verdict;
 }
 
-/// Records that were never sealed are not missed.
+/// Reads all sealed records of an undo file, and counts their bytes. Records that were never sealed are not
+/// missed.
 Status read_records(storage::Target& target, const journal::UndoName& name, Bytes& bytes) {
   Result<journal::UndoReader> reader = journal::UndoReader::open(target, name);
   TR_TRY(reader.status());

@@ -17,9 +17,9 @@ enum Exit : int {
   ended = 5,      // wait: the file was closed, and the step is not in it
 };
 
-// Each function adds one subcommand to `app`. If that was chosen, its callback leaves the exit code in
+// Each function adds one subcommand to `app`. If the user has chosen it, its callback writes the exit code to
 // `exit`.
-void add_checkpoint(CLI::App& app, int& exit);  // answers as checkpoint.hpp says
+void add_checkpoint(CLI::App& app, int& exit);  // its exit codes are those of checkpoint.hpp
 void add_wait(CLI::App& app, int& exit);
 void add_index(CLI::App& app, int& exit);
 void add_plan(CLI::App& app, int& exit);
@@ -31,9 +31,9 @@ void add_verify(CLI::App& app, int& exit);
 /// Prints the error of `command` to standard error. Returns the exit code that fits it.
 int report(const char* command, const Status& status);
 
-/// "6h", "1h30m", "0s".
+/// Returns a text such as "6h", "1h30m" or "0s".
 std::string duration_text(std::int64_t seconds);
-/// Returns the data file that is meant if `path` names its index.
+/// Returns the data file if `path` is that of its index, and otherwise `path`, without slashes at its end.
 std::string data_path_of(std::string path);
 
 }  // namespace tailrace::cli

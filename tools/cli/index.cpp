@@ -123,7 +123,7 @@ int print_json(const std::string&, const IndexContents&) {
 
 #endif
 
-/// Returns the index that `file` names, or that of the data file that it names.
+/// Returns the path of an index: `file` itself if it is one, or the index of the data file `file`.
 Result<std::string> index_of(storage::Target& target, const std::string& file) {
   const std::string data_path = data_path_of(file);
   if (data_path != file) {
@@ -134,7 +134,7 @@ Result<std::string> index_of(storage::Target& target, const std::string& file) {
   return streams::find_index(target, data_path);
 }
 
-/// Returns true if the data file is there and no index is: another program has written it.
+/// True if the data file exists, and no index: then another program has written the file.
 bool is_without_index(storage::Target& target, const std::string& path, const std::string& index) {
   const Result<bool> indexed = target.exists(index), there = target.exists(path);
   return indexed.is_ok() && !*indexed && there.is_ok() && *there;

@@ -41,7 +41,7 @@ std::string time_text(std::int64_t seconds, Calendar calendar) {
   return seconds == sources::any_time ? "any time" : format_time(from_seconds(seconds, calendar));
 }
 
-/// "850", "1..1000 (37)"
+/// Returns a text such as "850" or, for several levels, "1..1000 (37)" with their number.
 std::string levels_text(const std::set<double>& levels) {
   if (levels.size() == 1) return cat(*levels.begin());
   return cat(*levels.begin(), "..", *levels.rbegin(), " (", levels.size(), ")");
@@ -128,7 +128,8 @@ int print_json(const std::string&, const Inventory&) {
 
 #endif
 
-/// A file of no known format is no mistake in the command line.
+/// Reports an error as report() does. But a file of unknown format is no mistake in the command line: returns
+/// Exit::failed for it.
 int report_file(const Status& status) {
   const int exit = report("index", status);
   return status.code() == Code::format ? Exit::failed : exit;
@@ -141,7 +142,8 @@ Result<std::string> cache_of_environment() {
   return sources::cache_directory(settings->cache);
 }
 
-/// Prints on a terminal, every second, how far a scan has come. The line ends with the object.
+/// Prints how far a scan has come, every second, if standard error is a terminal. The destructor ends the
+/// line.
 class ProgressLine {
  public:
   ProgressLine() = default;
@@ -150,7 +152,7 @@ class ProgressLine {
   ~ProgressLine() {
     if (is_begun_) std::fputs("\n", stderr);
   }
-  /// The object must outlive what is returned.
+  /// Returns the function that prints the progress of a file. The ProgressLine must outlive it.
   sources::Progress of(const std::string& file) {
     if (::isatty(STDERR_FILENO) == 0) return {};
     return [this, file](Bytes done, Bytes of) {
@@ -167,7 +169,8 @@ class ProgressLine {
   bool is_begun_ = false;
 };
 
-/// Opens a file. One that has just changed is opened again once further changes would show.
+/// Opens a file. If the file has just changed, opens it again a little later: by then any further change
+/// would show in the file's times.
 Result<Opening> look_at_settled(const std::shared_ptr<storage::Target>& target, const std::string& file) {
   Result<Opening> opening = sources::look_at(target, file);
   if (!opening.is_ok() || !opening->identity || opening->is_settled) return opening;

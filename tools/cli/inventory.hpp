@@ -15,12 +15,12 @@ struct InventoryRequest {
   bool records = false;
 };
 
-/// Prints what a file of another program holds. Returns the exit code.
+/// Prints the inventory of a file that another program has written. Returns the exit code.
 int print_inventory(const std::shared_ptr<storage::Target>& target, const std::string& file,
                     const InventoryRequest& request);
 
-/// Looks through each file, keeps its inventory, beside it or in the cache, and prints what it found. Returns
-/// the exit code.
+/// Reads the headers of each file, keeps its inventory, and prints it. With `beside` the inventory is kept
+/// beside the file, otherwise in the directory of TAILRACE_CACHE. Returns the exit code.
 int build_inventories(const std::shared_ptr<storage::Target>& target, const std::vector<std::string>& files,
                       bool beside);
 

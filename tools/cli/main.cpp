@@ -9,7 +9,8 @@
 
 namespace {
 
-/// Handles an unexpected argument, as CLI11 calls it: usually it is a misspelt command.
+/// Checks the name of the command. Returns Exit::usage if it is unknown, after a line with the nearest name.
+/// CLI11 itself would only call it an unexpected argument.
 int check_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return tailrace::cli::Exit::done;
   std::vector<std::string> names;
@@ -48,7 +49,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // CLI11 has codes of its own above 100. A shell script should have to know one for all of them.
+    // CLI11 has codes above 100 for several errors. A shell script needs only one code for all of them.
     return app.exit(error) == 0 ? cli::Exit::done : cli::Exit::usage;
   }
   return exit;

@@ -21,7 +21,7 @@ struct PlanRequest {
   std::string options;
 };
 
-/// Ranks are laid out in blocks, as launchers do by default.
+/// Returns ranks that fill the nodes in blocks, as launchers place them by default.
 std::vector<session::RankFacts> imagined_world(const PlanRequest& request) {
   std::vector<session::RankFacts> world;
   for (int rank = 0; rank < request.ranks; ++rank) {

@@ -33,7 +33,7 @@ std::string duration_text(std::int64_t seconds) {
 }
 
 std::string data_path_of(std::string path) {
-  // A shell completes the name of a store with a slash.
+  // A shell completes the name of a store, which is a directory, with a slash.
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   for (const std::string& ending : {streams::index_path(""), streams::old_index_path("")}) {
     if (path.ends_with(ending)) return path.substr(0, path.size() - ending.size());

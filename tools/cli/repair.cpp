@@ -27,8 +27,8 @@ struct RepairArguments {
   bool force = false;
 };
 
-/// Brings a shared file back to its last flush. Returns false if it is none, or was closed. Its undo files
-/// lie beside the file itself, not beside a link to it.
+/// Brings a shared file back to its last flush. Returns false, and does nothing, if it is no shared file, or
+/// if its program has closed it. Follows symbolic links, since the undo files lie beside the file itself.
 Result<bool> repair_shared_file(const std::string& name) {
   std::error_code unknown;
   const std::string path =
@@ -64,18 +64,18 @@ int run_repair(const RepairArguments& arguments) {
   }
   const std::string path = data_path_of(arguments.file);
   const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
-  // Both pairs of a file have one lock.
+  // FILE with its index, and FILE.again with its index, have one lock.
   const std::string file =
       path.ends_with(again_suffix) ? path.substr(0, path.size() - again_suffix.size()) : path;
   const Result<std::shared_ptr<void>> lock = target->lock(streams::lock_path(file));
   if (!lock.is_ok()) return report("repair", lock.status());
-  // A run that was killed between two renames leaves new data beside the old index, and the repair would cut
-  // them by it.
+  // A run that was killed between two renames leaves new data beside the old index. Without this call the
+  // repair would cut the new data by the old index.
   if (const Status ended = streams::end_replacing(*target, file); !ended.is_ok())
     return report("repair", ended);
   if (!arguments.force) {
     const Result<streams::IndexContents> contents = streams::load_index(*target, streams::index_path(path));
-    // The repair itself tells what is wrong with an index, and cuts off steps beyond the end of the data.
+    // streams::recover() reports a damaged index, and cuts off steps behind the end of the data.
     const Result<std::optional<Bytes>> size = storage::size_if_there(*target, path);
     if (contents.is_ok() && size.is_ok() && size->value_or(0) >= contents->data_end()) {
       const std::size_t kept =
@@ -95,7 +95,7 @@ int run_repair(const RepairArguments& arguments) {
   const Result<streams::Recovered> recovered = streams::recover(*target, path, options);
   if (!recovered.is_ok()) return report("repair", recovered.status());
   const streams::IndexContents& kept = recovered->contents;
-  // A crash may have come between the commit of the last step and its lines.
+  // A crash may have come after the commit of the last step, and before the step's lines in the listings.
   Status ended = listings::complete_all(*target, path, streams::ranges_of(kept.steps));
   if (ended.is_ok()) ended = streams::write_ending(*target, path, kept);
   if (!ended.is_ok()) return report("repair", ended);

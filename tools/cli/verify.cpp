@@ -19,8 +19,8 @@ namespace {
 using streams::IndexContents;
 using streams::ManifestEntry;
 
-/// Returns what the manifest beside the file tells of it: the last line about it, if it belongs to the
-/// index's run.
+/// Returns the last entry of the file in the manifest beside it, if that entry is of the same run as the
+/// index, or nothing.
 Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::string& path,
                                             const IndexContents& contents) {
   const std::string manifest = streams::manifest_path(path);
@@ -36,7 +36,7 @@ Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::
   return std::optional<ManifestEntry>(*last);
 }
 
-/// Returns what was found to be right, for people.
+/// Verifies a file. Returns a text that says what is right, or an error that says what is wrong.
 Result<std::string> verify(storage::Target& target, const std::string& path) {
   const Result<std::string> index = streams::find_index(target, path);
   TR_TRY(index.status());

@@ -36,7 +36,7 @@ struct WaitArguments {
   bool quiet = false;
 };
 
-/// The step for which the command waits, in the core's types.
+/// The step for which the command waits, as read from the arguments.
 struct Wanted {
   std::string path;
   std::int64_t lead = 0;
@@ -93,7 +93,7 @@ Result<Wanted> wanted_by(const WaitArguments& arguments) {
   return wanted;
 }
 
-/// Looks at one index again and again. It reads the index only when the size has changed.
+/// Looks at one index again and again. It reads the index when its size has changed, and in every 16th look.
 class Watch {
  public:
   Watch(Target& target, const Wanted& wanted) : target_(target), wanted_(wanted) {}
@@ -109,8 +109,8 @@ class Watch {
     }
     const Result<Bytes> size = (*file)->size();
     TR_TRY(size.status());
-    // An equal size may hide other contents, cut back and written anew. Therefore every 16th look reads the
-    // index in any case.
+    // An index that was cut back and written again may have the same size, but other contents. So every 16th
+    // look reads it in any case.
     if (*size == size_seen_ && ++looks_ % 16 != 0) return Seen::nothing;
     const Result<streams::IndexContents> contents = streams::load_index(target_, path);
     TR_TRY(contents.status());
@@ -131,8 +131,8 @@ class Watch {
     return contents.closed ? Seen::ended : Seen::nothing;
   }
 
-  // The record may have been read between the writer's write and its fsync. Our own fsync makes "durable"
-  // true in any case.
+  // Makes sure that a step is durable, and that its data are there. This command may have read the step's
+  // entry between the writer's write and its fsync, so it calls fsync itself.
   Result<Seen> confirm(File& index, const std::string& format, const streams::IndexStep& step,
                        std::int64_t steps) {
     TR_TRY(index.sync());
@@ -141,7 +141,8 @@ class Watch {
     const Result<Bytes> size = (*data)->size();
     TR_TRY(size.status());
     if (*size >= step.end) {
-      // Readers of some formats see the step only once its file tells their number. That follows at once.
+      // In some formats readers see a step only once a part of the file tells the new number of steps. The
+      // writer changes that part right after the commit, so the next look finds it.
       const Result<bool> told = streams::tells_steps(**data, format, steps);
       TR_TRY(told.status());
       if (!*told) size_seen_ = -1;

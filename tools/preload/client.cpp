@@ -27,15 +27,16 @@ pthread_mutex_t client_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 std::atomic<int> keeper_socket{-1};
 Counters* process_counters = nullptr;
 Counters counters_of_nobody;
-// The number that the keeper has given this process, and this thread's.
+// This process as the holder of locks, without a thread, and the number of this thread.
 std::atomic<Holder> this_process{holder_of(unknown_process, 0, 0)};
 __attribute__((tls_model("initial-exec"))) __thread std::uint32_t this_thread = 0;
-bool is_busy = false;  // a signal handler that comes meanwhile must not speak to the keeper
+bool is_busy = false;  // a request is on its way: a signal handler must not send another one meanwhile
 
 void lock_client() { pthread_mutex_lock(&client_lock); }
 void unlock_client() { pthread_mutex_unlock(&client_lock); }
 
-// System calls, because libc's are points where threads are cancelled, and some of them are our own.
+// The functions here make system calls: in libc's functions threads may be cancelled, and this library has
+// taken the place of some.
 long close_raw(int descriptor) { return syscall(SYS_close, descriptor); }
 
 bool send_request(const Request& request, int sent) {
@@ -62,7 +63,7 @@ bool receive_answer(Answer& answer, int* lent) {
   return true;
 }
 
-/// High up, where programs do not choose descriptors themselves.
+/// Moves a descriptor to a high number, which programs do not choose themselves. Returns the number.
 int move_up(int descriptor) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return descriptor;
@@ -83,7 +84,7 @@ int open_socket() {
   address.sun_family = AF_UNIX;
   const std::size_t length = std::strlen(name);
   if (length + 1 > sizeof(address.sun_path)) return ENAMETOOLONG;
-  std::memcpy(address.sun_path + 1, name, length);  // behind a 0: a name that lies in no directory
+  std::memcpy(address.sun_path + 1, name, length);  // behind a 0: such a name is in no directory, unix(7)
   const long descriptor = syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return errno;
   keeper_socket = move_up(static_cast<int>(descriptor));
@@ -92,7 +93,7 @@ int open_socket() {
   socklen_t length_of_who = sizeof(who);
   const bool is_there = syscall(SYS_connect, keeper_socket.load(), &address, bytes) == 0 &&
                         getsockopt(keeper_socket, SOL_SOCKET, SO_PEERCRED, &who, &length_of_who) == 0;
-  // Whoever else has taken the name would see what we write.
+  // A process of another user that has taken this name would see what the program writes.
   const bool is_ours = is_there && who.uid == geteuid();
   if (is_ours && who.pid != 0) return 0;
   if (is_there && !is_ours)
@@ -144,7 +145,7 @@ void say(const char* format, ...) {
 }
 
 void begin_client() {
-  // The thread that had the lock in the parent is another one to the lock.
+  // A new lock: the old one may be locked by a thread of the parent, which does not exist in the child.
   const pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   client_lock = fresh;
   is_busy = false;
@@ -200,7 +201,7 @@ int connect_to_keeper() {
 }
 
 int ask(const Request& request, Answer& answer, int sent, int* lent) {
-  // A child of vfork or of the system call clone would speak over its parent's connection.
+  // A child of vfork or of the system call clone would send over its parent's connection.
   if (in_borrowed_memory()) return ENOTSUP;
   lock_client();
   if (is_busy) {

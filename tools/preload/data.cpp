@@ -19,8 +19,9 @@ namespace tailrace::run {
 
 namespace {
 
-/// The lock on a size or position, and the right to set it. A process that is stopped loses both to the next
-/// one that wants them, and finds out before it writes another page and when it sets the value.
+/// A lease: the lock on a file's size or a description's position, and the right to set it. A process that is
+/// stopped loses both to the next process that wants them. When it goes on, it finds that out before it
+/// writes the next page, and when it sets the value.
 class Lease {
  public:
   Lease(ProcessLock& lock, FencedValue& value, bool wanted) : lock_(lock), value_(value), wanted_(wanted) {
@@ -32,7 +33,8 @@ class Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   [[nodiscard]] bool is_held() const { return !wanted_ || value_.generation() == generation_; }
-  /// These return false if somebody else has taken it.
+  /// Set the value, or make it at least `to`. Return false, and do nothing, if another process has taken the
+  /// lease.
   bool set(std::int64_t value) { return value_.set_in(generation_, value); }
   bool raise(std::int64_t to) { return value_.raise_in(generation_, to); }
 
@@ -63,7 +65,8 @@ std::int64_t now_ns() {
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-/// Makes the page tables of a frame at once: a fault for each 4 KiB costs more than the copies.
+/// Makes this process's page tables for a frame in one call: a fault for each 4 KiB costs more than the
+/// copies.
 void touch(std::uint32_t number) {
   static std::atomic<std::atomic<std::uint64_t>*> bitmap{nullptr};
   std::atomic<std::uint64_t>* bits = bitmap.load(std::memory_order_acquire);
@@ -104,12 +107,12 @@ Span span_at(std::int64_t offset, std::size_t bytes) {
           static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, page_bytes - from))};
 }
 
-/// Locks the frame of a page, after the keeper has brought the bytes in if need be. If they are to be
-/// written, storage has room for them. Returns 0 or an errno.
+/// Locks the frame of a page. If need be, the keeper first brings the bytes in, and with `is_written` makes
+/// room for them on storage. Returns 0 or an errno.
 int lock_page(std::uint32_t file, const Span& span, bool is_written, std::uint32_t& number) {
   const std::uint64_t key = key_of(file, span.page);
   const std::uint32_t end = span.from + span.bytes;
-  constexpr int longest = 50;  // waits: a copy takes much less, also on a busy node
+  constexpr int longest = 50;  // waits of ProcessLock: a copy takes much less, also on a busy node
   const auto is_stuck = [](Holder holder, int waits) {
     return waits >= longest || holding_of(arena(), holder) != Holding::goes_on;
   };
@@ -138,16 +141,17 @@ int lock_page(std::uint32_t file, const Span& span, bool is_written, std::uint32
     request.from = span.from;
     request.to = end;
     request.c = failed == ESTALE ? 1 : 0;
-    forget_file_limit();  // another process may have changed it (prlimit)
+    forget_file_limit();  // once in a while: another process may have changed the limit (prlimit)
     Answer answer;
     const int error = ask(request, answer);
     if (error > 0) return error;
     if (error == too_many_left) wait_a_little();
   }
-  return EIO;  // the memory is so small that others always took the page away first
+  return EIO;  // there are so few frames that the page always lost its frame before it could be locked
 }
 
-/// Returns the bytes read; less than asked only at the end of the file, or before an error.
+/// Reads bytes of a file. Returns the number of bytes read, or -1 with errno. It is less than `bytes` only at
+/// the end of the file, or before an error.
 ssize_t read_at(std::uint32_t number, char* to, std::size_t bytes, std::int64_t offset) {
   const std::int64_t size = arena().files[number].size;
   if (offset >= size) return 0;
@@ -159,22 +163,24 @@ ssize_t read_at(std::uint32_t number, char* to, std::size_t bytes, std::int64_t 
     if (const int error = lock_page(number, span, false, frame); error != 0)
       return done > 0 ? static_cast<ssize_t>(done) : fail(error);
     std::memcpy(to + done, arena().bytes_of(frame) + span.from, span.bytes);
-    // If somebody has taken the page meanwhile, it is copied once more from where it is now.
+    // If the page has got another frame meanwhile, the bytes are copied again from there.
     if (arena().frame(frame).lock.unlock(self())) done += span.bytes;
   }
   return static_cast<ssize_t>(done);
 }
 
-/// The state that a write needs until it has ended.
+/// The leases of a write, and its kind.
 struct Writing {
   Lease& position;
   Lease& end;
   bool appends;
-  /// An append that is no longer than a page becomes visible as a whole: the size is raised when all of it is
-  /// copied. Of a longer one the first part remains if the lease is lost.
+  /// An append that is not longer than a page: other processes see all of it at once, since the size is
+  /// raised only when all bytes are copied. A longer append raises the size page by page: if it loses the
+  /// lease, its first part remains.
   bool is_whole;
   [[nodiscard]] bool is_right() const { return position.is_held() && end.is_held(); }
-  /// Returns false if the lease on the end is lost.
+  /// Raises the file's size to `to`, unless the append raises it at its end. Returns false if the lease on
+  /// the end is lost.
   bool raise(FencedValue& size, std::int64_t to) const {
     if (appends) return is_whole || end.raise(to);
     size.raise(to);
@@ -182,7 +188,8 @@ struct Writing {
   }
   [[nodiscard]] bool may_be_short() const { return appends && !is_whole; }
 };
-/// Somebody has taken a lease: what was written may be another's, and is written again elsewhere.
+/// What a write returns if another process has taken a lease: other bytes may belong in this place, so the
+/// caller writes the bytes again at the new position or end.
 constexpr ssize_t lost = -2;
 
 ssize_t write_at(const Writing& how, std::uint32_t number, const char* from, std::size_t bytes,
@@ -204,12 +211,13 @@ ssize_t write_at(const Writing& how, std::uint32_t number, const char* from, std
       frame.changed_to = std::max(frame.changed_to, end);
       frame.is_changed.store(true, std::memory_order_relaxed);
       std::memcpy(arena().bytes_of(found) + span.from, from + done, span.bytes);
-      // Still under the lock: the page is stored with all its bytes, and nobody sees zeros in their place.
+      // Still under the frame's lock: the size never counts bytes that are not copied yet, so that no process
+      // reads zeros in their place, and the keeper stores the page with all its bytes.
       is_right = how.raise(file.size, at + span.bytes);
     }
     const bool is_there = frame.lock.unlock(self());
     if (!is_right) return done > 0 && how.may_be_short() ? static_cast<ssize_t>(done) : lost;
-    // If somebody has taken the page meanwhile, the bytes are copied once more to where it is now.
+    // If the page has got another frame meanwhile, the bytes are copied again to there.
     if (is_there) done += span.bytes;
   }
   file.changed_ns.store(now_ns(), std::memory_order_relaxed);
@@ -280,7 +288,7 @@ ssize_t read_shared(int descriptor, const iovec* parts, int count, off_t offset,
     if (position.error != 0) return fail(position.error);
     const std::int64_t at = at_position ? description.offset.load() : offset;
     const ssize_t got = read_all(description.file, parts, count, at);
-    // Another one that took the position has read the same bytes: the next ones are ours.
+    // Another process has taken the position, and has read the same bytes: this read takes the next ones.
     if (got > 0 && at_position && !position.set(at + got)) continue;
     counters().reads.fetch_add(1, std::memory_order_relaxed);
     if (got > 0) counters().read_bytes.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
@@ -297,7 +305,7 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
   if (!is_valid(parts, count, offset, at_position)) return fail(EINVAL);
   const std::uint32_t file = description.file;
   FencedValue& size = arena().files[file].size;
-  // In Linux pwrite appends, too, if O_APPEND is set.
+  // On Linux pwrite appends, too, if O_APPEND is set (pwrite(2), BUGS).
   const bool appends = (flags & O_APPEND) != 0;
   const std::size_t bytes = bytes_of(parts, count);
   const bool is_whole = appends && bytes <= arena().page_bytes;
@@ -313,9 +321,11 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
     const ssize_t put = write_all({position, end, appends, is_whole}, file, parts, count, most, at);
     if (put == lost || (put > 0 && is_whole && !end.raise(at + put))) continue;
     if (put > 0 && (flags & O_DSYNC) != 0) {
-      if (const int error = store_shared(file, true); error != 0) return fail(error);  // at the old position
+      // After an error the position stays where it was.
+      if (const int error = store_shared(file, true); error != 0) return fail(error);
     }
-    // Another one that took the position has written to the same bytes. Appends have theirs.
+    // Another process has taken the position, and has written to the same bytes: this write takes the next
+    // ones. An append keeps its place.
     if (put > 0 && at_position && !position.set(at + put) && !appends) continue;
     counters().writes.fetch_add(1, std::memory_order_relaxed);
     if (put > 0)
@@ -340,7 +350,7 @@ off_t place_of(const Description& description, off_t offset, int whence) {
     case SEEK_END:
       from = size;
       break;
-    case SEEK_DATA:  // everything is data
+    case SEEK_DATA:  // the whole file counts as data
       if (offset < 0 || offset >= size) return fail(ENXIO);
       break;
     case SEEK_HOLE:

@@ -11,7 +11,8 @@ using namespace tailrace::run;
 
 namespace {
 
-/// `from` has got the new number `to`, whatever that was before.
+/// Notes that `to` is a duplicate of `from` now, and no longer what it was before. Returns `to`, or -1 with
+/// errno.
 int duplicated(int from, int to) {
   if (to < 0 || in_borrowed_memory()) return to;
   if (to >= most_descriptors) {
@@ -70,7 +71,7 @@ int control(Real<int(int, int, ...)>& real, int descriptor, int command, void* a
 
 TR_CATCH(int, close, (int descriptor)) {
   if (is_shared(descriptor)) return result_of(close_shared(descriptor));
-  // A program that closes everything must not lose us.
+  // A program that closes all descriptors must not close the connection to the keeper.
   if (descriptor >= 0 && descriptor == keeper_descriptor() && !in_borrowed_memory()) return fail(EBADF);
   return real_close(descriptor);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Programs that start others. Nothing changes for them: a line says which of the others take no preloaded
-// library.
+// Functions by which programs start other programs. They work as libc's do. A line is printed if this library
+// cannot be preloaded into the other program.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -21,8 +21,10 @@ namespace {
 
 std::atomic<bool> has_told{false};  // in this process
 
-/// Tells of the first one in a run. Between vfork and exec a program that does not know the arena yet cannot
-/// ask for it: then each such program tells of the first one that it starts.
+/// Prints a line if this library cannot be preloaded into a program, for the first such program of the group.
+/// Between vfork and exec a process that has not mapped the arena cannot ask the keeper for it, and does not
+/// know whether the line was printed: then each such process prints it for the first such program that it
+/// starts.
 void look_at_program(const char* path) {
   const int error = errno;
   char program[PATH_MAX];
@@ -36,7 +38,7 @@ void look_at_program(const char* path) {
   errno = error;
 }
 
-/// Looks a name up as execvp does.
+/// Looks for the program in PATH, as execvp does, and then does as look_at_program().
 void look_at_command(const char* name) {
   if (!is_active() || name == nullptr) return;
   if (std::strchr(name, '/') != nullptr) return look_at_program(name);
@@ -93,8 +95,8 @@ TR_CATCH(int, posix_spawnp,
 
 namespace {
 
-/// The arguments of execl and its kind as a list, which ends with nullptr. It lies on the stack: these calls
-/// may stand between vfork and exec.
+/// Makes a list, which ends with nullptr, of the arguments of execl and similar functions. The list lies on
+/// the stack, because a child may call these functions after vfork.
 #define TR_LIST_OF(list, first, arguments)                                                \
   va_list arguments;                                                                      \
   va_start(arguments, first);                                                             \

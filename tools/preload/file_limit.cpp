@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The limit on the size of files (RLIMIT_FSIZE, ulimit -f), which the kernel sees to in calls that never
-// reach it here.
+// The limit on the size of files (RLIMIT_FSIZE, ulimit -f). The kernel would enforce it, but writes to shared
+// files do not reach the kernel. So this library does.
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace tailrace::run {
 
 namespace {
 
-constexpr std::uint64_t unknown = 0;  // else one more than the limit
+constexpr std::uint64_t unknown = 0;  // every other value is one more than the limit
 std::atomic<std::uint64_t> known{unknown};
 
 }  // namespace

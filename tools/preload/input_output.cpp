@@ -58,26 +58,26 @@ TR_CATCH(ssize_t, pwritev, (int descriptor, const iovec* parts, int count, off_t
 TR_ALSO(ssize_t, pwritev64, pwritev, (int descriptor, const iovec* parts, int count, off_t offset));
 TR_CATCH(ssize_t, preadv2, (int descriptor, const iovec* parts, int count, off_t offset, int flags)) {
   if (!is_shared(descriptor)) return real_preadv2(descriptor, parts, count, offset, flags);
-  if (flags != 0) return fail(EOPNOTSUPP);  // as file systems that know no RWF_NOWAIT; no flag may be lost
+  if (flags != 0) return fail(EOPNOTSUPP);  // as a file system without RWF_NOWAIT; no flag may be ignored
   return read_shared(descriptor, parts, count, offset, offset == -1);
 }
 TR_ALSO(ssize_t, preadv64v2, preadv2,
         (int descriptor, const iovec* parts, int count, off_t offset, int flags));
 TR_CATCH(ssize_t, pwritev2, (int descriptor, const iovec* parts, int count, off_t offset, int flags)) {
   if (!is_shared(descriptor)) return real_pwritev2(descriptor, parts, count, offset, flags);
-  if (flags != 0) return fail(EOPNOTSUPP);  // RWF_SYNC, RWF_APPEND and what comes after them mean more
+  if (flags != 0) return fail(EOPNOTSUPP);  // no flag may be ignored: RWF_SYNC, RWF_APPEND, later ones
   return write_shared(descriptor, parts, count, offset, offset == -1);
 }
 TR_ALSO(ssize_t, pwritev64v2, pwritev2,
         (int descriptor, const iovec* parts, int count, off_t offset, int flags));
 
-// Older libraries call these names.
+// Older libraries call libc's functions by these names.
 TR_ALSO(ssize_t, __read, read, (int descriptor, void* to, size_t bytes));
 TR_ALSO(ssize_t, __write, write, (int descriptor, const void* from, size_t bytes));
 TR_ALSO(ssize_t, __pread64, pread, (int descriptor, void* to, size_t bytes, off_t offset));
 TR_ALSO(ssize_t, __pwrite64, pwrite, (int descriptor, const void* from, size_t bytes, off_t offset));
 
-// Programs that were compiled with _FORTIFY_SOURCE call these.
+// Programs that were compiled with _FORTIFY_SOURCE call these functions.
 TR_CATCH(ssize_t, __read_chk, (int descriptor, void* to, size_t bytes, size_t room)) {
   if (!is_shared(descriptor) || bytes > room) return real___read_chk(descriptor, to, bytes, room);
   return read_one(descriptor, to, bytes, 0, true);

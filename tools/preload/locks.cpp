@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Locks on shared files are the kernel's. The keeper has an open file description of the file itself for each
-// one of the run that is locked, and one for each process that locks as POSIX says. It lends a descriptor of
-// it, on which the program locks by itself: waiting, signals and programs outside of the run are as always.
+// Locks on shared files are locks of the kernel on the files themselves. The keeper opens the file once for
+// each description that has locks, and once for each process that has locks of the process (POSIX). It lends
+// the program a descriptor, and the program makes the system call that locks. So waits, signals and locks of
+// programs outside of the group work as always.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/syscall.h>
@@ -14,10 +15,10 @@ namespace tailrace::run {
 
 namespace {
 
-/// The files of which this process has had locks of its own.
+/// By file: this process has had locks of the process on it.
 std::atomic<bool> is_locked[most_files];
 
-/// Returns a descriptor to lock by, or -1 with errno.
+/// Returns a lent descriptor on which to lock, or -1 with errno.
 int lend_lock(int descriptor, bool is_of_process) {
   const std::uint32_t number = description_of(descriptor);
   if (number == nobody) return fail(EBADF);
@@ -45,8 +46,8 @@ int close_lent(int lent, long answer) {
   return static_cast<int>(answer);
 }
 
-/// Makes the beginning count from that of the file: the lent descriptor has another position, and storage
-/// another size.
+/// Makes `range` begin at an offset from the file's begin. The kernel cannot do it: the lent descriptor has
+/// another position, and the file on storage another size.
 int make_absolute(const Description& description, struct flock& range) {
   std::int64_t base = 0;
   if (range.l_whence == SEEK_CUR) base = description.offset;

@@ -14,11 +14,12 @@ namespace tailrace::run {
 
 namespace {
 
-/// A copy, because programs may change their environment.
+/// Copies of the environment variables, because programs may change their environment.
 char patterns[1 << 14];
 char keeper_name[128];
 
-/// Writes the path without ".", ".." and doubled slashes. Symbolic links stay as they are.
+/// Appends the path to `full`, which has `length` bytes, without ".", ".." and doubled slashes. Resolves no
+/// symbolic links. Returns false if the result is too long.
 bool normalise(const char* path, char* full, std::size_t length) {
   while (*path != '\0') {
     while (*path == '/') ++path;

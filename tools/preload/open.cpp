@@ -18,7 +18,8 @@ int stat_raw(int descriptor, const char* path, struct stat& status, int flags) {
   return static_cast<int>(syscall(SYS_newfstatat, descriptor, path, &status, flags));
 }
 
-/// A program that may only write gets EACCES, which it would not get without us.
+/// Sets errno to EACCES, and prints why if the user may write the file: without this library the open would
+/// succeed.
 void explain_no_reading(int directory, const char* path, const char* full) {
   const long written = syscall(SYS_openat, directory, path, O_WRONLY | O_CLOEXEC, 0);
   if (written >= 0) {
@@ -29,8 +30,8 @@ void explain_no_reading(int directory, const char* path, const char* full) {
   errno = EACCES;
 }
 
-/// Tells the keeper about the file, and puts a placeholder where its descriptor was, whose number is the
-/// lowest one that was free.
+/// Hands the file behind the descriptor `real` over to the keeper, and makes `real` a placeholder. So the
+/// program gets the lowest number that was free, as POSIX says. Returns `real`, or -1 with errno.
 int hand_over(int real, const char* full, int flags) {
   std::uint64_t inode = 0;
   const int placeholder = make_placeholder(inode);
@@ -64,7 +65,8 @@ int open_shared(int directory, const char* path, const char* full, int flags, mo
     return fail(EAGAIN);
   }
   if (const int error = connect_to_keeper(); error != 0) return fail(error);
-  // O_TRUNC cuts in Linux whatever the file is opened for.
+  // With O_TRUNC, Linux cuts the file even if it is opened for reading only: so the keeper must be able to
+  // write.
   const int access = (flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY ? O_RDONLY : O_RDWR;
   const int kept = flags & (O_CREAT | O_EXCL | O_NOFOLLOW | O_NOATIME);
   const long real = syscall(SYS_openat, directory, path, access | kept | O_CLOEXEC, mode);
@@ -106,7 +108,7 @@ int open_any(Real<int(int, const char*, int, ...)>& real, int directory, const c
     return reopen_shared(named, flags);
   }
   const int opened = real(directory, path, flags, mode);
-  // Somebody has closed it by a system call.
+  // The table still has this number: the program has closed the placeholder by a system call of its own.
   if (opened >= 0 && is_shared(opened) && !in_borrowed_memory()) (void)remove_descriptor(opened);
   return opened;
 }
@@ -136,7 +138,7 @@ TR_CATCH(int, open, (const char* path, int flags, ...)) {
   return open_any(real_openat, AT_FDCWD, path, flags, mode);
 }
 TR_ALSO(int, open64, open, (const char* path, int flags, ...));
-// Older libraries call functions of libc by these names.
+// Older libraries call libc's functions by these names.
 TR_ALSO(int, __open, open, (const char* path, int flags, ...));
 TR_ALSO(int, __open64, open, (const char* path, int flags, ...));
 

@@ -21,7 +21,7 @@ using namespace tailrace::run;
 
 namespace {
 
-/// Calls a function of libc on the file itself.
+/// Calls a function of libc on the file behind a placeholder, by a lent descriptor.
 template <typename F, typename... A>
 auto on_file(Real<F>& real, int descriptor, A... arguments) -> decltype(real(descriptor, arguments...)) {
   if (!is_shared(descriptor)) return real(descriptor, arguments...);
@@ -35,7 +35,7 @@ auto on_file(Real<F>& real, int descriptor, A... arguments) -> decltype(real(des
   return answer;
 }
 
-/// Stores what was written: storing it after the times were set would change them.
+/// Stores the file before a program sets its times: storing afterwards would change them.
 int settle_times(int descriptor) {
   const std::uint32_t number = description_of(descriptor);
   if (number == nobody) return 0;
@@ -45,6 +45,7 @@ int settle_times(int descriptor) {
   return 0;
 }
 
+/// Looks for placeholders among the descriptors that have come with a message.
 void receive_descriptors(msghdr& message) {
   if (!is_active()) return;
   const int error = errno;
@@ -123,7 +124,7 @@ TR_CATCH(int, ioctl, (int descriptor, unsigned long request, ...)) {
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  // Copies by reference: programs copy bytes if they cannot be had.
+  // The kernel would make the copy share blocks on storage. After this error programs copy the bytes.
   const bool clones = request == FICLONE || request == FICLONERANGE;
   if (clones &&
       is_shared(static_cast<int>(request == FICLONE ? reinterpret_cast<std::intptr_t>(argument)
@@ -160,8 +161,8 @@ ssize_t write_any(int descriptor, const char* from, size_t bytes, off_t offset, 
                      : syscall(SYS_pwrite64, descriptor, from, bytes, offset);
 }
 
-/// Returns true if the descriptor may do what `access` and O_RDWR allow. `flags` become those of its open
-/// file.
+/// True if the descriptor was opened with `access` (O_RDONLY or O_WRONLY) or O_RDWR. `flags` becomes its
+/// flags.
 bool may(int descriptor, int access, int& flags) {
   flags = fcntl(descriptor, F_GETFL);
   return flags >= 0 && ((flags & O_ACCMODE) == access || (flags & O_ACCMODE) == O_RDWR);
@@ -172,8 +173,8 @@ bool is_regular(int descriptor) {
   return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Returns the errno with which the kernel refuses to copy, before it has read anything, or 0. `appending` is
-/// the one for a file to which programs append.
+/// Returns the errno with which the kernel would refuse to copy, or 0. `appending` is the errno for a
+/// destination with O_APPEND.
 int refusal_of(int from, const off_t* from_offset, int to, int appending) {
   int reading = 0, writing = 0;
   if (!may(from, O_RDONLY, reading) || !may(to, O_WRONLY, writing)) return EBADF;
@@ -181,8 +182,8 @@ int refusal_of(int from, const off_t* from_offset, int to, int appending) {
   return (writing & O_APPEND) != 0 ? appending : 0;
 }
 
-/// Copies between descriptors, as sendfile and copy_file_range do inside the kernel. May copy less than
-/// asked.
+/// Copies bytes between descriptors, which sendfile and copy_file_range would do inside the kernel. Returns
+/// the number of bytes, which may be less than `bytes`, or -1 with errno.
 ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, size_t bytes) {
   alignas(64) char room[1 << 16];
   const size_t wanted = std::min(bytes, sizeof(room));

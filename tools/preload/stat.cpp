@@ -12,8 +12,8 @@ namespace tailrace::run {
 
 void correct(struct stat& status) {
   if (!S_ISREG(status.st_mode)) return;
-  // Between vfork and exec nothing may be connected: the number would be the child's, and the memory the
-  // parent's.
+  // Between vfork and exec no connection may be made: its descriptor would be the child's, and the memory in
+  // which its number is noted the parent's.
   if (in_borrowed_memory() ? shared_arena.load() == nullptr : connect_to_keeper() != 0) return;
   const std::uint32_t number = arena().find_file(status.st_dev, status.st_ino);
   if (number == nobody) return;
@@ -26,7 +26,7 @@ void correct(struct stat& status) {
     return;
   status.st_mtim = changed;
   status.st_ctim = changed;
-  // Programs take a file of fewer blocks for one with holes.
+  // A program that sees fewer blocks would think that the file has holes.
   status.st_blocks = std::max<blkcnt_t>(status.st_blocks, (status.st_size + 511) / 512);
 }
 
@@ -58,7 +58,7 @@ int fstat_any(int descriptor, struct stat* status) {
   return static_cast<int>(syscall(SYS_newfstatat, descriptor, "", status, AT_EMPTY_PATH));
 }
 
-/// Puts what `stat` tells of a file of the run into `status`.
+/// Copies the size and times of `known` to `status`.
 void correct_statx(const struct stat& known, struct statx* status) {
   status->stx_size = static_cast<std::uint64_t>(known.st_size);
   status->stx_blocks = static_cast<std::uint64_t>(known.st_blocks);
@@ -87,8 +87,8 @@ TR_CATCH(int, fstatat, (int directory, const char* path, struct stat* status, in
 }
 TR_ALSO(int, fstatat64, fstatat, (int directory, const char* path, struct stat* status, int flags));
 
-// Programs that were linked with a glibc before 2.33 call these, with a version, of which there is one
-// here.
+// Programs that were linked with a glibc before 2.33 call these functions. The first argument is a version of
+// the structure; on 64-bit systems there is only one.
 TR_CATCH(int, __xstat, (int, const char* path, struct stat* status)) {
   return stat_any(AT_FDCWD, path, status, 0);
 }

@@ -11,13 +11,14 @@
 
 #include "preload.hpp"
 
-// stdio reads and writes by calls inside libc, which nobody can stand in front of. A stream on a shared file
-// is therefore one of our own making (fopencookie), on the placeholder.
+// stdio reads and writes by calls inside libc, which no library can take over. So this library makes streams
+// on shared files itself, with fopencookie(3), on the placeholder.
 using namespace tailrace::run;
 
 namespace {
 
-/// The standard streams of libc, and ours that stand in for them while their descriptors are placeholders.
+/// libc's standard streams, and the streams of this library that take their place while their descriptors are
+/// placeholders.
 FILE* plain[3];
 FILE* ours[3];
 
@@ -30,7 +31,7 @@ ssize_t cookie_read(void* cookie, char* to, size_t bytes) {
 ssize_t cookie_write(void* cookie, const char* from, size_t bytes) {
   const iovec part = {const_cast<char*>(from), bytes};
   const ssize_t put = write_shared(descriptor_in(cookie), &part, 1, 0, true);
-  return put < 0 ? 0 : put;  // fopencookie(3): an error is 0
+  return put < 0 ? 0 : put;  // 0 means an error, fopencookie(3)
 }
 int cookie_seek(void* cookie, off64_t* offset, int whence) {
   const off_t at = seek_shared(descriptor_in(cookie), *offset, whence);
@@ -40,7 +41,7 @@ int cookie_seek(void* cookie, off64_t* offset, int whence) {
 int cookie_close(void* cookie) {
   const int descriptor = descriptor_in(cookie);
   if (descriptor < 3) {
-    // Nobody must find the stream that is freed now.
+    // libc frees this stream now, so no variable may lead to it.
     FILE*& stream = descriptor == 0 ? stdin : descriptor == 1 ? stdout : stderr;
     if (stream == ours[descriptor]) stream = plain[descriptor];
     ours[descriptor] = nullptr;
@@ -51,7 +52,7 @@ int cookie_close(void* cookie) {
 /// Returns the flags of open for a mode of fopen, or -1.
 int flags_of(const char* mode) {
   const bool updates = std::strchr(mode, '+') != nullptr;
-  const char* const rest = strchrnul(mode, ',');  // ",ccs=" is about characters
+  const char* const rest = strchrnul(mode, ',');  // ",ccs=" names a coding of characters
   const auto has = [&](char letter) {
     return std::memchr(mode, letter, static_cast<size_t>(rest - mode)) != nullptr;
   };
@@ -64,31 +65,33 @@ int flags_of(const char* mode) {
   return flags;
 }
 
-/// Returns false if the mode needs what the descriptor may not do.
+/// True if a descriptor with these flags of open may read and write as the mode does.
 bool fits(const char* mode, int flags) {
   const int wanted = flags_of(mode);
   const int may = flags & O_ACCMODE;
   return wanted >= 0 && (may == O_RDWR || (wanted & O_ACCMODE) == may);
 }
 
+/// Makes a stream on a placeholder. Returns nullptr with errno after an error.
 FILE* stream_on(int descriptor, const char* mode) {
   char plain[4] = {mode[0], std::strchr(mode, '+') != nullptr ? '+' : '\0', '\0', '\0'};
   if (mode[0] == 'a') {
-    // fdopen sets it for the descriptor, too. Who only writes begins at the end, and who reads as well at the
-    // beginning.
+    // libc's fdopen sets O_APPEND for the descriptor, too. A stream with mode "a" begins at the file's end,
+    // one with mode "a+" at its begin.
     arena().descriptions[description_of(descriptor)].flags |= O_APPEND;
     if (plain[1] == '\0') (void)seek_shared(descriptor, 0, SEEK_END);
   }
   const cookie_io_functions_t functions = {cookie_read, cookie_write, cookie_seek, cookie_close};
   FILE* const stream =
       fopencookie(reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor) + 1), plain, functions);
-  // fileno then gives the placeholder. Streams of cookies use the number for nothing else; libstdc++ reads
-  // and writes by it.
+  // fileno() then returns the placeholder, by which libstdc++ reads and writes. A stream of fopencookie uses
+  // this number for nothing else.
   if (stream != nullptr) stream->_fileno = descriptor;
   return stream;
 }
 
-/// Returns nullptr with errno, or sets `is_ours` to false.
+/// Opens a stream if the path is of a shared file. Returns the stream, or nullptr with errno. Sets `is_ours`
+/// to false, and returns nullptr, if libc is to open the path.
 FILE* open_stream(const char* path, const char* mode, bool& is_ours) {
   char full[PATH_MAX];
   const int flags = flags_of(mode);
@@ -122,8 +125,9 @@ TR_CATCH(FILE*, fopen64, (const char* path, const char* mode)) {
 
 namespace {
 
-/// libc's own streams forget the end of the file in a read of a buffer's size or more, which goes to the file
-/// at once. Streams of cookies never do: a program that reads a file that grows would get nothing any more.
+/// Reads from a stream by `read`, and first clears its mark of the end of the file where libc's own streams
+/// would do so: in a read of a buffer's size or more, which goes to the file at once. Streams of fopencookie
+/// never clear the mark: a program that reads a growing file would get nothing any more.
 template <typename Read>
 size_t read_beyond_end(FILE* stream, size_t bytes, const Read& read) {
   constexpr size_t usual_buffer = 4096;
@@ -154,7 +158,7 @@ TR_CATCH(size_t, __fread_unlocked_chk, (void* to, size_t room, size_t size, size
 
 namespace {
 
-/// libc's own writes inside libc.
+/// Prints to a shared file. libc's vdprintf would write by a call inside libc.
 int print_shared(int descriptor, const char* format, va_list arguments) {
   char* text = nullptr;
   const int length = vasprintf(&text, format, arguments);
@@ -203,8 +207,9 @@ TR_CATCH(FILE*, fdopen, (int descriptor, const char* mode)) {
 
 namespace {
 
-/// Gives a standard stream a shared file. A stream of libc's cannot become one of ours, but a program that
-/// names it by stdout finds ours there; whoever kept the other one gets EBADF.
+/// Reopens stdin, stdout or stderr on a shared file. libc's stream cannot become a stream of this library. So
+/// the variable (stdout) gets a stream of this library; code that has kept a pointer to libc's stream gets
+/// EBADF.
 FILE* reopen_standard(FILE*& stream, int number, const char* path, const char* mode) {
   bool is_ours = false;
   fflush(stream);
@@ -213,7 +218,7 @@ FILE* reopen_standard(FILE*& stream, int number, const char* path, const char* m
   const int moved = dup2(fresh->_fileno, number);
   fclose(fresh);
   if (moved < 0) return nullptr;
-  // The stream may be the one that had the file before: what it knew of that is over.
+  // If the stream had another shared file before, it must forget that file's bytes, end and position.
   __fpurge(stream);
   clearerr(stream);
   stream->_offset = -1;
@@ -231,7 +236,7 @@ FILE* reopen(Real<FILE*(const char*, const char*, FILE*)>& real, const char* pat
     return reopen_standard(number == 0 ? stdin : number == 1 ? stdout : stderr, number, path, mode);
   if (number >= 0 && path != nullptr) {
     fflush(stream);
-    (void)close_shared(number);  // the stream of libc is back now
+    (void)close_shared(number);  // this has put libc's stream back
     return real(path, mode, number == 0 ? stdin : number == 1 ? stdout : stderr);
   }
   refuse(&Counters::others_refused, stream->_fileno, "freopen", "call fclose and fopen");

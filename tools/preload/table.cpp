@@ -16,10 +16,12 @@ std::atomic<std::uint32_t> descriptor_table[most_descriptors];
 
 namespace {
 
-/// How many descriptors of this process each description has.
+/// By description: how many descriptors of this process it has.
 std::atomic<std::int32_t> descriptors_of[most_descriptions];
 std::atomic<pid_t> owner{0};
 
+/// Tells the keeper that this process has inherited a placeholder. Returns false if the keeper does not know
+/// it.
 bool attach(int descriptor, std::uint64_t inode) {
   Request request;
   request.op = Op::attach;
@@ -30,7 +32,8 @@ bool attach(int descriptor, std::uint64_t inode) {
   return true;
 }
 
-/// A child of fork has the descriptors of its parent, and needs a connection of its own.
+/// Runs in a child of fork. The child has the descriptors of its parent, but needs a connection of its own,
+/// over which it tells the keeper of them.
 void begin_child() {
   owner = getpid();
   begin_client();
@@ -51,7 +54,7 @@ void begin_child() {
 }  // namespace
 
 bool in_borrowed_memory() {
-  // The constructor of another library may come before ours.
+  // The constructor of another library may run before this library's.
   if (owner.load(std::memory_order_relaxed) == 0) begin_process();
   return getpid() != owner.load(std::memory_order_relaxed);
 }
@@ -87,7 +90,8 @@ int close_shared(int descriptor) {
   return error;
 }
 
-/// Returns false if the descriptor is a placeholder of a file that the keeper has forgotten.
+/// Finds out whether an inherited descriptor is a placeholder, and attaches it. Returns false if the keeper
+/// has forgotten its file.
 static bool take_up(int descriptor) {
   struct stat status = {};
   if (syscall(SYS_newfstatat, descriptor, "", &status, AT_EMPTY_PATH) != 0 || !S_ISSOCK(status.st_mode))
@@ -98,7 +102,7 @@ static bool take_up(int descriptor) {
 
 void receive_descriptor(int descriptor) {
   if (descriptor < 0 || in_borrowed_memory()) return;
-  // Somebody has closed the number by a system call.
+  // The table still has this number: the program has closed the placeholder by a system call of its own.
   if (is_shared(descriptor)) (void)remove_descriptor(descriptor);
   if (descriptor >= most_descriptors || take_up(descriptor)) return;
   say("the file of descriptor %d, which came over a socket, is not known any more: calls on it fail with "
@@ -124,8 +128,8 @@ void begin_process() {
   if (owner.load() != 0) return;
   owner = getpid();
   if (!is_active()) return;
-  // No lock is taken before fork: a thread in fflush(NULL) has libc's, which fork takes next, and waits for
-  // ours.
+  // No handler takes this library's lock before fork. Otherwise a deadlock is possible: a thread in
+  // fflush(NULL) has a lock of libc that fork takes next, and waits for this library's lock.
   pthread_atfork(nullptr, nullptr, begin_child);
   const char* const first = std::getenv(hello_variable);
   if (first != nullptr && std::atol(first) == getpid()) (void)connect_to_keeper();

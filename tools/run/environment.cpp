@@ -28,7 +28,8 @@ pid_t mpich_proxy() {
     char line[512] = {};
     const bool is_read = std::fgets(line, sizeof(line), file) != nullptr;
     std::fclose(file);
-    // "PID (NAME) STATE PARENT ...", where a name may have spaces and brackets, and ends after 15 letters.
+    // "PID (NAME) STATE PARENT ...". A name may have spaces and brackets; the kernel cuts it after 15
+    // letters.
     const char* const name = std::strchr(line, '(');
     const char* const end = std::strrchr(line, ')');
     if (!is_read || name == nullptr || end == nullptr) return 0;
@@ -73,7 +74,7 @@ std::string group_name() {
     return std::string("slurm-") + std::getenv("SLURM_JOB_ID") + "." + (step != nullptr ? step : "0");
   }
   if (std::getenv("PMI_RANK") != nullptr) {
-    // MPICH's ranks on a node have one ancestor: each may have a shell of its own in between.
+    // All of MPICH's ranks on a node descend from one proxy, but each may have a shell as its parent.
     const pid_t proxy = mpich_proxy();
     if (proxy > 0) return "proxy-" + std::to_string(proxy);
     if (number_of("PMI_SIZE") > 1) return {};

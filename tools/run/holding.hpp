@@ -15,11 +15,12 @@ namespace tailrace::run {
 
 enum class Holding { goes_on, is_stopped, has_ended };
 
-/// Looks whether the thread that has a lock is stopped (SIGSTOP, Ctrl-Z, a debugger) or has ended. By system
-/// calls, because libc's may be caught.
+/// Finds out whether the thread that has a lock is stopped (by SIGSTOP, Ctrl-Z or a debugger) or has ended.
+/// Makes system calls, because the preloaded library may stand in front of libc's functions.
 inline Holding holding_of(const Arena& arena, Holder holder) {
   const std::uint32_t process = process_of(holder);
-  // The keeper knows first: a thread that another program has ended (exec) may have its number from it.
+  // The epoch first: after exec, a thread of the new program may have the number of the thread that has
+  // ended.
   if (process < most_processes && (arena.processes[process].epoch.load() & 0xFFFFFU) != epoch_of(holder))
     return Holding::has_ended;
   const int before = errno;
@@ -35,7 +36,7 @@ inline Holding holding_of(const Arena& arena, Holder holder) {
   const char* const end = std::strrchr(text, ')');
   const char state = end != nullptr && end[1] == ' ' ? end[2] : '\0';
   if (state == 'Z' || state == 'X') found = Holding::has_ended;
-  // Nobody can do without the keeper.
+  // A stopped keeper loses no lock: all wait for it, since no process can do its work.
   if ((state == 'T' || state == 't') && process != keeper_process) found = Holding::is_stopped;
   errno = before;
   return found;

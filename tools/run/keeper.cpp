@@ -22,19 +22,20 @@ namespace tailrace::run {
 
 namespace {
 
-/// Longer than a program takes from its start until it says what it has inherited, also on a node that is
-/// short of memory.
+/// How long the keeper keeps a description that no process holds. A program takes less time from its start
+/// until it tells which descriptions it has inherited, also on a node that is short of memory.
 constexpr std::chrono::seconds inheritance_time{60};
 constexpr std::size_t most_left = 1000;
 
-/// Events name a peer by its number, and whether its process ended (upper bit) or its socket has something.
+/// The data of an event is the number of the peer. With this bit its process has ended, without it its socket
+/// has a packet or is closed.
 constexpr std::uint64_t process_event = std::uint64_t{1} << 63;
 
 std::string link_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
 /// Returns a descriptor that keeps a file for heirs, also if the file is removed, or -1. The kernel runs no
-/// program that somebody has open for writing (ETXTBSY), so it is not open for that unless the file's mode
-/// would refuse to open it once more.
+/// program file that any process has open for writing (ETXTBSY). So the descriptor is one that can neither
+/// read nor write (O_PATH), unless the file's mode would not let the keeper open the file again.
 int spare_of(const KeptFile& file) {
   const std::string link = link_of(file.descriptor);
   const int access = file.is_writable ? R_OK | W_OK : R_OK;
@@ -47,8 +48,8 @@ int spare_of(const KeptFile& file) {
 
 bool is_out_of_descriptors(int error) { return error == EMFILE || error == ENFILE; }
 
-/// The limit on the size of files counts for the keeper's memory, too, and for all that programs write. They
-/// see to their own limit.
+/// Raises the keeper's limit on the size of files, which counts for the shared memory and for all bytes that
+/// the keeper stores. The library in each program applies the program's own limit.
 void raise_file_limit() {
   const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
   rlimit limit = {};
@@ -81,7 +82,7 @@ Keeper::~Keeper() {
 int Keeper::start() {
   for (std::uint32_t number = 0; number < most_descriptions; ++number) unused_.push_back(number);
   for (std::uint32_t number = most_processes; number-- > 0;) counters_unused_.push_back(number);
-  // Each process takes two descriptors, and each file some: the usual limit is made for other programs.
+  // The keeper needs two descriptors for each process, and some for each file: more than the usual limit.
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;
@@ -108,7 +109,8 @@ int Keeper::serve() {
   }
   while (!has_served_ || members() > 0) {
     epoll_event events[64];
-    // A launcher that leaves gets its answer when the keeper has done all that ended before.
+    // While a launcher waits for the answer to `leave`, the keeper does not sleep: it answers once no event
+    // is left.
     const int wait_ms = !leaving_.empty() ? 0 : left_.empty() ? -1 : 500;
     const Clock::time_point asked = Clock::now();
     const int found = epoll_wait(waiter_, events, 64, wait_ms);
@@ -128,8 +130,9 @@ int Keeper::serve() {
       }
     }
     erase_forgotten();
-    // A program that has inherited a description may have said so already. Where requests never end, the
-    // keeper frees only those that were past their time before it asked for requests.
+    // Only after all requests: a program may have told in one of them that it has inherited a description. If
+    // requests never end, the keeper frees only descriptions that were past their time before it asked for
+    // events.
     free_descriptions(found <= 0 ? most_left_ : left_.size(), asked);
     if (found <= 0) finish_leaving();
   }
@@ -145,7 +148,7 @@ void Keeper::accept_peer() {
   }
   ucred who = {};
   socklen_t length = sizeof(who);
-  // Another user could otherwise have us write to files.
+  // Otherwise another user could make this keeper write to files of its user.
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 || who.uid != geteuid()) {
     ::close(socket);
     return;
@@ -157,8 +160,9 @@ void Keeper::accept_peer() {
   if (who.pid != 0) {
     peer->process_descriptor = static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0));
     const bool is_watched = peer->process_descriptor >= 0 || !is_out_of_descriptors(errno);
-    // Locks tell by the numbers of threads whether their holders go on, and the keeper by those of processes
-    // who has ended: all have to have the same ones. The number of a process that cannot be seen is 0.
+    // Locks find out by the thread's number whether their holder goes on, and the keeper by the process's
+    // number whether it has ended. So all processes must be in one PID namespace, where they have the same
+    // numbers. The number of a process that cannot be seen from here is 0.
     const int numbers = is_watched ? numbers_of(who.pid, peer->process_descriptor) : -1;
     if (numbers < 0 && is_out_of_descriptors(errno)) {
       tell_full(errno);
@@ -186,7 +190,8 @@ std::size_t Keeper::members() const {
       std::count_if(peers_.begin(), peers_.end(), [](const auto& peer) { return !peer.second->is_foreign; }));
 }
 
-/// Nobody else can be served: they are told at once, and do not wait.
+/// Closes the connection of a process that the keeper cannot serve for lack of descriptors, so that the
+/// process does not wait for an answer.
 void Keeper::turn_away(int error) {
   if (reserve_ >= 0) ::close(reserve_);
   const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -205,7 +210,7 @@ void Keeper::tell_full(int error) {
                peers_.size(), std::strerror(error));
 }
 
-/// Returns false if there was nothing.
+/// Handles one request of a peer. Returns false if there was none.
 bool Keeper::receive(Peer& peer) {
   Request request;
   Packet packet(&request, sizeof(request));
@@ -284,7 +289,7 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
 
 void Keeper::reply(const Peer& peer, const Answer& answer, int descriptor) {
   Packet packet(&answer, sizeof(answer), descriptor);
-  // One that cannot be answered has gone, which its socket says next.
+  // If the answer cannot be sent, the process has gone: an event of its socket tells it next.
   (void)sendmsg(peer.socket, packet.message(), MSG_NOSIGNAL);
 }
 
@@ -295,7 +300,7 @@ int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
     peer.counters = counters_unused_.back();
     counters_unused_.pop_back();
   }
-  // The program that this process ran before is gone; its descriptors are this one's.
+  // The program that this process ran before has ended by exec: the new program inherits its descriptors.
   for (auto& [number, other] : peers_) {
     if (other.get() == &peer || other->process != peer.process || other->socket >= 0 || other->is_launcher)
       continue;
@@ -309,7 +314,8 @@ int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
   return 0;
 }
 
-/// Does something that needs room on storage, and does it again if a full disk can be given room.
+/// Does work that needs room on storage. If the disk is full, frees room of removed files, if there are any,
+/// and does the work again.
 template <class Work>
 int Keeper::retried(const Work& work) {
   const int error = work();
@@ -318,7 +324,7 @@ int Keeper::retried(const Work& work) {
 }
 
 int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
-  if (descriptor < 0) return EMFILE;  // it was sent, and the limit of this process left no number for it
+  if (descriptor < 0) return EMFILE;  // the program has sent one, but the keeper had no number left for it
   if (unused_.empty()) free_descriptions(left_.size() / 2, Clock::now());
   if (unused_.empty()) return ENFILE;
   std::uint32_t file = nobody;
@@ -349,8 +355,9 @@ int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& an
   return 0;
 }
 
-/// Opens the file of a description once more, for locks: those of an open file description are lost with its
-/// last descriptor, and those of a process when it closes the file.
+/// Returns a descriptor for locks, for which it opens the file of the description again. Locks of an open
+/// file description end with its last descriptor, and those of a process as soon as it closes any descriptor
+/// of the file. So the keeper's other descriptors of the file do not do.
 int Keeper::lend_lock(Peer& peer, const Request& request, int& lent) {
   if (!peer.descriptions.contains(request.file)) return EBADF;
   const std::uint32_t file = pages_.arena().descriptions[request.file].file;
@@ -375,7 +382,7 @@ int Keeper::close(Peer& peer, std::uint32_t number) {
   return let_go(number);
 }
 
-/// A program says that it has a descriptor with this placeholder, which it has inherited.
+/// Makes a program a holder of the description with this placeholder, which the program has inherited.
 int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
   for (std::uint32_t number = 0; number < most_descriptions; ++number) {
     Description& description = pages_.arena().descriptions[number];
@@ -396,7 +403,7 @@ int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
   return ENOENT;
 }
 
-/// Opens the file of a description that nobody has held for a while.
+/// Opens the file of a description again that no process has held for a while.
 int Keeper::reopen(Kept& kept, std::uint32_t& file) {
   int descriptor = kept.spare;
   if ((fcntl(kept.spare, F_GETFL) & O_PATH) != 0)
@@ -408,14 +415,15 @@ int Keeper::reopen(Kept& kept, std::uint32_t& file) {
   return error;
 }
 
-/// One process less has descriptors of it. The last one of a file stores what has changed.
+/// Counts one holder less of a description. With the last holder of a file's last description the file's
+/// changed pages are stored, and it is closed.
 int Keeper::let_go(std::uint32_t number) {
   Kept& kept = kept_[number];
   if (--kept.holders > 0) return 0;
   if (kept.lock >= 0) ::close(kept.lock);
   kept.lock = -1;
   const std::uint32_t file = pages_.arena().descriptions[number].file;
-  // Before this one is among those that give their room back. Closing tells what cannot be stored.
+  // Before this description is in left_: retried() could give its room back. close() reports an error.
   if (pages_.kept(file).descriptions == 1) (void)retried([&] { return pages_.store(file); });
   kept.is_writable = pages_.kept(file).is_writable;
   kept.spare = spare_of(pages_.kept(file));
@@ -423,9 +431,9 @@ int Keeper::let_go(std::uint32_t number) {
   int error = 0;
   const std::string path = pages_.kept(file).path;
   if (--pages_.kept(file).descriptions == 0) error = pages_.close(file);
-  // Only now: storing may have taken long.
+  // The time begins only now: storing may have taken long.
   kept.left = Clock::now();
-  // They must not take all descriptors while requests never end.
+  // Also here, so that left descriptions do not take all descriptors while requests never end.
   if (left_.size() > 2 * most_left_) free_descriptions(most_left_, kept.left);
   if (error != 0) failed(path, "cannot be stored", error);
   return error;
@@ -439,7 +447,8 @@ void Keeper::free_description(std::uint32_t number) {
   unused_.push_back(number);
 }
 
-/// Frees what nobody has inherited in time by `now`, and the oldest of what is more than `most`.
+/// Frees the left descriptions that no program has inherited in time by `now`, and the oldest of the others
+/// if they are more than `most`.
 void Keeper::free_descriptions(std::size_t most, Clock::time_point now) {
   while (!left_.empty()) {
     if (left_.size() <= most && now - kept_[left_.front()].left < inheritance_time) break;
@@ -448,7 +457,8 @@ void Keeper::free_descriptions(std::size_t most, Clock::time_point now) {
   }
 }
 
-/// Gives back the room of removed files that are kept for heirs alone. Returns false if there are none.
+/// Frees the left descriptions of removed files, which gives their room back to storage. Returns false if
+/// there are none.
 bool Keeper::free_removed() {
   const auto is_removed = [&](std::uint32_t number) {
     struct stat status = {};
@@ -459,8 +469,8 @@ bool Keeper::free_removed() {
   return std::erase_if(left_, is_removed) > 0;
 }
 
-/// The socket is closed: the process has ended, or runs another program, which comes with a socket of its
-/// own.
+/// Handles the end of a peer's socket: the process has ended, or exec has begun another program in it, which
+/// connects with a socket of its own.
 void Keeper::lost(Peer& peer) {
   ::close(peer.socket);
   peer.socket = -1;
@@ -519,7 +529,7 @@ void Keeper::count(std::uint32_t number) {
   locks_refused_ += counters.locks_refused.exchange(0);
   maps_refused_ += counters.maps_refused.exchange(0);
   others_refused_ += counters.others_refused.exchange(0);
-  // Locks that the process has left behind are nobody's.
+  // With a new epoch, locks that the process has left behind have a holder that has ended.
   ++counters.epoch;
   counters_unused_.push_back(number);
 }

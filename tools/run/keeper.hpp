@@ -18,12 +18,12 @@
 
 namespace tailrace::run {
 
-/// Keeps the pages of the files that the programs of one run share on a node, and does their input and
-/// output. It is a process of its own: it outlives programs that are killed, and ends with the last of the
-/// run.
+/// Keeps the pages of the files that the programs of one group share on a node, and does their input and
+/// output. The keeper is a process of its own: it outlives programs that are killed, and ends after the last
+/// process of its group.
 class Keeper {
  public:
-  /// `memory` is the most bytes that all pages take, `page` the bytes of one.
+  /// `memory` is the most bytes that all pages may take together, `page` the bytes of one page.
   struct Plan {
     std::string group;  // the whole name
     std::uint64_t memory = 0;
@@ -32,29 +32,29 @@ class Keeper {
   };
   Keeper(int listener, const Plan& plan) : listener_(listener), plan_(plan) {}
   ~Keeper();
-  /// Serves until the last process of the run has gone; blocks. Returns 0, or 1 after an error, which it has
-  /// printed.
+  /// Serves requests until the last process of the group has gone; blocks. Returns 0, or 1 after an error,
+  /// which it has printed.
   int serve();
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// A process of the run: a `tailrace run`, or a program.
+  /// A process that has connected to the keeper: a `tailrace run`, or a program.
   struct Peer {
-    int socket = -1;  // -1: closed by exec; the process lives, and its new program may connect
+    int socket = -1;  // -1: exec has closed it; the process lives, and its new program may connect
     int process_descriptor = -1;
     pid_t process = 0;
     std::uint32_t counters = nobody;
     bool is_launcher = false;
     bool is_forgotten = false;
-    bool is_foreign = false;               // of another PID namespace: it is told so, and nothing else
-    std::set<std::uint32_t> descriptions;  // of which it has descriptors
-    std::map<std::uint32_t, int> locks;    // descriptors for its own locks (POSIX), by file
+    bool is_foreign = false;  // the process is in another PID namespace: the keeper only answers EXDEV
+    std::set<std::uint32_t> descriptions;  // the process has descriptors of these
+    std::map<std::uint32_t, int> locks;    // by file: a descriptor for the process's own locks (POSIX)
   };
+  /// A description as the keeper alone knows it.
   struct Kept {
-    int holders = 0;
-    int spare =
-        -1;  // the file of a description that nobody holds: a new program may just be about to inherit it
-    int lock = -1;             // a descriptor for locks of the description
+    int holders = 0;  // processes that have descriptors of it
+    int spare = -1;   // the file while no process holds the description: a new program may inherit it soon
+    int lock = -1;    // a descriptor for locks of the description
     bool is_writable = false;  // the file was open for writing, too
     std::string path;
     Clock::time_point left;
@@ -94,8 +94,8 @@ class Keeper {
   int listener_;
   const Plan plan_;
   int waiter_ = -1;
-  int reserve_ = -1;     // a descriptor to close when there are no more
-  int own_numbers_ = 0;  // in how many PID namespaces the keeper has a number
+  int reserve_ = -1;     // a descriptor that the keeper closes when it has no other left
+  int own_numbers_ = 0;  // the number of PID namespaces in which the keeper has a process number
   bool has_turned_away_ = false;
   std::size_t most_left_ = 32;
   KeptPages pages_;
@@ -103,13 +103,13 @@ class Keeper {
   std::uint64_t next_peer_ = 1;
   std::vector<Kept> kept_ = std::vector<Kept>(most_descriptions);
   std::deque<std::uint32_t> unused_;
-  std::deque<std::uint32_t> left_;  // descriptions that nobody holds, the oldest first
+  std::deque<std::uint32_t> left_;  // descriptions that no process holds, the oldest first
   std::vector<std::uint32_t> counters_unused_;
   std::vector<Peer*> leaving_;
   std::set<std::string> paths_;
   bool has_served_ = false;
   bool has_printed_ = false;
-  bool has_started_ = false;  // the program itself has said hello
+  bool has_started_ = false;  // the program that `tailrace run` started has said hello
   int failures_ = 0;
   std::uint64_t reads_ = 0, writes_ = 0, read_bytes_ = 0, written_bytes_ = 0, others_ = 0;
   std::uint64_t locks_refused_ = 0, maps_refused_ = 0, others_refused_ = 0;

@@ -24,11 +24,11 @@ constexpr std::uint64_t system_page = 4096;
 constexpr std::uint64_t round_up(std::uint64_t bytes) {
   return (bytes + system_page - 1) / system_page * system_page;
 }
-/// Pages that follow one another are stored in calls of this size.
+/// Pages that follow one another are stored in calls of about this size at most.
 constexpr std::uint64_t largest_run = std::uint64_t{16} << 20;
 constexpr std::size_t most_parts = 256;
 constexpr std::uint32_t fewest_frames = 8;
-constexpr int goes_on = -3;  // beside what wire.hpp has
+constexpr int goes_on = -3;  // an error beside those of wire.hpp
 
 /// The offsets at which the parts of an arena begin.
 struct Places {
@@ -60,14 +60,15 @@ int KeptPages::make(std::uint64_t memory, std::uint64_t page) {
   largest_file_ = getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
   auto frames = static_cast<std::uint32_t>(std::min<std::uint64_t>(memory / page, 1U << 22));
   Places places(frames, page);
-  // The limit counts for the memory, too.
+  // The limit on the size of files counts for the memory, too.
   while (places.total > largest_file_ && frames > fewest_frames) {
     frames = std::max(frames / 8 * 7, fewest_frames);
     places = Places(frames, page);
   }
   if (places.total > largest_file_) return EFBIG;
   memory_ = memfd_create("tailrace-run", MFD_CLOEXEC);
-  // The head must be there before anybody touches it: memory that is missing then would be a signal.
+  // The head gets its memory before any process touches it: if memory were missing then, the kernel would
+  // send SIGBUS.
   if (memory_ < 0 || ftruncate(memory_, static_cast<off_t>(places.total)) != 0 ||
       fallocate(memory_, 0, 0, static_cast<off_t>(places.bytes)) != 0)
     return errno;
@@ -128,28 +129,28 @@ int KeptPages::open(int descriptor, const std::string& path, std::uint32_t& numb
 
 int KeptPages::close(std::uint32_t number) {
   KeptFile& file = files_[number];
-  // A removed file is stored, too: a program that is just beginning may have inherited it.
+  // The pages of a removed file are stored, too: a program that is just beginning may have inherited it.
   int error = store(number);
   for (const std::uint32_t frame : frames_of(number, 0))
     if (unlink(frame)) free_.push_back(frame);
   if (error == 0) error = give_back_room(file, arena_->files[number].size);
   arena_->files[number].is_open.store(false, std::memory_order_release);
-  // Some file systems, and NFS among them, tell only now that data did not fit.
+  // Some file systems, NFS among them, report only in close(2) that bytes did not fit.
   if (::close(file.descriptor) != 0 && error == 0) error = errno;
   file.descriptor = -1;
   return error;
 }
 
-/// Room that was reserved and not used goes back. A cut at the end of the file does that, which must not
-/// reach bytes that a program outside of the run has put there, nor change the times.
+/// Gives reserved room behind the file's end back to storage, by a cut at the end. The cut must not remove
+/// bytes that a program outside of the group has written there, nor change the file's times.
 int KeptPages::give_back_room(const KeptFile& file, std::int64_t size) {
   struct stat status = {};
   if (std::max(file.reserved, file.stored) <= size || fstat(file.descriptor, &status) != 0) return 0;
-  // A killed program may have stored a part of an append. That part does not belong to the file.
+  // `stored` may be behind the end: a part of a killed program's append was stored, and is cut off.
   if (status.st_nlink == 0 || (status.st_size != size && status.st_size != file.stored)) return 0;
   if (ftruncate(file.descriptor, size) != 0) return errno;
   const timespec times[] = {status.st_atim, status.st_mtim};
-  // The owner alone may do that. To others it is a write, which it was.
+  // Only the owner may set the times. For others the file keeps the time of the cut.
   (void)futimens(file.descriptor, times);
   return 0;
 }
@@ -200,8 +201,8 @@ int KeptPages::bring_in_new(std::uint32_t file, std::uint64_t page, Range wanted
   return 0;
 }
 
-/// Reads what is missing on one side or both. A page that is used again gets as many bytes as it has, so that
-/// a few calls of storage bring all of it.
+/// Loads missing bytes of a page that has a frame, before its loaded bytes or behind them. Each time it loads
+/// at least as many bytes as the page has already, so that a few calls of storage load the whole page.
 int KeptPages::bring_in_more(std::uint32_t file, std::uint64_t page, Range wanted, std::uint32_t number) {
   Frame& here = arena_->frame(number);
   if (wanted.from >= here.loaded_from && wanted.to <= here.loaded_to) return 0;
@@ -211,7 +212,7 @@ int KeptPages::bring_in_more(std::uint32_t file, std::uint64_t page, Range wante
     wanted.from = std::min(wanted.from, here.loaded_from - std::min(here.loaded_from, had));
   if (wanted.to > here.loaded_to) wanted.to = std::max(wanted.to, here.loaded_to + std::min(left, had));
   const Range range = widened(file, page, wanted);
-  // Nobody uses bytes that are not loaded, so they need no lock.
+  // No program uses bytes that are not loaded, so the load needs no lock.
   const Range before = {range.from, here.loaded_from};
   const Range behind = {here.loaded_to, range.to};
   int error = before.from < before.to ? load(files_[file], page, number, before, false) : 0;
@@ -224,9 +225,9 @@ int KeptPages::bring_in_more(std::uint32_t file, std::uint64_t page, Range wante
   return 0;
 }
 
-/// Says what to read for a program that wants these bytes of a page: all of the page if the one before it is
-/// there, as of a program that reads forward. Programs that read pieces here and there pay for little more
-/// than them.
+/// Returns which bytes of a page to load if a program wants the bytes in `wanted`. That is the whole page if
+/// the end of the page before is loaded, since the program probably reads forward. Otherwise it is little
+/// more than the wanted bytes, for programs that read pieces here and there.
 KeptPages::Range KeptPages::widened(std::uint32_t file, std::uint64_t page, Range wanted) {
   constexpr std::uint32_t piece = 1U << 16;
   const auto all = static_cast<std::uint32_t>(arena_->page_bytes);
@@ -235,12 +236,12 @@ KeptPages::Range KeptPages::widened(std::uint32_t file, std::uint64_t page, Rang
   const std::uint32_t from = wanted.from / piece * piece;
   const bool is_last = all <= piece || wanted.to > all - piece;
   const std::uint32_t to = is_last ? all : (wanted.to + piece - 1) / piece * piece;
-  // Behind the end of what is stored there is nothing to read.
+  // Behind the stored bytes there is nothing to load, so the rest of the page counts as loaded.
   const std::uint32_t there = stored_of(files_[file], page);
   return {there == 0 ? 0 : from, to >= there ? all : to};
 }
 
-/// Returns how many bytes of the page storage has.
+/// Returns how many bytes of the page are on storage.
 std::uint32_t KeptPages::stored_of(const KeptFile& file, std::uint64_t page) const {
   const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
   return static_cast<std::uint32_t>(
@@ -268,7 +269,8 @@ int KeptPages::load(const KeptFile& file, std::uint64_t page, std::uint32_t numb
   return 0;
 }
 
-/// A full disk is an error of the write that needs room, and not of a later store.
+/// Makes room on storage for the bytes of a page before `end`, and if it can for the whole page. So on a full
+/// disk the program's write fails, and not the keeper's later store.
 int KeptPages::make_room(KeptFile& file, std::uint64_t page, std::uint32_t number, std::uint32_t end) {
   Frame& frame = arena_->frame(number);
   if (end <= frame.reserved) return 0;
@@ -278,7 +280,7 @@ int KeptPages::make_room(KeptFile& file, std::uint64_t page, std::uint32_t numbe
   if (file.can_reserve && fallocate(file.descriptor, FALLOC_FL_KEEP_SIZE, begin, room) != 0) {
     const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
     if (!is_full) file.can_reserve = false;
-    // There may be room for what is written now.
+    // There may be room for the bytes that are written now.
     room = is_full ? end : room;
     if (is_full && fallocate(file.descriptor, FALLOC_FL_KEEP_SIZE, begin, room) != 0) return errno;
   }
@@ -298,10 +300,11 @@ void KeptPages::link(std::uint32_t number, std::uint64_t key) {
   bucket.store(number, std::memory_order_release);
 }
 
-/// Locks a frame. Returns 0; page_moved if its holder does not go on, and the page was stored and taken out
-/// of it; too_many_left; or why the page could not be stored. With `must_move` it is one of the first two.
+/// Locks a frame. Returns 0, or page_moved if the frame's holder does not go on: then the page was stored and
+/// taken out of the frame. Without `must_move` it may also return too_many_left, or the errno of a page that
+/// could not be stored.
 int KeptPages::hold(std::uint32_t number, bool must_move) {
-  constexpr int longest = 50;  // waits: a copy takes much less, also on a busy node
+  constexpr int longest = 50;  // waits of ProcessLock: a copy takes much less, also on a busy node
   Frame& frame = arena_->frame(number);
   Holding holding = Holding::goes_on;
   Holder holder = 0;
@@ -326,9 +329,9 @@ int KeptPages::hold(std::uint32_t number, bool must_move) {
 
 void KeptPages::let_go(std::uint32_t number) { (void)arena_->frame(number).lock.unlock(me_); }
 
-/// Takes the page out of a frame whose holder does not go on, and stores it. The frame stays with its holder
-/// until that goes on, and finds that it has to copy once more, or has ended. Returns `goes_on` if the holder
-/// has gone on meanwhile, or as hold.
+/// Stores the page of a frame whose holder does not go on, and takes it out of the frame. The frame then
+/// stays with its holder until this has ended, or goes on and finds that it must copy once more. Returns
+/// `goes_on` if the holder has gone on meanwhile, otherwise the same as hold() for page_moved and errors.
 int KeptPages::leave(std::uint32_t number, Holder holder, bool must_move) {
   collect_left();
   if (left_.size() >= most_ / 2 && !must_move) return too_many_left;
@@ -351,7 +354,7 @@ int KeptPages::leave(std::uint32_t number, Holder holder, bool must_move) {
   return page_moved;
 }
 
-/// Frees the frames whose holders have gone on, or ended.
+/// Frees those of the left frames whose holders have gone on or ended.
 void KeptPages::collect_left() {
   std::erase_if(left_, [&](std::uint32_t number) {
     ProcessLock& lock = arena_->frame(number).lock;
@@ -363,7 +366,7 @@ void KeptPages::collect_left() {
   });
 }
 
-/// Takes the page out of its frame, which nobody else changes meanwhile.
+/// Takes the page out of its frame. The caller has the frame's lock, or its holder does not go on.
 void KeptPages::take_out(std::uint32_t number, std::uint64_t key) {
   Frame& frame = arena_->frame(number);
   frame.key.store(no_key, std::memory_order_release);
@@ -372,8 +375,8 @@ void KeptPages::take_out(std::uint32_t number, std::uint64_t key) {
   place->store(frame.next, std::memory_order_release);
 }
 
-/// Takes the page out of its frame. Whoever copies from or to it ends that first. Returns false if the frame
-/// cannot be used for another page yet.
+/// Takes the page out of its frame, and forgets its changes. Waits until a program that copies from or to the
+/// frame has done so. Returns false if the program does not go on: the frame cannot have another page yet.
 bool KeptPages::unlink(std::uint32_t number) {
   if (hold(number, true) != 0) return false;
   Frame& frame = arena_->frame(number);
@@ -394,13 +397,14 @@ int KeptPages::take_frame(std::uint32_t& number) {
   }
   if (made_ == 0) return ENOMEM;
   int error = 0;
-  // The first rounds take pages that have not changed and were not used lately, the others any.
+  // The first round takes a page that has not changed and was not used lately; rounds 2 and 3 also store
+  // changed ones; round 4 takes any page.
   for (int round = 0; round < 4; ++round) {
     for (std::uint32_t step = 0; step < made_; ++step) {
       number = hand_;
       hand_ = (hand_ + 1) % made_;
       Frame& frame = arena_->frame(number);
-      if (frame.key == no_key) continue;  // its holder does not go on
+      if (frame.key == no_key) continue;  // a left frame: its holder does not go on
       if (round < 3 && frame.is_used.exchange(false)) continue;
       if (frame.is_changed && round == 0) continue;
       if (frame.is_changed) {
@@ -426,7 +430,8 @@ int KeptPages::make_frame(std::uint32_t& number) {
   return 0;
 }
 
-/// Returns false if the page was written in between.
+/// Takes an unchanged page out of its frame. Returns false if a program has written to the page meanwhile, or
+/// if the frame could not be locked.
 bool KeptPages::evict(std::uint32_t number) {
   if (arena_->frame(number).is_changed) return false;
   if (hold(number) != 0) return false;
@@ -437,7 +442,7 @@ bool KeptPages::evict(std::uint32_t number) {
   return is_free;
 }
 
-/// Stores a page that makes room, together with its changed neighbours.
+/// Stores a page that has to make room, together with changed pages before and behind it.
 int KeptPages::store_around(std::uint32_t number) {
   const std::uint64_t key = arena_->frame(number).key;
   const auto file = static_cast<std::uint32_t>(key >> key_shift);
@@ -454,7 +459,8 @@ int KeptPages::store_around(std::uint32_t number) {
   return error;
 }
 
-/// Stores changed bytes from `page` on, as far as they follow one another. `next` is the page behind them.
+/// Stores changed bytes from `page` on, as far as they follow one another without a gap. `next` becomes the
+/// page behind them.
 int KeptPages::store_run(std::uint32_t number, std::uint64_t page, std::uint64_t& next) {
   std::vector<std::uint32_t> locked;
   std::vector<iovec> parts;
@@ -468,7 +474,7 @@ int KeptPages::store_run(std::uint32_t number, std::uint64_t page, std::uint64_t
     Frame& frame = arena_->frame(found);
     if (const int held = hold(found); held != 0) {
       if (held != page_moved && locked.empty()) error = held < 0 ? EBUSY : held;
-      break;  // or it was stored by itself
+      break;  // with page_moved, leave() has stored this page by itself
     }
     const bool follows = locked.empty() || frame.changed_from == 0;
     if (!frame.is_changed || frame.changed_to <= frame.changed_from || !follows) {
@@ -545,7 +551,8 @@ int KeptPages::cut(std::uint32_t number, std::int64_t size) {
   KeptFile& file = files_[number];
   const std::uint64_t keep = static_cast<std::uint64_t>(size) >> arena_->page_shift;
   const auto rest = static_cast<std::uint32_t>(static_cast<std::uint64_t>(size) & (arena_->page_bytes - 1));
-  // With all these frames locked nobody can write between the new size and the loss of the bytes behind it.
+  // All these frames are locked at once: no program can write behind the new size before the bytes there are
+  // cleared.
   std::vector<std::uint32_t> frames;
   int error = 0;
   for (const std::uint32_t each : frames_of(number, keep)) {
@@ -557,7 +564,7 @@ int KeptPages::cut(std::uint32_t number, std::int64_t size) {
   if (error == 0) {
     file.reserved = std::min(file.reserved, size);
     file.stored = size;
-    file.is_dense = false;  // what it was extended by is a hole
+    file.is_dense = false;  // bytes by which the file has become longer are a hole
     arena_->files[number].size.set(size);
     for (const std::uint32_t each : frames)
       clear_from(each, arena_->frame(each).key == key_of(number, keep) ? rest : 0);
@@ -566,7 +573,7 @@ int KeptPages::cut(std::uint32_t number, std::int64_t size) {
   return error;
 }
 
-/// The bytes of a locked page from `end` on do not belong to the file any more.
+/// Clears the bytes of a locked page from `end` on, which do not belong to the file any more.
 void KeptPages::clear_from(std::uint32_t number, std::uint32_t end) {
   Frame& frame = arena_->frame(number);
   std::memset(arena_->bytes_of(number) + end, 0, arena_->page_bytes - end);

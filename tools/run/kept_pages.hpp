@@ -15,11 +15,11 @@ namespace tailrace::run {
 struct KeptFile {
   int descriptor = -1;
   bool is_writable = false;
-  bool is_dense = false;      // has no holes before `stored`
-  bool can_reserve = true;    // storage takes fallocate
-  std::int64_t stored = 0;    // its size on storage
-  std::int64_t reserved = 0;  // storage has made room up to here at most
-  int descriptions = 0;       // that are open
+  bool is_dense = false;      // the file has no holes before `stored`
+  bool can_reserve = true;    // the file system knows fallocate
+  std::int64_t stored = 0;    // the file's size on storage
+  std::int64_t reserved = 0;  // the end of the room that storage has made for the file
+  int descriptions = 0;       // open descriptions of the file
   std::string path;
 };
 
@@ -32,37 +32,38 @@ struct Traffic {
   std::uint64_t syncs = 0;
 };
 
-/// The pages of all files of a run, as the keeper sees them. One thread uses it. Calls return 0 or an errno.
+/// The pages of all files of a group, as the keeper sees them. One thread uses it. Calls return 0 or an
+/// errno.
 class KeptPages {
  public:
   ~KeptPages();
-  /// Makes the arena, with frames for `memory` bytes, which are taken from the system as they are needed.
-  /// There are fewer if the limit on the size of files does not allow as many, and with less than 8 it fails
-  /// with EFBIG.
+  /// Makes the arena with frames for `memory` bytes; a frame takes its memory from the system when it is
+  /// first used. Makes fewer frames if the limit on the size of files does not allow as many. Fails with
+  /// EFBIG if the limit does not allow 8.
   int make(std::uint64_t memory, std::uint64_t page);
   [[nodiscard]] Arena& arena() { return *arena_; }
   [[nodiscard]] int descriptor() const { return memory_; }
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 
-  /// Gives the regular file behind `descriptor` a number, or finds the one that it has. Owns the descriptor
-  /// unless it fails. ENFILE: as many files as there may be (most_files) are open.
+  /// Gives the regular file behind `descriptor` a number, or finds the number that it has. Takes the
+  /// descriptor over unless it fails. Returns ENFILE if `most_files` files are open already.
   int open(int descriptor, const std::string& path, std::uint32_t& number);
-  /// Stores what has changed and forgets the file.
+  /// Stores the changed pages, and forgets the file.
   int close(std::uint32_t number);
   /// Bytes of a page, from `from` to before `to`.
   struct Range {
     std::uint32_t from;
     std::uint32_t to;
   };
-  /// Brings bytes of a page in. If they are to be written, sees to it that storage has room for them. With
-  /// `is_stuck`, a program says that the holder of the page's frame does not go on: then the page gets
-  /// another frame. Returns page_moved or too_many_left (wire.hpp), too.
+  /// Brings bytes of a page in. With `is_written` a program will write them: makes room for them on storage.
+  /// With `is_stuck` a program says that the holder of the page's frame does not go on: gives the page
+  /// another frame if that is so. Returns 0, an errno, page_moved or too_many_left (wire.hpp).
   int bring_in(std::uint32_t file, std::uint64_t page, Range wanted, bool is_written, bool is_stuck);
-  /// Gives the file this size in bytes: cuts it, or adds zeros.
+  /// Gives the file a size of `size` bytes: cuts it, or adds zeros.
   int cut(std::uint32_t file, std::int64_t size);
-  /// Stores what has changed. What cannot be stored stays in memory.
+  /// Stores the changed pages. A page that cannot be stored stays in memory.
   int store(std::uint32_t file);
-  /// Stores what has changed, and synchronises the file.
+  /// Stores the changed pages, and synchronises the file.
   int sync(std::uint32_t file);
   /// Makes room on storage for the bytes from `from` to before `to`.
   int reserve(std::uint32_t file, std::int64_t from, std::int64_t to);
@@ -93,14 +94,14 @@ class KeptPages {
   [[nodiscard]] std::vector<std::uint32_t> frames_of(std::uint32_t file, std::uint64_t first_page);
 
   int memory_ = -1;
-  std::uint64_t largest_file_ = 0;  // that this process may make (RLIMIT_FSIZE)
+  std::uint64_t largest_file_ = 0;  // the limit on the size of files (RLIMIT_FSIZE) of this process
   Holder me_ = 0;
   Arena* arena_ = nullptr;
   std::uint32_t made_ = 0;
   std::uint32_t most_ = 0;
   std::uint32_t hand_ = 0;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> left_;  // frames whose holder does not go on; their pages are elsewhere
+  std::vector<std::uint32_t> left_;  // frames without a page whose holder does not go on
   std::vector<KeptFile> files_;
   Traffic traffic_;
 };

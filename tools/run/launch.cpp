@@ -52,7 +52,9 @@ std::string preload_path() {
   return {};
 }
 
-/// Programs are matched by the names that they open, which may go through symbolic links, or may not.
+/// Returns the patterns as absolute names, and a second time with all symbolic links of their directories
+/// resolved. The library compares them with the names that programs open, and these names may go through such
+/// links or not.
 std::vector<std::string> full_patterns(const std::vector<std::string>& given) {
   std::vector<std::string> full;
   for (const std::string& pattern : given) {
@@ -94,7 +96,7 @@ sockaddr_un address_of(const std::string& name, socklen_t& length) {
 }
 
 [[noreturn]] void become_keeper(int listener, const Launch& plan) {
-  // It outlives the programs and whoever stops them: what they wrote is still to be stored.
+  // The keeper ignores the signals that stop programs: it must still store what the programs have written.
   setsid();
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2})
     std::signal(signal, SIG_IGN);
@@ -140,7 +142,8 @@ bool tell_self_test(bool is_verbose) {
   return is_harmless;
 }
 
-/// Returns a socket that is no standard descriptor, also if those are closed: what is printed would go there.
+/// Returns a socket whose number is above those of the standard descriptors, also if these are closed: with
+/// such a number it would get all that is printed.
 int make_socket() {
   const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (socket < 0 || socket > 3) return socket;
@@ -155,7 +158,9 @@ std::string in_another_namespace(const std::string& name) {
          "container, or give each container another --group and other files";
 }
 
-/// Anybody on the node can take the name of our keeper, and would then see what programs write.
+/// True if the keeper at the other end of the socket belongs to this user and this PID namespace; otherwise
+/// says why not. Any user of the node can take the name of the socket, and would then see what programs
+/// write.
 bool is_of_us(int socket, const std::string& name) {
   ucred who = {};
   socklen_t length = sizeof(who);
@@ -173,8 +178,8 @@ bool is_of_us(int socket, const std::string& name) {
   return false;
 }
 
-/// Returns true if the keeper that we have made has failed. It has said why. `how` is WNOHANG, or 0 to wait
-/// for its end.
+/// True if the keeper that this process has made has failed; the keeper has printed why. `how` is WNOHANG, or
+/// 0 to wait for the keeper's end.
 bool has_failed(pid_t& keeper, int how) {
   int status = 0;
   if (keeper <= 0 || waitpid(keeper, &status, how) != keeper) return false;
@@ -182,8 +187,8 @@ bool has_failed(pid_t& keeper, int how) {
   return status != 0;
 }
 
-/// Makes a keeper that serves `listener`. Returns our socket to it, or -1. It is connected before anybody can
-/// kill us: a keeper to which nobody comes would wait for ever.
+/// Makes a keeper that serves `listener`. Returns a socket that is connected to it, or -1. Connects before it
+/// forks: if this process were killed in between, the keeper would wait for its first process for ever.
 int make_keeper(int listener, const sockaddr_un& address, socklen_t length, const Launch& plan,
                 pid_t& keeper) {
   if (listen(listener, 1024) != 0) return -1;
@@ -200,8 +205,8 @@ int make_keeper(int listener, const sockaddr_un& address, socklen_t length, cons
   return -1;
 }
 
-/// Connects to the keeper of the group on this node, or makes it. Returns a socket, or -1 after it has said
-/// why.
+/// Connects to the keeper of the group on this node, or makes the keeper. Returns a socket, or -1 after an
+/// error, which it has printed.
 int find_keeper(const std::string& name, const Launch& plan, pid_t& keeper) {
   socklen_t length = 0;
   const sockaddr_un address = address_of(name, length);
@@ -212,7 +217,8 @@ int find_keeper(const std::string& name, const Launch& plan, pid_t& keeper) {
     if (connect(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0)
       return is_of_us(socket, name) ? socket : -1;
     if (bind(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
-      // The name is free, so the one that we have made is ending: it is not made and told twice.
+      // The name is free, so a keeper that this process has made before is ending. If that has failed, a
+      // second one would only print the same error.
       if (has_failed(keeper, 0)) return -1;
       if (!tell_self_test(plan.is_verbose)) {
         std::fputs("tailrace run: nothing is run: a program could lose what it writes in these ways\n",
@@ -225,7 +231,7 @@ int find_keeper(const std::string& name, const Launch& plan, pid_t& keeper) {
       return own;
     }
     close(socket);
-    // Another one is just becoming the keeper, or ending.
+    // Another process is just making the keeper, or the keeper is ending.
     usleep(10'000);
   }
   std::fprintf(stderr, "tailrace run: no keeper for the group %s: %s\n", name.c_str(), std::strerror(errno));
@@ -244,7 +250,7 @@ int ask_keeper(int socket, Op op, Answer& answer, const std::string& text = "") 
   return got == static_cast<ssize_t>(sizeof(answer)) ? answer.error : EPIPE;
 }
 
-/// Joins the keeper. Returns a socket, or -1 after it has said why.
+/// Joins the keeper of the group. Returns a socket, or -1 after an error, which it has printed.
 int join_keeper(const std::string& name, const Launch& plan) {
   pid_t made = 0;
   int error = 0;
@@ -255,7 +261,7 @@ int join_keeper(const std::string& name, const Launch& plan) {
     error = ask_keeper(keeper, Op::join, answer, plan.group);
     if (error == 0) return keeper;
     close(keeper);
-    // One that ends while we connect has not seen us.
+    // A keeper that was already ending does not answer: another attempt finds or makes the next one.
     if (error != EPIPE && error != ECONNRESET) break;
     usleep(10'000);
   }
@@ -271,8 +277,8 @@ int join_keeper(const std::string& name, const Launch& plan) {
 
 [[noreturn]] void become_program(const Launch& plan, const std::string& path, const std::string& name,
                                  const std::string& library, pid_t launcher) {
-  // Whoever kills this command means the program, also if it was killed before it could be said here. What
-  // the program has written is stored.
+  // If the `tailrace run` is killed, the kernel kills the program, too. If it was killed before this call,
+  // getppid() tells. The keeper still stores what the program has written.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != launcher) _exit(128 + SIGKILL);
   std::string patterns;
@@ -297,7 +303,8 @@ void pass_on(int signal) {
   if (program > 0) kill(program, signal);
 }
 
-/// Waits for the program. A terminal sends its signals to both; others come here alone and are passed on.
+/// Waits for the program. A terminal sends SIGINT and SIGQUIT to this process and to the program, so this
+/// process ignores them. Other signals come to this process alone, which passes them on.
 int wait_for_program() {
   for (const int signal : {SIGINT, SIGQUIT}) std::signal(signal, SIG_IGN);
   for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) std::signal(signal, pass_on);

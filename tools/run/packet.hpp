@@ -12,7 +12,7 @@ namespace tailrace::run {
 /// A packet as sendmsg(2) and recvmsg(2) want it, with one descriptor or room for one (unix(7), SCM_RIGHTS).
 class Packet {
  public:
-  /// A packet to send. A `descriptor` below 0 is none.
+  /// A packet to send, with `descriptor` unless that is below 0.
   Packet(const void* bytes, std::size_t length, int descriptor) : Packet(const_cast<void*>(bytes), length) {
     if (descriptor < 0) {
       message_.msg_control = nullptr;
@@ -25,7 +25,7 @@ class Packet {
     header->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
   }
-  /// A packet to receive into.
+  /// An empty packet, to be filled by recvmsg(2).
   Packet(void* bytes, std::size_t length) : part_{bytes, length} {
     message_.msg_iov = &part_;
     message_.msg_iovlen = 1;
@@ -36,7 +36,7 @@ class Packet {
   Packet& operator=(const Packet&) = delete;
 
   [[nodiscard]] msghdr* message() { return &message_; }
-  /// Returns the descriptor that has come with it, or -1.
+  /// Returns the descriptor that has come with the packet, or -1.
   [[nodiscard]] int descriptor() const {
     int descriptor = -1;
     const cmsghdr* const header = CMSG_FIRSTHDR(&message_);

@@ -7,8 +7,9 @@
 
 namespace tailrace::run {
 
-/// Returns in how many PID namespaces a process has a number, as a file of /proc says (proc(5), NSpid): 0 if
-/// it does not say, -1 with errno if it cannot be opened.
+/// Returns the number of PID namespaces in which a process has a process number, which is read from a file of
+/// /proc (proc(5), NSpid). Returns 0 if the file does not tell it, and -1 with errno if the file cannot be
+/// opened.
 inline int numbers_in(const std::string& path) {
   std::FILE* const file = std::fopen(path.c_str(), "re");
   if (file == nullptr) return -1;
@@ -22,8 +23,9 @@ inline int numbers_in(const std::string& path) {
   return numbers;
 }
 
-/// Returns the same for a process that can be seen from here. One with more numbers than the caller is in a
-/// PID namespace below. `process_descriptor` is of pidfd_open(2), or -1.
+/// Returns the number of PID namespaces in which `process` has a process number, as numbers_in() does. A
+/// process that has more numbers than the caller is in a PID namespace below the caller's.
+/// `process_descriptor` is from pidfd_open(2), or -1.
 inline int numbers_of(int process, int process_descriptor) {
   return numbers_in(process_descriptor >= 0 ? "/proc/self/fdinfo/" + std::to_string(process_descriptor)
                                             : "/proc/" + std::to_string(process) + "/status");

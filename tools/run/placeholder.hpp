@@ -13,9 +13,10 @@
 
 namespace tailrace::run {
 
-/// Returns a descriptor with which the kernel does nothing (O_PATH of a socket that is closed), or -1 with
-/// errno. Reading, writing and mapping are EBADF, opening it anew through /proc is ENXIO. Duplicates and
-/// heirs of it have its inode number, and are known by it. By system calls, because libc's may be caught.
+/// Returns a placeholder, or -1 with errno: a descriptor with which the kernel does nothing (O_PATH of a
+/// socket that is closed). Reading, writing and mapping it fail with EBADF, opening it again through /proc
+/// with ENXIO. `inode` becomes its inode number, which its duplicates and heirs have, too: so they are
+/// recognised. Makes system calls, because the preloaded library may stand in front of libc's functions.
 inline int make_placeholder(std::uint64_t& inode) {
   const long socket = syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return -1;

@@ -12,8 +12,8 @@
 
 namespace tailrace::run {
 
-/// A thread of the run, as locks name it: the thread's number, and in the upper half the process's number in
-/// the arena with the count of processes that had this number before. 0 is nobody.
+/// A thread as the holder of a lock. The lower half is the thread's number. The upper half is its process's
+/// number in the arena, and the epoch: the count of processes that had this number before. 0 means no holder.
 using Holder = std::uint64_t;
 constexpr Holder holder_of(std::uint32_t process, std::uint32_t epoch, std::uint32_t thread) {
   return (Holder{epoch & 0xFFFFFU} << 44) | (Holder{process & 0xFFFU} << 32) | (thread & 0x3FFFFFFFU);
@@ -24,20 +24,20 @@ constexpr std::uint32_t process_of(Holder holder) {
 }
 constexpr std::uint32_t epoch_of(Holder holder) { return static_cast<std::uint32_t>(holder >> 44); }
 
-/// A lock in memory that processes share, of which any may be killed or stopped at any moment. It is not a
-/// robust mutex: those lose a wake-up when a waiter is killed that was just woken, and never let go of a
-/// holder that is stopped. Here each wait has an end, after which the waiter looks at the holder.
+/// A lock in memory that processes share; any of them may be killed or stopped at any moment. A robust mutex
+/// would not do: its wake-up is lost if the waiter that it wakes is killed, and it waits for ever for a
+/// holder that is stopped. Here each wait ends after a time, and the waiter then looks at the holder.
 class ProcessLock {
  public:
-  /// Returns true if the lock was free. `me` has it now.
+  /// Takes the lock for `me` if it is free. Returns true if it was.
   bool try_lock(Holder me) {
     Holder word = 0;
     return word_.compare_exchange_strong(word, me, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  /// Waits for the lock. After each `wait_ns` in which the holder has not changed, asks `is_stuck(holder,
-  /// waits)`. Returns 0; EDEADLK if `me` has it already, because a signal handler has interrupted the
-  /// holder; or ESTALE if the holder is stuck, or what the lock guards was taken from its holder. `holder` is
-  /// then the one that was in the way.
+  /// Waits for the lock, and takes it for `me`. After each `wait_ns` in which the holder has not changed,
+  /// asks `is_stuck(holder, waits)`. Returns 0; or EDEADLK if `me` has the lock already, because a signal
+  /// handler has interrupted the holder; or ESTALE if the holder is stuck, or if leave_to() has left the lock
+  /// to its holder. With ESTALE `holder` becomes that holder.
   template <typename Judge>
   int lock(Holder me, const Judge& is_stuck, Holder& holder) {
     int waits = 0;
@@ -59,7 +59,8 @@ class ProcessLock {
         return ESTALE;
     }
   }
-  /// Returns false if the lock was taken from `me` meanwhile. Then whatever it guards may be another's.
+  /// Frees the lock. Returns false if take_from() or leave_to() has taken the guarded memory from `me`
+  /// meanwhile: then another thread may have changed it.
   bool unlock(Holder me) {
     Holder word = word_.load(std::memory_order_relaxed);
     while ((word & ~flags) == me) {
@@ -70,27 +71,28 @@ class ProcessLock {
     }
     return false;
   }
-  /// Takes the lock from `holder` for `me`. Returns false if `holder` does not have it any more.
+  /// Takes the lock from `holder` for `me`. Returns false if `holder` does not have the lock any more.
   bool take_from(Holder holder, Holder me) {
     return replace(holder, me | waiting, std::memory_order_acquire);
   }
-  /// Says to `holder`, and to those who wait, that what the lock guards is not here any more. The lock is
-  /// free again when `holder` unlocks it. Returns false if `holder` does not have it any more.
+  /// Tells `holder`, and all that wait, that the page which the lock guards is not here any more: their
+  /// lock() returns ESTALE, and the holder's unlock() false. The lock is free again when `holder` unlocks it.
+  /// Returns false if `holder` does not have the lock any more.
   bool leave_to(Holder holder) {
     if (!replace(holder, holder | left, std::memory_order_acquire)) return false;
     wake(1 << 30);
     return true;
   }
-  /// Undoes leave_to. What the lock guards is here after all.
+  /// Undoes leave_to(): the page stays here after all.
   void take_back(Holder holder) {
     Holder word = holder | left;
     (void)word_.compare_exchange_strong(word, holder | waiting);
   }
-  /// Frees the lock of a holder that has ended.
+  /// Frees the lock for a holder that has ended.
   void free_of(Holder holder) {
     if (replace(holder, 0, std::memory_order_acquire)) wake(1);
   }
-  /// Returns who has the lock, or 0.
+  /// Returns the holder of the lock, or 0 if it is free.
   [[nodiscard]] Holder holder() const { return word_.load(std::memory_order_acquire) & ~flags; }
 
   static constexpr long wait_ns = 20'000'000;
@@ -106,12 +108,12 @@ class ProcessLock {
       if (word_.compare_exchange_weak(word, by, order, std::memory_order_relaxed)) return true;
     return false;
   }
-  // The kernel waits on 32 bits: the lower half has the thread and the flags.
+  // The kernel waits on 32 bits: on the lower half of the word, which has the thread and the flags.
   std::uint32_t* futex() {
     constexpr bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
     return reinterpret_cast<std::uint32_t*>(&word_) + (is_little ? 0 : 1);
   }
-  /// Returns true if the wait has ended by itself.
+  /// Waits until another thread wakes this one, or for `wait_ns`. Returns true if the time has passed.
   bool wait(std::uint32_t seen) {
     const timespec most = {0, wait_ns};
     const int before = errno;
@@ -128,31 +130,33 @@ class ProcessLock {
   std::atomic<Holder> word_{0};
 };
 
-/// A size or position of a file in shared memory, with the number of those who took it from somebody. Who
-/// was stopped while it worked with the value, and lost its lock meanwhile, finds out when it wants to set
-/// it: the number is another one.
+/// A size or position of a file in shared memory, together with a generation. A process reads the generation
+/// before it works with the value. A process that takes the lock of the value from another one raises the
+/// generation. So a process that was stopped, and lost its lock, cannot set the value when it goes on: its
+/// generation is an old one.
 class FencedValue {
  public:
   std::int64_t load() const { return value_of(word_.load()); }
   operator std::int64_t() const { return load(); }
   [[nodiscard]] std::uint32_t generation() const { return generation_of(word_.load()); }
-  /// A process that has worked with the value so far cannot set it any more.
+  /// Raises the generation: processes that have worked with the value so far cannot set it any more.
   void fence() {
     std::uint64_t word = word_.load();
     while (!word_.compare_exchange_weak(word, joined(generation_of(word) + 1, value_of(word)))) continue;
   }
-  /// Sets the value and fences.
+  /// Sets the value, and raises the generation.
   void set(std::int64_t value) {
     std::uint64_t word = word_.load();
     while (!word_.compare_exchange_weak(word, joined(generation_of(word) + 1, value))) continue;
   }
-  /// Sets the value to what is greater, it or `to`.
+  /// Makes the value at least `to`.
   void raise(std::int64_t to) {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (value_of(word) < to && !word_.compare_exchange_weak(word, joined(generation_of(word), to)))
       continue;
   }
-  /// As set and raise, but returns false if somebody has fenced since `generation`.
+  /// Set the value, or make it at least `to`, unless the generation is not `generation` any more. Return
+  /// false in this case.
   bool set_in(std::uint32_t generation, std::int64_t value) {
     std::uint64_t word = word_.load();
     while (generation_of(word) == generation)

@@ -13,7 +13,7 @@
 
 namespace tailrace::run {
 
-/// Returns true if a 64-bit program names a loader, which alone preloads libraries, or cannot be read.
+/// True if a 64-bit program names a loader, or cannot be read. Only a loader preloads libraries.
 inline bool names_loader(long file, const Elf64_Ehdr& head) {
   for (int each = 0; each < head.e_phnum; ++each) {
     Elf64_Phdr part = {};
@@ -25,10 +25,10 @@ inline bool names_loader(long file, const Elf64_Ehdr& head) {
 }
 
 /// Returns why nothing can be preloaded into the program, in words that follow its name, or nullptr.
-/// `program` becomes the file that is meant: of a script its interpreter. By system calls alone, because the
-/// preloaded library may call it between vfork and exec.
+/// `program` becomes the file that the system runs: for a script its interpreter. Makes system calls alone,
+/// because the preloaded library may call it between vfork and exec.
 inline const char* obstacle_in(const char* path, char (&program)[PATH_MAX]) {
-  constexpr int most_scripts = 5;  // that name one another
+  constexpr int most_scripts = 5;  // the longest chain of scripts, each the interpreter of the one before
   std::snprintf(program, sizeof(program), "%s", path);
   for (int depth = 0; depth < most_scripts; ++depth) {
     struct stat status = {};

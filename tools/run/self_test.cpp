@@ -14,14 +14,14 @@ namespace tailrace::run {
 
 namespace {
 
-/// `error` is a negative errno if the way fails.
+/// Returns the outcome of a way. `error` is a negative errno if the way has failed.
 Escape judge(const char* way, long error) {
   if (error >= 0) return {way, "succeeds on something that is not the file", false};
   return {way, std::string("fails: ") + std::strerror(static_cast<int>(-error)), true};
 }
 long error_of(long result) { return result < 0 ? -errno : result; }
 
-/// Reads through a ring that is made by hand: this command needs no liburing.
+/// Tries to read through io_uring. Makes the ring by system calls, so that this command needs no liburing.
 Escape try_ring(int placeholder) {
   io_uring_params plan = {};
   const auto ring = static_cast<int>(syscall(SYS_io_uring_setup, 1, &plan));

@@ -6,16 +6,16 @@
 
 namespace tailrace::run {
 
-/// One way in which a program may use a descriptor without the calls that are taken over.
+/// One way in which a program may use a descriptor without a function of libc that the library takes over.
 struct Escape {
   std::string way;
   std::string outcome;
-  bool is_harmless = true;  // it fails, and does not read or write something else
+  bool is_harmless = true;  // it fails: it reads and writes nothing else in place of the file
 };
 
-/// Tries them on a placeholder, as a program would.
+/// Tries all ways on a placeholder, as a program would, and returns their outcomes.
 std::vector<Escape> try_escapes();
-/// Returns a text about the other calls that are not taken over.
+/// Returns a text about other calls that the library does not take over.
 const char* other_escapes();
 
 }  // namespace tailrace::run

@@ -28,7 +28,7 @@ std::string counted(std::uint64_t number, const char* one, const char* more) {
 
 }  // namespace
 
-/// Programs and tests read these lines: docs/run.md has them.
+/// Prints the lines of docs/run.md, which programs and tests read.
 void Keeper::print_summary() const {
   const Traffic& traffic = pages_.traffic();
   if (paths_.empty()) {

@@ -17,8 +17,8 @@ namespace tailrace::shared {
 struct Access {
   bool reads = false;
   bool writes = false;
-  bool creates = false;    // it is made if it is not there
-  bool exclusive = false;  // it must not be there
+  bool creates = false;    // makes the file if it does not exist
+  bool exclusive = false;  // fails if the file exists
   bool empties = false;
   bool appends = false;  // every write at the position goes to the end
   friend bool operator==(const Access&, const Access&) = default;
@@ -26,41 +26,44 @@ struct Access {
 
 /// The content that a file has after a crash of the program that writes it.
 enum class Safety {
-  none,    /* the pages stored so far, among older ones */
-  rename,  /* the old file's, until the new file is flushed; then as journal */
-  journal, /* that of the last flush */
+  none,    /* old pages mixed with those that were stored since */
+  rename,  /* before the first flush the old file's; afterwards as with journal */
+  journal, /* the content at the last flush */
 };
 
 struct Definition {
   std::string path;
   Access access;
-  std::optional<Bytes> page;    // without it the library chooses
-  std::optional<Bytes> memory;  // the most that pages take on a node; likewise
+  std::optional<Bytes> page;    // without a value the library chooses
+  std::optional<Bytes> memory;  // the most that pages take on a node; without a value the library chooses
   Safety safety = Safety::none;
-  unsigned permissions = storage::usual_permissions;  // of a file that is made, before the umask
+  unsigned permissions = storage::usual_permissions;  // of a new file, before the umask
 
   static constexpr Bytes default_page = Bytes{1} << 20;
   static constexpr Bytes least_page = Bytes{4} << 10;
   static constexpr Bytes most_page = Bytes{1} << 30;
-  /// The end of a file's last page is a number of bytes, too.
+  /// The largest size of a file. The end of the last page must be a number of bytes, too.
   static constexpr Bytes most_size = std::numeric_limits<Bytes>::max() - most_page;
 };
 
-/// The file under the pages. Any thread may call it.
+/// The file under the pages. Any thread may call both functions, and waits for storage in them.
 struct Disk {
-  /// Fills `bytes` from `offset` on, with zeros behind the end of the file.
+  /// Fills `bytes` with those of the file from `offset` on, and with zeros behind its end.
   std::function<Status(std::span<std::byte> bytes, Bytes offset)> load;
+  /// Writes the parts to the file one after the other, from `offset` on.
   std::function<Status(storage::Parts parts, Bytes offset)> store;
 };
 
 /// Fills `bytes` with those of the file from `offset` on, and with zeros behind its end.
 Status load_page(storage::File& file, std::span<std::byte> bytes, Bytes offset);
 
-/// Returns what a mode of fopen(3) asks for.
+/// Returns the access for which a mode of fopen(3) asks, or Code::argument.
 Result<Access> read_mode(const std::string& mode);
-/// Returns the bytes of a page, as the option page= has them.
+/// Returns the bytes of a page from a value of the option page=. Fails unless they are a power of 2 from
+/// `least_page` to `most_page`.
 Result<Bytes> read_page(const std::string& value);
-/// Takes page=, memory= and safety= into `definition`, whose access is known.
+/// Reads the options page=, memory= and safety= into `definition`. Its access must be set before, since
+/// safety=rename does not go with every mode.
 Status read_options(const std::string& options, Definition& definition);
 
 }  // namespace tailrace::shared

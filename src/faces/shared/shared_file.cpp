@@ -15,19 +15,19 @@ namespace tailrace::shared {
 
 namespace {
 
-/// The most that one message carries for another node.
+/// The most bytes of a piece that one message carries to another node.
 constexpr Bytes largest_far = Bytes{1} << 20;
 /// A read asks other nodes for this much at a time.
 constexpr Bytes far_at_once = Bytes{4} << 20;
 
 constexpr Bytes most = std::numeric_limits<Bytes>::max();
 
-/// A rank looks at the clock once in so many reads and writes, and for requests of other nodes once in so
-/// many nanoseconds.
+/// A rank looks at the clock once in `calls_between_looks` reads and writes. It looks for requests of other
+/// nodes if `least_between_serving` nanoseconds have passed since the last look for them.
 constexpr int calls_between_looks = 64;
 constexpr std::int64_t least_between_serving = 5'000'000;
 
-/// A rank reads ahead if it has room for so many pages.
+/// A rank reads ahead if it may fill at least this many frames ahead.
 constexpr Index least_pages_ahead = 2;
 
 /// More memory than this is not kept from one file to the next.
@@ -57,14 +57,14 @@ SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& wh
 }
 
 SharedFile::~SharedFile() {
-  far_.reset();  // from then on no thread submits anything for the server
+  far_.reset();  // no thread submits a job for the server from now on
   if (storing_key_) group_->threads().drain(*storing_key_);
 }
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files::Group>& group,
                                                      const std::string& call,
                                                      const Result<Definition>& given) {
-  const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to open
+  const std::uint64_t epoch = group->new_epoch();  // also after an error: all ranks count all opens
   std::unique_ptr<SharedFile> made;
   Status mine = given.status();
   if (mine.is_ok()) {
@@ -81,13 +81,14 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   if (made == nullptr) return group->agree({mine.in(call).at(cause), call, {}}).status;
   const Result<Deal> deal = made->agree_on_deal(call, mine.in(call).at(cause));
   TR_TRY(deal.status());
-  // Nobody creates, and so truncates, a file before there is memory for it everywhere.
+  // No rank creates the file, and so truncates an old one, before all nodes have memory for its pages.
   TR_TRY(made->make_pages(*deal, call));
   TR_TRY(made->opens_early() ? made->open_elsewhere(call, nullptr) : made->open_on_io_rank(call));
   return made;
 }
 
-/// Opens the file on the I/O rank, and then on the others. With opens_early() the first was done before.
+/// Opens the file on the I/O rank, and then on the others. Not called with opens_early(): then the I/O rank
+/// has opened the file before.
 Status SharedFile::open_on_io_rank(const std::string& call) {
   const Status mine = guarded([&]() -> Status {
     if (safe_ != nullptr) safe_->place(page_, deal_out_pages());
@@ -113,7 +114,8 @@ Status SharedFile::open_on_io_rank(const std::string& call) {
   return open_elsewhere(call, &in);
 }
 
-/// Has a thread bring in what is read next, if there is memory for it.
+/// Turns reading ahead on, if the program may read the file and there is memory for it: a thread brings in
+/// pages before the program reads them, and so does the program's thread while it waits for a page.
 void SharedFile::read_ahead() {
   if (!what_.access.reads || pages_->most_ahead() < least_pages_ahead) return;
   (void)guarded([this] {
@@ -123,7 +125,7 @@ void SharedFile::read_ahead() {
   });
 }
 
-/// Has a thread of its own store what was written whole, while the program goes on.
+/// Turns storing ahead on: a thread stores pages that were written whole, while the program goes on.
 void SharedFile::store_ahead() {
   executor::Threads& threads = group_->threads();
   if (!storing_key_) storing_key_ = threads.new_own_key();
@@ -134,14 +136,15 @@ void SharedFile::store_ahead() {
   });
 }
 
-/// Waits until this rank stores no more pages behind the program. It must not have written since.
+/// Waits until this rank's jobs behind the program store no more pages. No rank of the node may write
+/// meanwhile, since written pages make new jobs.
 void SharedFile::end_storing_ahead() {
   if (storing_key_)
     group_->wait([this] { return group_->threads().is_idle(*storing_key_); }, "pages that are being stored");
 }
 
-/// The I/O rank has opened the file; the others follow. `told` is what it says to them, if the file is to be
-/// safe.
+/// Opens the file on all ranks but the I/O rank, which has opened it before. With safety=, `told` is the I/O
+/// rank's message to SafeFile::hear() on every rank.
 Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   Status mine;
   if (safe_ != nullptr) mine = safe_->hear(*told);
@@ -150,7 +153,7 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
       return open_file(what_.access.writes ? storage::OpenMode::existing : storage::OpenMode::read);
     });
   }
-  // Other nodes write to the pages of this one as soon as all have voted.
+  // Before the vote: other nodes may write to the pages of this node as soon as all ranks have voted.
   if (what_.access.writes && mine.is_ok()) mine = guarded([&] { return store_ahead(), Status(); });
   if (servers_ != nullptr && mine.is_ok()) mine = guarded([&] { return hand_pages(), Status(); });
   const comm::Verdict opened =
@@ -160,8 +163,9 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   return opened.status;
 }
 
-/// The server opens the file, which is there by now. Its pages have their size. The program may have left the
-/// directory in which the server stays.
+/// Hands the pages to the server of this node, which opens the file to read it. The file exists by now, and
+/// the pages know its size. The server gets a path from the root, since the program may have changed its
+/// working directory.
 void SharedFile::hand_pages() {
   Packer more;
   more.put(page_).put(pages_->plan().memory).put(group_->rank());
@@ -172,8 +176,9 @@ void SharedFile::hand_pages() {
   servers_->hand(node::Handed::pages, pages_->memory(), more);
 }
 
-/// Has pages stored if a server of this node waits for room. Whoever serves calls it: a call of the library,
-/// or the service thread.
+/// Stores pages, on a thread if there is one, if the server of this node waits for room. The desk calls this
+/// while it serves: inside a call of the library, or on the service thread. Returns true if this call itself
+/// has stored a page.
 bool SharedFile::make_room_for_server() {
   if (!may_store_for_server_ || !storing_key_ || !pages_->is_room_wanted()) return false;
   const auto make_room = [pages = pages_.get(), servers = servers_.get()] {
@@ -187,7 +192,8 @@ bool SharedFile::make_room_for_server() {
   return false;
 }
 
-/// Returns what the caller's node can do: the page is made smaller if the memory is small.
+/// Returns the deal that this node proposes. Unless the program has set page=, the page is smaller than usual
+/// where the node has little memory.
 SharedFile::Deal SharedFile::proposed() const {
   Deal deal;
   deal.memory = what_.memory.value_or(group_->budget().left() / 2);
@@ -199,7 +205,8 @@ SharedFile::Deal SharedFile::proposed() const {
   return deal;
 }
 
-/// Takes the pages that the last file has left, if they do for this one.
+/// Takes the pages that the last file has left, if they have this deal's size and both files have the same
+/// memory=.
 void SharedFile::take_kept(const Deal& deal) {
   auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
   if (kept == nullptr || kept->asked != what_.memory || kept->pages->plan().page != deal.page) return;
@@ -207,14 +214,16 @@ void SharedFile::take_kept(const Deal& deal) {
   pages_->begin_again(disk());
 }
 
-/// Returns the size of the pages that the last file has left, 0 if there are none or the program wants
-/// others.
+/// Returns the size of the pages that the last file has left, or 0 if there are none or their memory= was
+/// another.
 Bytes SharedFile::kept_page() const {
   const auto kept = std::static_pointer_cast<KeptPages>(group_->kept_pages());
   return kept != nullptr && kept->asked == what_.memory ? kept->pages->plan().page : 0;
 }
 
-/// The first rank of each node says what its node can do, and on one node all say whether they have pages.
+/// Agrees on the deal. The first rank of each node proposes one. With one node every rank also tells which
+/// pages the last file has left to it; if all have pages of the right size and opens_early(), the I/O rank
+/// opens the file within this vote.
 Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Status mine) {
   Packer told;
   Deal deal;
@@ -251,8 +260,8 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
   return all;
 }
 
-/// On several nodes the smallest page that a node proposes is everybody's. There may be thousands of nodes:
-/// none tells all others more than that.
+/// Returns the deal on which the ranks have agreed. With several nodes each node votes with its page alone,
+/// and all take the smallest: of thousands of nodes a longer message of each would go to every rank.
 SharedFile::Deal SharedFile::deal_in(const comm::Verdict& verdict) const {
   Deal all;
   if (nodes_ > 1) {
@@ -277,7 +286,7 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   if (deal.is_kept) {
     if (pages_ == nullptr) take_kept(deal);
     read_ahead();
-    return {};  // that all have
+    return {};  // every rank has its pages: no vote is needed
   }
   Status mine;
   if (nodes_ > 1) mine = guarded([&] { return deal_out_pages(), Status(); });
@@ -303,12 +312,13 @@ const std::shared_ptr<const PageDeal>& SharedFile::deal_out_pages() {
   return pages_of_ranks_;
 }
 
-/// Takes the pages that the last file has left, or makes new ones. On one node some rank has none left.
+/// Takes the pages that the last file has left, or makes new ones. With one node it makes new ones: at least
+/// one rank has none left.
 Status SharedFile::take_pages(const Deal& deal) {
   if (nodes_ > 1) take_kept(deal);
   if (pages_ != nullptr) return {};
   group_->kept_pages() = nullptr;
-  // All ranks have given back what they had kept when the first one takes new memory.
+  // Behind this vote: no rank takes new memory before all ranks have given back their old pages.
   comm::Vote told{{}, "the memory for pages of a shared file", {}};
   if (is_first_of_node()) told.bid = deal.memory;
   const comm::Verdict verdict = group_->node().agree(std::move(told));
@@ -322,17 +332,18 @@ Status SharedFile::take_pages(const Deal& deal) {
   return {};
 }
 
-/// Returns the most memory that is left to the next file.
+/// Returns how many bytes of pages are left to the next file at most.
 Bytes SharedFile::most_kept() const { return std::min(largest_kept, group_->budget().limit() / 8); }
 
-/// Leaves the pages to the next file, which then need not take fresh memory, if they are not too large.
+/// Leaves the pages to the next file, unless they take more than most_kept(). The next file then needs no
+/// fresh memory.
 void SharedFile::leave_pages() {
   if (pages_ == nullptr || pages_->taken() > most_kept()) return;
   group_->kept_pages() = std::make_shared<KeptPages>(KeptPages{std::move(pages_), what_.memory});
 }
 
 Status SharedFile::open_file(storage::OpenMode mode) {
-  // Everybody can know the name of a file that is to replace another.
+  // Other users can guess the temporary name, and put a link there: these modes do not follow it.
   const bool is_temporary = safe_ != nullptr && !safe_->has_its_name();
   if (is_temporary && mode == storage::OpenMode::create) mode = storage::OpenMode::anew;
   if (is_temporary && mode == storage::OpenMode::existing) mode = storage::OpenMode::own_existing;
@@ -343,7 +354,8 @@ Status SharedFile::open_file(storage::OpenMode mode) {
   return {};
 }
 
-/// Does the I/O rank's part of opening. Afterwards the file is there, and its size is known.
+/// Opens the file on the I/O rank, and creates or empties it as the mode says. Afterwards the file exists,
+/// and the pages know its size.
 Status SharedFile::make_or_check() {
   const Access& access = what_.access;
   storage::Target& target = group_->service().target();
@@ -355,7 +367,8 @@ Status SharedFile::make_or_check() {
   }
   TR_TRY(safe_ != nullptr ? safe_->lock() : bring_back_before_opening(target, what_));
   journal::Journals& journals = group_->service().journals();
-  // A journal belongs to one rank, but every rank stores pages: so all of the file is kept, by this rank.
+  // A checkpoint's journal belongs to one rank, but every rank stores pages. So this rank keeps the whole
+  // file in its journal now.
   const bool is_kept = access.writes && journals.has(what_.path);
   if (is_kept && what_.safety == Safety::rename)
     return {Code::unsupported, cat("a checkpoint keeps what is written over in ", what_.path,
@@ -405,7 +418,8 @@ Served SharedFile::served() {
   return served;
 }
 
-/// The I/O rank calls `then` once all ranks have passed, and before they hear of it.
+/// Agrees on the Status of all ranks. If no rank has failed, the I/O rank calls `then` before the ranks hear
+/// the verdict, and a failure of `then` becomes the verdict.
 Status SharedFile::vote(const std::string& call, const Status& mine, const std::function<Status()>& then) {
   return vote_and_bid(call, mine, comm::Vote::least_bid, then).status;
 }
@@ -442,7 +456,8 @@ Result<Bytes> SharedFile::seek(Bytes offset, Whence whence) {
   return to;
 }
 
-/// Calls near(page, from, bytes) and far(offset, bytes) for the parts of a piece that lie in one page each.
+/// Cuts a piece into parts that lie in one page each. Calls near(page, from, bytes) for a page of this node,
+/// and far(page, offset, bytes) for a page of another node.
 template <typename Byte, typename Near, typename Far>
 Status SharedFile::for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const {
   Bytes offset = piece.offset;
@@ -466,7 +481,8 @@ Result<Bytes> SharedFile::size() {
   return far_->size();
 }
 
-/// Returns a size of the file that shows how much there is of each sink.
+/// Returns the file's size, or a lower bound that is not before the end of any sink. Rank 0 is asked only if
+/// the size that this node knows is too small.
 Result<Bytes> SharedFile::end_for(std::span<const Sink> sinks) {
   const auto is_enough = [&](Bytes known) {
     return std::ranges::all_of(sinks, [&](const Sink& sink) {
@@ -478,8 +494,9 @@ Result<Bytes> SharedFile::end_for(std::span<const Sink> sinks) {
   return is_enough(known) ? Result<Bytes>(known) : size();
 }
 
-/// Ranks of other nodes may wait for this one while it uses pages of its own node alone. A pass of the
-/// switchboard costs as much as hundreds of small reads, and a look at the clock as much as half of one.
+/// Serves other nodes if the last time is long ago: their ranks may wait for this rank while its program uses
+/// pages of its own node alone. Not in each call: a pass of the switchboard costs as much as hundreds of
+/// small reads, and a look at the clock as much as half a small read.
 void SharedFile::serve_if_it_is_time() {
   calls_to_look_ = calls_between_looks;
   comm::Switchboard& board = group_->line().board();
@@ -498,7 +515,7 @@ Result<Bytes> SharedFile::read(std::span<const Sink> sinks) {
   Bytes waiting = 0;
   Bytes got = 0;
   for (const Sink& sink : sinks) {
-    note(Doing::read, sink.offset, std::ssize(sink.bytes));  // what it finds depends on the end, too
+    note(Doing::read, sink.offset, std::ssize(sink.bytes));  // also behind the end, which a writer may move
     if (sink.offset >= *end) continue;
     const Bytes there = std::min<Bytes>(std::ssize(sink.bytes), *end - sink.offset);
     TR_TRY(for_each_segment(
@@ -540,7 +557,7 @@ Status SharedFile::write(std::span<const Source> sources) {
     if (source.bytes.empty()) continue;
     if (source.offset > Definition::most_size - std::ssize(source.bytes)) return too_large(source.offset);
     note(Doing::write, source.offset, std::ssize(source.bytes));
-    // A page may be stored at any moment, and only up to the end of the file.
+    // The size rises first: a page may be stored at any moment, and only up to the end of the file.
     pages_->raise_size_for_write(source.offset + std::ssize(source.bytes));
     TR_TRY(for_each_segment(
         source,
@@ -582,9 +599,10 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
   return begin;
 }
 
-/// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
-/// on every rank: the first failure of a write that was on its way. If pages are to be stored or cut next,
-/// nobody stores any afterwards, until the caller's ServesAgain.
+/// Waits until all writes so far are in their pages, and all ranks know the same size. With Before::change
+/// the caller stores or cuts pages next: when meet() returns, no thread stores pages, and none does until the
+/// end of the caller's ServesAgain. Returns the same Status on every rank: the first `mine` that is an error,
+/// or the first failure of a write that was on its way.
 Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   if (before == Before::change) pages_->forget_written();
   if (far_ != nullptr) {
@@ -593,12 +611,13 @@ Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   } else if (before == Before::change) {
     end_storing_ahead();
   }
-  // A rank raises the size of its own node before it writes: the writes of all ranks count in the largest.
+  // A rank raises the size that its own node knows before it writes. So the largest of these sizes covers the
+  // writes of all ranks.
   const comm::Verdict met = vote_and_bid(named, mine.in(named), pages_->size());
   if (met.status.code() == Code::order) return met.status;
   if (far_ != nullptr) pages_->raise_size(met.largest_bid);
   if (far_ != nullptr && before == Before::change) {
-    // Until all had voted, this rank wrote for others, and stored pages for its server.
+    // Before the verdict this rank wrote for ranks of other nodes, and stored pages for its server.
     {
       const auto alone = far_->requests().alone();
       may_store_for_server_ = false;
@@ -616,13 +635,13 @@ Status SharedFile::sync(const std::string& call) {
 
 Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
-  // A page that comes from storage while the file is cut would have bytes that are gone.
+  // A page that a thread brings in while the file is cut could have bytes that the cut removes.
   const ReadAhead::Pause pause(ahead_.get());
   const ServesAgain at_the_end(*this);
   Status mine = check(what_.access.writes, "writing");
   if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
   if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
-  // Before anybody changes anything, all agree on the arguments. Wrong ones are the same on every rank.
+  // All ranks agree on the arguments before any rank changes anything. A wrong argument is wrong on all.
   const Status met = meet(call, Before::change, mine);
   if (met.code() == Code::order || !mine.is_ok()) return met;
   bool stored_behind = false;
@@ -631,7 +650,7 @@ Status SharedFile::resize(Bytes size) {
     TR_TRY(prepared.status());
     stored_behind = *prepared;
   }
-  // A file that cannot be cut stays as it is, in memory, too.
+  // The file is cut on disk first: if that fails, its pages in memory stay as they are, too.
   mine = group_->is_io_rank() ? guarded([&] { return cut_file(size, stored_behind); }) : Status();
   if (nodes_ == 1 && group_->is_io_rank() && mine.is_ok()) pages_->cut(size);
   TR_TRY(vote(cat(call, ", cutting"), mine.in(call)));
@@ -640,9 +659,10 @@ Status SharedFile::resize(Bytes size) {
   return first_cause(met, vote(cat(call, ", cut"), {}));
 }
 
-/// Returns true, on every rank, if several nodes may have stored bytes behind `size`. A client of NFS sends
-/// what it was given to store when it likes, unless it is synchronised: after the cut it would make the file
-/// longer again.
+/// Prepares to cut the file at `size`. Puts the bytes behind `size` into the undo files, with safety=, and
+/// synchronises the file on each of several nodes that may have stored bytes there: a client of NFS could
+/// otherwise send them to its server after the cut, and make the file longer again. Returns true, on every
+/// rank, if any of several nodes may have stored bytes there.
 Result<bool> SharedFile::prepare_cut(Bytes size, const std::string& call) {
   Status mine;
   const bool has_more = nodes_ > 1 && is_first_of_node() && pages_->stored() > size;
@@ -664,7 +684,8 @@ Status SharedFile::cut_file(Bytes size, bool stored_behind) {
   return file_->truncate(size);
 }
 
-/// Stores what this rank is to store of its node's pages, and on the I/O rank the size.
+/// Stores this rank's share of its node's changed pages. The I/O rank also makes the file on disk as long as
+/// it is in memory.
 Status SharedFile::store_mine() {
   const int writers = std::clamp(group_->settings().aggregators, 1, group_->node().size());
   const int me = group_->node().rank();
@@ -673,7 +694,8 @@ Status SharedFile::store_mine() {
   if (!group_->is_io_rank() || !mine.is_ok()) return mine;
   const Result<Bytes> stored = file_->size();
   TR_TRY(stored.status());
-  // Holes at the end are part of the file. Other nodes may be writing below this size.
+  // The file may end with a hole, which has no page. The file is only made longer here, so other nodes may
+  // write before this size meanwhile.
   if (*stored < pages_->size()) {
     if (safe_ != nullptr) TR_TRY(safe_->keep(*file_, pages_->size(), 0));
     is_unsynced_ = true;
@@ -682,14 +704,15 @@ Status SharedFile::store_mine() {
   return {};
 }
 
-/// One rank of each node synchronises what all of its ranks have stored, and the I/O rank the name. What
-/// failed once fails again.
+/// Makes stored bytes durable: one rank of each node calls fsync for all ranks of its node. The I/O rank also
+/// makes the name of a new file durable. After a failure every later call fails, too.
 Status SharedFile::synchronise() {
   if (is_first_of_node() && pages_->take_stored_since()) is_unsynced_ = true;
   if (is_unsynced_) TR_TRY(file_->sync());
   is_unsynced_ = false;
   if (!is_new_ || safe_ != nullptr) return {};
-  // Behind the file: its fsync has brought a journal of the file system to the device, with the name mostly.
+  // The name comes after the file: fsync of the file writes the file system's journal, which mostly has the
+  // name already.
   TR_TRY(group_->service().target().sync_directory_of(what_.path));
   is_new_ = false;
   return {};
@@ -703,16 +726,17 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const ServesAgain at_the_end(*this);
   // Readers of one node have nothing to tell each other.
   const Status met = writes || far_ != nullptr ? meet(named, Before::change) : Status();
-  if (far_ != nullptr) (void)far_->take_failure();  // it is told here
-  // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
-  // ask.
+  if (far_ != nullptr) (void)far_->take_failure();  // this call returns it, so no later one may
+  // By now all ranks have the answers to their requests. Only where the order of calls is broken may some
+  // still ask.
   if (closes) {
     if (servers_ != nullptr) pages_->take_over(servers_->take_back());
     far_.reset();
     if (storing_key_) group_->threads().drain(*storing_key_);  // also where the order is broken
   }
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
-  // The ranks that store need not wait for each other before they do what comes next.
+  // Where one rank of each node stores, it calls fsync at once; where nothing is to become durable, each rank
+  // closes at once. Neither waits for the other ranks.
   const bool syncs_at_once = group_->settings().aggregators <= 1;
   const bool closes_at_once = closes && !durable && met.code() != Code::order;
   Status mine;

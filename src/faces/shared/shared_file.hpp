@@ -30,11 +30,13 @@ using Sink = Piece<std::byte>;
 enum class Whence { begin, position, end };
 
 /// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to rank p % ranks.
-/// It lies in memory that the ranks of its node share, and ranks of other nodes ask that rank for it.
+/// The page lies in memory that the ranks of its owner's node share. Ranks of other nodes ask the owner for
+/// bytes of the page, or the server of the owner's node.
 class SharedFile {
  public:
-  /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
-  /// made of them. Returns the same Status on every rank.
+  /// Collective over the group; blocks until all ranks have called it. `call` is the call with its arguments,
+  /// for the comparison of the ranks' calls and for error texts. `given` is the definition that the caller
+  /// has made of the arguments, or the caller's error. Returns the same Status on every rank.
   static Result<std::unique_ptr<SharedFile>> open(const std::shared_ptr<files::Group>& group,
                                                   const std::string& call, const Result<Definition>& given);
   ~SharedFile();
@@ -44,36 +46,40 @@ class SharedFile {
   [[nodiscard]] const Definition& definition() const { return what_; }
 
   // Local.
-  /// Returns Code::argument if the position would lie before the begin.
+  /// Moves the position, and returns the new one. Returns Code::argument, and moves nothing, if it would lie
+  /// before the begin or not be a number of bytes. With Whence::end it may wait, as size() does.
   Result<Bytes> seek(Bytes offset, Whence whence);
   [[nodiscard]] Bytes position() const { return position_; }
   void move_to(Bytes position) { position_ = position; }
-  /// Read what there is of each sink, and return the number of bytes read. read_here() does it at the
-  /// position.
+  /// Read into each sink the bytes that the file has there, and return the number of all bytes read. They
+  /// wait for storage, and for answers of other nodes. read_here() reads at the position, and moves it.
   Result<Bytes> read(std::span<const Sink> sinks);
   Result<Bytes> read_here(std::span<std::byte> bytes);
+  /// Write each source into its pages; the caller's memory may then be reused. They wait for storage if a
+  /// page must be brought in, and for other nodes while too many bytes are on their way to them. write_here()
+  /// writes at the position, or at the file's end if the mode appends, and moves the position.
   Status write(std::span<const Source> sources);
   Status write_here(std::span<const std::byte> bytes);
-  /// Returns where the bytes begin.
+  /// Writes at the file's end, and returns the offset of the first byte. Waits as size() and write() do.
   Result<Bytes> append(std::span<const std::byte> bytes);
-  /// On the I/O rank: takes from the file's permissions what `permissions` lacks.
+  /// On the I/O rank: removes those permissions of the file that are not in `permissions`.
   Status narrow(unsigned permissions);
-  /// Returns the file's size. Waits for rank 0 if there are several nodes.
+  /// Returns the file's size. Ranks of other nodes than rank 0's wait for the answer of rank 0.
   Result<Bytes> size();
 
   // Collective. Each returns the same Status on every rank, and blocks until all ranks have called it.
   Status resize(Bytes size);
-  // `call` names the program's.
+  // `call` is the name of the program's call, for error texts.
   Status sync(const std::string& call = "tr_shared_sync");
   Status flush(const std::string& call = "tr_shared_flush");
   Status close(const std::string& call = "tr_shared_close");
 
  private:
-  /// How the pages are dealt out.
+  /// The size of the pages, and the memory for them.
   struct Deal {
     Bytes page = 0;
-    Bytes memory = 0;      // of this node; on several nodes on the first rank of each
-    bool is_kept = false;  // all ranks have such pages from the last file
+    Bytes memory = 0;      // of this node; with several nodes only the first rank of each knows it
+    bool is_kept = false;  // the last file has left pages of this size to all ranks
   };
   SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch);
   [[nodiscard]] Deal proposed() const;
@@ -81,7 +87,7 @@ class SharedFile {
   [[nodiscard]] Deal deal_in(const comm::Verdict& verdict) const;
   [[nodiscard]] Bytes kept_page() const;
   void take_kept(const Deal& deal);
-  /// Decides which rank serves which page; once.
+  /// Returns the deal of the pages, which the first call makes.
   const std::shared_ptr<const PageDeal>& deal_out_pages();
   Status make_pages(const Deal& deal, const std::string& call);
   Status take_pages(const Deal& deal);
@@ -89,8 +95,8 @@ class SharedFile {
   void leave_pages();
   Status open_file(storage::OpenMode mode);
   Status make_or_check();
-  /// Returns true if the I/O rank opens the file as soon as it hears that there is memory everywhere. The
-  /// others find the size in the pages, which are those of one node.
+  /// True if the I/O rank opens the file within the vote on the memory for pages, which saves a vote. The
+  /// other ranks then find the file's size in the pages, since all ranks share one node's.
   [[nodiscard]] bool opens_early() const { return nodes_ == 1 && safe_ == nullptr; }
   Status open_on_io_rank(const std::string& call);
   Status open_elsewhere(const std::string& call, Unpacker* told);
@@ -121,7 +127,8 @@ class SharedFile {
   }
   void serve_if_it_is_time();
   enum class Before { nothing, change };
-  /// At the end of a call that stores or cuts pages: this rank may store pages for its server again.
+  /// Its destructor, at the end of a call that stores or cuts pages, lets this rank store pages for its
+  /// server again.
   struct ServesAgain {
     explicit ServesAgain(SharedFile& in) : file(in) {}
     ~ServesAgain() { file.may_store_for_server_ = true; }
@@ -129,8 +136,8 @@ class SharedFile {
     ServesAgain& operator=(const ServesAgain&) = delete;
     SharedFile& file;
   };
-  /// While a Flushing of a durable store exists, the system writes to the device what this rank stores as
-  /// soon as it is stored, so that less is left when fsync is called.
+  /// While a Flushing with `durable` exists, the system begins to write bytes to the device as soon as this
+  /// rank stores them. So fsync finds less to do.
   struct Flushing {
     Flushing(SharedFile& in, bool durable) : file(in) {
       file.is_flushing_ = durable;
@@ -166,21 +173,21 @@ class SharedFile {
   Bytes page_ = 0;  // a power of 2
   int page_shift_ = 0;
   std::shared_ptr<const PageDeal> pages_of_ranks_;
-  std::shared_ptr<void> open_;      // a note for checkpoints
-  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file; its lock outlives what stores
+  std::shared_ptr<void> open_;      // tells checkpoints that the program writes this file
+  std::unique_ptr<SafeFile> safe_;  // with safety=; its lock outlives the members that store
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
-  std::unique_ptr<ReadAhead> ahead_;             // if the rank reads, and has the memory
-  std::unique_ptr<files::NodeServers> servers_;  // if there are several nodes; a service thread uses it
-  std::unique_ptr<FarPages> far_;                // likewise; it ends before all that others' requests use
-  std::unique_ptr<Conflicts> conflicts_;         // if they are looked for
-  bool is_new_ = false;                          // the file's name is not durable; on the I/O rank
-  std::atomic<bool> is_flushing_{false};         // a Flushing of a durable store exists
-  bool is_unsynced_ = false;                  // the node has stored what no fsync covers, as the rank knows
-  std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
+  std::unique_ptr<ReadAhead> ahead_;             // if the program may read, and there is memory for it
+  std::unique_ptr<files::NodeServers> servers_;  // with several nodes; a service thread uses it
+  std::unique_ptr<FarPages> far_;                // with several nodes; destroyed before all that requests use
+  std::unique_ptr<Conflicts> conflicts_;         // with the setting check_conflicts
+  bool is_new_ = false;                          // on the I/O rank: the file's name is not durable
+  std::atomic<bool> is_flushing_{false};         // a Flushing with `durable` exists
+  bool is_unsynced_ = false;  // as this rank knows, the node has stored bytes since the last fsync
+  std::optional<executor::Key> storing_key_;  // of the jobs that store behind the program
   std::atomic<bool> may_store_for_server_ = true;
-  int calls_to_look_ = 1;       // whether it is time to serve other nodes
-  std::int64_t served_at_ = 0;  // by the clock of the transport
+  int calls_to_look_ = 1;       // calls until the next look at the clock
+  std::int64_t served_at_ = 0;  // time of the transport's clock
   Bytes position_ = 0;
 };
 

@@ -60,7 +60,8 @@ FarElements::FarElements(exchange::RequestDesk& desk, Requests::Place place, std
                   return true;
                 }}) {}
 
-// A piece of work: what it is, how elements are named, their numbers, and the values.
+// A message has pieces of work. Each is packed as the Work, the form in which the elements are named, their
+// numbers, and the values (none for Work::get).
 
 void FarElements::change(int rank, Work work, const Named& named, std::span<const std::byte> values) {
   requests_.change(

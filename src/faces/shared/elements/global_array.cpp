@@ -13,17 +13,18 @@ namespace tailrace::shared {
 
 namespace {
 
-/// A call with more elements goes through the other nodes in rounds of so many.
+/// A call with more listed elements than this deals them out to their owners in several rounds.
 constexpr std::size_t elements_at_once = std::size_t{1} << 17;
-/// Questions of this size travel without asking the receiver first (eagerly, in MPI's words), and the answer
-/// to one is made while the next is on its way.
+/// One question asks for so many elements at most. MPI sends a question of this size eagerly, without first
+/// asking the receiver; and the receiver answers one question while the next is on its way.
 constexpr std::size_t elements_in_message = 4096;
-/// A call on a range asks other nodes for so much at a time.
+/// A read of a range asks other nodes for so many bytes at a time.
 constexpr Bytes run_bytes_at_once = Bytes{4} << 20;
-/// The most that one message carries of a range.
+/// One piece of work on a range of another node has at most so many bytes.
 constexpr Bytes largest_far_run = Bytes{1} << 20;
 
-/// Calls `call` with the values' size as a constant in the common cases: copies of known sizes are one move.
+/// Calls `call` with the size of an element, as a constant for the common sizes: the compiler then makes one
+/// move of a copy.
 template <typename Call>
 void with_common_size(Bytes bytes, const Call& call) {
   if (bytes == 8)
@@ -62,7 +63,7 @@ std::string GlobalArray::name() const { return cat(name_of(what_.type), "[", wha
 Result<std::unique_ptr<GlobalArray>> GlobalArray::create(const std::shared_ptr<files::Group>& group,
                                                          const std::string& call,
                                                          const Result<GlobalDefinition>& given) {
-  const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to create
+  const std::uint64_t epoch = group->new_epoch();  // also after an error: all ranks count all arrays
   std::unique_ptr<GlobalArray> made;
   Status mine = given.status();
   if (mine.is_ok()) {
@@ -98,7 +99,7 @@ void GlobalArray::hand_elements() {
   servers_->hand(node::Handed::elements, elements_->memory(), Packer().put(elements_->plan()));
 }
 
-/// Collective over the node.
+/// Collective over the node. Allocates this node's elements of an array of `count` elements.
 Status GlobalArray::make_elements(Index count, std::unique_ptr<NodeElements>& elements) {
   const Index pages = deal_.pages_of_node_of(group_->rank(), count);
   Result<std::unique_ptr<NodeElements>> made = NodeElements::create(
@@ -116,8 +117,8 @@ Status GlobalArray::vote(const std::string& call, const Status& mine) {
       .status;
 }
 
-/// All ranks of each node have their elements if the vote passes. From then on the nodes' servers answer, or
-/// the ranks themselves.
+/// Agrees whether all ranks have their new elements, and which ranks answer from now on: the servers of all
+/// nodes, or if one server could not take its node's elements, the ranks themselves.
 Status GlobalArray::vote_on_servers(const std::string& call, const Status& mine) {
   if (servers_ == nullptr) return vote(call, mine);
   comm::Vote own{mine.at(mine.cause().rank < 0 ? Cause{-1, -1, group_->rank()} : mine.cause()),
@@ -125,14 +126,14 @@ Status GlobalArray::vote_on_servers(const std::string& call, const Status& mine)
                  {}};
   own.bid = servers_->bid();
   const comm::Verdict verdict = group_->agree(std::move(own));
-  // Ranks that go on after an error ask those who have the elements.
+  // Also after an error: a program may go on, and its ranks must ask the processes that have the elements.
   if (verdict.status.code() != Code::order && far_ != nullptr)
     servers_->conclude(verdict.largest_bid, far_->requests());
   return verdict.status;
 }
 
 Status GlobalArray::check(std::span<const Index> indices) const {
-  // The sign of either term says that the index is below 0, or behind the last one.
+  // The highest bit of the first term is set if the index is below 0, of the second if it is behind the end.
   std::uint64_t outside = 0;
   const auto last = static_cast<std::uint64_t>(what_.count) - 1;
   for (const Index index : indices)
@@ -157,10 +158,10 @@ void GlobalArray::note(Doing doing, std::span<const Index> indices) {
   for (const Index index : indices) conflicts_->note(doing, index, 1);
 }
 
-/// Ranks of other nodes may wait for this one.
+/// Does work for other nodes, whose ranks may wait for this rank.
 void GlobalArray::serve() { group_->line().board().pump(); }
 
-/// Finds the owners of elements.
+/// Sorts the elements by whom the caller asks for them: fills `near_` and the first `asked_` of `shares_`.
 void GlobalArray::deal_out(std::span<const Index> indices) {
   const auto clear = [](Share& share) {
     share.where.clear();
@@ -181,7 +182,8 @@ void GlobalArray::deal_out(std::span<const Index> indices) {
   }
 }
 
-/// Returns the number of a rank's share. Shares are used again, whosever they were.
+/// Returns the number of a rank's share in `shares_`. Shares of earlier calls are used again, for any rank,
+/// so that their memory stays.
 std::size_t GlobalArray::share_of(int rank) {
   std::uint32_t& number = share_of_[static_cast<std::size_t>(rank)];
   if (number != no_share) return number;
@@ -257,7 +259,8 @@ Status GlobalArray::accumulate(std::span<const Index> indices, const std::byte* 
                                 "complex128 can")};
   }
   TR_TRY(check(indices));
-  note(is_locked ? Doing::add : Doing::write, indices);  // without the lock it loads, adds and stores
+  // Without the lock another rank's addition between the load and the store is lost: that is a write.
+  note(is_locked ? Doing::add : Doing::write, indices);
   change(is_locked ? Work::add_locked : Work::add, indices, values);
   return {};
 }
@@ -281,8 +284,9 @@ void GlobalArray::change_near(Work work, const Batch& batch, const std::byte* va
     elements_->add(batch, values, work == Work::add_locked);
 }
 
-/// Calls near(number, count, at) and far(run) for the parts of a range that lie in one page each. `at` is
-/// where their values are.
+/// Cuts a range into parts that lie in one page each. Calls near(number, count, at) for the parts of this
+/// node, and far(run) for those of others. `at` is the place of a part's values in the caller's, in bytes.
+/// With one node the whole range is one part.
 template <typename Near, typename Far>
 Status GlobalArray::for_each_run(Index begin, Index count, const Near& near, const Far& far) const {
   if (far_ == nullptr) {
@@ -383,8 +387,8 @@ GlobalArray::LocalPage GlobalArray::local(Index number) const {
           std::min(deal_.page_elements(), what_.count - first)};
 }
 
-/// Afterwards all changes so far have been made. Returns the same Status on every rank: the first failure of
-/// a change that was on its way.
+/// Waits until all changes of all ranks so far have been made. Returns the same Status on every rank: the
+/// first failure of a change that was on its way to another node.
 Status GlobalArray::meet(const std::string& call) {
   Status mine;
   if (far_ != nullptr) {
@@ -403,7 +407,7 @@ Status GlobalArray::sync() { return meet(cat("tr_global_sync(", name(), ")")); }
 
 Status GlobalArray::resize(Index count) {
   const std::string call = cat("tr_global_resize(", name(), ", ", count, ")");
-  // Before anybody changes anything, all agree on the arguments.
+  // All ranks agree on the arguments before any rank changes anything.
   TR_TRY(vote(call, check_count(what_.type, count, what_.page).in(call)));
   TR_TRY(meet(call));
   std::unique_ptr<NodeElements> next;
@@ -412,7 +416,7 @@ Status GlobalArray::resize(Index count) {
   if (is_new) mine = guarded([&] { return make_elements(count, next); });
   if (mine.is_ok() && is_new) next->copy_own_pages(*elements_);
   TR_TRY(vote(cat(call, ", copying"), mine.in(call)));
-  // Nobody asks for elements until all have the new ones.
+  // From here to the last vote no rank asks for elements, until all ranks have the new ones.
   const bool is_handed = is_new && servers_ != nullptr && servers_->do_answer();
   mine = guarded([&] {
     if (is_handed) servers_->take_back();
@@ -421,11 +425,12 @@ Status GlobalArray::resize(Index count) {
     return Status();
   });
   if (!mine.is_ok() && is_handed) servers_->give_up();
-  // A rank that goes on asks others for elements: they must have the new ones.
+  // A rank that leaves this call may ask others for elements: all must have the new ones by then.
   return vote_on_servers(cat(call, ", the new elements"), mine.in(call));
 }
 
-/// Takes the elements of `next`, unless it is nullptr: then those that are there are enough for `count`.
+/// Makes `next` this node's elements. `next` is nullptr where the elements so far have the right number of
+/// pages for `count`.
 void GlobalArray::replace_elements(std::unique_ptr<NodeElements> next, Index count) {
   const auto alone = far_ != nullptr ? far_->alone() : std::unique_lock<std::mutex>();
   if (next != nullptr) {
@@ -437,7 +442,8 @@ void GlobalArray::replace_elements(std::unique_ptr<NodeElements> next, Index cou
   if (is_cut) clear_behind();
 }
 
-/// Elements behind the last one come back as zeros if the array grows again. The owner of their page does it.
+/// Clears the elements behind the last one in its page, so that they are zeros if the array grows again. Only
+/// the owner of the page does it.
 void GlobalArray::clear_behind() {
   const Index behind = what_.count % deal_.page_elements();
   if (behind == 0) return;

@@ -26,8 +26,8 @@ struct GlobalDefinition {
 /// Returns Code::argument if no array can have that many elements.
 Status check_count(ElementType type, Index count, Bytes page);
 
-/// Elements of one type in the memory of all ranks of a group. In a node they lie in memory that its ranks
-/// share, and those of other nodes ask the rank that owns the page.
+/// Elements of one type in the memory of all ranks of a group. The elements of a node lie in memory that its
+/// ranks share. Ranks of other nodes ask the owner of the elements' page, or the server of the owner's node.
 class GlobalArray {
  public:
   /// Elements that follow one another in the memory of this rank.
@@ -37,8 +37,9 @@ class GlobalArray {
     Index count = 0;
   };
 
-  /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
-  /// made of them. Returns the same Status on every rank.
+  /// Collective over the group; blocks until all ranks have called it. `call` is the call with its arguments,
+  /// for the comparison of the ranks' calls and for error texts. `given` is the definition that the caller
+  /// has made of the arguments, or the caller's error. Returns the same Status on every rank.
   static Result<std::unique_ptr<GlobalArray>> create(const std::shared_ptr<files::Group>& group,
                                                      const std::string& call,
                                                      const Result<GlobalDefinition>& given);
@@ -48,16 +49,18 @@ class GlobalArray {
 
   [[nodiscard]] Index count() const { return what_.count; }
   [[nodiscard]] Bytes element_bytes() const { return size_of(what_.type); }
-  /// Returns a name for texts of errors, as "float64[1000]".
+  /// Returns a name for error texts, such as "float64[1000]".
   [[nodiscard]] std::string name() const;
 
-  // Local. They return Code::argument, and do nothing, if the array lacks any of the elements.
+  // Local. Each returns Code::argument, and does nothing, if the array lacks any of the elements. gather()
+  // and read() wait for answers of other nodes, and the others while too many bytes are on their way to other
+  // nodes; meanwhile this rank does work for others. `values` may be reused when a call has returned.
   Status gather(std::span<const Index> indices, std::byte* values);
   Status scatter(std::span<const Index> indices, const std::byte* values);
   Status accumulate(std::span<const Index> indices, const std::byte* values, bool is_locked);
   Status read(Index begin, Index count, std::byte* values);
   Status write(Index begin, Index count, const std::byte* values);
-  /// Returns the rank's own page of this number, or none behind the last one.
+  /// Returns page number `number` of those that this rank owns, or an empty page if there is none.
   [[nodiscard]] LocalPage local(Index number) const;
 
   // Collective. Each returns the same Status on every rank, and blocks until all ranks have called it.
@@ -66,19 +69,20 @@ class GlobalArray {
   Status free();
 
  private:
-  /// The elements of one call that one rank owns, or this node.
+  /// The elements of one call that this node has, or for which one rank of another node is asked: `where` has
+  /// their numbers in their node, `positions` the positions in the caller's list.
   struct Share {
     int rank = 0;
     std::vector<Index> where;
     std::vector<std::uint32_t> positions;
   };
   static constexpr std::uint32_t no_share = ~std::uint32_t{0};
-  /// A run of elements in the memory of another node, and its values in the caller's.
+  /// Elements of another node that follow one another.
   struct FarRun {
-    int rank = 0;
-    Index near = 0;
+    int rank = 0;    // that is asked
+    Index near = 0;  // the number of the first element in its node
     Index count = 0;
-    Bytes at = 0;
+    Bytes at = 0;  // the place of the values in the caller's memory
   };
 
   GlobalArray(std::shared_ptr<files::Group> group, const GlobalDefinition& what, std::uint64_t epoch);
@@ -114,11 +118,11 @@ class GlobalArray {
   const std::uint64_t epoch_;
   const PageDeal deal_;
   std::unique_ptr<NodeElements> elements_;
-  std::unique_ptr<FarElements> far_;             // if there are several nodes
-  std::unique_ptr<files::NodeServers> servers_;  // likewise
-  std::unique_ptr<Conflicts> conflicts_;         // if they are looked for
-  Share near_;                                   // of the call that goes on
-  // The call that goes on has the first `asked_` of these, one for each rank that it asks.
+  std::unique_ptr<FarElements> far_;             // with several nodes
+  std::unique_ptr<files::NodeServers> servers_;  // with several nodes
+  std::unique_ptr<Conflicts> conflicts_;         // with the setting check_conflicts
+  Share near_;                                   // of the current call: the elements of this node
+  // The current call uses the first `asked_` of these, one for each rank that it asks.
   std::vector<Share> shares_;
   std::size_t asked_ = 0;
   std::vector<std::uint32_t> share_of_;  // by rank: its number among the shares, or no_share

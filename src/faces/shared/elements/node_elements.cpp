@@ -18,7 +18,7 @@ constexpr Bytes lock_page = 4096;  // of the system
 
 int shift_of(Bytes bytes) { return std::countr_zero(static_cast<std::uint64_t>(bytes)); }
 
-/// Calls `call` with the size of an element as a constant: each size has a loop of its own.
+/// Calls `call` with the size of an element as a constant, so that the compiler makes a loop for each size.
 template <typename Call>
 void with_size(int shift, const Call& call) {
   if (shift == 0) call(std::integral_constant<std::size_t, 1>{});
@@ -28,7 +28,7 @@ void with_size(int shift, const Call& call) {
   if (shift == 4) call(std::integral_constant<std::size_t, 16>{});
 }
 
-/// Calls `call` with a function that returns the position of the i-th value.
+/// Calls `call` with a function that returns, for the i-th element of the batch, the position of its value.
 template <typename Call>
 void with_positions(const Batch& batch, const Call& call) {
   if (batch.positions == nullptr)
@@ -37,7 +37,7 @@ void with_positions(const Batch& batch, const Call& call) {
     call([positions = batch.positions](std::size_t i) { return std::size_t{positions[i]}; });
 }
 
-/// Integers wrap around.
+/// Returns the sum. Integers wrap around.
 template <typename T>
 T sum(T one, T other) {
   if constexpr (std::is_integral_v<T>) {
@@ -77,7 +77,8 @@ std::unique_ptr<NodeElements> NodeElements::attach(comm::Transport& transport, c
   return made;
 }
 
-/// The pages come first, where they may lie in huge pages, and the locks behind them.
+/// Returns the bytes of the locks. The memory begins with the pages of elements, which may so lie in huge
+/// pages; the locks follow.
 Bytes NodeElements::lock_bytes() const {
   const Bytes bytes = plan_.pages * static_cast<Bytes>(sizeof(PageLock));
   return std::max((bytes + lock_page - 1) / lock_page * lock_page, lock_page);
@@ -102,8 +103,8 @@ Status NodeElements::make(comm::Line& node) {
                 added.error_number());
 }
 
-/// Each rank allocates its own pages, so that they lie in memory near to it. They begin with zeros, and so do
-/// the locks.
+/// Allocates this rank's own pages, so that they lie in memory near to its core, and on the first rank the
+/// locks. All begin as zeros.
 Status NodeElements::add_own_memory() {
   if (me_ == 0) TR_TRY(memory_->add(page(plan_.pages), lock_bytes()));
   if (ranks_ == 1) return memory_->add(base_, plan_.pages << page_shift_);

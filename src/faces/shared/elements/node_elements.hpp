@@ -11,14 +11,15 @@
 
 namespace tailrace::shared {
 
-/// Elements by their numbers in a node, and the positions of their values in the caller's list.
+/// Elements by their numbers in a node, and for each the position of its value in the caller's list.
 struct Batch {
   std::span<const Index> where;
-  const std::uint32_t* positions = nullptr;  // nullptr: they follow one another
+  const std::uint32_t* positions = nullptr;  // nullptr: the values follow one another
 };
 
-/// The elements of a global array that belong to the ranks of one node: one array, which they share, in
-/// pages that they own in turn. get(), put() and add() check no bounds: call has() before.
+/// The elements of a global array that belong to the ranks of one node. They lie in one array of pages in
+/// memory that these ranks share; the ranks own the pages in turn. get(), put() and add() check no bounds:
+/// call has() before.
 class NodeElements {
  public:
   struct Plan {
@@ -28,12 +29,12 @@ class NodeElements {
     bool huge_pages = false;
   };
 
-  /// Collective over `node`, the ranks of one node. The elements are zeros. Nobody may touch them before all
-  /// ranks have returned with success: their statuses may differ.
+  /// Collective over `node`, the ranks of one node. The elements are zeros. The ranks may return different
+  /// statuses: they must agree before any of them touches the elements.
   static Result<std::unique_ptr<NodeElements>> create(comm::Line& node, const Plan& plan,
                                                       node::Budget& budget);
 
-  /// Local. Elements that ranks of this node have made, on a server of the node.
+  /// Local, on a server: maps the elements that ranks of its node have made.
   static std::unique_ptr<NodeElements> attach(comm::Transport& transport, const Plan& plan,
                                               node::Budget& budget, std::unique_ptr<node::NodeMemory> memory);
   [[nodiscard]] const node::NodeMemory& memory() const { return *memory_; }
@@ -47,20 +48,22 @@ class NodeElements {
     return number >= 0 && count >= 0 && number <= all && count <= all - number;
   }
   [[nodiscard]] std::byte* element(Index number) const { return base_ + (number << element_shift_); }
-  // They wait for nobody, but for add().
+  // get() and put() wait for nobody.
   void get(const Batch& batch, std::byte* values) const;
   void put(const Batch& batch, const std::byte* values);
-  /// Waits for other ranks that add to the same page, if `is_locked`.
+  /// Adds to the elements. With `is_locked` it waits while other ranks add to the same page with the lock,
+  /// and no addition is lost.
   void add(const Batch& batch, const std::byte* values, bool is_locked);
   /// Returns true if elements of this type can be added.
   static bool adds(ElementType type);
-  /// Makes page tables for all pages: first accesses would take long. All ranks have returned from create().
+  /// Makes this process's page tables for all pages, so that first accesses are fast. All ranks must have
+  /// returned from create().
   void map() { memory_->map_all(); }
-  /// Copies the pages of this rank from `old`, as far as both have them.
+  /// Copies this rank's own pages from `old`, as many as both have.
   void copy_own_pages(const NodeElements& old);
 
  private:
-  /// A rank that adds gives the others a chance after so many elements of one page.
+  /// A rank that adds gives up the lock of a page after so many elements, so that other ranks get it.
   static constexpr int most_in_lock = 256;
   struct alignas(64) PageLock {
     node::SharedLock lock;

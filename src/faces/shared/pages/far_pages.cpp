@@ -23,8 +23,8 @@ FarPages::FarPages(exchange::RequestDesk& desk, Requests::Place place, std::uint
                  .wake = served_.wake,
                  .help = served_.help}) {}
 
-// A piece of work: what it is, its offset, and the bytes to be written or the number of bytes to be read or
-// added.
+// A message has pieces of work. Each is packed as its What, the offset, and the bytes to write or the number
+// of bytes to read or to add to the size.
 
 void FarPages::write(int rank, Bytes offset, std::span<const std::byte> bytes) {
   requests_.change(rank, [&](Packer& out) { out.put(What::write).put(offset).put_bytes(bytes); });
@@ -94,7 +94,7 @@ bool FarPages::serve(Unpacker& pieces, bool waits, Requests::Answer& answer) con
   return true;
 }
 
-/// Puts the bytes that it reads, or the size before the file grew, behind `values`.
+/// Reads bytes, or adds to the file's size. Appends the bytes, or the size before, to `values`.
 Status FarPages::serve_read(What what, Bytes offset, Bytes bytes, bool waits, ByteVector& values) const {
   const std::size_t at = values.size();
   values.resize(at + (what == What::read ? static_cast<std::size_t>(bytes) : sizeof(Bytes)));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// NodePages uses frames again before it makes many. While storage is as fast as memory, NodePages uses so few
-// frames that they stay in the caches of the cores. Fresh memory costs more than to read a page again from
-// the cache of the system: a file that is written or read once, from its begin to its end, goes through a few
-// frames. Whether a page was used once is a guess. Each page that comes back was a wrong one: it stays from
-// then on, and if many come back, frames are made for all pages.
+// NodePages uses frames again before it makes many. Fresh memory costs more than reading a page again from
+// the cache of the system. So a file that is written or read once, from its begin to its end, goes through a
+// few frames. While storage is as fast as memory, NodePages uses so few frames that they stay in the caches
+// of the cores. NodePages guesses which pages are used only once. A page that is needed again was a wrong
+// guess: it keeps its frame from then on. After many wrong guesses NodePages makes frames for all pages.
 #include <algorithm>
 
 #include "faces/shared/pages/node_pages.hpp"
@@ -13,29 +13,31 @@ namespace tailrace::shared {
 
 namespace {
 
-/// The frames of this many bytes fit in the cache of the cores.
+/// Frames of so many bytes together fit in the cache of the cores.
 constexpr Bytes cached = Bytes{8} << 20;
 
-/// A look for a frame goes no further than this: others wait for the directory.
+/// One search looks at no more frames than this, since other ranks wait for the directory's lock.
 constexpr int looks_of_pages = 64;
-/// A fresh frame for a small page costs less, too.
+/// With small pages one search looks at fewer frames, since a fresh frame costs less, too.
 constexpr int looks_of_small_pages = 16;
 
-/// So much may come back before it counts, and from then on one of so many pages.
+/// Frames are no longer used again early once more than `little` bytes of pages have come back, and more than
+/// one page in `most_pages_for_one_back`.
 constexpr Bytes little = Bytes{4} << 20;
 constexpr Index most_pages_for_one_back = 16;
 
-/// While the frames that are made first get pages, so many eras pass. A page that was not used for half as
-/// long has been used once.
+/// An era is so long that `eras_of_first_frames` eras pass while the frames that are made first get pages. A
+/// page that was not used for `eras_of_use` eras counts as used once.
 constexpr FrameNumber eras_of_first_frames = 8;
 constexpr int eras_of_use = 4;
 
-/// Fresh memory costs as much again later: each rank makes page tables for it.
+/// Fresh memory costs this many times what its allocation takes: later each rank makes page tables for it.
 constexpr std::int64_t cost_of_fresh = 2;
 constexpr std::int64_t longest_wait = 20'000'000;
 constexpr int most_impatience = 255;
 
-/// A rank waits this long (in nanoseconds) for the other ranks of its core to read their parts of the pages.
+/// A rank waits so many nanoseconds for other ranks, often on the same core, to read their parts of the
+/// pages.
 constexpr std::int64_t wait_for_readers = 300'000;
 /// A rank adds its bytes to `Frame::read` if they are at least a quarter of an equal share of the page.
 constexpr int parts_of_share = 4;
@@ -50,7 +52,8 @@ FrameNumber NodePages::frames_made_first() const {
   return plan_.reused_from <= 0 ? nobody : frames_for(plan_.reused_from);
 }
 
-/// Under the directory's lock, when a page comes.
+/// Counts a page that comes, and begins a new era if it was the last of the old one. The caller has the
+/// directory's lock.
 void NodePages::count_page() {
   Head& all = head();
   if (all.reused_from == nobody || ++all.came_in_era < all.reused_from / eras_of_first_frames) return;
@@ -70,11 +73,11 @@ bool NodePages::are_first_frames_full() const {
   return all.free == 0 && all.made >= all.reused_from && all.made < all.most;
 }
 
-/// The caller has the directory's lock. Takes a page out of its frame, and returns the frame locked. The page
-/// is stored and has never come back. If the caches are full, the ranks have read the page whole; otherwise
-/// no rank has used the page for some eras. A page that was brought in ahead stays until a rank uses it.
-/// Returns nobody if there is no such page, or if frames are still to be made. `has_waited` says that this
-/// caller has waited for a frame.
+/// Takes a page out of its frame, and returns the frame locked. The page is stored and has never come back.
+/// If the caches are full, the ranks have read the page whole; otherwise no rank has used the page for some
+/// eras. A page that was brought in ahead stays until a rank uses it. Returns `nobody` if there is no such
+/// page, or if frames are still to be made. `has_waited` says that this caller has waited for a frame. The
+/// caller has the directory's lock.
 FrameNumber NodePages::take_used_once(bool has_waited) {
   Head& all = head();
   const bool counts_bytes = are_caches_full();
@@ -137,9 +140,9 @@ bool NodePages::waits_for_frame(std::int64_t& until) {
   return false;
 }
 
-/// The program has read `bytes` of a page. A rank sums up its bytes, and adds the sum to the frame when the
-/// rank goes on to another page: with a sum for each piece, the frame's cache line would go from core to
-/// core. A rank that jumps between pages adds nothing, and its pages stay.
+/// Counts bytes of a page that the program has read. A rank sums up its bytes, and adds the sum to the frame
+/// when the rank goes on to another page: with a sum for each piece, the frame's cache line would go from
+/// core to core. A rank that jumps between pages adds nothing, and its pages stay.
 void NodePages::count_read(FrameNumber number, Index page, Bytes bytes) {
   if (reading_.page != page) {
     if (reading_.bytes > 0 && reading_.bytes >= plan_.page / (parts_of_share * ranks_)) {
@@ -151,9 +154,9 @@ void NodePages::count_read(FrameNumber number, Index page, Bytes bytes) {
   reading_.bytes += bytes;
 }
 
-/// Under the locks of the directory and of the page's new frame, which notes whether the page had one that
-/// was used again. A page that was stored ahead since the last flush is not stored ahead a second time for
-/// pieces that are written to it; one that is written whole in one call is.
+/// Notes in the page's new frame whether the page has come back: it had a frame that was used again. If the
+/// page was stored ahead since the last flush, pieces that are written to it now do not get it stored ahead a
+/// second time; one write of the whole page does. The caller has the locks of the directory and the frame.
 void NodePages::note_return(FrameNumber number, Index page) {
   Head& all = head();
   Frame& here = frame(number);
@@ -169,7 +172,7 @@ void NodePages::note_return(FrameNumber number, Index page) {
     all.reused_from = nobody;
 }
 
-/// The pages are those of another file from now on.
+/// Forgets all guesses: the pages are those of another file from now on.
 void NodePages::forget_gone() {
   Head& all = head();
   all.reused_from = frames_made_first();

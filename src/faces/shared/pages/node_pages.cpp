@@ -20,28 +20,28 @@ namespace {
 constexpr Bytes system_page = 4096;
 constexpr Bytes round_up(Bytes bytes) { return (bytes + system_page - 1) / system_page * system_page; }
 
-/// Runs of changed pages are stored in calls of this size, as far as they follow one another.
+/// store_changed() stores pages that follow one another in calls of at most this size.
 constexpr Bytes largest_run = Bytes{16} << 20;
 
-/// Runs that are stored ahead have this size: large enough for storage, small enough that little is left for
-/// the end.
+/// The size of a run that is stored ahead: large enough for storage to be fast, and small enough that a flush
+/// finds little left to store.
 constexpr Bytes ahead_run = Bytes{4} << 20;
-/// Nothing smaller than this is written ahead.
+/// Smaller runs than this are not stored ahead.
 constexpr Bytes least_ahead = Bytes{1} << 20;
 
-/// A rank stores at most this much at a time to make room for a server.
+/// A rank stores at most so many bytes in one call to make room for a server.
 constexpr Bytes most_for_others = Bytes{1} << 20;
 
-/// Storage is slower than memory if a page takes longer than this many nanoseconds: 0.5 a byte (2 GB/s), and
-/// 50,000 for the system call.
+/// Returns the nanoseconds that a page takes at most to load from storage as fast as memory: 0.5 a byte (2
+/// GB/s), and 50,000 for the system call.
 constexpr std::int64_t slow_load(Bytes page) { return page / 2 + 50'000; }
 
 Status no_room() {
   return {Code::memory, "no page of this node can make room for another one before it is stored", EAGAIN};
 }
 
-/// Returns how many pages that follow one another in the file are stored ahead together. Those of one node do
-/// so only if there are no others.
+/// Returns how many pages that follow one another in the file are stored ahead together. With several nodes
+/// that is one page, since the next pages of the file belong to other nodes.
 Index pages_stored_ahead(const NodePages::Plan& plan) {
   const Index pages = plan.deal == nullptr ? std::max<Index>(ahead_run / plan.page, 1) : 1;
   return pages * plan.page >= least_ahead ? pages : 0;
@@ -53,7 +53,8 @@ Status NodePages::would_wait() {
   return {Code::memory, "a page of this node is not there at this moment", EAGAIN};
 }
 
-/// A thread of the executor gets a free hold of this rank, or waits for one.
+/// Returns the Hold of a user for one call. Threads of User::service share one Hold, and on a server several:
+/// a thread waits until one is free.
 Seat NodePages::seat_of(User user, FrameNumber mark) {
   Hold* const mine = &hold_of(user);
   if (user != User::service) return Seat(user, mark, *mine, {});
@@ -126,7 +127,7 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
       new (&bucket(number)) std::atomic<FrameNumber>(nobody);
     for (FrameNumber number = 0; number < frames_; ++number) new (&frame(number)) Frame();
   }
-  // Nobody may look before it is there.
+  // No rank may use the head before the first rank has made it.
   return node.agree({{}, "the pages of a shared file", {}}).status;
 }
 
@@ -166,11 +167,12 @@ void NodePages::begin_again(Disk disk) {
       push_free(number);
     }
   };
-  free(false);  // those for which the node had no memory come last: it may have some by then
+  free(false);  // frames without memory are taken last: the node may have memory for them by then
   free(true);
 }
 
-// The head, a hold for each user of each rank and of a server, the buckets and the frames follow one another.
+// The shared memory begins with the head. The Holds of each rank and of a server follow, then the buckets,
+// the Frames, and the frames' memory.
 
 Bytes NodePages::head_bytes() const {
   return round_up(static_cast<Bytes>(sizeof(Head)) + holds() * static_cast<Bytes>(sizeof(Hold)) +
@@ -202,8 +204,9 @@ void NodePages::set_size(Bytes size) {
   for (int rank = 0; rank < ranks_; ++rank) hold_of(User::program, rank).end = 0;
 }
 
-/// Each rank stores the end of its own writes in its own cache line, and raises the common size once a page.
-/// With one common size, ranks that append in turn would send its cache line from core to core at each piece.
+/// Each rank writes the end of its own writes to its own cache line, and raises the common size once a page.
+/// With a common size alone, the cache line of the size would go from core to core for each piece that ranks
+/// append in turn.
 void NodePages::raise_size_for_write(Bytes end) {
   std::atomic<Bytes>& mine = hold_of(User::program).end;
   const Bytes known = least_size();
@@ -234,8 +237,8 @@ Result<Bytes> NodePages::add_to_size(Bytes bytes) {
   return before;
 }
 
-/// Returns the frame that has the page. A chain may change meanwhile, so that a page is missed: those who
-/// change anything look again under the directory's lock.
+/// Returns the frame that has the page, if any. Takes no lock: a chain may change meanwhile, and the search
+/// may miss the page. A caller that changes anything searches again under the directory's lock.
 std::optional<FrameNumber> NodePages::find(Index page) const {
   FrameNumber number = bucket_of(page).load(std::memory_order_acquire);
   for (FrameNumber steps = 0; number != nobody && steps < frames_; ++steps) {
@@ -246,16 +249,18 @@ std::optional<FrameNumber> NodePages::find(Index page) const {
   return std::nullopt;
 }
 
-/// Under the directory's lock. Returns the frame that has the page, or into which it is coming, or nobody.
+/// Returns the frame that has the page, or into which the page is coming, or `nobody`. The caller has the
+/// directory's lock.
 FrameNumber NodePages::find_in_chain(Index page) const {
   for (FrameNumber number = bucket_of(page); number != nobody; number = frame(number).next) {
-    const Index there = frame(number).page;  // read once: the page may come at any moment
+    const Index there = frame(number).page;  // read once: it changes when the page has come
     if (there == page || there == coming(page)) return number;
   }
   return nobody;
 }
 
-/// Under the locks of the directory and the frame.
+/// Puts the frame into the chain of the page's bucket. The caller has the locks of the directory and the
+/// frame.
 void NodePages::link(FrameNumber number, Index page) {
   frame(number).written = 0;
   frame(number).read = 0;
@@ -266,15 +271,15 @@ void NodePages::link(FrameNumber number, Index page) {
   first = number;
 }
 
-/// Under the directory's lock.
+/// Takes the frame out of the chain of the page's bucket. The caller has the directory's lock.
 void NodePages::unlink(FrameNumber number, Index page) {
   std::atomic<FrameNumber>* link = &bucket_of(page);
   while (*link != number) link = &frame(*link).next;
   *link = frame(number).next.load();
 }
 
-/// Who has locked a frame calls this, or are_strips_written(), before it looks at `changed`: a writer of
-/// strips has set it when its hold ends.
+/// True if any user holds the frame. A caller that has locked the frame calls this or are_strips_written()
+/// before it looks at `changed`: a writer of strips sets `changed` before its hold ends.
 bool NodePages::is_held(FrameNumber number) const {
   const std::span all(first_hold(), static_cast<std::size_t>(holds()));
   return std::ranges::any_of(all, [number](const Hold& each) {
@@ -283,8 +288,9 @@ bool NodePages::is_held(FrameNumber number) const {
   });
 }
 
-/// Both this and take_from_others() store first and then load what the other stores, sequentially
-/// consistent: one of the two sees it.
+/// Holds the frame if it still has the page. This function stores to the Hold and then loads the frame's
+/// page; take_out() stores to the page and then loads the Holds. All four are sequentially consistent, so at
+/// least one of two ranks sees the other.
 bool NodePages::try_hold(FrameNumber number, Index page, Seat& seat) const {
   seat.take(number);
   if (frame(number).page.load() == page) return true;
@@ -292,6 +298,9 @@ bool NodePages::try_hold(FrameNumber number, Index page, Seat& seat) const {
   return false;
 }
 
+/// Finds the page, or brings it in, and holds its frame. Looks first in the frame where this thread has last
+/// found the page. `whole` is what the caller will write if it writes the whole page, which then need not be
+/// loaded; otherwise it is empty.
 Result<Held> NodePages::hold(Index page, std::span<const std::byte> whole, Seat& seat) {
   const User user = seat.user();
   const auto place = static_cast<std::size_t>(near_number(page)) % known_.front().size();
@@ -322,7 +331,7 @@ Result<Held> NodePages::hold(Index page, std::span<const std::byte> whole, Seat&
       touch(held.frame);
       seat.take(held.frame);
     }
-    if (room_is_for_ == page) end_wanting_room();  // also if another one has brought it in
+    if (room_is_for_ == page) end_wanting_room();  // also if another thread has brought the page in
     return held;
   }
 }
@@ -332,18 +341,19 @@ bool NodePages::is_storage_fast() const {
   return plan_.page >= small_page && took > 0 && took <= slow_load(plan_.page);
 }
 
-/// Makes the page tables of a frame: one call costs less than a fault for each of its pages.
+/// Makes this process's page tables of a frame: one call costs less than a fault for each of the system's
+/// pages.
 void NodePages::touch(FrameNumber number) {
-  const std::atomic_ref touched(touched_[number]);  // by the program or by the desk
+  const std::atomic_ref touched(touched_[number]);  // the program and the desk may both be here
   if (touched.exchange(1, std::memory_order_relaxed) != 0) return;
   ::madvise(memory_of(number), static_cast<std::size_t>(plan_.page), MADV_POPULATE_WRITE);
 }
 
-/// Returns the page's frame, held, or nobody if it is to be looked for again.
+/// Brings the page in. Returns its frame, held, or `nobody` if the caller is to look for the page again.
 Result<Held> NodePages::bring_in(Index page, std::span<const std::byte> whole, Seat& seat) {
   {
     const node::Locked directory(head().directory, transport_);
-    if (find_in_chain(page) != nobody) return Held{};  // it is there by now, or coming
+    if (find_in_chain(page) != nobody) return Held{};  // another rank has brought it in, or is about to
   }
   const Result<Room> room = find_room();
   if (!stores_) {
@@ -375,7 +385,8 @@ Result<Held> NodePages::bring_in(Index page, std::span<const std::byte> whole, S
   return Held{room->frame, !whole.empty()};
 }
 
-/// Gives a frame, which the caller has locked, its page.
+/// Ends bringing in a page: from now on ranks may use it in its frame. The caller has locked the frame, and
+/// this unlocks it.
 void NodePages::publish(FrameNumber number, Index page, bool is_changed, Era use) {
   Frame& into = frame(number);
   into.use = use;
@@ -384,6 +395,7 @@ void NodePages::publish(FrameNumber number, Index page, bool is_changed, Era use
   into.lock.unlock();
 }
 
+/// Takes memory of the node for a frame that has none yet. The caller has the frame's lock.
 Status NodePages::give_memory(FrameNumber number) {
   Frame& into = frame(number);
   if (into.has_memory) return {};
@@ -396,6 +408,8 @@ Status NodePages::give_memory(FrameNumber number) {
   return {};
 }
 
+/// Puts the page's bytes into its frame: `whole` if that is not empty, or else those on storage. The caller
+/// has the frame's lock.
 Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte> whole) {
   Frame& into = frame(number);
   const std::span memory(memory_of(number), static_cast<std::size_t>(plan_.page));
@@ -420,15 +434,16 @@ Status NodePages::load(std::span<std::byte> memory, Bytes offset) {
   TR_TRY(disk_.load(memory, offset));
   if (std::ssize(memory) < plan_.page) return {};
   const std::int64_t took = std::max<std::int64_t>(transport_.now() - begin, 1);
-  // A load takes long, too, if the rank loses its core meanwhile. So the noted time rises by a quarter at
-  // most.
+  // A load also takes long if the rank loses its core meanwhile. So one load raises the noted time by at most
+  // a quarter.
   std::atomic<std::int64_t>& lately = head().load_took;
   const std::int64_t before = lately.load(std::memory_order_relaxed);
   lately.store(before == 0 ? took : std::min(took, before + before / 4 + 1), std::memory_order_relaxed);
   return {};
 }
 
-/// Makes the bytes before `end` what they are. The caller has the frame's lock.
+/// Writes zeros to the memory from `filled` to `end`, where the page's bytes are zeros. The caller has the
+/// frame's lock.
 void NodePages::fill_up_to(FrameNumber number, Bytes end) {
   Frame& here = frame(number);
   const Bytes filled = here.filled.load(std::memory_order_relaxed);
@@ -437,8 +452,8 @@ void NodePages::fill_up_to(FrameNumber number, Bytes end) {
   here.filled.store(end, std::memory_order_release);
 }
 
-/// The page did not come into its frame. Returns `why`, or success if it is worth another try: a node without
-/// memory for one more frame has others.
+/// Frees the frame, which the caller has locked, after its page could not be brought in. Returns `why`; or
+/// success if the node only lacks memory for one more frame, since another try finds another frame.
 Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
   const node::Locked directory(head().directory, transport_);
   Head& all = head();
@@ -456,7 +471,8 @@ Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
   return is_lost ? Status() : why;
 }
 
-/// Returns a locked frame without a page, or nobody if it is worth a look whether the page has come.
+/// Returns a locked frame without a page. Waits and stores a page if need be. Returns `nobody` if after some
+/// time no frame was to be had: the caller then looks whether another rank has brought the page in.
 Result<Room> NodePages::find_room() {
   std::int64_t until = 0;  // when this call stops waiting for a frame to use again; 0: it has not waited
   for (int tries = 1;; ++tries) {
@@ -470,7 +486,7 @@ Result<Room> NodePages::find_room() {
       waits = waits_for_frame(until);
       if (!waits && all.first_free != nobody) {
         room.frame = pop_free();
-        frame(room.frame).lock.lock(transport_);  // whoever has freed it lets go of it at once
+        frame(room.frame).lock.lock(transport_);  // the rank that has freed the frame unlocks it at once
         return room;
       }
       if (!waits && all.made < all.most && (all.made < least_ || drawn_.take(plan_.page).is_ok())) {
@@ -487,7 +503,7 @@ Result<Room> NodePages::find_room() {
     if (room.frame != nobody && !room.is_to_store) return room;
     if (room.is_to_store && !stores_) {
       frame(room.frame).lock.unlock();
-      // An error without a request that waits belongs to an earlier one, whose page has come another way.
+      // If no request waits for room, the error belongs to an earlier request, whose page has come otherwise.
       if (const int error = head().room_error.exchange(0); error != 0 && room_is_for_ != no_page)
         return io_error("make room by storing", "a page of a shared file", error);
       head().wants_room = true;
@@ -500,20 +516,21 @@ Result<Room> NodePages::find_room() {
       tries = 0;
       continue;
     }
-    // Every frame is in use at this moment: one will be free soon, and may be that of the page itself.
+    // All frames are in use at this moment. One will be free soon, or another rank brings in this page.
     node::SharedLock::wait_a_little(tries, transport_);
     if (tries > 64) return Room{};
   }
 }
 
-/// On a server, when no request waits for room, as far as it knows. One that still does asks anew.
+/// Notes that no request waits for room any more, as far as this server knows. A request that still does so
+/// asks again.
 void NodePages::end_wanting_room() {
   room_is_for_ = no_page;
   head().wants_room = false;
   head().room_error = 0;
 }
 
-/// The caller has the directory's lock, also in pop_free().
+/// Adds a frame to the free ones. The caller of this and of pop_free() has the directory's lock.
 void NodePages::push_free(FrameNumber number) {
   frame(number).next = head().first_free;
   head().first_free = number;
@@ -527,7 +544,7 @@ FrameNumber NodePages::pop_free() {
   return number;
 }
 
-/// Under the directory's lock. Gives up the frame's own.
+/// Frees the frame, and unlocks it. The caller has the locks of the directory and the frame.
 void NodePages::free_frame(FrameNumber number) {
   push_free(number);
   frame(number).lock.unlock();
@@ -559,13 +576,13 @@ bool NodePages::make_room() {
     has_room = free_stored(room.frame, failed.is_ok()) || has_room;
   }
   if (!failed.is_ok()) head().room_error = failed.error_number() != 0 ? failed.error_number() : EIO;
-  // The server asks again if others take the room.
+  // If ranks take the free frame before the server does, the server asks again.
   if (has_room || !failed.is_ok()) head().wants_room = false;
   return stored > 0;
 }
 
-/// Takes the page out of its locked frame, unless it has changed or is used. Returns true if the frame is
-/// free.
+/// Takes the page out of its frame, and frees the frame, unless the page has changed again or is held. The
+/// caller has the frame's lock, and this gives it up. Returns `is_stored`, also if the frame is not free.
 bool NodePages::free_stored(FrameNumber number, bool is_stored) {
   const node::Locked directory(head().directory, transport_);
   Frame& from = frame(number);
@@ -577,7 +594,8 @@ bool NodePages::free_stored(FrameNumber number, bool is_stored) {
   return is_free || is_stored;
 }
 
-/// Under the locks of the directory and the frame. Returns false if a reader was faster.
+/// Takes the page out of its frame. The caller has the locks of the directory and the frame. Returns false,
+/// and leaves the page there, if a user holds the frame.
 bool NodePages::take_out(FrameNumber number, Index page) {
   Frame& from = frame(number);
   from.page.store(no_page);
@@ -589,10 +607,12 @@ bool NodePages::take_out(FrameNumber number, Index page) {
   return true;
 }
 
-/// Under the directory's lock. The hand goes round until it finds a page that is in nobody's hands, has not
-/// been used since it passed, and has not changed. The first changed one on the way is to be stored if there
-/// is no such page. It is also stored if few pages have not changed and each of them was used: they would
-/// take each other's frames, and all others would stay.
+/// Returns a frame for another page, or one whose page must be stored first. The hand goes round the frames,
+/// at most twice, until it finds a page that no user holds, that has not changed, and that was not used since
+/// the hand passed it last. This page is taken out of its frame. If there is none, returns the first changed
+/// page on the way, to be stored. After one round it also returns the changed page if less than a quarter of
+/// the pages are unchanged: otherwise these few would take each other's frames, and all changed pages would
+/// stay. The caller has the directory's lock.
 Room NodePages::take_from_others() {
   Head& all = head();
   Room to_store;
@@ -611,7 +631,7 @@ Room NodePages::take_from_others() {
     }
     if (from.changed) {
       if (to_store.frame == nobody)
-        to_store = {number, true};  // it stays locked
+        to_store = {number, true};  // the frame stays locked
       else
         from.lock.unlock();
       continue;
@@ -626,13 +646,14 @@ Room NodePages::take_from_others() {
   return to_store;
 }
 
-/// Stores a frame's page. The caller has its lock.
+/// Stores a frame's page. The caller has the frame's lock.
 Status NodePages::store(FrameNumber number) {
   const std::pair<Index, FrameNumber> one[] = {{frame(number).page, number}};
   return store_run(one);
 }
 
-/// Stores pages that follow one another in the file, up to the file's end. The caller has their locks.
+/// Stores pages that follow one another in the file, up to the file's end. The caller has locked their
+/// frames, or no rank writes meanwhile.
 Status NodePages::store_run(std::span<const std::pair<Index, FrameNumber>> run) {
   const Bytes begin = run.front().first << page_shift_;
   const Bytes end = size();
@@ -674,7 +695,8 @@ Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User 
 }
 
 Status NodePages::store_changed(int share, int shares) {
-  // Ranks that store side by side see each other's pages change or not, and so may not count them.
+  // Shares go by the pages' numbers, not by a count of changed pages: ranks store at the same time, and each
+  // sees some pages of the others as changed and some as stored.
   const auto most = static_cast<std::size_t>(std::max<Bytes>(largest_run >> page_shift_, 1));
   const auto is_mine = [&](Index page) {
     return static_cast<int>(page / static_cast<Index>(most) % shares) == share;
@@ -703,7 +725,7 @@ void NodePages::cut(Bytes size) {
   for (FrameNumber number = 0; number < head().made; ++number) {
     Frame& each = frame(number);
     const Index page = each.page;
-    if (page < size >> page_shift_) continue;  // also if there is none
+    if (page < size >> page_shift_) continue;  // also a frame without a page
     const Bytes keep = std::max<Bytes>(size - (page << page_shift_), 0);
     each.filled = std::min<Bytes>(each.filled, keep);
     each.written = 0;

@@ -11,12 +11,12 @@
 
 namespace tailrace::shared {
 
-/// How the pages of a global array or shared file are dealt out: page p belongs to rank p % ranks. In a node
-/// the pages of its ranks follow one another by their numbers, so that with one node they are one array. The
-/// elements of a file are its bytes.
+/// Computes which page of a global array or shared file belongs to which rank: page p to rank p % ranks. The
+/// pages of a node's ranks are numbered in the order of their numbers, from 0 on without gaps; with one node
+/// both numbers are the same. The elements of a shared file are its bytes.
 class PageDeal {
  public:
-  /// The most pages of a global array: smaller numbers are divided faster.
+  /// The most pages of a global array. Divisions of 32-bit numbers are faster than of 64-bit ones.
   static constexpr Index most_pages = std::numeric_limits<std::uint32_t>::max();
 
   /// A page by its owner, and by its number among the pages of the owner's node.
@@ -30,7 +30,7 @@ class PageDeal {
     Index near = 0;
   };
 
-  /// `page_elements` is a power of 2. `ranks` must outlive it.
+  /// `page_elements` is a power of 2. `ranks` must outlive the deal.
   PageDeal(Index page_elements, const exchange::NodeRanks& ranks)
       : shift_(std::countr_zero(static_cast<std::uint64_t>(page_elements))), ranks_(ranks) {}
 
@@ -41,24 +41,24 @@ class PageDeal {
     return ranks_.seat(one).node == ranks_.seat(other).node;
   }
 
-  /// Any page of a file.
+  /// Returns the place of any page of a file.
   [[nodiscard]] PagePlace place_of_page(Index page) const {
     return page <= most_pages ? dealt<std::uint32_t>(page) : dealt<std::uint64_t>(page);
   }
-  /// An element of a global array.
+  /// Returns the place of an element of a global array.
   [[nodiscard]] Place place(Index element) const {
     const PagePlace page = dealt<std::uint32_t>(element >> shift_);
     return {page.owner, (page.near << shift_) | (element & mask())};
   }
 
-  /// Returns the page that has this number among those of the rank's node.
+  /// Returns the page whose number is `near` among the pages of the rank's node.
   [[nodiscard]] Index page_of_near(int rank, Index near) const {
     const std::span<const int> members = ranks_.of(ranks_.seat(rank).node);
     return near / std::ssize(members) * ranks() +
            members[static_cast<std::size_t>(near % std::ssize(members))];
   }
 
-  /// Returns how many of the pages of `count` elements belong to the ranks of a rank's node.
+  /// Returns how many pages of `count` elements belong to the ranks of the node of `rank`.
   [[nodiscard]] Index pages_of_node_of(int rank, Index count) const {
     const Index all = pages(count);
     const Index rows = all / ranks();

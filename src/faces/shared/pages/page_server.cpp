@@ -17,12 +17,12 @@
 
 namespace tailrace::shared {
 
-/// A server works for the ranks of its node with these.
+/// The parts of a server with which it works for the ranks of its node.
 struct ServerPlace {
   exchange::RequestDesk& desk;
   executor::Threads& threads;
   node::Budget& budget;
-  std::function<void()> wake;  // has the server's loop look again. Any thread
+  std::function<void()> wake;  // makes the server's loop look again; any thread
 };
 
 namespace {
@@ -36,7 +36,7 @@ struct Owners {
   [[nodiscard]] exchange::Requests::Place place() const {
     return {line, std::make_shared<const comm::Members>(ranks)};
   }
-  /// Returns the lowest rank of each one's node, as the group counts them.
+  /// Returns for each rank of the group the lowest rank of its node. Ranks are numbered as in the group.
   [[nodiscard]] std::vector<int> lowest(const session::Topology& topology) const {
     std::map<int, int> by_node;
     std::vector<int> all;
@@ -47,7 +47,7 @@ struct Owners {
 
   comm::LineNumber line;
   std::uint64_t epoch;
-  std::vector<int> ranks;  // of the transport
+  std::vector<int> ranks;  // the group's ranks, by their numbers in the transport
 };
 
 class ServedElements final : public node::MemoryTaker::Work {
@@ -66,12 +66,13 @@ class ServedElements final : public node::MemoryTaker::Work {
   FarElements far_;
 };
 
-/// A file that a thread opens to read, and closes: storage may hang, and other files go on.
+/// A file that a server reads. A thread opens and closes it: if storage hangs, the server's work for other
+/// files goes on.
 class ServedFile {
  public:
   ServedFile(const ServerPlace& place, storage::Target& target, std::string path, storage::FileNumber number)
       : target_(target), path_(std::move(path)), number_(number), wake_(place.wake) {}
-  /// Both are jobs of one key, in this order. Neither throws.
+  /// open() and close() are jobs of one key, in this order. Neither throws.
   void open() {
     status_ = guarded([this]() -> Status {
       Result<std::unique_ptr<storage::File>> file = target_.open(path_, storage::OpenMode::read);
@@ -89,7 +90,8 @@ class ServedFile {
     is_over_ = true;
     wake_();
   }
-  /// Returns true once the last job of begin() is over: status() and file() are for the caller from then on.
+  /// True once the last job is over. The caller may use status() and file() only then. begin() announces the
+  /// next job.
   [[nodiscard]] bool is_over() const { return is_over_; }
   void begin() { is_over_ = false; }
   [[nodiscard]] const Status& status() const { return status_; }
@@ -105,9 +107,9 @@ class ServedFile {
   std::atomic<bool> is_over_{false};
 };
 
-/// Pages of a file. The server reads the file and never writes to it: what is kept for a crash belongs to the
-/// compute ranks. If no page can make room unless it is stored, they are asked to do that, and the request
-/// waits.
+/// Pages of a file that a server gives to other nodes. The server reads the file and never writes to it,
+/// since the compute ranks have the undo files for a crash. Where a page can make room only once it is
+/// stored, the server asks the compute ranks to store it, and the request waits.
 class ServedPages final : public node::MemoryTaker::Work {
  public:
   ServedPages(const ServerPlace& place, const Owners& owners, std::shared_ptr<ServedFile> file,
@@ -152,7 +154,8 @@ Status ServedPages::begin(Bytes page, Bytes memory, int first, std::unique_ptr<n
   return {};
 }
 
-/// Nobody asks for pages before the giver has heard that the work has begun.
+/// Begins to serve once the file is open. No rank asks for pages before the rank that handed them over has
+/// heard that the work has begun.
 std::optional<Status> ServedPages::begun() {
   if (!file_->is_over()) return std::nullopt;
   TR_TRY(file_->status());
@@ -160,7 +163,8 @@ std::optional<Status> ServedPages::begun() {
   return Status();
 }
 
-/// The ranks may remove the file once they have heard of the end: no process has it open then.
+/// Ends the work once the file is closed. The ranks may remove the file when they hear of the end: the server
+/// has closed it by then.
 std::optional<ByteVector> ServedPages::end(bool does_hear) {
   if (far_ != nullptr && !far_->requests().end()) return std::nullopt;
   far_.reset();

@@ -12,13 +12,14 @@ namespace tailrace::shared {
 
 struct ServerPlace;
 
-/// A server's part in shared files and global arrays: it answers other nodes for the compute ranks of its
-/// node, which may be inside MPI or compute meanwhile. They hand it the memory in which their pages lie.
+/// A server's part in shared files and global arrays. The compute ranks of its node hand the server the
+/// memory in which their pages lie. The server then answers other nodes in their place, while they compute or
+/// are inside MPI.
 class PageServer {
  public:
-  /// Local. `session` is that of a server, which has not begun to serve, and must outlive this. With
-  /// `has_threads` threads of its own wait for storage: the server's loop does not, whatever
-  /// TAILRACE_IO_THREADS says. Without, as in simulations, which have one thread, the loop does.
+  /// Local. `session` is that of a server that has not begun to serve; it must outlive the PageServer. With
+  /// `has_threads` threads of the PageServer's own wait for storage, whatever TAILRACE_IO_THREADS says.
+  /// Without, as in simulations, which have one thread, the server's loop waits for storage.
   static Result<std::unique_ptr<PageServer>> create(session::Session& session, bool has_threads = true);
   ~PageServer();
   PageServer(const PageServer&) = delete;
@@ -32,7 +33,7 @@ class PageServer {
   Result<std::unique_ptr<Work>> serve_pages(std::unique_ptr<node::NodeMemory> memory, Unpacker in);
 
   session::Session& session_;
-  std::unique_ptr<executor::Threads> threads_;  // they wait for storage
+  std::unique_ptr<executor::Threads> threads_;  // for jobs that wait for storage
   exchange::RequestDesk desk_;
 };
 

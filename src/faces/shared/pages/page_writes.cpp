@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Ranks often write to one page in turn, each its own pieces. With one lock for the page, the lock's cache
-// line would go from core to core for each piece, which takes longer than to copy 1 KiB. So a small piece
-// locks the strips of the page in which it lies. A writer of strips says in its hold that it is one. Whoever
-// needs the page for itself, to store it or to write a large piece, locks the frame and waits until no hold
-// says so; a writer of strips looks at the frame's lock once its hold says so, and steps back if the frame is
-// locked.
+// line would go from core to core for each piece, which takes longer than copying 1 KiB. So a rank that
+// writes a small piece locks only the strips in which the piece lies.
+//
+// A writer of strips first sets the mark `writes_strips` in its Hold, and then looks at the frame's lock: if
+// the frame is locked, it removes the mark and waits. A thread that needs the page for itself, to store it or
+// to write a large piece, first locks the frame, and then waits until no Hold has the mark.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -16,11 +17,12 @@ namespace tailrace::shared {
 
 namespace {
 
-/// A rank that writes to bytes that are not filled, after another rank has filled the bytes before, fills up
-/// to a multiple of this: so the ranks need not lock the frame for each piece.
+/// A rank that writes a small piece behind bytes that another rank has filled moves Frame::filled to a
+/// multiple of this. So the ranks do not lock the frame for each piece.
 constexpr Bytes filled_at_once = Bytes{64} << 10;
 
-/// The locks of the strips in which a piece lies, from the lowest on: all writers take them in this order.
+/// The numbers of the locks for the strips in which a piece lies, in ascending order. All writers take the
+/// locks in this order, so that no two wait for each other.
 class StripsOf {
  public:
   StripsOf(FrameNumber number, Bytes from, Bytes bytes)
@@ -38,7 +40,9 @@ class StripsOf {
 
 }  // namespace
 
-/// Takes a lock that other users mostly have for a copy. A rank that stores a page has the frame's meanwhile.
+/// Takes a lock of a frame or strip. Other users mostly have it only for a copy, but a rank that stores a
+/// page has the frame's lock until the page is stored. So a user that may not wait for storage fails if it
+/// does not get the lock soon.
 Status NodePages::lock(node::SharedLock& lock, User user) {
   if (lock.try_lock()) return {};
   if (!may_wait(user)) return lock.lock_soon() ? Status() : would_wait();
@@ -86,9 +90,9 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
   return {};
 }
 
-/// The caller's hold says that it writes strips. Waits while another user has the page alone; the hold does
-/// not say so meanwhile, since that user waits for those that do. Returns true if the caller may write to
-/// strips before `end`, and false if some of these bytes are not filled.
+/// The caller's Hold has the mark `writes_strips`. Waits while another user has locked the frame, without the
+/// mark, since that user waits for all marks to go. Returns true if the caller may write to strips before
+/// `end`, and false if some of these bytes are not filled.
 Result<bool> NodePages::may_write_strips(FrameNumber number, Bytes end, Seat& seat) {
   const Frame& here = frame(number);
   for (int tries = 1; here.filled.load(std::memory_order_acquire) >= end;) {
@@ -120,8 +124,8 @@ Status NodePages::write_strips(FrameNumber number, Bytes from, std::span<const s
   return locked;
 }
 
-/// Copies a piece while no other user writes to the same bytes of the page. Only bytes that are filled are
-/// written as strips.
+/// Writes a piece under the frame's lock. Waits for writers of strips only if the piece begins before
+/// `filled`: strips are written only to bytes that are filled.
 Status NodePages::write_alone(FrameNumber number, Bytes from, std::span<const std::byte> bytes, User user) {
   Frame& here = frame(number);
   TR_TRY(lock(here.lock, user));

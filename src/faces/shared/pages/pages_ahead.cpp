@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// NodePages works ahead of its ranks: it brings in pages before anybody needs them, and stores pages behind
-// the ranks that write on. A page counts as written whole when as many bytes were written to it as it has:
-// mostly nobody writes there again. Where that is wrong the page is stored twice, but once at most between
-// two flushes, and soon not at all.
+// NodePages works ahead of its ranks: it brings in pages before a rank needs them, and stores pages before a
+// flush while the ranks write on. A page counts as written whole when as many bytes were written to it as it
+// has: mostly no rank writes to it again. If a rank does, the flush stores the page a second time. A page is
+// stored ahead at most once between two flushes, and if ranks often write again, no page is any more.
 #include <algorithm>
 #include <vector>
 
@@ -14,10 +14,10 @@ namespace tailrace::shared {
 
 namespace {
 
-/// A look for a page that makes room goes no further than this: others wait for the directory.
+/// One search for a frame looks at no more frames than this, since other ranks wait for the directory's lock.
 constexpr int most_looks = 64;
-/// The most that one call of storage brings: its pages are there together, and a reader may wait for the
-/// first.
+/// One call of storage brings at most so many bytes: its pages all come at its end, and a reader may wait for
+/// the first.
 constexpr Bytes largest_load = Bytes{4} << 20;
 
 }  // namespace
@@ -57,8 +57,9 @@ Index NodePages::bring_ahead(std::span<const Index> pages, Index most_pages) {
   return brought;
 }
 
-/// Makes `coming` those of the pages that are to be brought in, as many as it is long, and marks them so.
-/// `frames` is as long. Returns where the bytes on storage end.
+/// Chooses the pages to bring in, at most as many as `coming` and `frames` are long, gives them frames and
+/// marks the frames as coming. Shortens `coming` and `frames` to the chosen pages. Returns where the bytes on
+/// storage end.
 Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,
                              std::vector<FrameNumber>& frames) {
   const node::Locked directory(head().directory, transport_);
@@ -73,7 +74,7 @@ Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& 
   }
   coming.resize(claimed);
   frames.resize(claimed);
-  // Frames that follow one another have memory that does, which one read fills.
+  // Frames that follow one another have memory that does so, too: one read can fill it.
   std::ranges::sort(frames);
   for (std::size_t i = 0; i < claimed; ++i) {
     coming[i].frame = frames[i];
@@ -83,21 +84,21 @@ Bytes NodePages::claim_ahead(std::span<const Index> pages, std::vector<Coming>& 
   return stored;
 }
 
-/// Under the directory's lock. Returns a frame without a page, locked, if one can be had and nobody misses
-/// its page, or nobody. A page that was used, and perhaps not only once, keeps its chance of staying: only
-/// who needs room takes that.
+/// Returns a locked frame without a page, or `nobody`. Takes no page out of its frame that was used lately,
+/// and leaves the note of its use: only a rank that needs room at once clears these notes, in
+/// take_from_others(). The caller has the directory's lock.
 FrameNumber NodePages::take_spare() {
   Head& all = head();
   if (const FrameNumber number = take_used_once(false); number != nobody) return number;
   if (are_caches_full()) return nobody;
   if (all.first_free != nobody) {
     if (!frame(all.first_free).lock.try_lock())
-      return nobody;  // whoever has freed it is about to let go of it
+      return nobody;  // the rank that has freed the frame is about to unlock it
     return pop_free();
   }
   const auto draw = [this] { return guarded([this] { return drawn_.take(plan_.page); }); };
   if (all.made < all.most && (all.made < least_ || draw().is_ok())) {
-    frame(all.made).lock.lock(transport_);  // nobody knows it yet
+    frame(all.made).lock.lock(transport_);  // no other rank knows the frame yet
     return all.made++;
   }
   for (int looks = 0; looks < most_looks; ++looks) {
@@ -113,12 +114,13 @@ FrameNumber NodePages::take_spare() {
   return nobody;
 }
 
-/// Loads pages that follow one another, into memory that does, too. Returns false if they stay out.
+/// Loads pages that follow one another into frames whose memory follows one another. Returns false if the
+/// load fails: the pages stay out.
 bool NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
   const Bytes begin = run.front().page << page_shift_;
   const Bytes length = std::min(std::ssize(run) << page_shift_, stored - begin);
   const std::span memory(memory_of(run.front().frame), static_cast<std::size_t>(length));
-  // A read that fails may have filled some of it.
+  // Before the load, since a load that fails may have filled some of the memory.
   for (Coming& each : run) each.was_zero = std::exchange(frame(each.frame).is_zero, false);
   const Status loaded = guarded([&] { return disk_.load(memory, begin); });
   for (const Coming& each : run) {
@@ -136,9 +138,10 @@ bool NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
 
 // Storing ahead.
 
-/// A user has written bytes of a page, up to `end`. The program sums up those of one page, and adds them to
-/// the frame's when it goes on to another page, has come to the end of this one, or has written a large
-/// piece: with a sum for each small piece, the frame's cache line would go from core to core.
+/// Counts bytes that a user has written to a page, up to `end`. The program's thread sums up its bytes of one
+/// page. It adds the sum to the frame's when it goes on to another page, has come to the end of this page,
+/// has written as many bytes as a page, or has written a large piece. If it added each small piece, the
+/// frame's cache line would go from core to core.
 void NodePages::count_written(FrameNumber number, Index page, Bytes bytes, Bytes end, User user) {
   if (start_ == nullptr) return;
   if (user != User::program) return add_written({page, number, bytes});
@@ -152,13 +155,13 @@ void NodePages::count_written(FrameNumber number, Index page, Bytes bytes, Bytes
   writing_.bytes = 0;
 }
 
-/// Offers the page's run if the page is whole by now, and was not before.
+/// Adds a user's bytes to the frame's, and offers the page's run if the page has become whole by them.
 void NodePages::add_written(const Visit& left) {
   Frame& here = frame(left.frame);
   if (here.page.load(std::memory_order_relaxed) != left.page) return;
   if (here.is_stored_ahead) {
-    // More than a run's bytes: the program writes in rounds, and all but the last would be stored for
-    // nothing.
+    // If more than a run's bytes are written again, the program writes the file in several rounds, and
+    // storing ahead would be in vain in all but the last: it ends.
     Head& all = head();
     if (!all.stays_behind && (all.written_again += left.bytes) > run_ * plan_.page) all.stays_behind = true;
     return;
@@ -172,7 +175,8 @@ bool NodePages::is_to_be_stored_ahead(FrameNumber number, Index page) const {
   return here.page == page && here.changed && here.written.load(std::memory_order_relaxed) >= plan_.page;
 }
 
-/// Offers the run of a page that is whole, if its other pages are. Two ranks may offer the same run.
+/// Offers the run of a page that is whole, if the run's other pages are whole, too. Two ranks may offer the
+/// same run. Starts storing if no rank stores now.
 void NodePages::offer_run_of(Index page) {
   Head& all = head();
   if (start_ == nullptr || run_ == 0 || all.stays_behind) return;
@@ -207,12 +211,13 @@ void NodePages::store_offered() {
       first = all.offered.front();
       std::shift_left(all.offered.begin(), all.offered.begin() + all.offered_count--, 1);
     }
-    // A flush tries again, and tells what failed.
+    // The next flush stores the pages, and returns the error if that fails again.
     if (!guarded([&] { return store_ahead(first); }).is_ok()) all.stays_behind = true;
   }
 }
 
-/// Stores the run if nobody is using one of its pages at this moment.
+/// Stores the run, unless a user has locked or writes to one of its pages at this moment, or a page is no
+/// longer whole.
 Status NodePages::store_ahead(Index first) {
   std::vector<std::pair<Index, FrameNumber>> run;
   run.reserve(static_cast<std::size_t>(run_));

@@ -8,8 +8,8 @@ namespace tailrace::shared {
 
 namespace {
 
-/// The most that is brought in before it is needed: so many bytes, and so many pages, which are looked up in
-/// one go while others wait for the directory.
+/// A guess is at most so many bytes, and at most so many pages: they are looked up under one lock of the
+/// directory, for which other ranks wait.
 constexpr Bytes most_bytes_ahead = Bytes{16} << 20;
 constexpr Index most_pages_ahead = 512;
 
@@ -47,6 +47,8 @@ void ReadAhead::go_on() {
   is_stopped_ = false;
 }
 
+/// Notes that the reader reads `page`, and begins a guess if the reader has gone on in the same way for long
+/// enough.
 void ReadAhead::follow(Reader& reader, Index page) {
   const Index at = pages_.near_number(page);
   const Index step = at - reader.at;
@@ -64,7 +66,8 @@ void ReadAhead::follow(Reader& reader, Index page) {
   reader.window = 0;
 }
 
-/// The reader goes elsewhere. Whether the guesses were right decides about the next one.
+/// Judges the guesses when the reader goes elsewhere: they were right if the reader has used at least half of
+/// their pages. After wrong guesses the reader must go on for twice as long before the next guess.
 void ReadAhead::judge(Reader& reader) {
   if (reader.window == 0) return;
   const bool was_right = reader.at - reader.begin >= reader.end - reader.at;
@@ -92,7 +95,8 @@ Index ReadAhead::page_of(Index near) const {
   return deal != nullptr ? deal->page_of_near(rank_, near) : near;
 }
 
-/// Brings in the next pages if less than half of the last guess is left.
+/// Has the next pages brought in if about half of the last guess, or less, is left. Does nothing if storage
+/// is as fast as memory.
 void ReadAhead::guess(Reader& reader) {
   if (pages_.is_storage_fast()) return;
   const bool is_first = reader.window == 0;
@@ -106,7 +110,8 @@ void ReadAhead::guess(Reader& reader) {
   reader.end = end;
 }
 
-/// Returns false if nothing more can be read ahead at this moment.
+/// Has a thread bring in pages. Returns false if the last ones still wait for the thread, or if there is no
+/// thread or room for a job.
 bool ReadAhead::submit(Index first, Index count) {
   const std::lock_guard lock(mutex_);
   if (next_.count > 0 || is_stopped_ || threads_.waiting_threads() == 0) return false;
@@ -121,7 +126,7 @@ bool ReadAhead::submit(Index first, Index count) {
   return queued.is_ok();
 }
 
-/// Brings in what was asked for, also meanwhile.
+/// Runs on a thread. Brings in the pages in `next_`, and those that come there meanwhile.
 void ReadAhead::work() {
   for (;;) {
     Pages now;

@@ -9,31 +9,34 @@
 
 namespace tailrace::shared {
 
-/// Sees which pages a rank reads, and has the next ones brought in by a thread while it reads forward. Each
-/// guess that was right makes the next one longer, up to 16 MiB. After a wrong one the rank must read forward
-/// for longer before the next. Without threads only bring_next() does something.
+/// Follows which pages a rank reads. While the rank reads forward, a thread brings in the pages that the rank
+/// will probably read next: a guess. Each right guess makes the next one longer, up to 16 MiB. After a wrong
+/// guess the rank must read forward for longer before the next one. Without threads only bring_next() brings
+/// pages in.
 class ReadAhead {
  public:
-  /// `pages` are those of the node of this rank, which has `ranks` ranks. The arguments must outlive it.
+  /// `pages` are those of this rank's node, which has `ranks` ranks. The arguments must outlive the
+  /// ReadAhead.
   ReadAhead(executor::Threads& threads, NodePages& pages, int rank, int ranks);
   ~ReadAhead() { stop(); }
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  /// Local. The program reads this page, or another node does. One thread calls saw().
+  /// Local. saw() notes that the program reads the page, and only the program's thread calls it.
+  /// saw_for_others() notes that another node reads the page; any thread may call it.
   void saw(Index page) {
     if (page != own_.page) follow(own_, page);
   }
   void saw_for_others(Index page);
-  /// Another rank brings in the page that the program saw last, and the program waits. Brings in the next
-  /// page that no rank brings in yet, if storage is as fast as memory. Returns false if no page was brought
-  /// in.
+  /// Called while the program waits for the page that it saw last, which another rank brings in. Brings in
+  /// the next page that no rank brings in yet, if storage is as fast as memory. Returns true if it has
+  /// brought a page in.
   bool bring_next();
-  /// Waits until nothing is being brought in, and keeps it so until go_on().
+  /// Waits until the thread brings in no page. No page is brought in from then on until go_on().
   void stop();
   void go_on();
 
-  /// Nothing is read ahead as long as it lives.
+  /// No thread reads ahead as long as a Pause exists.
   class Pause {
    public:
     explicit Pause(ReadAhead* ahead) : ahead_(ahead) {
@@ -54,17 +57,17 @@ class ReadAhead {
   static constexpr int most_patience = 256;
   static constexpr Index first_window = 4;
 
-  /// How somebody reads: page after page, or always the same number of pages further, as one of several ranks
+  /// How a rank reads: page after page, or always the same number of pages further, as one of several ranks
   /// that take turns.
   struct Reader {
-    Index page = -1;  // the last one
-    // From here on pages are counted among those of the node.
-    Index at = -1;
-    Index step = 0;
-    int steps = 0;                  // of this size, one after the other
-    int patience = least_patience;  // so many before a guess
-    Index window = 0;               // of the last guess; 0: there was none
-    Index begin = 0;                // of all guesses
+    Index page = -1;  // the page that was read last
+    // The following pages are numbers among the pages of the node.
+    Index at = -1;                  // the page that was read last
+    Index step = 0;                 // how many pages the reader goes forward at a time; 0: it does not
+    int steps = 0;                  // how many steps of this size it has made
+    int patience = least_patience;  // so many steps are needed before a guess
+    Index window = 0;               // the pages of the last guess; 0: there was none
+    Index begin = 0;                // of all guesses since the reader goes forward
     Index end = 0;
   };
 
@@ -92,9 +95,9 @@ class ReadAhead {
   Reader own_;
   std::mutex others_mutex_;
   Reader others_;
-  std::mutex mutex_;      // guards what follows
-  Pages next_;            // that are to be brought in
-  bool is_busy_ = false;  // a thread is about to look for them
+  std::mutex mutex_;      // guards the members below
+  Pages next_;            // the pages to bring in
+  bool is_busy_ = false;  // a thread runs work(), and will look at `next_`
   bool is_stopped_ = false;
 };
 

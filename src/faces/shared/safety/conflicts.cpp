@@ -15,15 +15,17 @@ namespace tailrace::shared {
 
 namespace {
 
-/// So many conflicts are printed. One mistake often makes thousands.
+/// Rank 0 prints at most so many conflicts: one mistake often makes thousands.
 constexpr std::size_t most_printed = 8;
-/// Ranges are dealt out in stretches of at least this length, and at most so many for each rank: a range that
-/// is the whole file becomes no more.
+/// To be compared, the file or array is cut into stretches of one length, which the ranks get in turn. The
+/// length is at least `least_stretch`, and a rank gets at most `stretches_of_rank`: so a noted range that is
+/// the whole file is not cut into too many parts.
 constexpr Index least_stretch = Index{64} << 10;
 constexpr Index stretches_of_rank = 16;
-/// A rank tells rank 0 of so many conflicts: in one that is the whole file each stretch counts.
+/// A rank tells rank 0 of at most so many conflicts. A conflict over the whole file counts once for each
+/// stretch.
 constexpr std::size_t most_told = most_printed + stretches_of_rank + 1;
-/// A list of ranges begins with room for so many.
+/// A list of ranges begins with room for so many ranges.
 constexpr std::size_t least_room = 256;
 
 constexpr std::size_t number(Doing doing) { return static_cast<std::size_t>(doing); }
@@ -41,23 +43,24 @@ void join(std::vector<Range>& ranges) {
   ranges.resize(kept);
 }
 
-/// The ranks that do each of the things at one place.
+/// For each Doing, the ranks that do it at one place.
 using Active = std::array<std::set<int>, doings>;
 
+/// Returns one of the ranks that is not `rank`.
 std::optional<int> other_than(int rank, const std::set<int>& ranks) {
   for (const int each : ranks)
     if (each != rank) return each;
   return std::nullopt;
 }
 
-/// Returns two ranks that are in conflict, if any are.
+/// Returns two ranks that are in conflict at one place, and what each of them does there, if any are.
 std::optional<std::pair<Conflict::Side, Conflict::Side>> conflicting(const Active& active) {
   const auto pair_of = [&](int rank, Doing doing, Doing others) {
     const std::optional<int> other = other_than(rank, active[number(others)]);
     return other ? std::optional(std::pair(Conflict::Side{rank, doing}, Conflict::Side{*other, others}))
                  : std::nullopt;
   };
-  // Any writer is in conflict with any other rank here.
+  // A writer is in conflict with every other rank at this place, so the first writer shows any conflict.
   if (const std::set<int>& writers = active[number(Doing::write)]; !writers.empty()) {
     for (const Doing others : {Doing::write, Doing::add, Doing::read})
       if (const auto pair = pair_of(*writers.begin(), Doing::write, others)) return pair;
@@ -82,7 +85,7 @@ std::vector<Conflict> find_conflicts(const std::vector<Done>& done) {
     events.push_back({each.range.begin, true, &each});
     events.push_back({each.range.end, false, &each});
   }
-  // A rank may do the same right behind: what ends goes first.
+  // Ends sort before begins at the same place: a rank may have another range of the same kind right behind.
   std::ranges::sort(events, {}, [](const Event& event) { return std::pair(event.at, event.begins); });
   Active active;
   std::vector<Conflict> found;
@@ -122,7 +125,8 @@ void Conflicts::note(Doing doing, Index begin, Index count) {
     ranges.push_back({begin, end});
 }
 
-/// Joins ranges, and takes more memory if that frees little.
+/// Joins ranges of a full list, and takes more memory if that frees less than half of the list. Returns true
+/// if the list has room.
 bool Conflicts::make_room(Ranges& ranges) {
   join(ranges);
   if (ranges.size() < ranges.capacity() / 2) return true;
@@ -130,7 +134,7 @@ bool Conflicts::make_room(Ranges& ranges) {
   for (const Ranges& each : noted_) all += each.capacity();
   const std::size_t more = std::max(ranges.capacity(), least_room);
   const auto bytes = static_cast<Bytes>(more * sizeof(Range));
-  // The program needs the rest of the budget more.
+  // The last quarter of the memory budget is left to the program's other calls.
   const bool is_little = group_.budget().left() - bytes >= group_.budget().limit() / 4 || ranges.empty();
   const bool is_allowed = is_little && static_cast<Bytes>(all * sizeof(Range)) + bytes <= most_bytes &&
                           drawn_.take(bytes).is_ok();
@@ -142,7 +146,7 @@ bool Conflicts::make_room(Ranges& ranges) {
     if (taken.is_ok()) return true;
     drawn_.give_back(bytes);
   }
-  // Each time all of them are sorted: that is worth it only if much is free afterwards.
+  // With less than an eighth free, the list would soon be full, and sorted, again: it counts as full.
   return ranges.size() < ranges.capacity() - ranges.capacity() / 8;
 }
 
@@ -174,7 +178,8 @@ void Conflicts::compare(Index end, const std::string& call) {
     log(LogLevel::warn, cat(call, ": conflicts were not looked for: ", verdict.status.text()));
 }
 
-/// Returns messages for the ranks that compare: the ranges in their stretches.
+/// Returns for each rank a message with this rank's ranges, cut where the stretches end, in the stretches
+/// that the other rank compares.
 std::map<int, ByteVector> Conflicts::deal_out(Index end) {
   const Index ranks = group_.size();
   const Index stretch = std::max(least_stretch, end / (ranks * stretches_of_rank) + 1);
@@ -199,7 +204,8 @@ std::map<int, ByteVector> Conflicts::deal_out(Index end) {
   return messages;
 }
 
-/// Returns what rank 0 is to print, or nothing.
+/// Returns a message for rank 0 with the conflicts in the ranges of all ranks that have arrived here, or an
+/// empty one if there is nothing to print. `was_full` says that this rank could not note all it did.
 ByteVector Conflicts::found_in(const std::map<int, ByteVector>& messages, bool was_full) {
   std::vector<Done> done;
   for (const auto& [rank, message] : messages) {
@@ -228,7 +234,7 @@ void Conflicts::print(const std::vector<ByteVector>& found, const std::string& c
   }
   std::ranges::sort(first, {}, [](const Conflict& conflict) { return conflict.range.begin; });
   for (std::size_t lines = 0, at = 0; at < first.size() && lines < most_printed; ++lines) {
-    // A conflict that reaches over the end of a stretch was found in two pieces.
+    // Two ranks have found the parts of a conflict that crosses the end of a stretch: they are joined here.
     Conflict here = first[at];
     for (--all; ++at < first.size() && first[at].range.begin == here.range.end &&
                 first[at].first == here.first && first[at].second == here.second;

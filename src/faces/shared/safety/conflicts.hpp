@@ -13,8 +13,9 @@
 
 namespace tailrace::shared {
 
-/// A use of bytes of a shared file, or of elements of a global array. Several ranks may read the same ones,
-/// or add to the same ones, without a sync between them. Any other two uses of the same ones are a conflict.
+/// A use of bytes of a shared file, or of elements of a global array. Without a sync between them, several
+/// ranks may read the same bytes or elements, or add to the same elements. Any other two uses of the same
+/// bytes or elements by two ranks are a conflict.
 enum class Doing : std::uint8_t { read, write, add };
 constexpr std::size_t doings = 3;
 
@@ -25,14 +26,14 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// A range with which a rank has done something.
+/// A range, and what a rank has done with it.
 struct Done {
   Range range;
   int rank = 0;
   Doing doing = Doing::read;
 };
 
-/// A range with which two ranks have done what needs a sync between them.
+/// A range, and what two ranks have done with it although that needs a sync between them.
 struct Conflict {
   struct Side {
     int rank = 0;
@@ -45,26 +46,27 @@ struct Conflict {
   friend bool operator==(const Conflict&, const Conflict&) = default;
 };
 
-/// Returns one conflict for each range that has any, in the order of the ranges. The ranges of one rank that
-/// does one thing do not overlap.
+/// Returns one conflict for each range that has any, in the order of the ranges. In `done`, the ranges of one
+/// rank and one Doing must not overlap.
 std::vector<Conflict> find_conflicts(const std::vector<Done>& done);
 
-/// Finds the conflicts between two syncs, for the setting check_conflicts. Each rank notes what it does. In a
-/// sync the ranges are dealt out by their places; each rank compares those of its places, and rank 0 prints
-/// what they have found. The calls return what they return without it.
+/// Finds the conflicts between two syncs, for the setting check_conflicts. Each rank notes the ranges that it
+/// uses. In a sync the ranks send each other their ranges: each rank compares all ranges in its stretches of
+/// the file or array, and rank 0 prints the conflicts. A conflict does not change what a call returns.
 class Conflicts {
  public:
-  /// The most that a rank takes for what it notes. A sync needs about as much again in messages.
+  /// The most memory that a rank takes for its notes. A sync needs about as much again in messages.
   static constexpr Bytes most_bytes = Bytes{16} << 20;
 
   /// `unit` is "byte" or "element". `group` must outlive it.
   Conflicts(files::Group& group, std::string_view unit)
       : group_(group), unit_(unit), drawn_(group.budget(), node::Use::pages) {}
 
-  /// Local; waits for nobody. This rank has done this with `count` bytes or elements from `begin` on.
+  /// Local; waits for nobody. Notes that this rank has used `count` bytes or elements from `begin` on.
   void note(Doing doing, Index begin, Index count);
-  /// Collective over the group; blocks until all ranks have called it. Compares what lies before `end`, which
-  /// is the same on every rank, and forgets it. `call` names the sync; it is the same on every rank, too.
+  /// Collective over the group; blocks until all ranks have called it. Compares the noted ranges as far as
+  /// they lie before `end`, and forgets all notes. `call` names the sync. `end` and `call` are the same on
+  /// every rank.
   void compare(Index end, const std::string& call);
 
  private:
@@ -81,7 +83,7 @@ class Conflicts {
   const std::string_view unit_;
   node::Draw drawn_;
   Noted noted_;
-  bool is_full_ = false;  // something was not noted
+  bool is_full_ = false;  // a range was not noted, for lack of memory
 };
 
 }  // namespace tailrace::shared

@@ -37,13 +37,13 @@ Status why_not_locked(const Status& status, const std::string& path) {
 }  // namespace
 
 std::string behind_links(const std::string& path) {
-  constexpr int most_links = 40;  // as Linux has it, path_resolution(7)
+  constexpr int most_links = 40;  // Linux follows no more, path_resolution(7)
   std::filesystem::path name = path;
   std::error_code unknown;
   for (int links = 0; links < most_links && std::filesystem::is_symlink(name, unknown); ++links) {
     const std::filesystem::path to = std::filesystem::read_symlink(name, unknown);
     if (unknown) break;
-    name = name.parent_path() / to;  // which is `to` if that is absolute
+    name = name.parent_path() / to;  // if `to` is absolute, the result is `to`
   }
   return name.string();
 }
@@ -85,8 +85,9 @@ Status SafeFile::lock() {
   return share_lock();
 }
 
-/// As long as any rank may store, no other program may bring the file back: what was stored later would stay
-/// in it. Rank 0 may be killed before the others.
+/// Takes this rank's share of the lock. Each rank has one, since rank 0 may be killed before the others: as
+/// long as any rank may store, no other program may bring the file back, or bytes that the rank stores later
+/// would stay in it.
 Status SafeFile::share_lock() {
   Result<std::shared_ptr<void>> lock = journal::share_flushed(target_, path_, std::exchange(lock_, nullptr));
   TR_TRY(why_not_locked(lock.status(), path_));
@@ -94,13 +95,14 @@ Status SafeFile::share_lock() {
   return {};
 }
 
-/// Makes sure that the file may be replaced, and that the new one is nobody else's. As long as it has its
-/// temporary name only its owner may read it, if the old one has permissions to hand on.
+/// Opens the old file, if there is one, to find out whether this program may replace it, and to give its
+/// owner and permissions to the new file. While the new file has its temporary name, only its owner may read
+/// it: see permissions().
 Status SafeFile::look_at_old() {
   const Result<bool> exists = target_.exists(path_);
   TR_TRY(exists.status());
   if (!*exists) return {};
-  // Mode "w" writes to no file that is read-only; nor does a new file take the name of one.
+  // Opened for writing: fopen(3) with "w" fails on a read-only file, so a new file must not replace one.
   Result<std::unique_ptr<storage::File>> old = target_.open(path_, storage::OpenMode::existing);
   TR_TRY(old.status());
   if (!(*old)->rights()) return (*old)->close();
@@ -112,8 +114,8 @@ unsigned SafeFile::permissions() const {
   return replaced_ != nullptr ? unsigned{S_IRUSR | S_IWUSR} : permissions_;
 }
 
-/// Gives the new file the owner, group and permissions of the one that it replaces, as far as is allowed. If
-/// it cannot have the group, its own group may do no more than everybody.
+/// Gives the new file the owner, group and permissions of the file that it replaces, as far as the system
+/// allows. If the new file cannot have the old group, its own group gets no more permissions than all users.
 void SafeFile::give_rights(storage::File& file) {
   if (replaced_ == nullptr) return;
   const std::optional<storage::Rights> old = replaced_->rights();
@@ -132,7 +134,7 @@ void SafeFile::give_rights(storage::File& file) {
 Status SafeFile::begin(storage::File& file) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
-  // Files of a higher number would otherwise count once this program comes to it.
+  // Old undo files with a higher generation would count once this program's flushes reach that generation.
   const Result<std::int64_t> highest = journal::drop_undo_files(target_, path_);
   TR_TRY(highest.status());
   flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
@@ -168,8 +170,8 @@ Status SafeFile::keep(storage::File& file, Bytes offset, Bytes bytes) {
   return pages_->keep(file, offset, bytes);
 }
 
-/// Gives the file its name. Others who may write to the directory can move the temporary name to another
-/// file.
+/// Gives the new file its name, after a check that the temporary name still leads to it: other users who may
+/// write to the directory could have put another file there.
 Status SafeFile::take_name(storage::File& file) {
   if (!file.is_named(temporary_))
     return {Code::state, cat(temporary_,
@@ -186,7 +188,8 @@ Status SafeFile::take_name(storage::File& file) {
   return {};
 }
 
-/// The name comes before FILE.undo: that would tell of a file that is not there yet.
+/// Makes the flush or close count, on the I/O rank. The first flush with safety=rename gives the file its
+/// name before FILE.undo counts, since FILE.undo tells of the file with this name.
 Status SafeFile::commit_here(storage::File& file, const journal::Flushed& next, bool closes) {
   if (!is_renamed_) {
     if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
@@ -200,14 +203,14 @@ Status SafeFile::commit_here(storage::File& file, const journal::Flushed& next, 
 }
 
 Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std::string& call) {
-  // With `told` on any rank, all hear 1 as the largest bid.
+  // If `told` is true on any rank, the largest bid of the verdict is 1 on every rank.
   const auto agree = [&](const Status& mine, const char* what, bool told = false) {
     comm::Vote vote{mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), {}};
     vote.bid = told ? 1 : 0;
     return group_.agree(std::move(vote));
   };
   const journal::Flushed next{flushed_.generation + 1, size};
-  // Behind a close nobody stores.
+  // After a close no rank stores, so no notes of kept pages are needed.
   const Status ready = !failure_.is_ok() ? failure_ : closes ? Status() : pages_->prepare(size);
   const comm::Verdict durable = agree(ready, "durable", stored_.load());
   TR_TRY(durable.status);
@@ -217,7 +220,7 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
       group_.is_io_rank() ? guarded([&] { return commit_here(file, next, closes); }) : Status();
   const comm::Verdict committed = agree(mine, "committed", is_doubtful_);
   if (committed.status.code() == Code::order || committed.ended) {
-    // The I/O rank may have committed all the same.
+    // Ranks may not have heard from the I/O rank, and the commit may count.
     failure_ = committed.status;
     return committed.status;
   }
@@ -231,13 +234,14 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
       return Status();
     });
   } else if (committed.largest_bid == 1) {
-    // Nobody knows to which of two contents a crash leads now: so nothing may be changed any more.
+    // After a crash the file may get either of two contents, and undo files protect only one: so no rank may
+    // change the file any more.
     failure_ = {committed.status.code(),
                 cat(path_, " cannot be changed any more, since a flush has failed at its end (",
                     committed.status.text(), "): close it, and open it again"),
                 committed.status.error_number()};
   }
-  // Nobody stores before all have begun anew.
+  // No rank may store before UndoPages::begin() has returned on all ranks.
   const Status begun = agree({}, "begun").status;
   if (failure_.is_ok()) failure_ = begun;
   return first_cause(committed.status, begun);

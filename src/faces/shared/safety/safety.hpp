@@ -12,39 +12,42 @@
 
 namespace tailrace::shared {
 
-/// Makes one shared file outlive a crash: whenever the program ends, the file has the content of the last
-/// flush, whole. docs/design/025-shared-file-safety.md. It belongs to one rank.
+/// Makes one shared file outlive a crash: whenever the program ends, the file has the whole content of the
+/// last flush, or can be brought back to it. docs/design/025-shared-file-safety.md. Each rank has a SafeFile.
 class SafeFile {
  public:
   SafeFile(files::Group& group, const Definition& what);
 
-  /// Local. Says how the pages are dealt out. Other calls come after it.
+  /// Local. Tells which pages belong to which rank. Call it before all other functions.
   void place(Bytes page, const std::shared_ptr<const PageDeal>& deal);
-  /// Local, on the I/O rank, before the file is opened. Takes the lock, and brings the file back if a program
-  /// was killed.
+  /// Local, on the I/O rank, before the file is opened. Takes the lock, and brings the file back to its last
+  /// flush if a killed program has left it. Returns Code::state if another program has the lock.
   Status lock();
-  /// Returns the name under which the file is written by now.
+  /// Returns the name that the file has at this time: with safety=rename a temporary one until the first
+  /// flush.
   [[nodiscard]] const std::string& path() const { return is_renamed_ ? path_ : temporary_; }
   [[nodiscard]] bool has_its_name() const { return is_renamed_; }
-  /// Returns the permissions with which the file is made.
+  /// Returns the permissions with which a new file is created.
   [[nodiscard]] unsigned permissions() const;
-  /// Local, on the I/O rank. The open file becomes durable, as the content to go back to.
+  /// Local, on the I/O rank, once the file is open; waits for storage. Makes the content that the file has
+  /// now durable, as the one to which a crash leads.
   Status begin(storage::File& file);
-  /// Tells the other ranks of that content.
+  /// Packs what hear() needs. On the I/O rank, after begin().
   void tell(Packer& out) const { out.put(flushed_); }
-  /// Collective over the node. Takes what the I/O rank tells, and a share in its lock.
+  /// Collective over the node. Unpacks what tell() has packed on the I/O rank, and takes a share of its lock.
   Status hear(Unpacker& in);
-  /// Local, on the I/O rank, if the file could not be opened on another rank.
+  /// Local, on the I/O rank, if opening has failed on another rank: removes the files that begin() has made.
   void give_up();
 
-  /// Any thread; waits for storage. Call it before bytes of the file are written or cut off. After a failure
-  /// they must stay.
+  /// Any thread; waits for storage. Call it before bytes of the file are written over or cut off: keeps the
+  /// bytes of the last flush in an undo file. If it fails, the caller must not change these bytes.
   Status keep(storage::File& file, Bytes offset, Bytes bytes);
-  /// Collective. All that was stored is durable on all nodes, and is `size` bytes, the same on every rank. It
-  /// becomes the content to go back to, or the file that needs none if the program closes it. Returns the
-  /// same Status on every rank.
+  /// Collective over the group; blocks until all ranks have called it. Before it, all stored bytes must be
+  /// durable on all nodes. Makes the content of the file, `size` bytes on every rank, the one to which a
+  /// crash leads; with `closes` the file needs no undo files any more. Returns the same Status on every rank.
   Status commit(storage::File& file, Bytes size, bool closes, const std::string& call);
-  /// Local. Lets go of the lock: this rank stores nothing any more. The I/O rank does it after all others.
+  /// Local. Gives back this rank's share of the lock: the rank stores nothing any more. The I/O rank gives
+  /// its share back after all others.
   void release() { lock_.reset(); }
 
  private:
@@ -56,25 +59,25 @@ class SafeFile {
 
   files::Group& group_;
   storage::Target& target_;
-  std::string path_;       // behind links
+  std::string path_;       // behind symbolic links
   std::string temporary_;  // the name before the first flush with safety=rename
-  bool is_renamed_;        // true also if there is no temporary name
-  unsigned permissions_;   // of a file that replaces none
-  // The file that this one replaces is open until then: its name may lead to another one meanwhile.
+  bool is_renamed_;        // the file has its name; always without safety=rename
+  unsigned permissions_;   // of a new file that replaces none
+  // The old file, which stays open until the new one has its name: its name may lead to another file by then.
   std::unique_ptr<storage::File> replaced_;
   std::shared_ptr<void> lock_;  // this rank's share
-  bool has_begun_ = false;      // on the I/O rank: what lies beside the file is ours
+  bool has_begun_ = false;      // on the I/O rank: the files beside the file are this program's
   journal::Flushed flushed_;
   std::unique_ptr<UndoPages> pages_;
   std::atomic<bool> stored_{false};  // since the last commit
-  bool is_doubtful_ = false;         // on the I/O rank: a failed commit may count
-  Status failure_;                   // of a commit that may count; guarded by collective calls
+  bool is_doubtful_ = false;         // on the I/O rank: if the commit fails now, it may still count
+  Status failure_;  // of a commit that may count all the same; only collective calls change it
 };
 
-/// Local. Returns the name of the file to which a name leads, by links.
+/// Local. Returns the name of the file to which `path` leads by symbolic links.
 std::string behind_links(const std::string& path);
-/// Local. Brings a file back that a killed program has left, unless another one is writing it: then a program
-/// that only reads gets it as it is, and others get Code::state.
+/// Local. Brings a file that a killed program has left back to its last flush. If another program is writing
+/// the file, returns Code::state to a program that writes, and nothing is done for one that only reads.
 Status bring_back_before_opening(storage::Target& target, const Definition& what);
 
 }  // namespace tailrace::shared

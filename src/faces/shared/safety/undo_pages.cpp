@@ -12,18 +12,19 @@ namespace tailrace::shared {
 
 namespace {
 
-/// The largest record. Its bytes are held in memory.
+/// The largest record of an undo file. A record is made in memory.
 constexpr Bytes kept_at_once = Bytes{4} << 20;
-/// Pages behind those that are asked for are kept with them, as many bytes as were kept already: a file that
-/// is written anew from its begin then costs few synchronisations.
+/// keep() also keeps pages behind those of the call: as many bytes as it has kept since the last flush, up to
+/// this limit. So a file that is written over from its begin costs few synchronisations.
 constexpr Bytes most_ahead = Bytes{16} << 20;
-/// A call that cuts much off keeps so many pages at a time: what is not sealed yet takes memory for each
-/// record.
+/// A call that cuts off more pages than this keeps them in several rounds, since each record takes memory
+/// until it is sealed.
 constexpr Index most_claimed = 4096;
 
 }  // namespace
 
-/// Pages that the caller's thread keeps. Those that were not kept when it ends may be claimed again.
+/// The pages that the caller's thread keeps: other threads wait for them. If they were not kept when the
+/// Claim ends, they may be claimed again.
 class UndoPages::Claim {
  public:
   explicit Claim(const UndoPages& of) : of_(of) {}
@@ -33,7 +34,7 @@ class UndoPages::Claim {
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 
-  /// Returns what the page was.
+  /// Claims the page if it is changeable. Returns the state in which it was.
   State take(Index page) {
     if (pages.size() == pages.capacity()) pages.reserve(2 * pages.size() + 16);
     State before = State::changeable;
@@ -55,10 +56,10 @@ UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& bu
       budget_(budget),
       place_(std::move(place)) {}
 
-/// Returns how many pages of a file of that size the node has.
+/// Returns how many pages of a file of `size` bytes belong to this node.
 Index UndoPages::pages_of_node(Bytes size) const { return place_.deal->pages_of_node_of(place_.rank, size); }
 
-/// Returns the first page from `page` on that belongs to the node.
+/// Returns the first page from `page` on that belongs to this node.
 Index UndoPages::own_from(Index page) const {
   while (!place_.deal->are_near(place_.deal->place_of_page(page).owner, place_.rank)) ++page;
   return page;
@@ -109,7 +110,8 @@ void UndoPages::drop() {
   }
 }
 
-/// Claims pages from `from` on until it meets one that another one has claimed or kept.
+/// Claims pages of this node from `from` on, up to the limit of `most_ahead` or the first page that is
+/// claimed or kept already.
 void UndoPages::claim_ahead(Index from, Claim& claim) const {
   const Bytes ahead = std::min<Bytes>(kept_, most_ahead);
   for (Bytes bytes = 0; bytes + place_.page <= ahead && from * place_.page < flushed_.size;
@@ -132,7 +134,7 @@ Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
   return {};
 }
 
-/// Keeps the node's pages from `first` to `last`.
+/// Keeps this node's pages from `first` to `last`, and waits until those that others have claimed are kept.
 Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
   for (int tries = 1;; ++tries) {
     bool waits = false;
@@ -146,13 +148,14 @@ Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
       claim.is_kept = true;
       return {};
     }));
-    // Nobody waits while it has claims of its own.
+    // The Claim has ended before this wait, so no two threads wait for each other's claims.
     if (!waits) return {};
     node::SharedLock::wait_a_little(tries, transport_);
   }
 }
 
-/// After a failure the next record goes to a file of its own, not behind a torn record.
+/// Writes the claimed pages to this rank's undo file, and seals it. After a failure the next record goes to a
+/// new undo file, not behind a torn record.
 Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
   const std::lock_guard lock(mutex_);
   const Status status = guarded([&]() -> Status {
@@ -174,8 +177,8 @@ Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
   return status;
 }
 
-/// A client of NFS may not know yet that other nodes have made the file longer, but asks the server once the
-/// file is opened anew: close-to-open consistency, nfs(5).
+/// Reads flushed bytes of the file. A client of NFS may not know yet that other nodes have made the file
+/// longer; it asks its server when the file is opened again: close-to-open consistency, nfs(5).
 Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, Bytes at) const {
   Result<Bytes> got = file.read(into, at);
   if (!got.is_ok() || *got == std::ssize(into)) return got;
@@ -184,7 +187,7 @@ Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, By
   return (*anew)->read(into, at);
 }
 
-/// Adds what the file holds there to the undo file.
+/// Adds the file's bytes from `begin` to `end` to the undo file.
 Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
     Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(

@@ -17,9 +17,10 @@
 
 namespace tailrace::shared {
 
-/// Keeps what the pages of a node held at the last flush, before they are written over, in undo files. Each
-/// rank that stores pages has undo files of its own; all ranks of the node know which pages were kept, since
-/// of a page that was kept twice the second record would not be the flushed one.
+/// Keeps the bytes that the pages of a node had at the last flush in undo files, before the pages are written
+/// over. Each rank that stores pages has undo files of its own. All ranks of the node know which pages were
+/// kept, since no page may be kept twice: the second record could have bytes that were written after the
+/// flush.
 class UndoPages {
  public:
   struct Place {
@@ -32,18 +33,18 @@ class UndoPages {
 
   UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place);
 
-  /// Collective over the node: makes room to note the pages of a file of that size. Returns the same Status
-  /// on every rank of the node.
+  /// Collective over the node: makes room for the notes about the pages of a file of `size` bytes. Returns
+  /// the same Status on every rank of the node.
   Status prepare(Bytes size);
-  /// Begins with a flushed content for which all ranks of the node have prepared, and forgets what was kept
-  /// of the one before. No rank may store meanwhile: all are in one collective call, and agree afterwards.
+  /// Begins with newly flushed content, for which all ranks of the node have called prepare(): all its pages
+  /// are changeable. No rank may store meanwhile: all ranks are in one collective call, and agree afterwards.
   void begin(const journal::Flushed& flushed);
-  /// Removes this rank's undo files of the content before the last one. They count no longer.
+  /// Removes this rank's undo files of the flush before the last one, which count no longer.
   void drop();
 
-  /// Any thread. Call it before these bytes are written over or cut off: the flushed bytes of their pages are
-  /// durable elsewhere once it returns. Pages of other nodes are left to those. After a failure they must
-  /// stay. Waits for storage.
+  /// Any thread; waits for storage. Call it before these bytes are written over or cut off. Once it returns,
+  /// the flushed bytes of their pages are durable in undo files. Leaves out pages of other nodes, which keep
+  /// theirs. If it fails, the caller must not change these bytes.
   Status keep(storage::File& file, Bytes offset, Bytes bytes);
 
   [[nodiscard]] const journal::Flushed& flushed() const { return flushed_; }
@@ -77,12 +78,12 @@ class UndoPages {
   const Place place_;
   journal::Flushed flushed_;
   std::unique_ptr<Notes> notes_;
-  std::unique_ptr<Notes> next_;  // prepared
-  std::mutex mutex_;             // guards what follows
+  std::unique_ptr<Notes> next_;  // made by prepare() for the next begin()
+  std::mutex mutex_;             // guards the members below
   std::unique_ptr<journal::UndoWriter> writer_;
   std::vector<std::string> files_;  // made since the last begin()
-  std::vector<std::string> old_;    // made before
-  std::atomic<Bytes> kept_{0};      // since the last begin()
+  std::vector<std::string> old_;    // made before the last begin()
+  std::atomic<Bytes> kept_{0};      // bytes that were kept since the last begin()
 };
 
 }  // namespace tailrace::shared

@@ -76,7 +76,7 @@ void Life::run(int saves) {
   }
   if (alive_) open_all();
   work(3);
-  // Buffered data in a stream does not matter to a test that ends the program anywhere.
+  // The test may end the program anywhere, so buffered bytes need not reach storage first.
   for (auto& [path, open] : open_) alive_ = alive_ && std::fflush(open.stream.stream) == 0;
 }
 
@@ -151,8 +151,8 @@ void Life::put(Open& file, Bytes offset, Bytes count) {
 
 void Life::write_anywhere(Open& file) {
   const std::size_t size = file.bytes.size();
-  // The place is behind the end, with a hole or without, or anywhere. Writing goes on from there, and back
-  // again.
+  // The first piece lies at the end, behind it with a hole, or anywhere. The next pieces lie behind it or
+  // before.
   std::size_t at = below(4) == 0 && size < 12000 ? size + below(2) * below(700) : below(size + 1);
   for (std::size_t pieces = 1 + below(3); alive_ && pieces > 0; --pieces) {
     const std::size_t count = 1 + below(900);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A program of one process that writes files at random places and saves checkpoints which keep overwritten
-// bytes, all by the production classes. It also remembers what every file held at every generation.
+// A program of one process that writes files at random places, and saves checkpoints that keep overwritten
+// bytes. It uses the library's own classes. It also remembers what every file held at every generation.
 #pragma once
 
 #include <functional>
@@ -29,11 +29,11 @@ struct Held {
 /// The history of one checkpoint.
 struct Story {
   std::map<std::int64_t, std::map<std::string, Held>> captured;  // by generation and path
-  std::int64_t committed = 0;                                    // as reported last
+  std::int64_t committed = 0;                                    // the last generation that was committed
 };
 using History = std::map<std::string, Story>;  // by checkpoint
 
-/// The newest copy that is whole, committed as a run does it, and the undo files that bring its files back.
+/// The newest whole copy, which was committed as a run does it, and the undo files that bring its files back.
 struct Loaded {
   std::int64_t generation = 0;
   std::string path;
@@ -50,7 +50,7 @@ ByteVector all_of(storage::File& file);
 /// One run of the program, until its script ends or storage fails.
 class Life {
  public:
-  /// Loads the first of `checkpoints`. `first_bytes`: what each file has to begin with.
+  /// Loads the first of `checkpoints`. A new file gets `first_bytes` bytes.
   Life(std::shared_ptr<storage::Target> target, History& history, std::vector<std::string> checkpoints,
        std::uint64_t seed, Bytes first_bytes = 3000);
   ~Life();
@@ -58,13 +58,14 @@ class Life {
   Life& operator=(const Life&) = delete;
 
   [[nodiscard]] std::int64_t loaded() const { return loaded_.generation; }
-  /// Returns true if storage has done everything that was asked for.
+  /// True if no call of storage has failed.
   [[nodiscard]] bool is_alive() const { return alive_; }
 
-  /// Writes and saves. A file that was recorded may be opened late, so that saves record it once more.
+  /// Writes files, and saves `saves` times. It may open a recorded file late, so that saves before record the
+  /// file's old position again.
   void run(int saves);
 
-  /// Checks that every loaded file is what it was, in storage and through its stream.
+  /// Checks that every loaded file has the bytes that were captured, in storage and through its stream.
   void check_files();
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A job of several ranks in one thread: each rank's share of saves as the production code makes it, with the
-// votes between the steps counted here; and a loader that takes the newest copy that is whole.
+// A job of several ranks in one thread. The library's own classes make each rank's share of a save; the votes
+// between the steps are counted here. A loader takes the newest whole copy.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace tailrace::checkpoint {
 
-/// Values of one generation: no two generations share one.
+/// Returns the value of an element in a generation. No two generations have a value in common.
 inline double value_of(std::int64_t generation, Index element) {
   return static_cast<double>(generation) * 1e6 + static_cast<double>(element);
 }
@@ -82,7 +82,7 @@ class RankData {
   std::vector<std::vector<double>> values_;
 };
 
-/// One run of a job: its ranks, with a storage of their own each, and the first rank's slots.
+/// One run of a job: its ranks, each with storage of its own, and the first rank's slots.
 class Job {
  public:
   using Targets = std::vector<std::shared_ptr<storage::Target>>;
@@ -99,8 +99,8 @@ class Job {
   [[nodiscard]] const Status& begun() const { return begun_; }
   [[nodiscard]] Slots& slots() { return slots_; }
 
-  /// Does one save. Returns what all ranks are told of it. With `captured` the data changes before it is
-  /// written.
+  /// Does one save. Returns the verdict, which all ranks are told. With `captured` the data is captured, and
+  /// changes before it is written.
   Status save(std::int64_t generation, bool captured) {
     SavePlan plan{slots_.place_for(generation), mode_, {run_, generation}, compression_, 1'700'000'000};
     TR_TRY(slots_.check(*targets_.front(), plan.path, mode_, static_cast<int>(targets_.size())).status());
@@ -153,8 +153,8 @@ class Job {
   Status begun_;
 };
 
-/// Loads the newest copy that is whole into `ranks` ranks, and commits it as a run does. Returns its
-/// generation, or 0. A copy that gives other values than those of its generation fails the test.
+/// Loads the newest whole copy into `ranks` ranks, and commits it as a run does. Returns its generation, or
+/// 0. The test fails if the copy has other values than those of its generation.
 inline std::int64_t load(storage::Target& target, int ranks) {
   const Result<std::vector<std::string>> paths = find_copies(target, "run");
   if (!paths.is_ok()) return 0;

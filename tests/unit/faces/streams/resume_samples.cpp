@@ -18,7 +18,8 @@ namespace {
 const std::string kPattern = "out/fc_{valid:%Y%m%d}.raw";
 const std::string kOptions = "base=2026-03-01 ready=.ready";
 
-/// The lengths differ too, so that nothing has the place of what it replaces.
+/// Returns the bytes of a step. With `other` the length differs, too, so that later steps have other places
+/// than those that they replace.
 ByteVector random_bytes(int step, bool other) {
   ByteVector bytes(static_cast<std::size_t>(700 + 130 * step + (other ? 77 : 0)));
   std::mt19937_64 random(static_cast<std::uint64_t>(step * 2 + (other ? 1 : 0)));
@@ -135,7 +136,7 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
                                                      std::optional<int> decided) {
   const bool has_format = more.find("format=") != std::string::npos;
   const std::string options = cat(kOptions, has_format ? " " : " format=raw ", more);
-  static std::deque<pipeline::Opening> openings;  // they outlive their ledgers
+  static std::deque<pipeline::Opening> openings;  // each must outlive its ledger
   pipeline::Opening& opening = openings.emplace_back();
   opening.definition = parse_stream(kPattern, options)->definition;
   opening.fields.emplace_back();
@@ -204,7 +205,7 @@ void expect_files(storage::Target& target, const std::map<std::string, ByteVecto
   for (const auto& [path, bytes] : expected) {
     if (!path.ends_with(".raw")) continue;
     ManifestEntry wanted = manifest_entry(path, *load_index(target, index_path(path)));
-    wanted.size = std::ssize(bytes);  // with the ending, in formats that have one
+    wanted.size = std::ssize(bytes);  // includes the ending in formats that have one
     wanted.digest = *digest_file(target, path);
     ManifestEntry last;
     for (const ManifestEntry& entry : *manifest) {

@@ -29,7 +29,7 @@ inline FieldDefinition field(const std::string& name, ElementType type = Element
   return field;
 }
 
-/// The value of one element in what encode_step() puts.
+/// Returns the value that encode_step() puts for one element.
 template <typename T>
 T value_of(std::int64_t step, int field, Index level, Index element) {
   return static_cast<T>(step * 40 + field * 10 + level * 6 + element);
@@ -62,7 +62,7 @@ inline ByteVector record_of(ElementType type, std::int64_t step, int field, Inde
   }
 }
 
-/// A file as the NetCDF library of Unidata reads it.
+/// Reads a file with Unidata's NetCDF library.
 class Reader {
  public:
   explicit Reader(const ByteVector& bytes) {

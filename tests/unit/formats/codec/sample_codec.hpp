@@ -7,7 +7,7 @@
 
 namespace tailrace::codec {
 
-/// Encodes nothing. For tests of what asks a codec for places, costs and bounds only.
+/// A codec that encodes nothing, for tests of code that only asks a codec for places, costs and bounds.
 class SampleCodec final : public Codec {
  public:
   explicit SampleCodec(std::optional<FixedPlaces> places) : places_(std::move(places)) {}

@@ -24,7 +24,7 @@ StreamDefinition stream_of(const std::string& packing) {
 FieldDefinition field_of(const std::string& name, const std::string& level_type, std::vector<double> levels) {
   FieldDefinition field;
   field.name = name;
-  field.type = ElementType::f64;  // as the values of these tests are
+  field.type = ElementType::f64;  // the type of all values in these tests
   field.shape = {6, 10};
   field.georeference.keys = small_grid();
   field.levels = {level_type, std::move(levels), {}, {}};

@@ -9,7 +9,8 @@
 #include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
 
-// ecCodes loses memory where it packs values in groups, and where headers are damaged.
+// ecCodes leaks memory when it packs values in groups, and when headers are damaged. Without this
+// LeakSanitizer would fail the tests for it.
 extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libeccodes"; }
 

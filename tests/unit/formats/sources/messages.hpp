@@ -16,7 +16,7 @@ namespace tailrace::sources::test {
 extern const codec::Keys small_grid;
 inline constexpr Index small_points = 60;
 
-/// Returns small_grid with more keys behind it.
+/// Returns the keys of small_grid, and then `more`.
 codec::Keys with(const codec::Keys& more);
 
 /// Returns a message of one field. `keys` are set in their order, `values` last.
@@ -24,10 +24,10 @@ ByteVector message(int edition, const codec::Keys& keys, const std::vector<doubl
 /// Returns what ecCodes decodes, with `missing` for points without a value.
 std::vector<double> decoded_by_eccodes(const ByteVector& message, double missing = 9999);
 
-/// Smooth values with some noise, always the same.
+/// Returns smooth values with some noise, always the same.
 std::vector<double> wave(Index count, double size = 1, double offset = 0);
 
-/// Puts the parts into one file of a new target in memory.
+/// Returns a new target in memory with one file, which consists of the parts.
 std::shared_ptr<storage::Target> file_of(const std::string& path, const std::vector<ByteVector>& parts);
 
 /// Reads a part of a record as `Value`.

@@ -17,7 +17,7 @@
 // HDF5 files that no NetCDF library has made.
 namespace tailrace::hdf5_file {
 
-/// Removes the file and returns its bytes.
+/// Returns the bytes of a file, and removes it.
 inline ByteVector taken(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -26,8 +26,8 @@ inline ByteVector taken(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// One dataset of 3 x 4 integers (0, 3, 6 ...), and what `set` does to its properties and `change` to itself,
-/// behind a user block.
+/// Returns a file with one dataset of 3 x 4 integers (0, 3, 6 ...) behind a user block. `set` may change the
+/// dataset's creation properties, `change` the dataset itself.
 inline ByteVector plain_hdf5(const std::function<void(hid_t)>& set, bool is_extended = false,
                              const std::function<void(hid_t)>& change = {}, hsize_t user_block = 0) {
   const std::string path = cat(testing::TempDir(), "plain.", ::getpid(), ".h5");

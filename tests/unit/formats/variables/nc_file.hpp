@@ -14,7 +14,7 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/text.hpp"
 
-// Files that the NetCDF library of Unidata writes.
+// Writes files with Unidata's NetCDF library.
 namespace tailrace::nc_file {
 
 inline void check(int error, const std::string& what) {
@@ -52,7 +52,7 @@ class Writer {
   void number(int variable, const std::string& name, int type, const std::vector<double>& values) {
     check(nc_put_att_double(id_, variable, name.c_str(), type, values.size(), values.data()), name);
   }
-  /// A coordinate: a dimension, and the variable of its name.
+  /// Writes a coordinate: a dimension, and the variable of the same name.
   int axis(const std::string& name, const std::vector<double>& values,
            const std::vector<std::pair<std::string, std::string>>& attributes, int type = NC_DOUBLE) {
     const int dimension = this->dimension(name, values.size());

@@ -12,16 +12,16 @@
 #include "ground/storage/target.hpp"
 #include "reading.hpp"
 
-// Files of our own streams with their index, put together as the servers of a stream do it.
+// Makes files of the library's own streams with their index, as the servers of a stream do it.
 namespace tailrace::variables::test {
 
 struct OwnStream {
   codec::StreamDefinition stream;
   std::vector<codec::FieldDefinition> fields;
-  std::vector<std::int64_t> leads{0, 3600, 7200};  // one step each
-  std::size_t committed = 3;                       // how many of them the index tells
+  std::vector<std::int64_t> leads{0, 3600, 7200};  // one for each step
+  std::size_t committed = 3;                       // how many steps are in the index
   bool is_finished = true;
-  /// Records that are put; all if it is empty.
+  /// True if a record is put. All records are put if it is empty.
   std::function<bool(std::size_t step, int field, Index level)> is_put;
 };
 
@@ -149,7 +149,7 @@ inline void write_own(storage::Target& target, const std::string& path, const Ow
   ASSERT_TRUE(beside->close().is_ok());
 }
 
-/// A stream with a member, a calendar, levels, a field with missing values, and three steps.
+/// Returns a stream with a member, a calendar, levels, a field with missing values, and three steps.
 inline OwnStream own_stream(const std::string& format) {
   OwnStream own;
   own.stream.format = format;
@@ -171,7 +171,7 @@ inline OwnStream own_stream(const std::string& format) {
   return own;
 }
 
-/// Expects what own_stream() has put, in the first `steps` steps.
+/// Expects that the first `steps` steps have the values of own_stream().
 inline void expect_own(const Source& source, std::size_t steps) {
   EXPECT_EQ(source.inventory().calendar, Calendar::no_leap);
   const std::vector<Record> t = records_of(source, "t"), n = records_of(source, "n");

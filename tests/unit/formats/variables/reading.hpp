@@ -11,7 +11,7 @@
 #include "formats/variables/names.hpp"
 #include "ground/storage/target.hpp"
 
-// Tests open files and read records of them by these functions.
+// Functions by which tests open files and read their records.
 namespace tailrace::variables::test {
 
 inline void write_bytes(storage::Target& target, const std::string& path, const ByteVector& bytes) {
@@ -26,7 +26,7 @@ inline std::shared_ptr<storage::Target> target_with(const std::string& path, con
   return target;
 }
 
-/// Opens a file of any format; nullptr, and a failure of the test, if that is an error.
+/// Opens a file of any format. After an error the test fails, and the result is nullptr.
 inline std::shared_ptr<const Source> opened(const std::shared_ptr<storage::Target>& target,
                                             const std::string& path) {
   Result<std::shared_ptr<const Source>> source = sources::open(target, path, "");
@@ -37,10 +37,10 @@ inline std::shared_ptr<const Source> opened(const ByteVector& bytes) {
   return opened(target_with("a.nc", bytes), "a.nc");
 }
 
-/// Stands for missing values, so that lists of values can be compared.
+/// The number that stands for missing values, so that lists of values can be compared.
 inline constexpr double absent = -1e99;
 
-/// The part of a record, or the error; missing values are `absent`.
+/// The part of a record that was read, or the error. Missing values are `absent`.
 struct PartRead {
   std::vector<double> values;
   Index missing = 0;

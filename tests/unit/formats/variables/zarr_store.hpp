@@ -11,7 +11,7 @@
 
 namespace tailrace::variables::test {
 
-/// The objects of a store, as a test puts them into a directory.
+/// A store of Zarr in a directory. A test writes its objects one by one.
 class Store {
  public:
   void put(const std::string& object, const ByteVector& bytes) {

@@ -44,7 +44,8 @@ inline ByteVector sample_record(const codec::Codec& codec, int field, Index leve
   return out;
 }
 
-/// The bytes of a step, as the stages of a server write them: extents, and what the root adds to them.
+/// Returns the bytes of a step as the stages of a server write them: the extents of its records, and the
+/// patches that the root adds.
 inline std::vector<codec::Patch> sample_step(const codec::Codec& codec, std::int64_t step,
                                              const std::vector<std::pair<int, Index>>& put = {
                                                  {0, 0}, {0, 1}, {1, 0}}) {

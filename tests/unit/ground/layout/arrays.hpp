@@ -10,14 +10,14 @@
 
 namespace tailrace::layout::test {
 
-/// A caller's array for one rank, addressed element by element from the definition of Allocation alone: the
-/// plainest form of what the library computes with loop nests.
+/// A caller's array for one rank. It computes the address of each element by itself from the definition of
+/// Allocation: the simplest form of what the library computes with nested loops.
 struct NaiveArray {
   const Layout& layout;
   int rank;
   Bytes element;
   Allocation allocation;
-  std::vector<Index> extents;  // of the array, level dimension included
+  std::vector<Index> extents;  // of the array, with the dimension of levels
   std::vector<Bytes> strides;  // in bytes
   Bytes before = 0;            // bytes of the buffer that lie below the base
   std::vector<Index> owned;    // global elements in packed order
@@ -77,7 +77,8 @@ struct NaiveArray {
     for (std::size_t d = 0; d < allocation.halo.size(); ++d) extents[d] -= 2 * allocation.halo[d];
     allocation.halo.clear();
   }
-  /// Makes the array contiguous, or puts the dimensions in any order in memory, with gaps and some backwards.
+  /// Makes the array contiguous; or gives the dimensions a random order in memory, with gaps, and some a
+  /// negative stride.
   void choose_strides(Generator& generator) {
     std::vector<std::size_t> order(extents.size());
     std::iota(order.rbegin(), order.rend(), 0U);  // fastest first
@@ -100,7 +101,8 @@ struct NaiveArray {
   }
 };
 
-/// Fills in the bytes of element `global` on `level`: different for neighbours, levels and bytes.
+/// Writes the bytes of element `global` on `level`. They differ between neighbours, levels, and bytes of an
+/// element.
 inline void fill_value(std::byte* to, Bytes element, Index global, Index level) {
   for (Bytes b = 0; b < element; ++b)
     to[b] = static_cast<std::byte>((global * 131 + level * 31 + b * 7 + (global >> 5)) & 0x7F);

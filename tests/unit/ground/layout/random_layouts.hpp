@@ -12,10 +12,10 @@
 
 namespace tailrace::layout::test {
 
-/// Small random layouts of every kind. The same seed gives the same layouts.
+/// Makes small random layouts of every kind. The same seed gives the same layouts.
 class Generator {
  public:
-  /// With `ranks` all layouts have that many.
+  /// With `ranks` above 0 all layouts are for so many ranks.
   explicit Generator(unsigned seed, int ranks = 0) : random_(seed), fixed_ranks_(ranks) {}
 
   Index between(Index low, Index high) { return std::uniform_int_distribution<Index>(low, high)(random_); }
@@ -67,7 +67,7 @@ class Generator {
     std::vector<Index> all(static_cast<std::size_t>(elements));
     std::iota(all.begin(), all.end(), 0);
     if (chance()) std::shuffle(all.begin(), all.end(), random_);
-    // Neighbours form runs, so that both contiguous and scattered elements occur.
+    // Runs of 1 to 4 elements go to one rank, so that both contiguous and scattered elements occur.
     for (std::size_t i = 0; i < all.size();) {
       auto& list = lists[static_cast<std::size_t>(between(0, static_cast<Index>(lists.size()) - 1))];
       for (Index run = between(1, 4); run > 0 && i < all.size(); --run) list.push_back(all[i++]);

@@ -11,7 +11,7 @@
 
 namespace tailrace::storage {
 
-/// A directory of its own on disk that goes with the object.
+/// A new directory on disk. The destructor removes it.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -41,7 +41,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Returns a file's whole contents, or "error: ..." with the reason.
+/// Returns the whole contents of a file, or a text "error: ..." with the reason.
 inline std::string contents_of(Target& target, const std::string& path) {
   auto file = target.open(path, OpenMode::read);
   if (!file.is_ok()) return "error: " + file.status().text();
@@ -54,7 +54,7 @@ inline std::string contents_of(Target& target, const std::string& path) {
   return text_of(bytes);
 }
 
-/// Makes a file with these contents, synced, and its name durable.
+/// Makes a file with these contents. The contents and the name are durable afterwards.
 inline Status put_file(Target& target, const std::string& path, std::string_view text) {
   auto file = target.open(path, OpenMode::create);
   if (!file.is_ok()) return file.status();

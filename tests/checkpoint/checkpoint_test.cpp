@@ -51,7 +51,7 @@ MPI_TEST(checkpoint, what_is_saved_comes_back_in_any_layout) {
        {"mode=parallel", "mode=local async=off", "compress=zstd", "compress=lz4 mode=local"}) {
     for (std::size_t s = 0; s < shapes.size(); ++s) {
       const Session session;
-      for (const int from : {0, 2, 3, 4}) {
+      for (int from = 0; from < kinds; ++from) {
         const std::string name =
             directory + "/" + std::to_string(from) + std::to_string(s) + options[5] + options[9];
         Field field(from, shapes[s], 2);
@@ -62,7 +62,7 @@ MPI_TEST(checkpoint, what_is_saved_comes_back_in_any_layout) {
         CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
         CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_COMMITTED);
         CHECK_EQ(tr_checkpoint_generation(cp), 1);
-        for (const int to : {0, 2, 3, 4}) {
+        for (int to = 0; to < kinds; ++to) {
           Field other(to, shapes[s], 1);
           other.clear();
           CHECK_EQ(load(cp, other), 5);

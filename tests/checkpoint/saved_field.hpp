@@ -23,8 +23,11 @@ inline Layout layout_of(int kind, const std::vector<tr_index>& shape, const std:
   int code = TR_OK;
   if (kind == 0) code = tr_layout_block(dims, shape.data(), halo.data(), &made);
   if (kind == 1) {
+    // Blocks of three rows go round the ranks.
     const std::vector<tr_index> block(shape.size(), 3);
-    code = tr_layout_block_cyclic(dims, shape.data(), block.data(), nullptr, &made);
+    std::vector<int> grid(shape.size(), 1);
+    grid[0] = size();
+    code = tr_layout_block_cyclic(dims, shape.data(), block.data(), grid.data(), &made);
   }
   if (kind == 2) code = tr_layout_replicated(dims, shape.data(), &made);
   if (kind == 3) {
@@ -67,9 +70,10 @@ struct Field {
         if (e % size() == rank()) global.push_back(e);
       }
     } else {
-      tr_index count = 0;
-      tr_layout_count(layout.get(), &count);
-      global.assign(static_cast<std::size_t>(count), -2);  // the global elements are not known here
+      const tr_index row = all / shape[0];
+      for (tr_index e = 0; e < all; ++e) {
+        if (e / row / 3 % size() == rank()) global.push_back(e);
+      }
     }
     values.resize(global.size());
   }

@@ -67,8 +67,6 @@ int close_shared(int descriptor);
 /// Forgets a placeholder that was closed, or whose number is that of another file now. Returns 0 or an errno,
 /// as close_shared().
 int remove_descriptor(int descriptor);
-/// True if this process has any placeholder.
-bool has_shared();
 /// Finds out whether a descriptor that has come over a socket (SCM_RIGHTS) is a placeholder, and notes it.
 void receive_descriptor(int descriptor);
 /// True in a child of vfork before exec: its memory is the parent's, and its descriptors are its own.

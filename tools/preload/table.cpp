@@ -59,12 +59,6 @@ bool in_borrowed_memory() {
   return getpid() != owner.load(std::memory_order_relaxed);
 }
 
-bool has_shared() {
-  for (const std::atomic<std::int32_t>& count : descriptors_of)
-    if (count.load(std::memory_order_relaxed) > 0) return true;
-  return false;
-}
-
 void add_descriptor(int descriptor, std::uint32_t description) {
   descriptors_of[description].fetch_add(1);
   descriptor_table[descriptor].store(description + 1, std::memory_order_release);

@@ -573,7 +573,8 @@ bool NodePages::make_room() {
     if (!room.is_to_store) break;
     failed = guarded([&] { return store(room.frame); });
     ++stored;
-    has_room = free_stored(room.frame, failed.is_ok()) || has_room;
+    free_stored(room.frame, failed.is_ok());
+    has_room = has_room || failed.is_ok();
   }
   if (!failed.is_ok()) head().room_error = failed.error_number() != 0 ? failed.error_number() : EIO;
   // If ranks take the free frame before the server does, the server asks again.
@@ -581,17 +582,15 @@ bool NodePages::make_room() {
   return stored > 0;
 }
 
-/// Takes the page out of its frame, and frees the frame, unless the page has changed again or is held. The
-/// caller has the frame's lock, and this gives it up. Returns `is_stored`, also if the frame is not free.
-bool NodePages::free_stored(FrameNumber number, bool is_stored) {
+/// Takes the page out of its frame, and frees the frame, unless the page was not stored, has changed again or
+/// is held. The caller has the frame's lock, and this gives it up.
+void NodePages::free_stored(FrameNumber number, bool is_stored) {
   const node::Locked directory(head().directory, transport_);
   Frame& from = frame(number);
-  const bool is_free = is_stored && !from.changed && take_out(number, from.page);
-  if (is_free)
+  if (is_stored && !from.changed && take_out(number, from.page))
     free_frame(number);
   else
     from.lock.unlock();
-  return is_free || is_stored;
 }
 
 /// Takes the page out of its frame. The caller has the locks of the directory and the frame. Returns false,

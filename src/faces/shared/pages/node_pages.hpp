@@ -145,7 +145,7 @@ class NodePages {
   void push_free(FrameNumber number);
   FrameNumber pop_free();
   void free_frame(FrameNumber number);
-  bool free_stored(FrameNumber number, bool is_stored);
+  void free_stored(FrameNumber number, bool is_stored);
   [[nodiscard]] Bytes head_bytes() const;
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
   [[nodiscard]] Index holds() const { return Index{users} * (ranks_ + 1) + services_of_server - 1; }

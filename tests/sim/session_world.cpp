@@ -5,7 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/file_ledger.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "pausing_target.hpp"

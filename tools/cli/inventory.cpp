@@ -12,7 +12,7 @@
 #include <tuple>
 
 #include "commands.hpp"
-#include "formats/sources/kept.hpp"
+#include "formats/sources/inventory_cache.hpp"
 #include "ground/base/settings.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"

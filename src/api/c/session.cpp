@@ -5,7 +5,7 @@
 
 #include "api/c/fortran_files.hpp"
 #include "api/c/state.hpp"
-#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/file_ledger.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"

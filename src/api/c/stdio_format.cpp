@@ -5,7 +5,7 @@
 
 #include "api/c/files.hpp"
 #include "api/c/state.hpp"
-#include "faces/files/scan.hpp"
+#include "faces/files/scanf_pieces.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

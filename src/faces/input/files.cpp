@@ -109,7 +109,7 @@ Status check_calendar(const std::string& path, const sources::Inventory& invento
 }
 
 OpenFile::OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
-                   std::shared_ptr<const Commits> commits)
+                   std::shared_ptr<const CommittedSteps> commits)
     : path_(std::move(path)), source_(std::move(source)), commits_(std::move(commits)) {
   for (const sources::Record& record : source_->inventory().records)
     fields_[record.field][record.valid].push_back(&record);
@@ -240,23 +240,24 @@ std::shared_ptr<Files::Entry> Files::entry_of(const std::string& path) {
 }
 
 /// Reads the index beside the file if it has changed.
-Result<std::shared_ptr<const Commits>> Files::look_at_index(Entry& entry, const std::string& path) const {
-  if (target_ == nullptr) return std::shared_ptr<const Commits>();
+Result<std::shared_ptr<const CommittedSteps>> Files::look_at_index(Entry& entry,
+                                                                   const std::string& path) const {
+  if (target_ == nullptr) return std::shared_ptr<const CommittedSteps>();
   const std::lock_guard lock(entry.looking);
   if (entry.commits != nullptr) {
     const Result<bool> is_current = entry.commits->is_current(*target_);
     TR_TRY(is_current.status());
     if (*is_current) return entry.commits;
   }
-  Result<Commits> commits = Commits::read(*target_, path);
+  Result<CommittedSteps> commits = CommittedSteps::read(*target_, path);
   TR_TRY(commits.status());
-  entry.commits = std::make_shared<const Commits>(std::move(*commits));
+  entry.commits = std::make_shared<const CommittedSteps>(std::move(*commits));
   return entry.commits;
 }
 
 /// True if both have the same version of the step at `lead`, whatever was committed behind it.
-bool Files::are_same(const std::shared_ptr<const Commits>& a, const std::shared_ptr<const Commits>& b,
-                     std::int64_t lead) const {
+bool Files::are_same(const std::shared_ptr<const CommittedSteps>& a,
+                     const std::shared_ptr<const CommittedSteps>& b, std::int64_t lead) const {
   if (a == b) return true;
   const std::int64_t valid = definition_.valid(lead);
   return a != nullptr && b != nullptr && a->has_index() == b->has_index() &&
@@ -269,13 +270,13 @@ Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
   const std::shared_ptr<Entry> entry = entry_of(*path);
   const std::lock_guard lock(entry->opening);
   for (int tries = 1;; ++tries) {
-    const Result<std::shared_ptr<const Commits>> before = look_at_index(*entry, *path);
+    const Result<std::shared_ptr<const CommittedSteps>> before = look_at_index(*entry, *path);
     TR_TRY(before.status());
     if (entry->file != nullptr && are_same(entry->file->commits(), *before, lead)) return entry->file;
     const Result<std::shared_ptr<const sources::Source>> source = open_(*path);
     // The source has read the index, too. If the step has the same version before and after, the source has
     // that version.
-    const Result<std::shared_ptr<const Commits>> behind = look_at_index(*entry, *path);
+    const Result<std::shared_ptr<const CommittedSteps>> behind = look_at_index(*entry, *path);
     TR_TRY(behind.status());
     if (!are_same(*before, *behind, lead) && tries < most_tries) continue;
     TR_TRY(source.status());
@@ -284,14 +285,14 @@ Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
   }
 }
 
-Result<std::shared_ptr<const Commits>> Files::commits(std::int64_t lead) {
+Result<std::shared_ptr<const CommittedSteps>> Files::commits(std::int64_t lead) {
   const Result<std::string> path = path_of(lead);
   TR_TRY(path.status());
   const std::shared_ptr<Entry> entry = entry_of(*path);
   return look_at_index(*entry, *path);
 }
 
-std::vector<std::int64_t> Files::taken_back(std::int64_t lead, const Commits& commits,
+std::vector<std::int64_t> Files::taken_back(std::int64_t lead, const CommittedSteps& commits,
                                             std::span<const std::int64_t> known) const {
   std::vector<std::int64_t> gone;
   const Result<std::string> path = path_of(lead);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "faces/input/commits.hpp"
+#include "faces/input/committed_steps.hpp"
 #include "faces/input/definition.hpp"
 #include "faces/input/leads.hpp"
 
@@ -24,11 +24,11 @@ class OpenFile {
  public:
   /// `commits` is the state of the index when the source was opened; nullptr: the stream does not follow.
   OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
-           std::shared_ptr<const Commits> commits = nullptr);
+           std::shared_ptr<const CommittedSteps> commits = nullptr);
 
   [[nodiscard]] const sources::Source& source() const { return *source_; }
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] const std::shared_ptr<const Commits>& commits() const { return commits_; }
+  [[nodiscard]] const std::shared_ptr<const CommittedSteps>& commits() const { return commits_; }
   /// Local. May block on storage. Returns the record of one level of a field at a lead; a record without a
   /// time is used for every lead. Among several records with the same headers the last one counts.
   /// Code::argument, listing what the file has, if it has no such record, or several different ones among
@@ -53,7 +53,7 @@ class OpenFile {
 
   std::string path_;
   std::shared_ptr<const sources::Source> source_;
-  std::shared_ptr<const Commits> commits_;
+  std::shared_ptr<const CommittedSteps> commits_;
   std::map<std::string, Times> fields_;
 };
 
@@ -72,10 +72,10 @@ class Files {
   /// Local. Blocks on storage for the index, but never until another thread has opened the file. Returns the
   /// steps that the index beside the file with the step at `lead` has now; nullptr if the stream does not
   /// follow.
-  Result<std::shared_ptr<const Commits>> commits(std::int64_t lead);
+  Result<std::shared_ptr<const CommittedSteps>> commits(std::int64_t lead);
   /// Local. Returns those of the steps `known` that belong to the file with the step at `lead` but are
   /// missing in `commits`, the steps of this file: the writer has taken them back.
-  [[nodiscard]] std::vector<std::int64_t> taken_back(std::int64_t lead, const Commits& commits,
+  [[nodiscard]] std::vector<std::int64_t> taken_back(std::int64_t lead, const CommittedSteps& commits,
                                                      std::span<const std::int64_t> known) const;
   /// Local. Forgets the file with the step at `lead`, so that the next at() opens it anew.
   void forget(std::int64_t lead);
@@ -86,13 +86,13 @@ class Files {
     std::mutex opening;
     std::shared_ptr<const OpenFile> file;
     std::mutex looking;
-    std::shared_ptr<const Commits> commits;
+    std::shared_ptr<const CommittedSteps> commits;
   };
   Result<std::string> path_of(std::int64_t lead) const;
   std::shared_ptr<Entry> entry_of(const std::string& path);
-  Result<std::shared_ptr<const Commits>> look_at_index(Entry& entry, const std::string& path) const;
-  [[nodiscard]] bool are_same(const std::shared_ptr<const Commits>& a,
-                              const std::shared_ptr<const Commits>& b, std::int64_t lead) const;
+  Result<std::shared_ptr<const CommittedSteps>> look_at_index(Entry& entry, const std::string& path) const;
+  [[nodiscard]] bool are_same(const std::shared_ptr<const CommittedSteps>& a,
+                              const std::shared_ptr<const CommittedSteps>& b, std::int64_t lead) const;
 
   const FilesDefinition definition_;
   const Opener open_;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "faces/input/interpolation.hpp"
-#include "formats/sources/kept.hpp"
+#include "formats/sources/inventory_cache.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
@@ -416,7 +416,7 @@ void InputStream::renew_step() {
   const Result<std::vector<std::int64_t>> leads = first->around(lead_);
   if (!leads.is_ok()) return;
   for (const std::int64_t lead : *leads) {
-    const Result<std::shared_ptr<const Commits>> commits = opened_->commits(lead);
+    const Result<std::shared_ptr<const CommittedSteps>> commits = opened_->commits(lead);
     if (!commits.is_ok() || *commits == nullptr) continue;
     const std::optional<std::uint64_t> version = (*commits)->version(files_.valid(lead));
     if (!version) forget_steps(opened_->taken_back(lead, **commits, first->steps()));

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "faces/input/commits.hpp"
+#include "faces/input/committed_steps.hpp"
 #include "faces/input/definition.hpp"
 #include "faces/input/request.hpp"
 #include "formats/sources/source.hpp"

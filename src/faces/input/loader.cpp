@@ -155,18 +155,18 @@ bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
 }
 
 /// Reads a record, and again until it is surely that of a committed step: the index must have the same
-/// version of the step before and after reading. Commits of other steps do not matter.
+/// version of the step before and after reading. CommittedSteps of other steps do not matter.
 Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
   const std::int64_t valid = ring_.files().valid(claim.lead);
   for (int tries = 1;; ++tries) {
-    const Result<std::shared_ptr<const Commits>> before = files_->commits(claim.lead);
+    const Result<std::shared_ptr<const CommittedSteps>> before = files_->commits(claim.lead);
     TR_TRY(before.status());
     const auto began = std::chrono::steady_clock::now();
     Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
     TR_TRY(file.status());
     const Status loaded = load_from(*file, claim, scratch);
     if (*before == nullptr || !scratch.refused().is_ok()) return loaded;
-    const Result<std::shared_ptr<const Commits>> behind = files_->commits(claim.lead);
+    const Result<std::shared_ptr<const CommittedSteps>> behind = files_->commits(claim.lead);
     TR_TRY(behind.status());
     const bool is_unchanged = (*behind)->are_those_of(**before);
     if (is_unchanged && !(*behind)->has_index()) return loaded;

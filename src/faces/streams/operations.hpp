@@ -9,7 +9,7 @@
 
 #include "engine/operations/accumulator.hpp"
 #include "engine/operations/interval.hpp"
-#include "engine/operations/kept.hpp"
+#include "engine/operations/kept_array.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/resume/resume.hpp"
 #include "ground/node/budget.hpp"

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "engine/arrays/array.hpp"
-#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/file_ledger.hpp"
 #include "formats/cf/fields.hpp"
 #include "formats/listings/listings.hpp"
 #include "formats/registry/registry.hpp"

@@ -4,7 +4,7 @@
 
 #include "formats/index/index.hpp"
 #include "formats/sources/front_end.hpp"
-#include "formats/sources/kept.hpp"
+#include "formats/sources/inventory_cache.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::sources {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "faces/streams/definition/parse.hpp"
-#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/file_ledger.hpp"
 #include "formats/index/ending.hpp"
 #include "formats/index/index.hpp"
 #include "formats/registry/registry.hpp"

@@ -10,7 +10,7 @@
 
 #include "../../ground/storage/scratch.hpp"
 #include "faces/streams/definition/parse.hpp"
-#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/file_ledger.hpp"
 #include "faces/streams/resume/resume.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"

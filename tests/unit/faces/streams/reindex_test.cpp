@@ -7,7 +7,7 @@
 #include <map>
 
 #include "faces/streams/definition/parse.hpp"
-#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/file_ledger.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "index_samples.hpp"

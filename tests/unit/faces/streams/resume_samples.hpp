@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "faces/streams/files/ledger.hpp"
+#include "faces/streams/files/file_ledger.hpp"
 #include "ground/storage/crash.hpp"
 
 // A forecast, usually of six steps in three files, which is written as the root of a stream does it.

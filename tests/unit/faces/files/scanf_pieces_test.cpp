@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "faces/files/scan.hpp"
+#include "faces/files/scanf_pieces.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "faces/input/commits.hpp"
+#include "faces/input/committed_steps.hpp"
 
 #include "formats/index/index.hpp"
 #include "ground/base/checksum.hpp"
@@ -43,8 +43,8 @@ Result<std::optional<storage::Identity>> stamp_of(storage::Target& target, const
   return std::optional(stamp);
 }
 
-Result<Commits> Commits::read(storage::Target& target, const std::string& data_path) {
-  Commits commits;
+Result<CommittedSteps> CommittedSteps::read(storage::Target& target, const std::string& data_path) {
+  CommittedSteps commits;
   const Result<std::string> path = streams::find_index(target, data_path);
   TR_TRY(path.status());
   commits.index_path_ = *path;
@@ -63,12 +63,12 @@ Result<Commits> Commits::read(storage::Target& target, const std::string& data_p
   return commits;
 }
 
-std::optional<std::uint64_t> Commits::version(std::int64_t valid) const {
+std::optional<std::uint64_t> CommittedSteps::version(std::int64_t valid) const {
   const auto found = versions_.find(valid);
   return found == versions_.end() ? std::nullopt : std::optional(found->second);
 }
 
-Result<bool> Commits::is_current(storage::Target& target) const {
+Result<bool> CommittedSteps::is_current(storage::Target& target) const {
   const Result<std::optional<storage::Identity>> now = stamp_of(target, index_path_);
   TR_TRY(now.status());
   return *now == stamp_ && shows_changes_;

@@ -15,11 +15,11 @@ namespace tailrace::input {
 /// checkpoint takes steps back and writes them again: it cuts a step from the index before it touches the
 /// step's bytes, and adds it again when all bytes are durable. So if the index has not changed while bytes
 /// were read, they are those of the steps in it. Immutable. Any thread may use it.
-class Commits {
+class CommittedSteps {
  public:
   /// Local. Blocks on storage. Reads the index beside `data_path`, if there is one. Code::corrupt if it is
   /// damaged.
-  static Result<Commits> read(storage::Target& target, const std::string& data_path);
+  static Result<CommittedSteps> read(storage::Target& target, const std::string& data_path);
 
   /// False if the file has no index: another program has written it.
   [[nodiscard]] bool has_index() const { return stamp_.has_value(); }
@@ -28,7 +28,7 @@ class Commits {
   /// before it lie at the same places as before.
   [[nodiscard]] std::optional<std::uint64_t> version(std::int64_t valid) const;
   /// True if the index was the same when both were read.
-  [[nodiscard]] bool are_those_of(const Commits& other) const { return stamp_ == other.stamp_; }
+  [[nodiscard]] bool are_those_of(const CommittedSteps& other) const { return stamp_ == other.stamp_; }
   /// Local. Blocks on storage. True if the index has not been written, made or removed since it was read.
   [[nodiscard]] Result<bool> is_current(storage::Target& target) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "formats/sources/kept.hpp"
+#include "formats/sources/inventory_cache.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

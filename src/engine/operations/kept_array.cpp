@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/operations/kept.hpp"
+#include "engine/operations/kept_array.hpp"
 
 #include <algorithm>
 #include <cstring>

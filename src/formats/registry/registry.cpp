@@ -89,8 +89,12 @@ std::string usual_endings() {
 
 Format classic(std::string_view name, decltype(Format::make) make, std::vector<std::string_view> endings,
                decltype(Format::step_count) step_count) {
-  return {name, make,       "",           std::move(endings), cdf::options(),
-          {},   step_count, std::nullopt, cdf::check_goes_on};
+  return {.name = name,
+          .make = make,
+          .endings = std::move(endings),
+          .options = cdf::options(),
+          .step_count = step_count,
+          .check_goes_on = cdf::check_goes_on};
 }
 
 /// The formats that the program has registered. A format stays until the process ends and never moves,
@@ -113,7 +117,8 @@ const Format* find_own(std::string_view name) {
   const std::lock_guard guard(held.mutex);
   const std::string_view lasting = registered->name;
   return &held.formats
-              .try_emplace(registered->name, Format{lasting, encoders::make, "", {}, {{}, {}, lasting}})
+              .try_emplace(registered->name,
+                           Format{.name = lasting, .make = encoders::make, .options = {{}, {}, lasting}})
               .first->second;
 }
 
@@ -130,56 +135,46 @@ Status no_such_format(std::string_view text) {
 
 const std::vector<Format>& all() {
   static const auto& formats = *new const std::vector<Format>{
-      {grib2::format_name,
-       make_grib2,
-       no_eccodes,
-       {".grib2", ".grb2", ".grib", ".grb"},
-       grib2::options(),
-       {},
-       nullptr,
-       std::nullopt,
-       nullptr,
-       false,
-       list_grib2(),
-       check_grib2},
-      {"raw", raw::make, ""},
+      {.name = grib2::format_name,
+       .make = make_grib2,
+       .why = no_eccodes,
+       .endings = {".grib2", ".grb2", ".grib", ".grb"},
+       .options = grib2::options(),
+       .listings = list_grib2(),
+       .check_keys = check_grib2},
+      {.name = "raw", .make = raw::make},
       classic("cdf5", cdf::make<cdf::Version::cdf5>, {".nc", ".cdf", ".netcdf"},
               cdf::count<cdf::Version::cdf5>),
       classic("cdf2", cdf::make<cdf::Version::cdf2>, {}, cdf::count<cdf::Version::cdf2>),
       classic("cdf1", cdf::make<cdf::Version::cdf1>, {}, cdf::count<cdf::Version::cdf1>),
-      {"netcdf4",
-       make_netcdf4,
-       no_hdf5,
-       {".nc4", ".h5", ".hdf5"},
-       netcdf4::options(),
-       {},
-       nullptr,
-       finish_netcdf4,
-       go_on_netcdf4},
-      {"zarr",
-       make_zarr,
-       no_zarr,
-       {".zarr"},
-       zarr::options(),
-       {},
-       count_zarr,
-       std::nullopt,
-       go_on_zarr,
-       true},
-      {"NetCDF",
-       nullptr,
-       "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
-       {".ncdf", ".ncd", ".ncf", ".nc3", ".nc5", ".cdf1", ".cdf2", ".cdf5", ".netcdf3"},
-       {},
-       {"netcdf", "netcdf3", "nc", "cdf"}},
-      {"NetCDF-4",
-       nullptr,
-       "called netcdf4 here",
-       {".ncdf4", ".cdf4", ".netcdf4", ".nc4c"},
-       {},
-       {"nc4", "netcdf-4"}},
-      {"HDF5", nullptr, "called netcdf4 here, as it is HDF5", {".hdf"}, {}, {"hdf5", "hdf", "h5"}},
-      {"GRIB1", nullptr, absent, {".grib1", ".grb1"}, {}, {"grib1", "grb1"}},
+      {.name = "netcdf4",
+       .make = make_netcdf4,
+       .why = no_hdf5,
+       .endings = {".nc4", ".h5", ".hdf5"},
+       .options = netcdf4::options(),
+       .finishing = finish_netcdf4,
+       .check_goes_on = go_on_netcdf4},
+      {.name = "zarr",
+       .make = make_zarr,
+       .why = no_zarr,
+       .endings = {".zarr"},
+       .options = zarr::options(),
+       .step_count = count_zarr,
+       .check_goes_on = go_on_zarr,
+       .is_store = true},
+      {.name = "NetCDF",
+       .why = "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
+       .endings = {".ncdf", ".ncd", ".ncf", ".nc3", ".nc5", ".cdf1", ".cdf2", ".cdf5", ".netcdf3"},
+       .asked_as = {"netcdf", "netcdf3", "nc", "cdf"}},
+      {.name = "NetCDF-4",
+       .why = "called netcdf4 here",
+       .endings = {".ncdf4", ".cdf4", ".netcdf4", ".nc4c"},
+       .asked_as = {"nc4", "netcdf-4"}},
+      {.name = "HDF5",
+       .why = "called netcdf4 here, as it is HDF5",
+       .endings = {".hdf"},
+       .asked_as = {"hdf5", "hdf", "h5"}},
+      {.name = "GRIB1", .why = absent, .endings = {".grib1", ".grb1"}, .asked_as = {"grib1", "grb1"}},
   };
   return formats;
 }

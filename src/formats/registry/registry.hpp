@@ -28,7 +28,7 @@ struct Finishing {
 struct Format {
   std::string_view name;  // as users write it behind format=
   Result<std::unique_ptr<codec::Codec>> (*make)(const codec::StreamDefinition&) = nullptr;
-  std::string_view why;                     // the reason why `make` is null
+  std::string_view why{};                   // the reason why `make` is null
   std::vector<std::string_view> endings{};  // a file name with one of these endings promises this format
   codec::FormatOptions options{};
   std::vector<std::string_view> asked_as{};  // words for a format that does not exist here; otherwise empty

@@ -366,17 +366,20 @@ TEST(posix_file, rights_are_those_of_the_open_file_and_never_of_what_has_its_nam
 
 TEST(posix_open, files_that_are_one_have_one_number_whatever_their_names) {
   const ScratchDirectory scratch;
-  for (const std::shared_ptr<Target> target : {std::shared_ptr<Target>(posix_target()), memory_target()}) {
-    const auto file = *target->open(scratch / "a", OpenMode::create);
-    const auto other = *target->open(scratch / "b", OpenMode::create);
-    const auto again = *target->open(scratch / "a", OpenMode::read_regular);
+  const std::string posix_name = scratch / "a", posix_other = scratch / "b";
+  const auto expect = [](Target& target, const std::string& name, const std::string& other_name) {
+    const auto file = *target.open(name, OpenMode::create);
+    const auto other = *target.open(other_name, OpenMode::create);
+    const auto again = *target.open(name, OpenMode::read_regular);
     EXPECT_NE(file->number(), FileNumber());
     EXPECT_EQ(file->number(), again->number());
     EXPECT_NE(file->number(), other->number());
-    ASSERT_TRUE(target->rename(scratch / "b", scratch / "a").is_ok());
-    EXPECT_EQ(other->number(), (*target->open(scratch / "a", OpenMode::read))->number());
+    ASSERT_TRUE(target.rename(other_name, name).is_ok());
+    EXPECT_EQ(other->number(), (*target.open(name, OpenMode::read))->number());
     EXPECT_NE(file->number(), other->number());
-  }
+  };
+  expect(*posix_target(), posix_name, posix_other);
+  expect(*memory_target(), "a", "b");
 }
 
 TEST(posix_open, a_file_that_is_made_has_the_permissions_asked_for_less_the_umask) {

@@ -106,6 +106,42 @@ def format_name_problems():
             and '"grib2"' in (ROOT / name).read_text(errors="replace")]
 
 
+PAGE_FOLDERS = ("bench", "bindings", "docs", "examples", "python", "src", "tests", "tools")
+ROOMS = ("api", "engine", "faces", "formats", "ground")
+PLACEHOLDER = re.compile(r"<[\w ]+>|(?<![A-Za-z])(?!README|CHANGELOG|CONTRIBUTING|LICENSE)[A-Z]{2,}(?![A-Za-z])")
+
+
+def path_pattern(path):
+    """Returns the regular expression of the paths that `path` of a page stands for: `*` and a placeholder like NAME or
+    <name> stand for any text, {a,b} for one of several."""
+    pattern = re.escape(PLACEHOLDER.sub("*", path.rstrip("/"))).replace(r"\*", "[^/]*")
+    return re.sub(r"\\{([^{}]*)\\}", lambda braces: f"(?:{braces.group(1).replace(',', '|')})", pattern)
+
+
+def page_path_problems():
+    """Checks that paths in backticks on pages exist: those that begin with a folder of the repository or with a room. Pages
+    on the sources (src/, docs/design/) may leave out the first folders of any path."""
+    files = source_files()
+    folders = {str(parent) for name in files for parent in Path(name).parents}
+    known = "".join(f"/{name}\n" for name in sorted({*files, *folders, "third_party", "third_party/xxhash"}))
+    problems = []
+    for page in [name for name in files if name.endswith(".md")]:
+        on_sources = page.startswith(("src/", "docs/design/"))
+        starts = ["/", "/src/", f"/{os.path.dirname(page)}/"]
+        text = re.sub(r"^```.*?^```", lambda code: "\n" * code.group().count("\n"), (ROOT / page).read_text(), flags=re.M | re.S)
+        words = ((number, word.strip("'\",;()")) for number, line in enumerate(text.splitlines(), 1)
+                 for span in re.findall(r"`([^`]+)`", line) for word in span.split())
+        for number, word in words:
+            if not re.fullmatch(r"[\w<{][\w.*<>{},-]*(/[\w.*<>{},-]*)+", word):
+                continue
+            if not on_sources and word.split("/")[0] not in PAGE_FOLDERS + ROOMS:
+                continue
+            before = "(?:.*/)" if on_sources else f"(?:{'|'.join(map(re.escape, starts))})"
+            if not re.search(f"^{before}{path_pattern(word)}$", known, re.M):
+                problems.append(f"{page}:{number}: there is no {word}")
+    return problems
+
+
 def problems():
     """Returns one line for each place that breaks a rule."""
-    return spdx_problems() + length_problems() + module_problems() + format_name_problems()
+    return spdx_problems() + length_problems() + module_problems() + format_name_problems() + page_path_problems()

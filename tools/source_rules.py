@@ -4,6 +4,7 @@ import collections
 import os
 import re
 import subprocess
+import typing
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,6 +107,135 @@ def format_name_problems():
             and '"grib2"' in (ROOT / name).read_text(errors="replace")]
 
 
+PAGE_FOLDERS = ("bench", "bindings", "docs", "examples", "python", "src", "tests", "tools")
+ROOMS = ("api", "engine", "faces", "formats", "ground")
+PLACEHOLDER = re.compile(r"<[\w ]+>|(?<![A-Za-z])(?!README|CHANGELOG|CONTRIBUTING|LICENSE)[A-Z]{2,}(?![A-Za-z])")
+
+
+def path_pattern(path):
+    """Returns the regular expression of the paths that `path` of a page stands for: `*` and a placeholder like NAME or
+    <name> stand for any text, {a,b} for one of several."""
+    pattern = re.escape(PLACEHOLDER.sub("*", path.rstrip("/"))).replace(r"\*", "[^/]*")
+    return re.sub(r"\\{([^{}]*)\\}", lambda braces: f"(?:{braces.group(1).replace(',', '|')})", pattern)
+
+
+def page_path_problems():
+    """Checks that paths in backticks on pages exist: those that begin with a folder of the repository or with a room. Pages
+    on the sources (src/, docs/design/) may leave out the first folders of any path."""
+    files = source_files()
+    folders = {str(parent) for name in files for parent in Path(name).parents}
+    known = "".join(f"/{name}\n" for name in sorted({*files, *folders, "third_party", "third_party/xxhash"}))
+    problems = []
+    for page in [name for name in files if name.endswith(".md")]:
+        on_sources = page.startswith(("src/", "docs/design/"))
+        starts = ["/", "/src/", f"/{os.path.dirname(page)}/"]
+        text = re.sub(r"^```.*?^```", lambda code: "\n" * code.group().count("\n"), (ROOT / page).read_text(), flags=re.M | re.S)
+        words = ((number, word.strip("'\",;()")) for number, line in enumerate(text.splitlines(), 1)
+                 for span in re.findall(r"`([^`]+)`", line) for word in span.split())
+        for number, word in words:
+            if not re.fullmatch(r"[\w<{][\w.*<>{},-]*(/[\w.*<>{},-]*)+", word):
+                continue
+            if not on_sources and word.split("/")[0] not in PAGE_FOLDERS + ROOMS:
+                continue
+            before = "(?:.*/)" if on_sources else f"(?:{'|'.join(map(re.escape, starts))})"
+            if not re.search(f"^{before}{path_pattern(word)}$", known, re.M):
+                problems.append(f"{page}:{number}: there is no {word}")
+    return problems
+
+
+class Options(typing.NamedTuple):
+    """A table of options, and the places that name all of them."""
+    source: str
+    table: str
+    formats_table: str  # the list in codec::FormatOptions that adds to it; "" = none does
+    function: str       # of tailrace.h: the comment before it has KEY=
+    procedure: str      # of the Fortran face: it has 'KEY', or a function of a type that it takes has 'KEY=
+    page: str           # it has a table with a row for each KEY
+
+
+OPTIONS = (Options("src/faces/streams/definition/parse.cpp", "kStreamKeys", "stream", "tr_stream_create", "stream_create", "docs/streams.md"),
+           Options("src/faces/streams/definition/parse.cpp", "kFieldKeys", "field", "tr_stream_define", "stream_define", "docs/streams.md"),
+           Options("src/faces/input/request.cpp", "open_keys", "", "tr_stream_open", "stream_open", "docs/input.md"),
+           Options("src/faces/input/request.cpp", "choice_keys", "", "tr_stream_get", "stream_define", "docs/input.md"))
+HEADER, FORTRAN = "include/tailrace.h", "bindings/fortran/tailrace.F90"
+
+
+def text_of(name):
+    return (ROOT / name).read_text()
+
+
+def between(text, begin, end):
+    """Returns the text behind the first match of the pattern `begin`, up to `end`, or "" if there is no match."""
+    found = re.search(begin, text)
+    return text[found.end():].partition(end)[0] if found else ""
+
+
+def option_keys(options):
+    """Returns the keys of a table in its order, and behind them those that the modules of formats add. Returns none if not
+    all rows of the table are found."""
+    source = text_of(options.source)
+    keys = re.findall(r'\{"(\w+)",\s*(?:\[|take_)', between(source, rf"\b{options.table}\{{", "}};"))
+    if not re.search(rf"\b{len(keys)}> {options.table}\{{", source):
+        return []
+    for codec in sorted(ROOT.glob("src/formats/*/codec.hpp")) if options.formats_table else ():
+        rows = between(codec.read_text(), rf"\.{options.formats_table} = ", "\n          .")
+        keys += [key for key in re.findall(r'\{"(\w+)", \{', rows) if key not in keys]
+    return keys
+
+
+def comment_before(function):
+    """Returns the comment of a function of the public header."""
+    return re.split(rf"^TR_API int {function}\(", text_of(HEADER), flags=re.M)[0].rpartition("/* ")[2]
+
+
+def option_problems():
+    """Checks that the public header, the Fortran face and the guides name all options of streams."""
+    problems = []
+    parts = "".join(text_of(name) for name in source_files() if name.startswith("bindings/fortran/parts/"))
+    for options in OPTIONS:
+        keys = option_keys(options)
+        if not keys:
+            problems.append(f"{options.source}: not all rows of {options.table} are found; mend OPTIONS or option_keys() in tools/source_rules.py")
+        procedure = between(text_of(FORTRAN), rf"subroutine {options.procedure}\(", "end subroutine")
+        rows = {key: f"\n| `{key}` |" for key in keys}
+        table = max(re.split(r"\n\n+", text_of(options.page)), key=lambda each: sum(row in each for row in rows.values()))
+        for key in keys:
+            if not re.search(rf"\b{key}=", comment_before(options.function)):
+                problems.append(f"{HEADER}: the comment of {options.function} lacks {key}= ({options.table})")
+            if f"'{key}'" not in procedure and not re.search(rf"' ?{key}=", parts):
+                problems.append(f"{FORTRAN}: {options.procedure} lacks '{key}' ({options.table})")
+            if rows[key] not in table:
+                problems.append(f"{options.page}: the table of options lacks a row for {key} ({options.table})")
+    return problems
+
+
+def format_names():
+    """Returns the names of the formats of the registry that streams are written in. "" stands for a row whose name is not
+    found."""
+    body = between(text_of("src/formats/registry/registry.cpp"), r"\nconst std::vector<Format>& all\(", "\n}")
+    names = []
+    for row in re.split(r"^ {6}(?=\{|\w)", body, flags=re.M)[1:]:
+        found = re.match(r'(?:\{\.name = |classic\()(?:"([\w-]+)"|(\w+)::format_name)', row)
+        if ".asked_as" in row:
+            continue
+        module = found and found.group(2)
+        names.append(between(text_of(f"src/formats/{module}/codec.hpp"), 'format_name = "', '"') if module else found.group(1) if found else "")
+    return names
+
+
+def format_list_problems():
+    """Checks that the public header and the guides name all formats."""
+    names = format_names()
+    if not names or "" in names:
+        return ["src/formats/registry/registry.cpp: not all formats of all() are found; mend format_names() in tools/source_rules.py"]
+    places = {HEADER: between(comment_before("tr_stream_create"), r"\bformat=NAME", "."),
+              "docs/streams.md": between(text_of("docs/streams.md"), r"\n\| `format` \|", " |\n"),
+              "docs/choosing-a-format.md": text_of("docs/choosing-a-format.md")}
+    return [f"{place}: the list of formats lacks {name}" for place, text in places.items() for name in names
+            if not re.search(rf"\b{name}\b" if place == HEADER else rf"`(format=)?{name}`", text)]
+
+
 def problems():
     """Returns one line for each place that breaks a rule."""
-    return spdx_problems() + length_problems() + module_problems() + format_name_problems()
+    return (spdx_problems() + length_problems() + module_problems() + format_name_problems() + page_path_problems() +
+            option_problems() + format_list_problems())

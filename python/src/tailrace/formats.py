@@ -10,7 +10,8 @@ from .stores import ZarrSource
 
 
 def source_of(path: str, header: IndexHeader) -> Source:
-    """Returns the reader for a file's format. Raises UnsupportedError for a program's own format."""
+    """Returns the reader for a file's format. Raises UnsupportedError for a format that this package does not
+    know: a program's own, or one of Tailrace's that this version lacks."""
     if header.format == "grib2":
         return GribSource(path, header)
     if header.format == "raw":
@@ -21,4 +22,5 @@ def source_of(path: str, header: IndexHeader) -> Source:
         return Netcdf4Source(path, header)
     if header.format == "zarr":
         return ZarrSource(path, header)
-    raise UnsupportedError(f'{path}: the format "{header.format}" is a program\'s own, and only that program can read it')
+    raise UnsupportedError(f'{path}: this package does not read the format "{header.format}": it is a program\'s own, which only '
+                           "that program can read, or one of Tailrace's that this version lacks: try a newer one")

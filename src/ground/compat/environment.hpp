@@ -9,8 +9,9 @@
 namespace tailrace::compat {
 
 /// Returns `environment` ("NAME=value" entries) with TAILRACE_* entries added for the settings of older
-/// systems in it. It knows DVM's DVMH_PARALLEL_IO_THRES and DVMH_IO_BUF_SIZE (bytes), and
-/// DVMH_IO_THREAD_COUNT. If a TAILRACE_* variable sets the same, that one counts.
+/// systems in it. It knows those of DVM, a system of directives for Fortran and C by the Keldysh
+/// Institute (Moscow): DVMH_PARALLEL_IO_THRES and DVMH_IO_BUF_SIZE (bytes), and DVMH_IO_THREAD_COUNT. If a
+/// TAILRACE_* variable sets the same, that one counts.
 std::vector<std::string> translated(std::vector<std::string> environment);
 
 /// Returns translated() of this process's environment.

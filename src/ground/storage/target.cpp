@@ -18,7 +18,11 @@ struct Entry {
   Made (*make)();
 };
 
-/// Every target that can be chosen by name. A new target adds a line here and one in the conformance suite.
+/// Every target that can be chosen by name. A new target adds a line here and in target.hpp, its source in
+/// CMakeLists.txt, a candidate in tests/conformance/target_test.cpp and writer_test.cpp, a page in
+/// docs/storage and its row in the table there. If programs may choose it, it also adds a word to TargetKind
+/// and to the setting `target` (ground/base/settings.hpp and .cpp, docs/settings.md), and its name where
+/// Session makes the target (engine/session/session.cpp).
 constexpr std::array registry{
     Entry{"posix", [] { return Made(posix_target()); }},
     Entry{"uring", uring_target},

@@ -110,7 +110,7 @@ def try_options(trial, rows, place):
 def check_all_options_stand_there(page, source):
     """Checks that the page has every option that the parser knows: no user would find one that is missing."""
     text = (source / "src/faces/streams/definition/parse.cpp").read_text()
-    formats = [each.read_text() for each in source.glob("src/*/codec.hpp")]
+    formats = [each.read_text() for each in source.glob("src/formats/*/codec.hpp")]
     for array, place, title in (("kStreamKeys", "stream", "Options of a stream"), ("kFieldKeys", "field", "Fields")):
         known = set(re.findall(r'(?m)^ *\{"(\w+)",', text.split(array + "{{", 1)[1].split("}};", 1)[0]))
         for module in formats:

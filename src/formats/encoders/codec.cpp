@@ -142,7 +142,8 @@ class UserCodec final : public codec::Codec {
     return std::make_unique<UserEncoder>(registered_, fields_);
   }
   [[nodiscard]] ElementType assembled_type(int field) const override { return at(field).type; }
-  /// Assumes 5 ns for a value, as for a packing, since the time of the program's functions is not known.
+  /// Returns a guess, 5 ns for a value: nobody knows how long the encoder that the program has registered
+  /// takes.
   [[nodiscard]] double cost(int field) const override {
     return 1000.0 + 5.0 * static_cast<double>(at(field).elements());
   }

@@ -92,8 +92,8 @@ void Commits::accept(std::int64_t number, Step& step) {
   send_verdict(VerdictKind::accepted, number, told);
 }
 
-/// True if the program was told of all failures and has gone on. The program hears the verdict `accepted` on
-/// a step at the end of the next step at the latest.
+/// True if the program knows of every failed step and has begun another step since. The end of a step tells
+/// the program at the latest whether the step before it has failed.
 bool Commits::program_knows_failures() const { return unreported_.empty() && begun_ > told_ + 1; }
 
 void Commits::on_written(Unpacker& in) {

@@ -100,8 +100,8 @@ void PutOrder::check_staging(const Step& step) {
     puts.consider({c, descriptors, static_cast<std::int64_t>(lane.descriptors)});
   }
   told_of_staging_ = data.rank >= 0 || puts.rank >= 0;
-  // No setting gives a rank more descriptors than `most_descriptors`. If they suffice, the setting for the
-  // greater lack suffices for both.
+  // A rank cannot have more descriptors than `most_descriptors`: if it needs more, no setting helps.
+  // Otherwise one warning names the larger of the two settings that are needed, which is enough for both.
   const bool beyond = puts.needed > static_cast<std::int64_t>(node::LaneCut::most_descriptors);
   const auto warn = [&](const Lack& lack, const std::string& what, const std::string& has,
                         bool setting_helps) {

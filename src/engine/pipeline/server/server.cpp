@@ -326,7 +326,8 @@ void Server::on_so_far(Unpacker& in) {
     const int rank = in.get<int>();
     so_far_[rank] = Statistics::unpack(in);
   }
-  // The final counters must not be overwritten by counters that were on their way then.
+  // After the end of the session the root has the final counters. Older ones, which were sent before the end,
+  // must not overwrite them.
   if (setup_.on_statistics && !over_) setup_.on_statistics(so_far_);
 }
 

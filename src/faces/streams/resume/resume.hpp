@@ -114,8 +114,8 @@ Status check_same_stream(const std::string& path, const IndexHeader& found, cons
 Result<std::optional<Pair>> recorded_pair(storage::Target& target, const std::string& data_path,
                                           const IndexHeader& now, const Resuming& resuming, bool any_run);
 
-/// Changes nothing. Returns Code::corrupt, saying what is missing, if the first pair lacks a step or bytes
-/// that the checkpoint has recorded.
+/// Changes nothing. Looks at the data file `data_path` and the index beside it. Returns Code::corrupt if they
+/// lack a step or bytes that the checkpoint has recorded; the text says what is missing.
 Status check_first_pair(storage::Target& target, const std::string& data_path, const Resuming& resuming);
 
 // The second pair.

@@ -147,7 +147,7 @@ TEST(input_files, an_index_that_has_just_been_written_is_not_taken_for_unchanged
   for (int tries = 0; tries < 100 && !has_seen; ++tries) {
     const auto begin = std::chrono::steady_clock::now();
     std::filesystem::last_write_time(path + ".trx", std::filesystem::file_time_type::clock::now());
-    const Result<Commits> fresh = Commits::read(*target, path);
+    const Result<CommittedSteps> fresh = CommittedSteps::read(*target, path);
     ASSERT_TRUE(fresh.is_ok() && fresh->has_index()) << fresh.status().text();
     if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(30)) continue;
     has_seen = true;
@@ -155,7 +155,7 @@ TEST(input_files, an_index_that_has_just_been_written_is_not_taken_for_unchanged
   }
   EXPECT_TRUE(has_seen);
   std::this_thread::sleep_for(std::chrono::milliseconds(80));
-  const Result<Commits> later = Commits::read(*target, path);
+  const Result<CommittedSteps> later = CommittedSteps::read(*target, path);
   ASSERT_TRUE(later.is_ok());
   EXPECT_TRUE(*later->is_current(*target));
 }

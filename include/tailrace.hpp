@@ -154,7 +154,8 @@ struct Bounds {
   Indices upper;  // one past the last
 };
 
-/// Who owns which elements of a global array. Shapes are in C order, slowest first; indices count from 0.
+/// A layout says which rank owns which elements of a global array, and where they lie in its memory. Shapes
+/// are in C order (slowest first), and indices start at 0.
 class Layout {
  public:
   using Owner = std::function<int(const Index*)>;

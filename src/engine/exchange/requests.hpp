@@ -36,8 +36,9 @@ class Requests {
     Status got;
     ByteVector values;
   };
-  /// What the file or array does for other ranks. One thread at a time calls these functions. Beside it, up
-  /// to `at_once` threads that may wait for storage call serve(), each for another rank.
+  /// The functions with which the file or array works for other ranks. Only one thread calls them at a time,
+  /// with one exception: up to `at_once` other threads, which may wait for storage, call serve(), each for
+  /// another rank.
   struct Served {
     int at_once = 1;
     /// tell() returns the number that this rank adds to each message; hear() takes the number of another
@@ -62,8 +63,8 @@ class Requests {
     std::shared_ptr<const comm::Members> members;
   };
   static Place place_of(const comm::Line& line) { return {line.number(), line.members()}; }
-  /// Who answers: for each rank of the line, the rank of the transport that does its work (itself, or a
-  /// server of its node).
+  /// The ranks that answer requests. For each rank of the line, `by_rank` names the rank of the transport
+  /// that does its work: the rank itself, or a server of its node.
   struct Answering {
     std::vector<int> by_rank;
     int nodes = 0;

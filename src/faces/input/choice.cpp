@@ -250,7 +250,7 @@ Result<const Record*> the_last_of_equals(const sources::Source& source, const st
     const Result<std::optional<Traits>> traits = source.traits(*record, {});
     TR_TRY(traits.status());
     if (!*traits) return records.back();
-    // Of several records with the same headers, keep the last.
+    // If several records have the same headers, the last one in the file replaces those before it.
     std::erase_if(all, [&](const Told& each) { return each.checksum == (*traits)->checksum; });
     all.push_back(told_of(*record, **traits));
   }

@@ -57,7 +57,7 @@ Result<CommittedSteps> CommittedSteps::read(storage::Target& target, const std::
   TR_TRY(contents.status());
   commits.shows_changes_ = shows_changes && commits.stamp_ == *stamp;
   const std::int64_t base = to_seconds(contents->header.base, contents->header.calendar);
-  // Of several steps with one lead the last one counts, as it does for their records.
+  // If several steps have the same lead, the last one counts: readers take its records, too.
   for (std::size_t i = 0; i < contents->steps.size(); ++i)
     commits.versions_[base + contents->steps[i].lead] = contents->marks[i + 1].chain.previous;
   return commits;

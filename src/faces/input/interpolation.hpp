@@ -33,7 +33,7 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
   const T w = static_cast<T>(weight);
   const T rest = static_cast<T>(1 - weight);
   const auto count = bytes / static_cast<Bytes>(sizeof(T));
-  // These loops have no branch, so the compiler turns them into vector operations.
+  // The loops over values have no branch, so that the compiler can turn them into vector operations.
   if (second == nullptr)
     std::copy_n(a, count, to);
   else

@@ -735,8 +735,9 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
     if (storing_key_) group_->threads().drain(*storing_key_);  // also where the order is broken
   }
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
-  // Where one rank of each node stores, it calls fsync at once; where nothing is to become durable, each rank
-  // closes at once. Neither waits for the other ranks.
+  // A rank that alone stores the pages of its node calls fsync right after it has stored them. If nothing
+  // must become durable, each rank closes the file right away. In both cases no rank waits for the others
+  // first.
   const bool syncs_at_once = group_->settings().aggregators <= 1;
   const bool closes_at_once = closes && !durable && met.code() != Code::order;
   Status mine;

@@ -95,7 +95,7 @@ struct Ending {
 /// the span only where the file ends.
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
-/// What a finder has found at one offset of a file: a whole record, the beginning of one, or none.
+/// The result of a finder at one offset of a file: a whole record, the beginning of a record, or no record.
 struct FoundRecord {
   enum class State { whole, torn /* begun as a record and not finished */, none };
   State state = State::none;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "ground/base/option_table.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace {
@@ -142,6 +143,14 @@ Status append_range(std::string_view entry, std::size_t most, std::vector<double
   return {};
 }
 
+std::string as_code(std::string_view text) { return text.empty() ? "" : cat("`", text, "`"); }
+
+/// The cells of one line in a table of options.
+std::vector<std::string> cells_of(const OptionInfo& info) {
+  return {as_code(info.key), std::string(info.default_value.empty() ? "–" : info.default_value),
+          std::string(info.unit), as_code(info.example), std::string(info.meaning)};
+}
+
 }  // namespace
 
 Result<Options> Options::parse(std::string_view text) {
@@ -170,6 +179,26 @@ std::string quote_option(std::string_view value) {
     out += c;
   }
   return out + '"';
+}
+
+std::string text_of(const Option& option) { return cat(option.key, "=", quote_option(option.value)); }
+
+Status settings_error(std::string_view text) { return {Code::settings, std::string(text)}; }
+
+Status unknown_word(std::string_view what, std::string_view word,
+                    const std::vector<std::string_view>& known) {
+  std::string list;
+  for (const std::string_view each : known) list += cat(list.empty() ? "it may be " : ", ", each);
+  return settings_error(cat("unknown ", what, " \"", word, "\"", did_you_mean(word, known, list)));
+}
+
+Status unknown_option(std::string_view key, const std::vector<std::string_view>& known) {
+  const std::string text = cat("unknown option '", key, "'");
+  if (known.size() == 1) return settings_error(cat(text, ": the only one is '", known.front(), "'"));
+  std::string list = "it may be ";
+  for (std::size_t i = 0; i < known.size(); ++i)
+    list += cat(i == 0 ? "" : i + 1 == known.size() ? " or " : ", ", known[i]);
+  return settings_error(cat(text, did_you_mean(key, known, list)));
 }
 
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least, std::int64_t most) {
@@ -224,13 +253,9 @@ Result<bool> parse_boolean(std::string_view text) {
 }
 
 Result<std::size_t> parse_choice(std::string_view text, const std::vector<std::string_view>& known) {
-  std::string list;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (known[i] == text) return i;
-    list += cat(i == 0 ? "" : ", ", known[i]);
-  }
-  return Status(Code::settings,
-                cat("unknown value \"", text, "\"", did_you_mean(text, known, cat("it may be ", list))));
+  const auto found = std::ranges::find(known, text);
+  if (found == known.end()) return unknown_word("value", text, known);
+  return static_cast<std::size_t>(found - known.begin());
 }
 
 Result<std::vector<double>> parse_number_list(std::string_view text, std::size_t most) {
@@ -253,6 +278,27 @@ std::string_view trim(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
+}
+
+std::string options_markdown(const std::vector<OptionInfo>& options) {
+  std::vector<OptionInfo> sorted = options;
+  std::ranges::stable_partition(sorted,
+                                [](const OptionInfo& info) { return info.default_value == required_option; });
+  std::vector<std::vector<std::string>> lines{{"option", "default", "unit", "example", "means"},
+                                              {"---", "---", "---", "---", "---"}};
+  for (const OptionInfo& info : sorted) lines.push_back(cells_of(info));
+  std::string out;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    out += "|";
+    for (std::size_t column = 0; column < lines[i].size(); ++column) {
+      const auto is_empty = [&](const auto& line) { return line[column].empty(); };
+      if (std::all_of(lines.begin() + 2, lines.end(), is_empty)) continue;
+      const std::string& cell = lines[i][column];
+      out += i == 1 ? cat(cell, "|") : cell.empty() ? " |" : cat(" ", cell, " |");
+    }
+    out += "\n";
+  }
+  return out;
 }
 
 }  // namespace tailrace

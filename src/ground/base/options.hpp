@@ -37,6 +37,15 @@ class Options {
 
 /// Returns `value` as it has to be written after "key=", in quotes if needed.
 std::string quote_option(std::string_view value);
+/// Returns the option as it is written: "key=value", with quotes if needed.
+std::string text_of(const Option& option);
+
+Status settings_error(std::string_view text);
+/// Returns the error of a word that is none of `known`: what it is, such as "value", the nearest known one,
+/// and all of them.
+Status unknown_word(std::string_view what, std::string_view word, const std::vector<std::string_view>& known);
+/// Returns the error of an option that a call with few options lacks.
+Status unknown_option(std::string_view key, const std::vector<std::string_view>& known);
 
 // One function for each kind of value. An error is Code::settings and tells what was given and what is
 // accepted.

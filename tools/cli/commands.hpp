@@ -22,6 +22,7 @@ enum Exit : int {
 void add_checkpoint(CLI::App& app, int& exit);  // its exit codes are those of checkpoint.hpp
 void add_wait(CLI::App& app, int& exit);
 void add_index(CLI::App& app, int& exit);
+void add_options(CLI::App& app, int& exit);
 void add_plan(CLI::App& app, int& exit);
 void add_repair(CLI::App& app, int& exit);
 void add_run(CLI::App& app, int& exit);

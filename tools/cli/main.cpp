@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   cli::add_run(app, exit);
 #endif
   cli::add_settings(app, exit);
+  cli::add_options(app, exit);
   if (const int unknown = check_command(app, argc, argv); unknown != cli::Exit::done) return unknown;
   try {
     app.parse(argc, argv);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ground/base/options.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 
@@ -13,8 +14,6 @@ using operations::Operation;
 namespace {
 
 constexpr int bits_of_leads = 40;  // lower bits of calls(); the number of puts stands above
-
-Status settings_error(std::string text) { return {Code::settings, std::move(text)}; }
 
 codec::Process process_of(Operation operation) {
   switch (operation) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "faces/streams/definition/pattern.hpp"
 #include "formats/codec/definition.hpp"
 #include "formats/codec/listing.hpp"
+#include "ground/base/option_table.hpp"
 #include "ground/layout/memory.hpp"
 
 // Turns the options strings of include/tailrace.h into the types of the core. Every function is local, reads
@@ -53,6 +55,11 @@ struct StreamRequest {
 /// format takes keys and the key is no slip of a reserved one.
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
 
+/// The keys of tr_stream_create that all formats know.
+extern const OptionTable<StreamRequest> stream_options;
+/// Returns what docs/streams.md says of the keys of tr_stream_create, with those that only some formats have.
+std::vector<OptionInfo> stream_option_infos();
+
 struct FieldRequest {
   codec::FieldDefinition definition;               // without the georeference, which belongs to the layout
   layout::Allocation allocation;                   // without the halo, which belongs to the layout, too
@@ -65,6 +72,17 @@ struct FieldRequest {
 /// an array without a level dimension, unless level_axis= says otherwise.
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format);
+
+/// The keys of tr_stream_define that all formats know.
+extern const OptionTable<FieldRequest> field_options;
+/// Returns what docs/streams.md says of the keys of tr_stream_define, with those that only some formats have.
+std::vector<OptionInfo> field_option_infos();
+
+/// The words of statistic=, in the order of codec::Process.
+inline constexpr std::array<std::string_view, 5> statistic_words{"instant", "accum", "average", "maximum",
+                                                                 "minimum"};
+/// Takes the value of since=: `start`, `last` or a duration.
+Status take_since(codec::Statistic& statistic, const std::string& text);
 
 /// Returns `status`. If it is an error, and nobody asked for the stream's format, its text also says why the
 /// stream has this format.

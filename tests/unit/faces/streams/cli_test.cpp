@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "faces/streams/files/manifest.hpp"
@@ -58,7 +60,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, help_of_each_command_has_examples) {
   EXPECT_EQ(run("--help").exit, 0);
-  for (const std::string command : {"wait", "index", "repair", "run", "settings", "verify"}) {
+  for (const std::string command : {"wait", "index", "repair", "run", "settings", "options", "verify"}) {
     const Outcome outcome = run(command + " --help");
     EXPECT_EQ(outcome.exit, 0);
     EXPECT_TRUE(mentions(outcome.output, "Examples:\n  tailrace " + command)) << outcome.output;
@@ -92,6 +94,27 @@ TEST_F(Cli, errors_and_counts_are_told_as_people_say_them) {
 TEST_F(Cli, settings_prints_the_table) {
   EXPECT_EQ(run("settings").output, settings_text());
   EXPECT_EQ(run("settings --markdown").output, settings_markdown());
+}
+
+TEST_F(Cli, options_prints_the_tables_that_the_pages_have) {
+  const std::string mark = "<!-- Written by `tailrace options ";
+  std::string names;
+  for (const auto& entry : std::filesystem::directory_iterator(TAILRACE_DOCS)) {
+    if (entry.path().extension() != ".md") continue;
+    std::ifstream file(entry.path());
+    const std::string page(std::istreambuf_iterator<char>(file), {});
+    for (std::size_t at = page.find(mark); at != std::string::npos; at = page.find(mark, at + 1)) {
+      const std::size_t begin = at + mark.size();
+      const std::string name = page.substr(begin, page.find('`', begin) - begin);
+      const std::size_t table = page.find("\n\n", at) + 2;
+      EXPECT_EQ(run("options " + name).output, page.substr(table, page.find("\n\n", table) + 1 - table))
+          << entry.path() << ": ./dev docs";
+      names += name + " ";
+    }
+  }
+  for (const std::string name : {"stream", "field"}) EXPECT_TRUE(mentions(names, name + " ")) << names;
+  EXPECT_TRUE(mentions(run("options").output, "field: options of tr_stream_define\n\n| option | default |"));
+  EXPECT_EQ(run("options nonsense").exit, 2);
 }
 
 TEST_F(Cli, wait_returns_at_once_when_the_step_is_durable) {

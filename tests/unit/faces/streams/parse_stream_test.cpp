@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "faces/streams/definition/parse.hpp"
+#include "formats/registry/registry.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -236,6 +239,18 @@ TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) 
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=raw", "fc.zarr"), "promises a directory"));
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=zarr", "fc"), "whose name ends in .zarr"));
   EXPECT_EQ(parsed("base=2026-03-01", "fc").definition.format, "grib2");
+}
+
+TEST(parse_stream, options_that_only_some_formats_have_are_explained_with_the_others) {
+  const auto explains = [](const std::vector<OptionInfo>& infos, std::string_view key) {
+    return std::ranges::count(infos, key, &OptionInfo::key) == 1;
+  };
+  for (const formats::Format& format : formats::all()) {
+    for (const codec::FormatOption& option : format.options.stream)
+      EXPECT_TRUE(explains(stream_option_infos(), option.key)) << format.name << ": " << option.key;
+    for (const codec::FormatOption& option : format.options.field)
+      EXPECT_TRUE(explains(field_option_infos(), option.key)) << format.name << ": " << option.key;
+  }
 }
 
 TEST(parse_stream, a_pattern_with_member_needs_one) {

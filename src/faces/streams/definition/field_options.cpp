@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// The options of tr_stream_define.
+#include <cmath>
+#include <limits>
+
+#include "faces/streams/definition/parse.hpp"
+#include "faces/streams/definition/values.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+constexpr std::int64_t kMostNproma = std::numeric_limits<int>::max();
+
+Status take_accuracy(const std::string& text, std::optional<double>& accuracy) {
+  const Result<double> value = parse_real(text);
+  TR_TRY(value.status());
+  if (!(*value > 0) || !std::isfinite(*value))
+    return settings_error(cat(text, " is no accuracy; it must be above 0"));
+  accuracy = *value;
+  return {};
+}
+
+Status take_operation(FieldRequest& request, const std::string& text) {
+  const auto& names = operations::operation_names;
+  const Result<std::size_t> value = parse_choice(text, {names.begin(), names.end()});
+  TR_TRY(value.status());
+  request.operation = static_cast<operations::Operation>(*value);
+  return {};
+}
+
+/// Returns an error if the interval of a field follows from its operation.
+Status check_own_interval(const FieldRequest& request) {
+  if (request.operation.value_or(operations::Operation::instant) == operations::Operation::instant) return {};
+  return settings_error(cat(
+      "it belongs to a statistic that the program makes itself; with operation=", name_of(*request.operation),
+      " each interval of the stream is one: leave it out"));
+}
+
+Status take_own_since(FieldRequest& request, const std::string& text) {
+  TR_TRY(check_own_interval(request));
+  codec::Statistic& statistic = request.definition.statistic;
+  if (statistic.process == codec::Process::instant) {
+    return settings_error(
+        "an instantaneous field has no interval; give statistic=accum, average, maximum or minimum too");
+  }
+  return take_since(statistic, text);
+}
+
+Status take_at_zero(FieldRequest& request, const std::string& text) {
+  TR_TRY(check_own_interval(request));
+  if (request.definition.statistic.process == codec::Process::instant) {
+    return settings_error(
+        "at_zero is about the empty interval of a statistic; an instantaneous field has none");
+  }
+  const Result<std::size_t> value = parse_choice(text, {"write", "omit"});
+  TR_TRY(value.status());
+  request.definition.statistic.write_at_zero = *value == 0;
+  return {};
+}
+
+Status take_level_axis(FieldRequest& request, const std::string& text) {
+  const auto dimensions = static_cast<std::int64_t>(request.definition.shape.size());
+  return take(parse_integer(text, 0, dimensions), request.allocation.level_axis);
+}
+
+// In this order: an interval needs its statistic, or its operation; bottoms need the levels.
+constexpr OptionRow<FieldRequest> kFieldRows[] = {
+    {{"levels", "`surface`", "", "levels=pressure:1000,850,500",
+      "type of level and its values: [below](#levels)"},
+     [](auto& r, auto& t) { return take_levels(r.definition.levels, t); }},
+    {{"bottom", "", "that of the levels", "levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4",
+      "the bottoms of [layers](#levels), one for each level or one for all"},
+     [](auto& r, auto& t) { return take_bottom(r.definition.levels, t); }},
+    {{"coefficients", "", "Pa, 1", "levels=hybrid:1-2 coefficients=0,100,0,0,0.5,1",
+      "a of all half levels, top first, then b"},
+     [](auto& r, auto& t) { return take(parse_number_list(t), r.definition.levels.coefficients); }},
+    {{"vertical", "", "Pa, 1", "levels=hybrid:1-2 vertical=vcoord.txt",
+      "the same from a file: lines of `a b` or `n a b`, from the top; `#` begins a comment. Rank 0 reads it"},
+     [](auto& r, auto& t) { return take_file(t, r.vertical_file); }},
+    {{"accuracy", "", "the field's", "accuracy=0.01",
+      "largest error that packing may make; the bits follow, for each record anew. Classic NetCDF holds all "
+      "values as they are, which keeps any accuracy; [NetCDF-4](#netcdf-4) and Zarr round them"},
+     [](auto& r, auto& t) { return take_accuracy(t, r.definition.accuracy); }},
+    {{"relative_accuracy", "", "1", "relative_accuracy=1e-4",
+      "the same as a share of the record's largest magnitude"},
+     [](auto& r, auto& t) { return take_accuracy(t, r.definition.relative_accuracy); }},
+    {{"bits", "`16`", "bits a value", "bits=24",
+      "1 to 32; at most one of these three is given. The default is that of GRIB. In classic NetCDF it "
+      "changes nothing; in [NetCDF-4](#netcdf-4) and Zarr so many bits of the mantissa are kept, and all "
+      "without it"},
+     [](auto& r, auto& t) { return take(parse_integer(t, 1, 32), r.definition.bits); }},
+    {{"missing", "", "the field's", "missing=-9999",
+      "the value that means \"no value\", also `nan`. `TR_F32` fields hold the nearest `float` to it. In "
+      "NetCDF and Zarr it is `_FillValue`. Without it NaN and infinity fail the step in GRIB "
+      "(`TR_ERR_DATA`); other files hold them as they are"},
+     [](auto& r, auto& t) { return take(parse_real(t), r.definition.missing); }},
+    {{"operation", "`instant`", "", "operation=mean",
+      "in a stream with `interval=`: what an [interval](#values-of-an-interval) gets: `mean`, `accum`, "
+      "`minimum`, `maximum`, or the value of its last put"},
+     take_operation},
+    {{"statistic", "`instant`", "", "statistic=accum",
+      "`instant`, `accum`, `average`, `maximum`, `minimum`: [below](#statistics)"},
+     [](auto& r, auto& t) {
+       return take(parse_choice(t, {statistic_words.begin(), statistic_words.end()}),
+                   r.definition.statistic.process);
+     }},
+    {{"since", "`start`", "duration", "statistic=maximum since=6h",
+      "where the statistic's interval begins: `start`, `last` or a duration"},
+     take_own_since},
+    {{"at_zero", "`write`", "", "statistic=accum at_zero=omit",
+      "the empty interval at lead 0: a record, or none"},
+     take_at_zero},
+    {{"level_axis", "`0`", "", "levels=height:50,100 level_axis=2",
+      "the dimension of the array that counts the levels, in C order: 0 is the slowest, here 2 the fastest"},
+     take_level_axis},
+    {{"nproma", "", "elements", "levels=height:50,100 nproma=16",
+      "the array is (block, level, nproma), in Fortran `(nproma, level, block)`; the last block may be "
+      "short"},
+     [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostNproma), r.allocation.nproma); }},
+    {{"keys", "", "", "keys=\"parameterCategory=0, parameterNumber=0\"", "GRIB alone: keys of this field"},
+     [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
+    {{"attributes", "", "", "attributes=\"long_name='air temperature', valid_min=0\"",
+      "NetCDF alone: [attributes](#attributes) of the field's variable"},
+     [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
+};
+
+// take_others() takes them for the formats that have them.
+constexpr OptionInfo kFieldOptionsOfFormats[] = {
+    {"compress", "that of the stream", "", "compress=none",
+     "NetCDF-4 and Zarr alone: how the field's chunks are compressed, as in the options of a stream"},
+    {"chunks", "", "elements", "chunks=100x200",
+     "NetCDF-4 and Zarr alone: shape of the chunks into which each level is cut, one number for each "
+     "dimension that the variable has in the file beside time and levels, slowest first; at most 65,536 "
+     "chunks, and in Zarr 1,048,576 in all levels of a field. Without it a level is one chunk"}};
+
+}  // namespace
+
+constexpr OptionTable<FieldRequest> field_options(kFieldRows);
+
+std::vector<OptionInfo> field_option_infos() { return field_options.infos(kFieldOptionsOfFormats); }
+
+Status take_since(codec::Statistic& statistic, const std::string& text) {
+  using Since = codec::Statistic::Since;
+  if (text == "start" || text == "last") {
+    statistic.since = text == "start" ? Since::start : Since::last_output;
+    return {};
+  }
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok() || *value == 0) {
+    return settings_error(cat("\"", text, "\" is neither start nor last nor a duration such as 6h"));
+  }
+  statistic.since = Since::duration;
+  statistic.duration_seconds = *value;
+  return {};
+}
+
+}  // namespace tailrace::streams

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// The options of tr_stream_create.
+#include <limits>
+
+#include "faces/streams/definition/parse.hpp"
+#include "faces/streams/definition/values.hpp"
+#include "formats/registry/registry.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+constexpr std::int64_t kMostMembers = std::numeric_limits<int>::max();
+
+Status take_duration(const std::string& text, std::optional<std::int64_t>& seconds) {
+  const Result<std::int64_t> value = as_setting(parse_duration(text));
+  TR_TRY(value.status());
+  if (*value == 0) return settings_error("a duration of 0 s does nothing here");
+  seconds = *value;
+  return {};
+}
+
+Status take_on_full(StreamRequest& request, const std::string& text) {
+  if (text == "fail") return {};
+  if (text.starts_with("wait:")) return take_duration(text.substr(5), request.options.full_wait_seconds);
+  return settings_error(cat("\"", text, "\" is neither fail nor wait:DURATION, as wait:10m"));
+}
+
+Status take_ready(StreamRequest& request, const std::string& text) {
+  if (text.empty() || text.find('/') != std::string::npos) {
+    return settings_error(cat("\"", text, "\" is no suffix for a file name; give one such as .ready"));
+  }
+  request.options.ready_suffix = text;
+  return {};
+}
+
+Status take_hook(StreamRequest& request, const std::string& text) {
+  if (trim(text).empty()) return settings_error("the command is empty");
+  request.options.hook = text;
+  return {};
+}
+
+/// Without conventions=weather a name tells nothing about its field. In GRIB each name does.
+Status take_conventions(StreamRequest& request, const std::string& text) {
+  const Result<std::size_t> word = parse_choice(text, {"none", codec::weather_conventions});
+  TR_TRY(word.status());
+  const Result<const formats::Format*> format = formats::find(request.definition.format);
+  TR_TRY(format.status());
+  if (*word == 0 || (*format)->options.has_short_names) return {};
+  return add_key(request.definition.keys, {std::string(codec::conventions_key), text});
+}
+
+// In this order: the base time depends on the calendar.
+constexpr OptionRow<StreamRequest> kStreamRows[] = {
+    {{"format", "`grib2`", "", "format=cdf5",
+      "`grib2`; `cdf5`, `cdf2` or `cdf1`: classic [NetCDF](#netcdf); `netcdf4`: compressed "
+      "[NetCDF-4](#netcdf-4); `zarr`: a [Zarr](#zarr) store; `raw`: elements in C order, little-endian, "
+      "nothing around them; or the name of [an encoder of your own](#an-encoder-of-your-own) ([which "
+      "one](choosing-a-format.md)). Without it a pattern that ends in `.nc`, `.cdf` or `.netcdf` means "
+      "`cdf5`, one that ends in `.nc4`, `.h5` or `.hdf5` means `netcdf4`, and one that ends in `.zarr` means "
+      "`zarr`. An ending that promises a format which this version lacks (`.grib1`), or which is called "
+      "otherwise here (`.ncdf`), is refused, and any other means `grib2`. An option that the format does not "
+      "take is an error that names the format which does"},
+     [](auto&, auto&) { return Status(); }},  // taken before all others
+    {{"calendar", "`proleptic_gregorian`", "", "format=raw calendar=360_day",
+      "also `noleap` (`365_day`), `julian` and `all_leap` (`366_day`); GRIB has the first only"},
+     [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
+    {{"base", required_option, "time, UTC", "base=2026-03-01T00:00Z",
+      "the base time, from which leads count"},
+     [](auto& r, auto& t) {
+       return take(as_setting(parse_time(t, r.definition.calendar)), r.definition.base);
+     }},
+    {{"packing", "`simple`", "", "packing=ccsds",
+      "GRIB alone: how it packs numbers. `ccsds` makes smooth fields smaller, and takes about 9 ns a point "
+      "instead of 1.2"},
+     [](auto& r, auto& t) {
+       r.definition.packing = t;  // one of the format's words
+       return Status();
+     }},
+    {{"member", "", "number", "member=7",
+      "ensemble member; chooses GRIB's ensemble templates, and is the coordinate `realization` in NetCDF"},
+     [](auto& r, auto& t) { return take(parse_integer(t, 0, kMostMembers), r.definition.member); }},
+    {{"members", "", "number", "member=7 members=51", "size of the ensemble; NetCDF has no place for it"},
+     [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostMembers), r.definition.members); }},
+    {{"keys", "", "", "keys=\"centre=98, subCentre=3\"",
+      "GRIB alone: [keys](#grib-keys) of all records. Keys that are no option may also stand by themselves: "
+      "`centre=98`"},
+     [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
+    {{"attributes", "", "", "format=cdf5 attributes=\"title='Forecast for the Alps', institution=KNMI\"",
+      "NetCDF alone: [attributes](#attributes) of each file"},
+     [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
+    {{"conventions", "`none`", "", "format=cdf5 conventions=weather",
+      "with `weather` the name of a field tells its `standard_name` and `units`, by [this "
+      "table](formats/weather-names.md), in NetCDF, Zarr and references. Without it a name tells nothing. In "
+      "GRIB a name is a `shortName`, and tells what it does with either word"},
+     take_conventions},
+    {{"existing", "`replace`", "", "existing=continue",
+      "what happens if the file of a step is there already: [below](#what-a-rerun-does)"},
+     [](auto& r, auto& t) {
+       return take(parse_choice(t, {"replace", "continue", "fail", "overwrite"}), r.options.existing);
+     }},
+    {{"on_full", "`fail`", "duration", "on_full=wait:10m",
+      "a full disk fails the step at once, or after waiting this long for room"},
+     take_on_full},
+    {{"deadline", "", "duration", "deadline=90s",
+      "a warning if a step is not durable this long after its end"},
+     [](auto& r, auto& t) { return take_duration(t, r.options.deadline_seconds); }},
+    {{"ready", "", "suffix", "ready=.ready",
+      "an empty file `NAME.ready`, made once `NAME` is finished and durable"},
+     take_ready},
+    {{"hook", "", "shell", "hook=\"echo $1 >> finished.txt\"",
+      "a command that is run with each finished file as `$1`"},
+     take_hook},
+    {{"manifest", "`on`", "", "manifest=off",
+      "a line for each finished file in [`manifest.jsonl`](#manifest-ready-markers-hooks)"},
+     [](auto& r, auto& t) { return take(parse_boolean(t), r.options.manifest); }},
+    {{"references", "`off`", "", "references=on",
+      "a file `NAME.refs.json` that lets xarray open all steps of `NAME` at once, also while the model runs: "
+      "[below](#references-for-xarray)"},
+     [](auto& r, auto& t) { return take(parse_boolean(t), r.options.references); }},
+    {{"index", "", "words", "index=wgrib2,ecmwf,cfgrib",
+      "GRIB alone: a file `NAME.idx` as `wgrib2 -s` prints it, `NAME.index` as ECMWF's open data have it, "
+      "and `NAME.5b7b6.idx`, by which cfgrib 0.9.15.1 opens `NAME` without reading it first: "
+      "[formats/other-indexes.md](formats/other-indexes.md). They grow with each committed step"},
+     [](auto&, auto&) { return Status(); }},  // parse_stream() takes the format's words
+    {{"same_lead", "`fail`", "", "same_lead=keep",
+      "a field that an earlier step at the same lead has is an error, unless that step has failed; `keep` "
+      "writes it once more, in NetCDF as one more record with the same time"},
+     [](auto& r, auto& t) {
+       return take(parse_choice(t, {"fail", "keep"}), r.options.keeps_same_lead);
+     }},
+    {{"empty_step", "`fail`", "", "empty_step=keep",
+      "a step in which nothing was put is an error; `keep` lets it pass"},
+     [](auto& r, auto& t) {
+       return take(parse_choice(t, {"fail", "keep"}), r.options.keeps_empty_steps);
+     }},
+    {{"interval", "", "duration, months", "interval=1h",
+      "the file gets one step for each [interval](#values-of-an-interval) of this length, counted from the "
+      "base time, and not each step of the model. Also `1mo`, `3mo`, `1y`: months of the calendar"},
+     [](auto& r, auto& t) { return take(operations::parse_interval(t), r.options.interval); }},
+};
+
+// take_others() takes them for the formats that have them.
+constexpr OptionInfo kStreamOptionsOfFormats[] = {
+    {"compress", "`deflate:1`, in Zarr `blosc_zstd:1`", "", "format=netcdf4 compress=deflate:4",
+     "NetCDF-4 and Zarr alone: how chunks are compressed: a method, and its level behind a colon. NetCDF-4: "
+     "`deflate` (levels 1 to 9) or `none`. Zarr: [one of five](#zarr)"}};
+
+}  // namespace
+
+constexpr OptionTable<StreamRequest> stream_options(kStreamRows);
+
+std::vector<OptionInfo> stream_option_infos() { return stream_options.infos(kStreamOptionsOfFormats); }
+
+}  // namespace tailrace::streams

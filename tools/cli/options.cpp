@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands.hpp"
+#include "faces/streams/definition/parse.hpp"
+#include "ground/base/option_table.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::cli {
+
+namespace {
+
+/// The options of one call of the library.
+struct CallOptions {
+  std::string_view name;  // on the command line
+  std::string_view call;
+  std::vector<OptionInfo> (*infos)();
+};
+constexpr CallOptions kCalls[] = {
+    {"stream", "tr_stream_create", streams::stream_option_infos},
+    {"field", "tr_stream_define", streams::field_option_infos},
+};
+
+std::string options_text(const std::string& name) {
+  std::string text;
+  for (const CallOptions& each : kCalls) {
+    if (name.empty()) text += cat(text.empty() ? "" : "\n", each.name, ": options of ", each.call, "\n\n");
+    if (name.empty() || name == each.name) text += options_markdown(each.infos());
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, int& exit) {
+  CLI::App* command = app.add_subcommand("options", "Lists the options that calls of the library take");
+  const auto name = std::make_shared<std::string>();
+  std::vector<std::string> names;
+  for (const CallOptions& each : kCalls) names.emplace_back(each.name);
+  command->add_option("what", *name, "the options of one call alone; otherwise all")
+      ->check(CLI::IsMember(names));
+  command->footer(
+      "Examples:\n"
+      "  tailrace options\n"
+      "  tailrace options field");
+  command->callback([name, &exit] {
+    std::fputs(options_text(*name).c_str(), stdout);
+    exit = Exit::done;
+  });
+}
+
+}  // namespace tailrace::cli

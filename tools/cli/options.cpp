@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "faces/input/request.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "ground/base/option_table.hpp"
 #include "ground/base/text.hpp"
@@ -22,6 +23,9 @@ struct CallOptions {
 constexpr CallOptions kCalls[] = {
     {"stream", "tr_stream_create", streams::stream_option_infos},
     {"field", "tr_stream_define", streams::field_option_infos},
+    {"input", "tr_stream_open", [] { return input::open_options.infos(); }},
+    {"input_field", "tr_stream_define for a stream that is read",
+     [] { return input::field_options.infos(); }},
 };
 
 std::string options_text(const std::string& name) {

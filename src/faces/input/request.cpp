@@ -2,9 +2,7 @@
 #include "faces/input/request.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <span>
 
 #include "faces/streams/definition/parse.hpp"
 #include "formats/registry/registry.hpp"
@@ -15,31 +13,10 @@ namespace tailrace::input {
 
 namespace {
 
+constexpr std::int64_t most_member = std::numeric_limits<int>::max();
 constexpr std::int64_t most_prefetch = 1000;
 /// In seconds; the same time in nanoseconds fits into 64 bits.
 constexpr std::int64_t longest_timeout = 100'000 * std::int64_t{86'400};
-
-/// An option of tr_stream_open, and the function that sets it.
-struct KeyRow {
-  std::string_view key;
-  Status (*set)(OpenRequest&, const std::string&);
-};
-
-template <typename T, typename To>
-Status take(const Result<T>& value, To& to) {
-  TR_TRY(value.status());
-  to = static_cast<To>(*value);
-  return {};
-}
-
-Status settings_error(std::string text) { return {Code::settings, std::move(text)}; }
-
-Status take_base(OpenRequest& request, const std::string& text) {
-  const Result<DateTime> base = parse_time(text, request.calendar);
-  if (!base.is_ok()) return settings_error(base.status().text());
-  request.base = *base;
-  return {};
-}
 
 Status take_between(OpenRequest& request, const std::string& text) {
   const Result<std::size_t> word = parse_choice(text, {"fail", "linear", "bridge"});
@@ -50,8 +27,8 @@ Status take_between(OpenRequest& request, const std::string& text) {
 }
 
 Status take_timeout(OpenRequest& request, const std::string& text) {
-  const Result<std::int64_t> value = parse_duration(text);
-  if (!value.is_ok()) return settings_error(value.status().text());
+  const Result<std::int64_t> value = as_setting(parse_duration(text));
+  TR_TRY(value.status());
   if (*value > longest_timeout)
     return settings_error(
         cat("is longer than ", longest_timeout / 86'400, " days: leave it out to wait for ever"));
@@ -59,87 +36,111 @@ Status take_timeout(OpenRequest& request, const std::string& text) {
   return {};
 }
 
-// The options are set in this order: the base time depends on the calendar.
-constexpr std::array<KeyRow, 7> open_keys{{
-    {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.calendar); }},
-    {"base", take_base},
-    {"member",
-     [](auto& r, auto& t) { return take(parse_integer(t, 0, std::numeric_limits<int>::max()), r.member); }},
-    {"prefetch", [](auto& r, auto& t) { return take(parse_integer(t, 0, most_prefetch), r.prefetch); }},
-    {"between", take_between},
-    {"follow", [](auto& r, auto& t) { return take(parse_boolean(t), r.follows); }},
-    {"timeout", take_timeout},
-}};
-
-/// Options of tr_stream_define that mean the same for input and output.
-constexpr std::array<std::string_view, 5> both_keys{"levels", "bottom", "missing", "level_axis", "nproma"};
-/// Options that only matter for output.
-constexpr std::array<std::string_view, 8> output_keys{"coefficients",      "vertical",  "accuracy",
-                                                      "relative_accuracy", "bits",      "operation",
-                                                      "at_zero",           "attributes"};
-
-/// An option that chooses among the records of a file, and the function that sets it.
-struct ChoiceRow {
-  std::string_view key;
-  Status (*set)(Choice&, const std::string&);
+// In this order: the base time depends on the calendar.
+constexpr OptionRow<OpenRequest> open_rows[] = {
+    {{"calendar", "`proleptic_gregorian`", "", "base=2026-03-01 calendar=360_day",
+      "the calendar of the base time"},
+     [](auto& r, auto& t) { return take(parse_calendar(t), r.calendar); }},
+    {{"base", "the files' reference time", "", "base=2026-03-01T00:00Z",
+      "the time from which leads count. Needed if the pattern has times"},
+     [](auto& r, auto& t) { return take(as_setting(parse_time(t, r.calendar)), r.base); }},
+    {{"member", "", "", "member=3", "of an ensemble. Needed if the pattern has `{member}`"},
+     [](auto& r, auto& t) { return take(parse_integer(t, 0, most_member), r.member); }},
+    {{"prefetch", "`2`", "", "prefetch=4", "steps that are read ahead of the one that is open; 0: none"},
+     [](auto& r, auto& t) { return take(parse_integer(t, 0, most_prefetch), r.prefetch); }},
+    {{"between", "`fail`", "", "between=linear",
+      "a lead between two steps of the files: an error, interpolated between them (`linear`), or so also "
+      "over a missing file (`bridge`)"},
+     take_between},
+    {{"follow", "`off`", "", "follow=on timeout=10m", "a step that is not there yet is waited for"},
+     [](auto& r, auto& t) { return take(parse_boolean(t), r.follows); }},
+    {{"timeout", "for ever", "", "follow=on timeout=90s", "how long (with `follow=on`)"}, take_timeout},
 };
 
-Status take_statistic(Choice& choice, const std::string& text) {
-  const std::vector<std::string_view> words{"instant", "accum", "average", "maximum", "minimum"};
-  const Result<std::size_t> word = parse_choice(text, words);
+/// Stands for streams::parse_field(): the option means the same for input and output.
+Status as_in_output(FieldRequest& /*request*/, const std::string& /*text*/) { return {}; }
+
+Status take_statistic(FieldRequest& request, const std::string& text) {
+  const auto& words = streams::statistic_words;
+  const Result<std::size_t> word = parse_choice(text, {words.begin(), words.end()});
   TR_TRY(word.status());
-  choice.statistic = words[*word];
+  request.choice.statistic = words[*word];
   return {};
 }
 
-Status take_interval(Choice& choice, const std::string& text) {
+Status take_interval(FieldRequest& request, const std::string& text) {
   // The interval of a statistic may be empty, as at lead 0.
   if (const Result<std::int64_t> seconds = parse_duration(text); seconds.is_ok() && *seconds == 0) {
-    choice.interval = operations::IntervalLength();
+    request.choice.interval = operations::IntervalLength();
     return {};
   }
-  return take(operations::parse_interval(text), choice.interval);
+  return take(operations::parse_interval(text), request.choice.interval);
 }
 
-Status take_since(Choice& choice, const std::string& text) {
-  using Since = codec::Statistic::Since;
+Status take_since(FieldRequest& request, const std::string& text) {
   // Only the writer knows when its last output was, so since=last chooses nothing.
   if (text == "last") return {};
-  if (text == "start") {
-    choice.since.emplace().since = Since::start;
-    return {};
-  }
-  const Result<std::int64_t> value = parse_duration(text);
-  if (!value.is_ok() || *value == 0)
-    return settings_error(cat("\"", text, "\" is neither start nor last nor a duration such as 6h"));
-  choice.since.emplace().since = Since::duration;
-  choice.since->duration_seconds = *value;
-  return {};
+  return streams::take_since(request.choice.since.emplace(), text);
 }
 
-Status take_percentile(Choice& choice, const std::string& text) {
+Status take_percentile(FieldRequest& request, const std::string& text) {
   const Result<double> value = parse_real(text);
   TR_TRY(value.status());
   if (!(*value >= 0 && *value <= 100)) return settings_error("a percentile lies between 0 and 100");
-  choice.percentile = *value;
+  request.choice.percentile = *value;
   return {};
 }
 
-Status take_keys(Choice& choice, const std::string& text) {
+Status take_keys(FieldRequest& request, const std::string& text) {
   const Result<Options> list = Options::parse_list(text);
   TR_TRY(list.status());
-  for (const Option& option : list->entries()) choice.keys.emplace_back(option.key, option.value);
+  for (const Option& option : list->entries()) request.choice.keys.emplace_back(option.key, option.value);
   return {};
 }
 
-constexpr std::array<ChoiceRow, 5> choice_keys{{{"statistic", take_statistic},
-                                                {"interval", take_interval},
-                                                {"since", take_since},
-                                                {"percentile", take_percentile},
-                                                {"keys", take_keys}}};
+constexpr OptionRow<FieldRequest> field_rows[] = {
+    {{"levels", "surface; or the one level that the file has, whatever it is", "",
+      "levels=pressure:850,500,1000",
+      "the levels of the array, in its order: [all types](streams.md#levels). A level that the file has as a "
+      "`float` (`depth:0.494025`) is found by its decimal number"},
+     as_in_output},
+    {{"bottom", "any", "", "levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4",
+      "the bottoms of layers, one for each level or one for all; `levels=` has their tops"},
+     as_in_output},
+    {{"missing", "", "", "levels=surface missing=-9999",
+      "stored where the file has no value, and taken for none where `between=` finds it in a file. `float` "
+      "in a file holds the nearest one to it, which counts as `missing`, too. Without it such a place that a "
+      "rank needs is an error"},
+     as_in_output},
+    {{"level_axis", "`0`", "", "levels=pressure:850,500 level_axis=2",
+      "the dimension of the array that counts the levels, in C order"},
+     as_in_output},
+    {{"nproma", "", "", "levels=surface nproma=16", "arrays in blocks of so many points"}, as_in_output},
+    {{"name", "the field's", "", "levels=surface name=tp", "the name of the field in the file"},
+     [](auto& r, auto& t) {
+       r.in_file = t;
+       return Status();
+     }},
+    {{"statistic", "any", "", "levels=surface statistic=accum",
+      "`instant`, `accum`, `average`, `maximum`, `minimum`"},
+     take_statistic},
+    {{"interval", "any", "", "levels=surface interval=6h",
+      "the length of the statistic's interval, which ends at the step: a duration, or `1mo`, `1y`"},
+     take_interval},
+    {{"since", "any", "", "levels=surface since=start",
+      "where the interval begins: `start`, at the base time, or a duration before the step. `last` says "
+      "nothing"},
+     take_since},
+    {{"percentile", "any", "", "levels=surface percentile=90", "from 0 to 100"}, take_percentile},
+    {{"keys", "any", "", "levels=surface keys=\"typeOfGeneratingProcess=2\"",
+      "values of GRIB keys, as ecCodes prints or takes them. A key that is not reserved may also stand by "
+      "itself"},
+     take_keys},
+};
 
+/// True for options that only matter for output.
 bool is_output_key(const std::string& key) {
-  if (std::ranges::count(output_keys, key) > 0) return true;
+  if (streams::field_options.find(key) != nullptr) return true;
   return std::ranges::any_of(formats::all(), [&](const formats::Format& format) {
     return std::ranges::any_of(format.options.field,
                                [&](const codec::FormatOption& option) { return option.key == key; });
@@ -148,15 +149,29 @@ bool is_output_key(const std::string& key) {
 
 /// True if the option is a key of a format that takes keys of any name, as GRIB does. Misspelt known options
 /// do not count.
-bool is_open_key(const Option& option, std::span<const std::string_view> known,
+bool is_open_key(const Option& option, const std::vector<std::string_view>& known,
                  const std::vector<Index>& shape) {
   if (std::ranges::any_of(known, [&](std::string_view each) { return is_slip_of(option.key, each); }))
     return false;
-  const std::string text = cat(option.key, "=", quote_option(option.value));
+  const std::string text = text_of(option);
   return std::ranges::any_of(formats::all(), [&](const formats::Format& format) {
     return !format.options.keys.empty() &&
            streams::parse_field("t", static_cast<int>(ElementType::f32), shape, text, format.name).is_ok();
   });
+}
+
+/// Takes an option that is not in the table of input: one of output, or a key of a format.
+Status take_other(FieldRequest& request, const Option& option) {
+  if (is_output_key(option.key)) return {};
+  std::vector<std::string_view> known = field_options.keys();
+  const std::vector<std::string_view> of_output = streams::field_options.keys();
+  known.insert(known.end(), of_output.begin(), of_output.end());
+  if (!is_open_key(option, known, request.shape)) {
+    return settings_error(cat("unknown key \"", option.key, "\"",
+                              did_you_mean(option.key, known, "it is no option of fields that are read")));
+  }
+  request.choice.keys.emplace_back(option.key, option.value);
+  return {};
 }
 
 Status check_open(const OpenRequest& request) {
@@ -177,6 +192,9 @@ Status check_open(const OpenRequest& request) {
 
 }  // namespace
 
+constexpr OptionTable<OpenRequest> open_options(open_rows);
+constexpr OptionTable<FieldRequest> field_options(field_rows);
+
 Result<OpenRequest> parse_open(std::string_view pattern, std::string_view options) {
   OpenRequest request;
   Result<streams::Pattern> parsed = streams::Pattern::parse(pattern);
@@ -185,19 +203,9 @@ Result<OpenRequest> parse_open(std::string_view pattern, std::string_view option
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status());
   for (const Option& option : given->entries()) {
-    if (std::ranges::count(open_keys, option.key, &KeyRow::key) > 0) continue;
-    std::vector<std::string_view> known;
-    std::string list = "it may be ";
-    for (const KeyRow& row : open_keys) {
-      list += cat(known.empty() ? "" : ", ", row.key);
-      known.push_back(row.key);
-    }
-    return settings_error(cat("unknown key \"", option.key, "\"", did_you_mean(option.key, known, list)));
+    if (open_options.find(option.key) == nullptr) return unknown_word("key", option.key, open_options.keys());
   }
-  for (const KeyRow& row : open_keys) {
-    const std::string* const value = given->find(row.key);
-    if (value != nullptr) TR_TRY(row.set(request, *value).in(cat(row.key, "=", quote_option(*value))));
-  }
+  TR_TRY(open_options.take(*given, request));
   TR_TRY(check_open(request));
   return request;
 }
@@ -218,26 +226,14 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   TR_TRY(given.status().in(context));
   std::string shared;
   for (const Option& option : given->entries()) {
-    if (option.key == "name") {
-      if (option.value.empty()) return settings_error(cat(context, ": name= is empty"));
-      request.in_file = option.value;
-    } else if (std::ranges::count(both_keys, option.key) > 0) {
-      shared += cat(option.key, "=", quote_option(option.value), " ");
-    } else if (const auto row = std::ranges::find(choice_keys, option.key, &ChoiceRow::key);
-               row != choice_keys.end()) {
-      TR_TRY(row->set(request.choice, option.value)
-                 .in(cat(context, ": ", option.key, "=", quote_option(option.value))));
-    } else if (!is_output_key(option.key)) {
-      std::vector<std::string_view> known(both_keys.begin(), both_keys.end());
-      known.emplace_back("name");
-      for (const ChoiceRow& each : choice_keys) known.push_back(each.key);
-      known.insert(known.end(), output_keys.begin(), output_keys.end());
-      if (is_open_key(option, known, shape)) {
-        request.choice.keys.emplace_back(option.key, option.value);
-        continue;
-      }
-      return settings_error(cat(context, ": unknown key \"", option.key, "\"",
-                                did_you_mean(option.key, known, "it is no option of fields that are read")));
+    if (option.key == "name" && option.value.empty()) return settings_error(cat(context, ": name= is empty"));
+    const OptionRow<FieldRequest>* const row = field_options.find(option.key);
+    if (row == nullptr) {
+      TR_TRY(take_other(request, option).in(context));
+    } else if (row->set == as_in_output) {
+      shared += cat(text_of(option), " ");
+    } else {
+      TR_TRY(row->set(request, option.value).in(cat(context, ": ", text_of(option))));
     }
   }
   Result<streams::FieldRequest> parsed = streams::parse_field(name, element_type, shape, shared, "raw");

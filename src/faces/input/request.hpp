@@ -9,6 +9,7 @@
 #include "faces/input/definition.hpp"
 #include "faces/streams/definition/pattern.hpp"
 #include "formats/codec/definition.hpp"
+#include "ground/base/option_table.hpp"
 #include "ground/layout/memory.hpp"
 
 // Turns the options strings of input streams into types. Every function is local, reads no file and gives the
@@ -28,6 +29,9 @@ struct OpenRequest {
   std::optional<std::int64_t> timeout_seconds;
 };
 
+/// The keys of tr_stream_open.
+extern const OptionTable<OpenRequest> open_options;
+
 Result<OpenRequest> parse_open(std::string_view pattern, std::string_view options);
 
 /// The options of tr_stream_define of an input stream.
@@ -42,6 +46,9 @@ struct FieldRequest {
   Choice choice;                  // among records
   layout::Allocation allocation;  // without the halo, which belongs to the layout
 };
+
+/// The keys of tr_stream_define of an input stream that say what is read.
+extern const OptionTable<FieldRequest> field_options;
 
 /// Returns the request in an options text. Options that only output has are accepted and ignored, so that one
 /// text serves both; keys of a format choose records. Code::argument if the type is not float32 or float64.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "faces/checkpoint/options.hpp"
 #include "faces/input/request.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "ground/base/option_table.hpp"
@@ -26,6 +27,7 @@ constexpr CallOptions kCalls[] = {
     {"input", "tr_stream_open", [] { return input::open_options.infos(); }},
     {"input_field", "tr_stream_define for a stream that is read",
      [] { return input::field_options.infos(); }},
+    {"checkpoint", "tr_checkpoint_create", [] { return checkpoint::option_table.infos(); }},
 };
 
 std::string options_text(const std::string& name) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/session/session.hpp"
-#include "faces/checkpoint/compression.hpp"
 #include "faces/checkpoint/items.hpp"
+#include "faces/checkpoint/options.hpp"
 #include "faces/checkpoint/slots.hpp"
 
 namespace tailrace::checkpoint {
@@ -65,23 +65,6 @@ class Outputs {
   /// Makes the outputs go on where the copy has recorded them.
   virtual Status resume(const Copy& copy) = 0;
 };
-
-/// The options of a checkpoint, read from an options string.
-struct Options {
-  enum class Busy { wait, drop, replace };
-  enum class Capture { copy, copy_on_write };
-  int keep = 2;
-  std::int64_t keep_every = 0;
-  Mode mode = Mode::parallel;
-  bool async = true;
-  Busy busy = Busy::wait;
-  Capture capture = Capture::copy;
-  journal::Overwritten overwritten = journal::Overwritten::refuse;
-  Compression compression;
-};
-/// Reads the options. Returns Code::settings for an unknown key or value; the text names the nearest valid
-/// one.
-Result<Options> parse_options(const std::string& text);
 
 /// The state that the saves and loads of a checkpoint share on one rank.
 struct Context {

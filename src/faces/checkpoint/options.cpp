@@ -1,56 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "ground/base/options.hpp"
+#include "faces/checkpoint/options.hpp"
 
-#include "faces/checkpoint/context.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::checkpoint {
 
 namespace {
 
-/// Sets `field` to the value, or returns why there is none.
-template <typename Field, typename Value>
-Status put(const Result<Value>& value, Field& field) {
-  TR_TRY(value.status());
-  field = static_cast<Field>(*value);
-  return {};
-}
-
-Status set(Options& options, const Option& option) {
-  static const auto& keys = *new const std::vector<std::string_view>{
-      "keep", "keep_every", "mode", "async", "busy", "capture", "overwritten", "compress"};
-  const Result<std::size_t> key = parse_choice(option.key, keys);
-  TR_TRY(key.status());
-  const std::string& value = option.value;
-  switch (*key) {
-    case 0:
-      return put(parse_integer(value, 2, 1000), options.keep);
-    case 1:
-      return put(parse_integer(value, 0, std::int64_t{1} << 40), options.keep_every);
-    case 2:
-      return put(parse_choice(value, {"parallel", "local"}), options.mode);
-    case 3:
-      return put(parse_boolean(value), options.async);
-    case 4:
-      return put(parse_choice(value, {"wait", "drop", "replace"}), options.busy);
-    case 5:
-      return put(parse_choice(value, {"copy", "copy_on_write"}), options.capture);
-    case 6:
-      return put(parse_choice(value, {"refuse", "journal"}), options.overwritten);
-    default:
-      return put(parse_compression(value), options.compression);
-  }
-}
+constexpr OptionRow<Options> option_rows[] = {
+    {{"keep", "`2`", "", "keep=3", "copies that take turns, 2 to 1000. Storage is needed for all of them"},
+     [](auto& o, auto& t) { return take(parse_integer(t, 2, 1000), o.keep); }},
+    {{"keep_every", "`0`", "", "keep_every=10",
+      "with N each N-th generation stays for ever, as `NAME.gGENERATION`; 0: none"},
+     [](auto& o, auto& t) { return take(parse_integer(t, 0, std::int64_t{1} << 40), o.keep_every); }},
+    {{"mode", "`parallel`", "", "mode=local",
+      "`parallel`: one file for a copy; `local`: one for each rank and a small one beside them"},
+     [](auto& o, auto& t) {
+       return take(parse_choice(t, {"parallel", "local"}), o.mode);
+     }},
+    {{"async", "`on`", "", "async=off",
+      "`tr_checkpoint_end` returns once all is captured (`on`), or once it is committed (`off`)"},
+     [](auto& o, auto& t) { return take(parse_boolean(t), o.async); }},
+    {{"busy", "`wait`", "", "busy=drop",
+      "a save that begins while the one before is still being written waits for it (`wait`), is left out "
+      "(`drop`), "
+      "or takes its place (`replace`)"},
+     [](auto& o, auto& t) {
+       return take(parse_choice(t, {"wait", "drop", "replace"}), o.busy);
+     }},
+    {{"capture", "`copy`", "", "capture=copy_on_write",
+      "how an asynchronous save takes the data: before `tr_checkpoint_end` returns (`copy`), or while the "
+      "program "
+      "goes on (`copy_on_write`)"},
+     [](auto& o, auto& t) {
+       return take(parse_choice(t, {"copy", "copy_on_write"}), o.capture);
+     }},
+    {{"overwritten", "`refuse`", "", "overwritten=journal",
+      "if an open file was [written over](#files-that-are-written-over), a save is refused (`refuse`), or "
+      "old "
+      "bytes are kept, so that the file can be brought back (`journal`)"},
+     [](auto& o, auto& t) {
+       return take(parse_choice(t, {"refuse", "journal"}), o.overwritten);
+     }},
+    {{"compress", "`none`", "", "compress=zstd:3",
+      "`lz4`, `zstd` and `zstd:LEVEL` make blocks smaller while they are written; levels -7 to 19, without "
+      "one 1"},
+     [](auto& o, auto& t) { return take(parse_compression(t), o.compression); }},
+};
 
 }  // namespace
+
+constexpr OptionTable<Options> option_table(option_rows);
 
 Result<Options> parse_options(const std::string& text) {
   const Result<tailrace::Options> given = tailrace::Options::parse(text);
   TR_TRY(given.status());
   Options options;
   for (const Option& option : given->entries()) {
-    const Status status = set(options, option);
-    if (!status.is_ok()) return status.in(cat(option.key, "=", option.value));
+    const OptionRow<Options>* const row = option_table.find(option.key);
+    const Status status = row == nullptr ? unknown_word("value", option.key, option_table.keys())
+                                         : row->set(options, option.value);
+    TR_TRY(status.in(cat(option.key, "=", option.value)));
   }
   return options;
 }

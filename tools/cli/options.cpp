@@ -7,6 +7,8 @@
 #include "commands.hpp"
 #include "faces/checkpoint/options.hpp"
 #include "faces/input/request.hpp"
+#include "faces/outofcore/options.hpp"
+#include "faces/shared/definition.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "ground/base/option_table.hpp"
 #include "ground/base/text.hpp"
@@ -28,6 +30,9 @@ constexpr CallOptions kCalls[] = {
     {"input_field", "tr_stream_define for a stream that is read",
      [] { return input::field_options.infos(); }},
     {"checkpoint", "tr_checkpoint_create", [] { return checkpoint::option_table.infos(); }},
+    {"shared", "tr_shared_open", [] { return shared::shared_options.infos(); }},
+    {"global", "tr_global_create", [] { return shared::global_options.infos(); }},
+    {"window", "tr_window_open", [] { return outofcore::window_options.infos(); }},
 };
 
 std::string options_text(const std::string& name) {

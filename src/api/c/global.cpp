@@ -4,7 +4,6 @@
 #include "api/c/state.hpp"
 #include "faces/shared/definition.hpp"
 #include "ground/base/log.hpp"
-#include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 
 using namespace tailrace;
@@ -13,28 +12,15 @@ using shared::GlobalArray;
 
 namespace {
 
-/// Reads the only option: the size of a page.
-Result<Bytes> page_option(const char* text) {
-  const Result<Options> options = Options::parse(text_of(text));
-  TR_TRY(options.status());
-  for (const Option& option : options->entries()) {
-    if (option.key != "page")
-      return Status(Code::settings, cat("unknown option '", option.key, "': the only one is 'page'"));
-  }
-  const std::string* const page = options->find("page");
-  if (page == nullptr) return shared::Definition::default_page;
-  return shared::read_page(*page);
-}
-
 Result<shared::GlobalDefinition> define_global(int type, tr_index count, const char* options,
                                                tr_global** global) {
   if (global == nullptr) return null_pointer("global");
   if (size_of(ElementType{type}) == 0)
     return Status(Code::argument, cat("element type ", type, " is none of TR_I8 .. TR_BYTE"));
-  const Result<Bytes> page = page_option(options);
-  TR_TRY(page.status());
-  TR_TRY(shared::check_count(ElementType{type}, count, *page));
-  return shared::GlobalDefinition{ElementType{type}, count, *page};
+  Bytes page = shared::Definition::default_page;
+  TR_TRY(shared::global_options.read(text_of(options), page));
+  TR_TRY(shared::check_count(ElementType{type}, count, page));
+  return shared::GlobalDefinition{ElementType{type}, count, page};
 }
 
 int create_global(Result<std::shared_ptr<files::Group>> group, const char* call, int type, tr_index count,

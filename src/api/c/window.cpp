@@ -4,7 +4,7 @@
 
 #include "api/c/arguments.hpp"
 #include "api/c/state.hpp"
-#include "ground/base/options.hpp"
+#include "faces/outofcore/options.hpp"
 #include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
 
@@ -52,20 +52,6 @@ Result<OutOfCore::Access> read_mode(const std::string& mode) {
   return Status(Code::argument, cat("the mode is one of \"r\", \"r+\" and \"w\", not \"", mode, "\""));
 }
 
-/// Reads the only option: where in the file the array begins.
-Result<Bytes> read_offset(const char* text) {
-  const Result<Options> options = Options::parse(text == nullptr ? "" : text);
-  TR_TRY(options.status());
-  for (const Option& option : options->entries()) {
-    if (option.key != "offset")
-      return Status(Code::settings, cat("unknown option '", option.key, "': the only one is 'offset'"));
-  }
-  const std::string* const offset = options->find("offset");
-  if (offset == nullptr) return Bytes{0};
-  const Result<Bytes> bytes = parse_bytes(*offset);
-  return bytes.is_ok() ? bytes : bytes.status().in("offset");
-}
-
 Status check_arguments(const Arguments& given, tr_window** window) {
   const auto null = [](const char* name) {
     return Status(Code::argument, cat("`", name, "` is a null pointer"));
@@ -106,10 +92,10 @@ Result<OutOfCore::Definition> define(const Arguments& given, tr_window** window)
   Result<outofcore::Tiling> tiling = outofcore::Tiling::make(
       checked_list_of(given.shape, given.ndims), checked_list_of(given.portion, given.ndims), halo);
   TR_TRY(tiling.status());
-  const Result<Bytes> offset = read_offset(given.options);
-  TR_TRY(offset.status());
+  Bytes offset = 0;
+  TR_TRY(outofcore::window_options.read(text_of(given.options), offset));
   OutOfCore::Definition what{given.path,         *access, ElementType{given.type},
-                             std::move(*tiling), *offset, std::max(given.depth, 1)};
+                             std::move(*tiling), offset,  std::max(given.depth, 1)};
   TR_TRY(check_bytes(what));
   return what;
 }

@@ -202,9 +202,8 @@ Result<OpenRequest> parse_open(std::string_view pattern, std::string_view option
   request.pattern = std::move(*parsed);
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status());
-  for (const Option& option : given->entries()) {
-    if (open_options.find(option.key) == nullptr) return unknown_word("key", option.key, open_options.keys());
-  }
+  if (const Option* const other = open_options.first_unknown(*given))
+    return unknown_word("key", other->key, open_options.keys());
   TR_TRY(open_options.take(*given, request));
   TR_TRY(check_open(request));
   return request;

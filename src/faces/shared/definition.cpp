@@ -39,11 +39,10 @@ Result<Access> read_mode(const std::string& mode) {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> option_names{"page", "memory", "safety"};
 constexpr std::array<std::string_view, 3> safety_names{"none", "rename",
                                                        "journal"};  // in the order of Safety
 
-Status read_safety(const std::string& name, Definition& definition) {
+Status read_safety(Definition& definition, const std::string& name) {
   const auto* const found = std::ranges::find(safety_names, name);
   if (found == safety_names.end()) {
     return {Code::settings,
@@ -57,8 +56,6 @@ Status read_safety(const std::string& name, Definition& definition) {
           "needs safety=journal"};
 }
 
-}  // namespace
-
 Result<Bytes> read_page(const std::string& value) {
   const Result<Bytes> page = parse_bytes(value);
   TR_TRY(page.status().in("page"));
@@ -68,24 +65,32 @@ Result<Bytes> read_page(const std::string& value) {
                                     size_text(Definition::most_page), ", not ", *page));
 }
 
+constexpr OptionRow<Definition> shared_rows[] = {
+    {{"page", "`1MiB`", "bytes", "page=64KiB",
+      "size of a page, a power of 2 from 4 KiB to 1 GiB. Without it pages become smaller where memory is "
+      "short"},
+     [](auto& d, auto& t) { return take(read_page(t), d.page); }},
+    {{"memory", "half of what is left", "bytes a node", "memory=2GiB",
+      "the most that the pages of the file take on each node. Without it half of what the node's budget "
+      "(`TAILRACE_MEMORY`) leaves"},
+     [](auto& d, auto& t) { return take(parse_bytes(t), d.memory).in("memory"); }},
+    {{"safety", "`none`", "", "safety=journal", "what a crash leaves: `none`, `journal` or `rename`"},
+     read_safety},
+};
+constexpr OptionRow<Bytes> global_rows[] = {
+    {{"page", "`1MiB`", "bytes", "page=64KiB", "size of a page, a power of 2 from 4 KiB to 1 GiB"},
+     [](auto& page, auto& t) { return take(read_page(t), page); }},
+};
+
+}  // namespace
+
+constexpr OptionTable<Definition> shared_options(shared_rows);
+constexpr OptionTable<Bytes> global_options(global_rows);
+
 Status read_options(const std::string& text, Definition& definition) {
-  const Result<Options> options = Options::parse(text);
-  TR_TRY(options.status());
-  for (const Option& option : options->entries()) {
-    if (std::ranges::find(option_names, option.key) == option_names.end()) {
-      return {Code::settings,
-              cat("unknown option '", option.key, "'",
-                  did_you_mean(option.key, option_names, "it may be page, memory or safety"))};
-    }
-    if (option.key == "safety") {
-      TR_TRY(read_safety(option.value, definition));
-      continue;
-    }
-    const Result<Bytes> bytes = option.key == "page" ? read_page(option.value) : parse_bytes(option.value);
-    TR_TRY(option.key == "page" ? bytes.status() : bytes.status().in(option.key));
-    if (option.key == "page") definition.page = *bytes;
-    if (option.key == "memory") definition.memory = *bytes;
-  }
+  const Result<Options> given = Options::parse(text);
+  TR_TRY(given.status());
+  for (const Option& option : given->entries()) TR_TRY(shared_options.set(option, definition));
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "ground/base/option_table.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
 #include "ground/storage/target.hpp"
@@ -59,10 +60,12 @@ Status load_page(storage::File& file, std::span<std::byte> bytes, Bytes offset);
 
 /// Returns the access for which a mode of fopen(3) asks, or Code::argument.
 Result<Access> read_mode(const std::string& mode);
-/// Returns the bytes of a page from a value of the option page=. Fails unless they are a power of 2 from
-/// `least_page` to `most_page`.
-Result<Bytes> read_page(const std::string& value);
-/// Reads the options page=, memory= and safety= into `definition`. Its access must be set before, since
+
+/// The keys of tr_shared_open.
+extern const OptionTable<Definition> shared_options;
+/// The keys of tr_global_create. They store the bytes of a page.
+extern const OptionTable<Bytes> global_options;
+/// Reads the keys of tr_shared_open into `definition`. Its access must be set before, since
 /// safety=rename does not go with every mode.
 Status read_options(const std::string& options, Definition& definition);
 

@@ -62,6 +62,14 @@ class OptionTable {
     return nullptr;
   }
 
+  /// Returns the first option whose key the table lacks, or nullptr.
+  [[nodiscard]] const Option* first_unknown(const Options& given) const {
+    for (const Option& option : given.entries()) {
+      if (find(option.key) == nullptr) return &option;
+    }
+    return nullptr;
+  }
+
   /// Stores all values whose keys are in the table, in the table's order. Errors begin with "KEY=VALUE: ".
   /// The caller looks after the other keys.
   Status take(const Options& given, Target& target) const {
@@ -75,6 +83,15 @@ class OptionTable {
   Status set(const Option& option, Target& target) const {
     const Row* const row = find(option.key);
     return row == nullptr ? unknown_option(option.key, keys()) : row->set(target, option.value);
+  }
+  /// Reads an options string that may have no other keys, and stores its values in their order. An unknown
+  /// key comes before any wrong value.
+  Status read(std::string_view text, Target& target) const {
+    const Result<Options> given = Options::parse(text);
+    TR_TRY(given.status());
+    if (const Option* const other = first_unknown(*given)) return unknown_option(other->key, keys());
+    for (const Option& option : given->entries()) TR_TRY(set(option, target));
+    return {};
   }
 
  private:

@@ -112,7 +112,8 @@ TEST_F(Cli, options_prints_the_tables_that_the_pages_have) {
       names += name + " ";
     }
   }
-  for (const std::string name : {"stream", "field", "input", "input_field", "checkpoint"})
+  for (const std::string name :
+       {"stream", "field", "input", "input_field", "checkpoint", "shared", "global", "window"})
     EXPECT_TRUE(mentions(names, name + " ")) << names;
   EXPECT_TRUE(mentions(run("options").output, "field: options of tr_stream_define\n\n| option | default |"));
   EXPECT_EQ(run("options nonsense").exit, 2);

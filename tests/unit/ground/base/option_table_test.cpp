@@ -55,6 +55,17 @@ TEST(option_table, stores_a_single_option_or_names_those_that_there_are) {
   EXPECT_EQ(pump_options.set({"colour", "1"}, pump).code(), Code::settings);
 }
 
+TEST(option_table, reads_a_string_that_has_none_but_its_keys) {
+  Pump pump;
+  ASSERT_TRUE(pump_options.read("unit=60 limit=3", pump).is_ok());
+  EXPECT_EQ(pump.limit, 180);
+  EXPECT_TRUE(pump_options.read("", pump).is_ok());
+  EXPECT_EQ(pump_options.read("limit=x colour=1", pump).text(),
+            "unknown option 'colour'; it may be unit, limit or runs");
+  EXPECT_EQ(pump_options.read("runs=on limit=x", pump).text(), "\"x\" is no whole number");
+  EXPECT_EQ(pump_options.read("limit", pump).code(), Code::settings);
+}
+
 TEST(option_table, prints_a_line_for_each_key_and_those_first_that_are_required) {
   EXPECT_EQ(options_markdown(pump_options.infos()),
             "| option | default | unit | example | means |\n"

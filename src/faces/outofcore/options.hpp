@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "ground/base/option_table.hpp"
+
+namespace tailrace::outofcore {
+
+/// The keys of tr_window_open. They store where in the file the array begins.
+extern const OptionTable<Bytes> window_options;
+
+}  // namespace tailrace::outofcore

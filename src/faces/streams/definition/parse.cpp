@@ -20,13 +20,13 @@ bool contains(const std::vector<std::string_view>& names, std::string_view key) 
 }
 
 constexpr OptionRow<GeoreferenceRequest> kGeoreferenceRows[] = {
-    {{"sample", "", "", "sample=grid.grib2", "a file whose first GRIB message has the grid"},
+    {{"sample", "", "", "sample=c_2026030100+006.grib2",
+      "a file whose first GRIB message has the grid. Where keys are given, too, they win"},
      [](auto& r, auto& t) { return take_file(t, r.sample_file); }},
-    {{"keys", "", "", "keys=\"gridType=regular_gg, N=48\"", "keys of GRIB that describe the grid"},
+    {{"keys", "", "", "keys=\"gridType=regular_gg, N=48\"",
+      "GRIB keys that tell the grid. Keys that are no option may also stand by themselves: `Ni=468`"},
      [](auto& r, auto& t) { return take_keys(t, r.keys); }},
 };
-constexpr OptionTable<GeoreferenceRequest> kGeoreferenceOptions(kGeoreferenceRows);
-
 using FormatTable = std::vector<codec::FormatOption> codec::FormatOptions::*;
 
 /// The keys that one call reserves, and its table of options that only some formats have.
@@ -238,6 +238,8 @@ Status check_kind(const formats::Format& format, std::string_view pattern) {
 
 }  // namespace
 
+constexpr OptionTable<GeoreferenceRequest> georeference_options(kGeoreferenceRows);
+
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options) {
   StreamRequest request;
   Result<Pattern> parsed = Pattern::parse(pattern);
@@ -318,8 +320,8 @@ Result<GeoreferenceRequest> parse_georeference(std::string_view options) {
   GeoreferenceRequest request;
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in("georeference"));
-  TR_TRY(kGeoreferenceOptions.take(*given, request).in("georeference"));
-  TR_TRY(take_others(*given, format_with_keys(), {kGeoreferenceOptions.keys(), {}, "", nullptr}, request.keys)
+  TR_TRY(georeference_options.take(*given, request).in("georeference"));
+  TR_TRY(take_others(*given, format_with_keys(), {georeference_options.keys(), {}, "", nullptr}, request.keys)
              .in("georeference"));
   if (request.sample_file.empty() && request.keys.empty()) {
     return settings_error("georeference: give sample=FILE, or keys=\"gridType=..., Ni=..., ...\"");

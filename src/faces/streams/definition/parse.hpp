@@ -103,6 +103,8 @@ struct GeoreferenceRequest {
   codec::Keys keys;
 };
 
+/// The keys of tr_layout_georeference. Any other is a key of the grid.
+extern const OptionTable<GeoreferenceRequest> georeference_options;
 /// Parses the options of tr_layout_georeference.
 Result<GeoreferenceRequest> parse_georeference(std::string_view options);
 

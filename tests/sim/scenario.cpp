@@ -18,14 +18,15 @@ std::string any_format(std::uint64_t number) {
   [[maybe_unused]] static const bool has_own = test::register_own();
   std::vector<std::string> all{"cdf5", "raw", "own"};
   for (const formats::Format& format : formats::all()) {
-    if (format.make != nullptr && (format.finishing || format.is_store)) all.emplace_back(format.name);
+    if (format.make != nullptr && (format.finishing || !format.store.empty())) all.emplace_back(format.name);
   }
   return all[number % all.size()];
 }
 
 std::string name_for(const std::string& name, const std::string& format) {
   const Result<const formats::Format*> found = formats::find(format);
-  return found.is_ok() && (*found)->is_store && !stores::is_store(name) ? name + ".zarr" : name;
+  const stores::Kind* const kind = found.is_ok() ? stores::find((*found)->store) : nullptr;
+  return kind != nullptr && !stores::is_store(name) ? cat(name, kind->ending) : name;
 }
 
 void Scenario::prepare() {

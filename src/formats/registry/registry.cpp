@@ -161,7 +161,7 @@ const std::vector<Format>& all() {
        .options = zarr::options(),
        .step_count = count_zarr,
        .check_goes_on = go_on_zarr,
-       .is_store = true},
+       .store = "zarr"},
       {.name = "NetCDF",
        .why = "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
        .endings = {".ncdf", ".ncd", ".ncf", ".nc3", ".nc5", ".cdf1", ".cdf2", ".cdf5", ".netcdf3"},

@@ -39,7 +39,7 @@ struct Format {
   /// Returns Code::state if records of a stream with the head `now` cannot follow those in a file with the
   /// head `own`. Null if files have no heads.
   Status (*check_goes_on)(std::span<const std::byte> own, std::span<const std::byte> now) = nullptr;
-  bool is_store = false;                   // a "file" is a directory of objects (stores::with_stores)
+  std::string_view store{};  // the kind of store that a "file" is (stores::Kind); empty: it is a file
   std::vector<codec::Listing> listings{};  // those that index= may ask for
   /// Returns Code::settings if no record of the stream can have one of these keys. Null if the format has no
   /// keys, or takes any key.

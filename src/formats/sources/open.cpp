@@ -5,6 +5,7 @@
 #include "formats/index/index.hpp"
 #include "formats/sources/front_end.hpp"
 #include "formats/sources/inventory_cache.hpp"
+#include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::sources {
@@ -105,9 +106,9 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   // Targets that present our own stores as files need the index of the store. A store without an index is
   // read like a store of another program: as a directory.
   if (opening.index == nullptr && opening.file != nullptr) {
-    const Result<bool> is_store = target->exists(path + "/.tailrace.json");
-    if (is_store.status().error_number() != ENOTDIR) TR_TRY(is_store.status());
-    if (is_store.is_ok() && *is_store) {
+    const Result<bool> is_store = stores::has_begun(*target, path);
+    TR_TRY(is_store.status());
+    if (*is_store) {
       opening.file = nullptr;
       opening.head.clear();
       opening.size = 0;

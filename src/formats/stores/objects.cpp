@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "formats/stores/kind.hpp"
 #include "formats/stores/times.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"
@@ -19,9 +20,9 @@ using zarr::Layout;
 namespace {
 
 constexpr std::string_view group = "zarr.json", temporary_ending = ".new";
-/// A copy of the metadata with which the store was begun. Other programs may change zarr.json of a finished
-/// store, but the order of the objects in the row of bytes must not change with it.
-constexpr std::string_view begun_with = ".tailrace.json";
+/// Holds a copy of the metadata with which the store was begun. Other programs may change zarr.json of a
+/// finished store, but the order of the objects in the row of bytes must not change with it.
+constexpr std::string_view begun_with = zarr_begun_with;
 
 /// Makes a call that opens a file by name and reads, and repeats it after ESTALE. Over NFS the descriptor of
 /// a file becomes stale once another machine has removed the file or replaced it. Opening the name again

@@ -72,6 +72,15 @@ Result<std::unique_ptr<StoreFile>> StoreFile::open(std::shared_ptr<storage::Targ
   return file;
 }
 
+Opener StoreFile::opener(std::shared_ptr<storage::Target> below) {
+  return [below = std::move(below), known = std::make_shared<Known>()](
+             const std::string& directory, OpenMode mode) -> Result<std::unique_ptr<Store>> {
+    Result<std::unique_ptr<StoreFile>> file = open(below, known, directory, mode);
+    TR_TRY(file.status());
+    return std::unique_ptr<Store>(std::move(*file));
+  };
+}
+
 Status StoreFile::check_open(const char* operation) const {
   if (is_closed_) return {Code::state, cat(operation, " ", objects_.directory(), ": the file is closed")};
   return {};
@@ -301,7 +310,20 @@ Status StoreFile::truncate(Bytes size) {
   return objects_.remove_from(*layout_, steps);
 }
 
-Status StoreFile::copy_to(StoreFile& to, Bytes size) {
+Status StoreFile::copy_to(const std::string& directory, Bytes size) {
+  Result<std::unique_ptr<StoreFile>> made = open(below_, known_, directory, OpenMode::create);
+  TR_TRY(made.status());
+  const Result<bool> whole = holds(size, {});
+  TR_TRY(whole.status());
+  if (!*whole)
+    return {Code::corrupt,
+            cat(objects_.directory(), ": lacks steps that its index has; something else has removed them")};
+  TR_TRY(copy_before(size, **made));
+  return (*made)->close();
+}
+
+/// Copies the first `size` bytes to an empty store.
+Status StoreFile::copy_before(Bytes size, StoreFile& to) {
   if (!layout_ || size < layout_->head()) return {};
   ByteVector head(static_cast<std::size_t>(layout_->head()));
   const Result<Bytes> got = read(head, 0);

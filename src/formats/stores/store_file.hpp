@@ -6,17 +6,20 @@
 #include <optional>
 #include <string>
 
+#include "formats/stores/kind.hpp"
 #include "formats/stores/objects.hpp"
 #include "formats/zarr/layout.hpp"
 #include "ground/storage/target.hpp"
 
 namespace tailrace::stores {
 
-/// A store as one file. Bytes of a step that no object holds read as zeros. A caller may write the head only
-/// as a whole, or only the number of steps in it. The functions of storage::File block on storage and are
-/// thread-safe.
-class StoreFile final : public storage::File {
+/// A store of Zarr as one file, whose bytes are those of zarr::Layout. Bytes of a step that no object holds
+/// read as zeros. A caller may write the head only as a whole, or only the number of steps in it. The
+/// functions of storage::File block on storage and are thread-safe.
+class StoreFile final : public Store {
  public:
+  /// Returns what opens stores of a target. The stores that it opens share one Known.
+  static Opener opener(std::shared_ptr<storage::Target> below);
   /// Opens the store in a directory, or makes an empty store if `mode` makes files.
   static Result<std::unique_ptr<StoreFile>> open(std::shared_ptr<storage::Target> below,
                                                  std::shared_ptr<Known> known, std::string directory,
@@ -30,16 +33,15 @@ class StoreFile final : public storage::File {
   Result<bool> holds(Bytes end, std::span<const storage::Range> ranges) override;
   Status close() override;
 
-  /// Copies the first `size` bytes to `to`, an empty store, durable on return.
-  Status copy_to(StoreFile& to, Bytes size);
-  /// Returns Code::state if the directory holds anything that no stream has written.
-  Status check_own() { return objects_.check_own(layout_.get()); }
-  Status remove_all() { return objects_.remove_all(layout_.get()); }
+  Status copy_to(const std::string& directory, Bytes size) override;
+  Status check_own() override { return objects_.check_own(layout_.get()); }
+  Status remove_all() override { return objects_.remove_all(layout_.get()); }
 
  private:
   StoreFile(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory,
             storage::OpenMode mode)
-      : known_(known),
+      : below_(below),
+        known_(known),
         objects_(std::move(below), std::move(known), std::move(directory)),
         writes_(!storage::only_reads(mode)) {}
 
@@ -57,9 +59,11 @@ class StoreFile final : public storage::File {
   Result<bool> has_step(std::int64_t step);
   Result<std::int64_t> steps_with_times(std::int64_t chunk);
   Result<std::int64_t> steps_there();
+  Status copy_before(Bytes size, StoreFile& to);
   Result<Bytes> end_for(Bytes offset, Bytes size);
 
   std::mutex mutex_;
+  const std::shared_ptr<storage::Target> below_;
   const std::shared_ptr<Known> known_;
   Objects objects_;
   const bool writes_;

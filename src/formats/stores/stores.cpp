@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/stores/stores.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -17,13 +20,42 @@ namespace tailrace::stores {
 
 namespace {
 
-constexpr std::string_view again_ending = ".zarr.again";
+#ifdef TAILRACE_HAVE_ZARR
+constexpr auto* zarr_opener = StoreFile::opener;
+#else
+constexpr std::nullptr_t zarr_opener = nullptr;
+#endif
+
+constexpr std::array all_kinds{
+    Kind{.name = "zarr", .ending = ".zarr", .begun_with = zarr_begun_with, .opener = zarr_opener},
+};
+
+/// Ends the name of a store that takes the place of another one when it is finished.
+constexpr std::string_view again_ending = ".again";
 
 }  // namespace
 
-bool is_store(std::string_view path) { return path.ends_with(ending) || path.ends_with(again_ending); }
+std::span<const Kind> kinds() { return all_kinds; }
 
-#ifdef TAILRACE_HAVE_ZARR
+const Kind* find(std::string_view name) {
+  const auto found = std::ranges::find(all_kinds, name, &Kind::name);
+  return found == all_kinds.end() ? nullptr : &*found;
+}
+
+const Kind* kind_of(std::string_view path) {
+  if (path.ends_with(again_ending)) path.remove_suffix(again_ending.size());
+  const auto found = std::ranges::find_if(all_kinds, [&](const Kind& k) { return path.ends_with(k.ending); });
+  return found == all_kinds.end() ? nullptr : &*found;
+}
+
+Result<bool> has_begun(storage::Target& target, const std::string& directory) {
+  for (const Kind& each : all_kinds) {
+    const Result<bool> exists = target.exists(cat(directory, "/", each.begun_with));
+    if (exists.status().error_number() == ENOTDIR) return false;
+    if (!exists.is_ok() || *exists) return exists;
+  }
+  return false;
+}
 
 namespace {
 
@@ -33,41 +65,47 @@ using storage::Target;
 
 /// Returns the name that a store gets before another store takes its place. POSIX has no call that replaces a
 /// directory with files in it. Once the old store has this name, every process takes the new one
-/// (*.zarr.again) for the store of the name.
+/// (*.again) for the store of the name.
 std::string old_name(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
   return cat(path.substr(0, begin), ".", path.substr(begin), ".replaced");
 }
 
-bool is_again(std::string_view path) { return path.ends_with(again_ending); }
+bool is_again(std::string_view path) { return is_store(path) && path.ends_with(again_ending); }
 
-/// Returns the name that the store *.zarr.again takes over when it is finished.
+/// Returns the name that the store *.again takes over when it is finished.
 std::string first_name(const std::string& path) {
-  return is_again(path) ? path.substr(0, path.size() - again_ending.size() + ending.size()) : path;
+  return is_again(path) ? path.substr(0, path.size() - again_ending.size()) : path;
 }
 
 class StoreTarget final : public storage::ForwardingTarget {
  public:
-  explicit StoreTarget(std::shared_ptr<Target> below) : ForwardingTarget(std::move(below)) {}
+  explicit StoreTarget(const std::shared_ptr<Target>& below) : ForwardingTarget(below) {
+    for (const Kind& each : all_kinds) {
+      if (each.opener != nullptr) openers_.emplace(&each, each.opener(below));
+    }
+  }
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
-    if (!is_store(path)) return below_->open(path, mode, permissions);
-    if (!storage::only_reads(mode)) TR_TRY(end_rename(first_name(path)));
+    const Opener* const opener = opener_of(path);
+    if (opener == nullptr) return below_->open(path, mode, permissions);
+    if (!storage::only_reads(mode)) TR_TRY(end_rename(first_name(path), *opener));
     const Result<std::string> directory = directory_of(path);
     TR_TRY(directory.status());
-    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, known_, *directory, mode);
-    TR_TRY(file.status());
-    return std::unique_ptr<File>(std::move(*file));
+    Result<std::unique_ptr<Store>> store = (*opener)(*directory, mode);
+    TR_TRY(store.status());
+    return std::unique_ptr<File>(std::move(*store));
   }
 
   Status rename(const std::string& from, const std::string& to) override {
-    if (!is_store(from) && !is_store(to)) return below_->rename(from, to);
+    if (opener_of(from) == nullptr && opener_of(to) == nullptr) return below_->rename(from, to);
     if (!is_again(from) || first_name(from) != to)
       return {Code::unsupported, cat("rename ", from, " to ", to, ": only ", to, ".again takes this name")};
     const Result<bool> between = is_between(to);
     TR_TRY(between.status());
-    TR_TRY(end_rename(to));
+    const Opener& opener = *opener_of(from);
+    TR_TRY(end_rename(to, opener));
     if (*between) return {};
     const Result<bool> has_new = below_->exists(from);
     TR_TRY(has_new.status());
@@ -78,52 +116,55 @@ class StoreTarget final : public storage::ForwardingTarget {
       TR_TRY(check_removable(to));
       TR_TRY(below_->rename(to, old_name(to)));
     }
-    return *exists ? end_rename(to) : below_->rename(from, to);
+    return *exists ? end_rename(to, opener) : below_->rename(from, to);
   }
 
   Status remove(const std::string& path) override {
-    if (!is_store(path)) return below_->remove(path);
-    TR_TRY(end_rename(first_name(path)));
-    return remove_store(path);
+    const Opener* const opener = opener_of(path);
+    if (opener == nullptr) return below_->remove(path);
+    TR_TRY(end_rename(first_name(path), *opener));
+    return remove_store(path, *opener);
   }
 
   Result<bool> exists(const std::string& path) override {
-    if (!is_store(path)) return below_->exists(path);
+    if (opener_of(path) == nullptr) return below_->exists(path);
     const Result<std::string> directory = directory_of(path);
     TR_TRY(directory.status());
     return below_->exists(*directory);
   }
 
   Status copy(const std::string& from, Bytes size, const std::string& to) override {
-    if (!is_store(from)) return Target::copy(from, size, to);
+    const Opener* const opener = opener_of(from);
+    if (opener == nullptr) return Target::copy(from, size, to);
     // A rename between the two names may have been interrupted.
-    TR_TRY(end_rename(first_name(from)));
-    TR_TRY(end_rename(first_name(to)));
-    Result<std::unique_ptr<StoreFile>> source = StoreFile::open(below_, known_, from, OpenMode::read);
+    TR_TRY(end_rename(first_name(from), *opener));
+    TR_TRY(end_rename(first_name(to), *opener));
+    Result<std::unique_ptr<Store>> source = (*opener)(from, OpenMode::read);
     TR_TRY(source.status());
-    Result<std::unique_ptr<StoreFile>> made = StoreFile::open(below_, known_, to, OpenMode::create);
-    TR_TRY(made.status());
-    const Result<bool> holds = (*source)->holds(size, {});
-    TR_TRY(holds.status());
-    if (!*holds)
-      return {Code::corrupt, cat(from, ": lacks steps that its index has; something else has removed them")};
-    TR_TRY((*source)->copy_to(**made, size));
-    return (*made)->close();
+    return (*source)->copy_to(to, size);
   }
 
   Status check_removable(const std::string& path) override {
-    if (!is_store(path)) return below_->check_removable(path);
+    const Opener* const opener = opener_of(path);
+    if (opener == nullptr) return below_->check_removable(path);
     const Result<bool> exists = this->exists(path);
     TR_TRY(exists.status());
     if (!*exists) return {};
     const Result<std::string> directory = directory_of(path);
     TR_TRY(directory.status());
-    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, known_, *directory, OpenMode::read);
-    TR_TRY(file.status());
-    return (*file)->check_own();
+    Result<std::unique_ptr<Store>> store = (*opener)(*directory, OpenMode::read);
+    TR_TRY(store.status());
+    return (*store)->check_own();
   }
 
  private:
+  /// Returns what opens the store with this name, or null if a file has the name, or the store is of a kind
+  /// that this build cannot open.
+  [[nodiscard]] const Opener* opener_of(std::string_view path) const {
+    const auto found = openers_.find(kind_of(path));
+    return found == openers_.end() ? nullptr : &found->second;
+  }
+
   /// True if a rename to this name has begun and is not finished.
   Result<bool> is_between(const std::string& path) {
     const Result<bool> exists = below_->exists(path);
@@ -143,7 +184,8 @@ class StoreTarget final : public storage::ForwardingTarget {
     return is_again(path) ? path + ".gone" : first + ".again";
   }
 
-  Status end_rename(const std::string& path) {
+  /// Finishes a rename to the store with this name, if one has begun. `opener` opens stores of its kind.
+  Status end_rename(const std::string& path, const Opener& opener) {
     const Result<bool> between = is_between(path);
     TR_TRY(between.status());
     if (*between) TR_TRY(below_->rename(path + ".again", path));
@@ -154,7 +196,7 @@ class StoreTarget final : public storage::ForwardingTarget {
     }
     // Make the names durable before removing the old objects.
     TR_TRY(below_->sync_directory_of(path));
-    Status removed = remove_store(old_name(path));
+    Status removed = remove_store(old_name(path), opener);
     if (removed.is_ok()) removed = below_->sync_directory_of(path);
     // The old store is not needed any more, so a failure is only logged. The next writer here tries again.
     const std::lock_guard guard(mutex_);
@@ -163,14 +205,14 @@ class StoreTarget final : public storage::ForwardingTarget {
     return {};
   }
 
-  Status remove_store(const std::string& directory) {
-    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, known_, directory, OpenMode::existing);
-    TR_TRY(file.status());
-    TR_TRY((*file)->remove_all());
+  Status remove_store(const std::string& directory, const Opener& opener) {
+    Result<std::unique_ptr<Store>> store = opener(directory, OpenMode::existing);
+    TR_TRY(store.status());
+    TR_TRY((*store)->remove_all());
     return below_->remove_directory(directory);
   }
 
-  const std::shared_ptr<Known> known_ = std::make_shared<Known>();
+  std::map<const Kind*, Opener> openers_;
   std::mutex mutex_;
   std::set<std::string> warned_;  // stores whose replaced store is still there
 };
@@ -178,13 +220,8 @@ class StoreTarget final : public storage::ForwardingTarget {
 }  // namespace
 
 std::shared_ptr<Target> with_stores(std::shared_ptr<Target> below) {
-  return std::make_shared<StoreTarget>(std::move(below));
+  const bool opens_any = std::ranges::any_of(all_kinds, [](const Kind& k) { return k.opener != nullptr; });
+  return opens_any ? std::make_shared<StoreTarget>(below) : below;
 }
-
-#else
-
-std::shared_ptr<storage::Target> with_stores(std::shared_ptr<storage::Target> below) { return below; }
-
-#endif
 
 }  // namespace tailrace::stores

@@ -2,22 +2,30 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <span>
 #include <string_view>
 
-#include "ground/storage/target.hpp"
+#include "formats/stores/kind.hpp"
 
 namespace tailrace::stores {
 
-/// The ending of the names of stores.
-inline constexpr std::string_view ending = ".zarr";
+/// Returns all kinds of stores, also those that this build cannot open.
+std::span<const Kind> kinds();
 
+/// Returns the kind with this name (Kind::name), or null if there is none.
+const Kind* find(std::string_view name);
+
+/// Returns the kind that the name of a directory or file promises, or null if it is not the name of a store.
+const Kind* kind_of(std::string_view path);
 /// True if the name is that of a store: a directory of objects, which streams write like a file.
-bool is_store(std::string_view path);
+inline bool is_store(std::string_view path) { return kind_of(path) != nullptr; }
 
-/// Returns a target that presents stores as files. The bytes of a store are its objects in one row
-/// (zarr::Layout): the head, and then the steps in order. Other names go to `below` unchanged. A build
-/// without Zarr returns `below`.
+/// True if a stream has begun a store of any kind in the directory. False if nothing or a file has this name.
+Result<bool> has_begun(storage::Target& target, const std::string& directory);
+
+/// Returns a target that presents stores as files. The bytes of a store are its objects in one row: the head,
+/// and then the steps in order. Other names, and stores of kinds that this build cannot open, go to `below`
+/// unchanged.
 std::shared_ptr<storage::Target> with_stores(std::shared_ptr<storage::Target> below);
 
 }  // namespace tailrace::stores

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <map>
 
+#include "formats/stores/stores.hpp"
 #include "formats/variables/cf_source.hpp"
 #include "formats/variables/chunked.hpp"
 #include "formats/variables/own_records.hpp"
@@ -478,7 +479,7 @@ Result<OpenedStore> look_into_store(const Opening& opening) {
       return opened.store->stored(variable, enough);
     };
     // Our own arrays of integers state no fill value as missing, but use that of NetCDF.
-    const Result<bool> is_ours = opening.target->exists(opening.path + "/.tailrace.json");
+    const Result<bool> is_ours = stores::has_begun(*opening.target, opening.path);
     Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours,
                                                opening.index == nullptr ? stored : StoredBytes());
     TR_TRY(found.status().in(opening.path));

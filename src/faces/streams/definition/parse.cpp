@@ -225,15 +225,19 @@ bool has_ending_of(const formats::Format& format, std::string_view pattern) {
   return std::ranges::any_of(format.endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// Checks that a name ends in .zarr if the format writes a directory, and only then: readers, and commands
-/// that see the name alone, rely on it.
+/// Checks that the name has the ending of a kind of store if the format writes directories of this kind, and
+/// only then: readers, and commands that see the name alone, rely on it.
 Status check_kind(const formats::Format& format, std::string_view pattern) {
-  const bool fits = format.is_store ? pattern.ends_with(stores::ending) : !stores::is_store(pattern);
-  if (fits) return {};
-  if (format.is_store)
-    return {Code::settings, cat("format=", format.name, " writes a directory, whose name ends in .zarr")};
-  return {Code::settings, cat("a name that ends in .zarr promises a directory, and format=", format.name,
-                              " writes a file: choose another ending")};
+  const stores::Kind* const written = stores::find(format.store);
+  const stores::Kind* const promised = stores::kind_of(pattern);
+  if (written != nullptr && !pattern.ends_with(written->ending))
+    return {Code::settings,
+            cat("format=", format.name, " writes a directory, whose name ends in ", written->ending)};
+  if (written == nullptr && promised != nullptr)
+    return {Code::settings,
+            cat("a name that ends in ", promised->ending, " promises a directory, and format=", format.name,
+                " writes a file: choose another ending")};
+  return {};
 }
 
 }  // namespace

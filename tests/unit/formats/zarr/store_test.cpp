@@ -73,6 +73,26 @@ TEST(stores, names_tell_what_is_a_store) {
     EXPECT_FALSE(is_store(name)) << name;
 }
 
+TEST(stores, are_of_a_kind_that_this_library_knows) {
+  for (const formats::Format& format : formats::all()) {
+    if (format.store.empty()) continue;
+    const Kind* const kind = find(format.store);
+    ASSERT_NE(kind, nullptr) << format.name;
+    EXPECT_EQ(kind->opener != nullptr, format.make != nullptr) << format.name;
+    EXPECT_EQ(format.endings, (std::vector<std::string_view>{kind->ending}));
+    EXPECT_EQ(kind_of(cat("fc", kind->ending)), kind);
+  }
+}
+
+TEST(stores, show_that_a_stream_has_begun_them) {
+  const auto below = storage::memory_target();
+  ASSERT_TRUE(below->make_directories("d/other.zarr").is_ok());
+  ASSERT_TRUE(write_store(*with_stores(below), path, 0).is_ok());
+  EXPECT_TRUE(*has_begun(*below, path));
+  for (const std::string other : {"d", "d/other.zarr", "d/none.zarr"})
+    EXPECT_FALSE(*has_begun(*below, other));
+}
+
 TEST(stores, hold_the_objects_of_their_steps) {
   const auto below = storage::memory_target();
   const auto target = with_stores(below);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/pipeline/policy.hpp"
 #include "formats/codec/codec.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/text.hpp"
@@ -69,12 +70,6 @@ struct SequenceEntry {
   std::int64_t lead = 0;
   std::int64_t interval_start = 0;
   std::int64_t calls = 0;  // record: what the reference has told of its puts in an interval
-};
-
-/// The stream's choices for full storage and late steps.
-struct Policy {
-  std::int64_t wait_for_space_seconds = 0;  // 0: fail at once
-  std::int64_t deadline_seconds = 0;        // 0: none
 };
 
 /// A stream with all its definitions. Every server has it before the first step.

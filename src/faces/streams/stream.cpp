@@ -382,8 +382,7 @@ Status Stream::restore(const Field& field) {
 pipeline::Opening Stream::head() const {
   pipeline::Opening opening;
   opening.definition = request_.definition;
-  opening.policy.wait_for_space_seconds = request_.options.full_wait_seconds.value_or(0);
-  opening.policy.deadline_seconds = request_.options.deadline_seconds.value_or(0);
+  opening.policy = request_.options.policy;
   opening.previous_lead = from_.lead.value_or(0);
   if (session_.rank() == 0) {
     opening.ledger = pack_ledger(name(), options_, run_,

@@ -9,6 +9,7 @@
 
 #include "engine/operations/accumulator.hpp"
 #include "engine/operations/interval.hpp"
+#include "engine/pipeline/policy.hpp"
 #include "faces/streams/definition/pattern.hpp"
 #include "formats/codec/definition.hpp"
 #include "formats/codec/listing.hpp"
@@ -27,15 +28,14 @@ enum class Existing { replace, resume, fail, overwrite };
 /// The options of a stream besides those that describe the content of its files.
 struct StreamOptions {
   Existing existing = Existing::replace;
-  std::optional<std::int64_t> full_wait_seconds;  // on_full=wait:DURATION; none = fail at once
-  std::optional<std::int64_t> deadline_seconds;   // warn when a step is durable later than this after its end
-  std::string ready_suffix;                       // "" = no ready marker
-  std::string hook;                               // command run when a file is finished; "" = none
-  std::optional<bool> manifest;                   // none = where the build can
-  bool references = false;                        // a reference file beside each data file
-  std::vector<codec::Listing> listings;           // beside each data file, as index= asks for them
-  bool keeps_same_lead = false;                   // a field may be put twice at one lead
-  bool keeps_empty_steps = false;                 // a step without a put is intended
+  pipeline::Policy policy;                             // on_full= and deadline=
+  std::string ready_suffix;                            // "" = no ready marker
+  std::string hook;                                    // command run when a file is finished; "" = none
+  std::optional<bool> manifest;                        // none = where the build can
+  bool references = false;                             // a reference file beside each data file
+  std::vector<codec::Listing> listings;                // beside each data file, as index= asks for them
+  bool keeps_same_lead = false;                        // a field may be put twice at one lead
+  bool keeps_empty_steps = false;                      // a step without a put is intended
   std::optional<operations::IntervalLength> interval;  // none = every step is written
 };
 

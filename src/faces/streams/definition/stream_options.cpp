@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kMostMembers = std::numeric_limits<int>::max();
 
-Status take_duration(const std::string& text, std::optional<std::int64_t>& seconds) {
+Status take_duration(const std::string& text, std::int64_t& seconds) {
   const Result<std::int64_t> value = as_setting(parse_duration(text));
   TR_TRY(value.status());
   if (*value == 0) return settings_error("a duration of 0 s does nothing here");
@@ -22,7 +22,8 @@ Status take_duration(const std::string& text, std::optional<std::int64_t>& secon
 
 Status take_on_full(StreamRequest& request, const std::string& text) {
   if (text == "fail") return {};
-  if (text.starts_with("wait:")) return take_duration(text.substr(5), request.options.full_wait_seconds);
+  if (text.starts_with("wait:"))
+    return take_duration(text.substr(5), request.options.policy.wait_for_space_seconds);
   return settings_error(cat("\"", text, "\" is neither fail nor wait:DURATION, as wait:10m"));
 }
 
@@ -104,7 +105,7 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
      take_on_full},
     {{"deadline", "", "duration", "deadline=90s",
       "a warning if a step is not durable this long after its end"},
-     [](auto& r, auto& t) { return take_duration(t, r.options.deadline_seconds); }},
+     [](auto& r, auto& t) { return take_duration(t, r.options.policy.deadline_seconds); }},
     {{"ready", "", "suffix", "ready=.ready",
       "an empty file `NAME.ready`, made once `NAME` is finished and durable"},
      take_ready},

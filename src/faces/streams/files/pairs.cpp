@@ -218,7 +218,7 @@ bool Pairs::has_decided_steps(const std::string& path) const {
 }
 
 Status Pairs::wait_for_space(const std::string& path, Bytes expected) {
-  const std::int64_t patience = request_.options.full_wait_seconds.value_or(0);
+  const std::int64_t patience = request_.options.policy.wait_for_space_seconds;
   for (std::int64_t waited = 0;; ++waited) {
     Result<storage::Space> space = target_->space(path);
     TR_TRY(space.status());

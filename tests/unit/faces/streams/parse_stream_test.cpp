@@ -43,8 +43,8 @@ TEST(parse_stream, without_options_has_its_defaults) {
   EXPECT_FALSE(request.definition.member.has_value());
   EXPECT_FALSE(request.definition.members.has_value());
   EXPECT_EQ(request.options.existing, Existing::replace);
-  EXPECT_FALSE(request.options.full_wait_seconds.has_value());
-  EXPECT_FALSE(request.options.deadline_seconds.has_value());
+  EXPECT_EQ(request.options.policy.wait_for_space_seconds, 0);
+  EXPECT_EQ(request.options.policy.deadline_seconds, 0);
   EXPECT_EQ(request.options.ready_suffix, "");
   EXPECT_EQ(request.options.hook, "");
   EXPECT_FALSE(request.options.manifest.has_value());
@@ -62,8 +62,8 @@ TEST(parse_stream, every_documented_option_is_taken) {
   EXPECT_EQ(request.definition.member, 7);
   EXPECT_EQ(request.definition.members, 51);
   EXPECT_EQ(request.options.existing, Existing::resume);
-  EXPECT_EQ(request.options.full_wait_seconds, 600);
-  EXPECT_EQ(request.options.deadline_seconds, 90);
+  EXPECT_EQ(request.options.policy.wait_for_space_seconds, 600);
+  EXPECT_EQ(request.options.policy.deadline_seconds, 90);
   EXPECT_EQ(request.options.ready_suffix, ".ready");
   EXPECT_EQ(request.options.hook, "mail -s \"done\" me");
   EXPECT_EQ(request.options.manifest, true);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "faces/input/interpolation.hpp"
+#include "faces/streams/definition/parse.hpp"
 #include "formats/sources/inventory_cache.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/shape_text.hpp"

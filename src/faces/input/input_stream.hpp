@@ -14,7 +14,7 @@
 #include "faces/input/loader.hpp"
 #include "faces/input/request.hpp"
 #include "faces/input/share.hpp"
-#include "faces/streams/stream.hpp"
+#include "faces/streams/definition/placed_layout.hpp"
 
 namespace tailrace::input {
 

@@ -2,19 +2,11 @@
 #include "faces/streams/stream.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <ranges>
-#include <sstream>
 
-#include "engine/arrays/array.hpp"
 #include "faces/streams/files/file_ledger.hpp"
-#include "formats/cf/fields.hpp"
-#include "formats/listings/listings.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/options.hpp"
-#include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/end_job.hpp"
 
@@ -24,33 +16,12 @@ using node::Descriptor;
 
 namespace {
 
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return io_error("read", path, errno != 0 ? errno : ENOENT);
-  return text.str();
-}
-
 /// Names this rank in the error about a format that other ranks may have registered.
 Status on_this_rank(const session::Session& session, const std::string& options, Status status) {
   const Result<Options> given = Options::parse(options);
   const std::string* const format = given.is_ok() ? given->find("format") : nullptr;
   if (format == nullptr || formats::find(*format).is_ok()) return status;
   return status.in(cat("rank ", session.topology().world_rank()));
-}
-
-/// Returns the part of a layout that a stream keeps. Coordinates may be large: they are left out.
-PlacedLayout without_grid(PlacedLayout layout) {
-  layout.georeference = {};
-  return layout;
-}
-
-Status check_references(const codec::StreamDefinition& stream, const codec::Codec& codec) {
-  TR_TRY(references::available());
-  if (codec.decoding()) return {};
-  return {Code::settings, cat("references=on: no other program knows how to decode records of format=",
-                              stream.format, "; leave it out")};
 }
 
 }  // namespace
@@ -63,14 +34,9 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   const Status mine = guarded([&]() -> Status {
     Result<StreamRequest> request = parse_stream(pattern, options);
     TR_TRY(on_this_rank(session, options, request.status()));
-    Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request->definition);
-    TR_TRY(codec.status());
-    TR_TRY(session.servers_encoders().check(request->definition.format));
-    if (request->options.references) TR_TRY(check_references(request->definition, **codec));
     stream.reset(new Stream(session, std::move(*request), pattern));
-    stream->codec_ = std::move(*codec);
+    TR_TRY(stream->fields_.begin());
     stream->options_ = options;
-    stream->kept_ = std::move(kept);
     TR_TRY(stream->prepare_operations(resume));
     if (session.rank() != 0) return {};
     TR_TRY(formats::check_keys(stream->request_.definition, stream->request_.open_keys));
@@ -95,9 +61,9 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   TR_TRY(
       session.memory().open_staging(call, [&](comm::Vote vote) { return session.agree(std::move(vote)); }));
   stream->run_ = Unpacker(verdict.contributions[0]).get<Uuid>();
-  if (resume) stream->continue_from(*resume);
+  if (resume) stream->continue_from(*resume, std::move(kept));
   session.computing().add_stream(stream->client_);
-  stream->tell_definitions(stream->client_.definitions().begin(stream->head()));
+  stream->fields_.tell(stream->client_.definitions().begin(stream->head()));
   return stream;
 }
 
@@ -111,11 +77,12 @@ Status Stream::prepare_operations(const std::optional<Position>& resume) {
                            resume->interval->lead, " s: create it with the interval= that it had")};
 }
 
-void Stream::continue_from(const Position& position) {
+void Stream::continue_from(const Position& position, std::shared_ptr<operations::Kept> kept) {
   continues_ = true;
   from_ = position;
   last_lead_ = position.lead;
   if (position.lead) client_.continue_behind(*position.lead);
+  if (position.interval) fields_.continue_within_interval(std::move(kept));
   if (position.interval && position.interval->failure && session_.rank() == 0) {
     const OpenInterval::Failure& failure = *position.interval->failure;
     client_.keep(Status(failure.code, failure.text).at({0, failure.operation, failure.rank}));
@@ -126,257 +93,6 @@ void Stream::continue_from(const Position& position) {
 
 Stream::~Stream() {
   if (client_.id() != 0) session_.computing().remove_stream(client_.id());
-}
-
-Status Stream::define(const std::string& field, const PlacedLayout* layout, int type,
-                      const std::string& options) {
-  const std::string call =
-      cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
-  Result<FieldRequest> request = [&]() -> Result<FieldRequest> {
-    if (client_.steps() > 0) return Status(Code::state, "fields are defined before the first step");
-    if (layout == nullptr) return Status(Code::argument, "no layout was given");
-    return parse_field(field, type, layout->layout.shape(), options, request_.definition.format);
-  }();
-  ByteVector vertical;
-  if (request.is_ok() && !request->vertical_file.empty()) {
-    comm::Vote vote{{}, cat(call, " reading vertical=", request->vertical_file), {}};
-    if (session_.rank() == 0) {
-      Result<std::string> text = read_text(request->vertical_file);
-      vote.status = text.status().in(call);
-      if (text.is_ok()) {
-        const auto bytes = std::as_bytes(std::span(*text));
-        vote.contribution.assign(bytes.begin(), bytes.end());
-      }
-    }
-    comm::Verdict read = session_.agree(std::move(vote));
-    TR_TRY(read.status);
-    vertical = std::move(read.contributions[0]);
-  }
-  Field fresh;
-  Status mine = request.status();
-  const bool had_codec = mine.is_ok();
-  if (had_codec) mine = guarded([&] { return prepare_field(*request, *layout, vertical, fresh); });
-  const std::string shape = layout == nullptr
-                                ? "no layout"
-                                : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
-  const comm::Verdict verdict = session_.agree({mine.in(call), cat(call, " on a ", shape), {}});
-  Status status = verdict.status;
-  if (status.is_ok()) status = restore(fresh);
-  if (status.is_ok()) {
-    add_field(field, std::move(fresh));
-    return status;
-  }
-  // If the codec cannot be renewed now, the next definition tries again and tells all ranks.
-  codec_is_ahead_ = codec_is_ahead_ || had_codec;
-  references_.reset();  // they may hold the refused field, too
-  if (codec_is_ahead_) static_cast<void>(guarded([&] { return renew_codec(); }));
-  return status;
-}
-
-/// The codec may hold a field that this or another rank refused afterwards. A new codec takes the fields that
-/// all agreed on.
-Status Stream::renew_codec() {
-  Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request_.definition);
-  TR_TRY(codec.status());
-  for (std::size_t i = 0; i < fields_.size(); ++i)
-    TR_TRY((*codec)->adopt(fields_[i].definition, codec_->prepared(static_cast<int>(i))));
-  codec_ = std::move(*codec);
-  codec_is_ahead_ = false;
-  return {};
-}
-
-Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
-                             Field& out) {
-  const std::string& name = request.definition.name;
-  if (numbers_.count(name) != 0) return {Code::state, cat("field '", name, "' is defined already")};
-  if (!request.vertical_file.empty()) {
-    const std::string_view text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
-    TR_TRY(set_vertical(request.definition, text, request.vertical_file));
-  }
-  if (operations_)
-    TR_TRY(operations_->define(request));
-  else if (request.operation)
-    return {Code::settings,
-            "operation= is over the steps of an interval: create the stream with interval=, as interval=1h"};
-  out.definition = std::move(request.definition);
-  out.definition.georeference = layout.georeference;
-  const auto told = layout.georeference.coordinates;
-  const bool needs_coordinates = codec_->has_coordinates() || request_.options.references;
-  const auto facts =
-      told && needs_coordinates ? std::make_shared<const codec::Coordinates>(told->facts()) : nullptr;
-  out.definition.georeference.coordinates = facts;
-  // The indices of a layout may take more memory than its fields, so they are kept once.
-  const auto known = layouts_.find(layout.id);
-  out.layout =
-      known != layouts_.end() ? known->second : std::make_shared<const PlacedLayout>(without_grid(layout));
-  out.allocation = std::move(request.allocation);
-  out.allocation.halo = layout.halo;
-  out.count = layout.layout.count(session_.rank());
-  Result<layout::MemoryMap> map =
-      layout::memory_map(layout.layout, session_.rank(), out.definition.type, out.allocation);
-  TR_TRY(map.status());
-  out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
-  if (operations_) {
-    const auto levels = static_cast<Index>(out.definition.levels.values.size());
-    Result<std::unique_ptr<TimedField>> timed =
-        TimedField::make({request.operation.value_or(operations::Operation::instant), out.definition.type,
-                          out.definition.missing, levels, out.count},
-                         session_.memory().budget());
-    TR_TRY(timed.status());
-    out.timed = std::move(*timed);
-    TR_TRY(check_recorded(out));
-  }
-
-  if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without the field refused before"));
-  TR_TRY(with_default_format(request_, codec_->define(out.definition)));
-  if (session_.rank() == 0)
-    TR_TRY(listings::check_field(*codec_, static_cast<int>(fields_.size()), request_.options.listings));
-  out.definition.georeference = {};  // the codec has taken what it needs
-  out.definition.georeference.coordinates = facts;
-  if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));
-  if (facts) {
-    out.coordinates = told;
-    TR_TRY(draw_coordinates(out));
-  }
-  return prepare_staging(out, static_cast<int>(fields_.size()));
-}
-
-Status Stream::prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) {
-  Result<codec::Keys> keys = cf::grid_keys(georeference);
-  TR_TRY(keys.status());
-  fresh.georeference.keys = std::move(*keys);
-  if (references_ == nullptr) {
-    std::vector<codec::FieldDefinition> agreed;
-    for (const Field& each : fields_) agreed.push_back(each.definition);
-    Result<std::unique_ptr<references::References>> made =
-        references::References::make(request_.definition, agreed, *codec_->decoding());
-    TR_TRY(made.status());
-    references_ = std::move(*made);
-  }
-  return references_->add(fresh);
-}
-
-/// The root keeps the values until the stream is closed: as they came, and in the head of the file. Rank 0
-/// draws for it, since all ranks must hear at definition if the budget is too small.
-Status Stream::draw_coordinates(Field& field) const {
-  if (session_.rank() != 0) return {};
-  const codec::Coordinates& told = *field.coordinates;
-  const bool is_drawn = std::ranges::any_of(fields_, [&](const Field& each) {
-    const auto& its = each.definition.georeference.coordinates;
-    return its && its->are_those_of(told);
-  });
-  if (is_drawn) return {};
-  constexpr Bytes copies = 2;
-  const Bytes bytes = copies * std::ssize(told.values);
-  field.drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::coordinates);
-  return field.drawn->take(bytes).in(
-      cat("while the stream is open the coordinates of the layout take ", size_text(bytes),
-          " for the heads of its files: set TAILRACE_MEMORY to more, or close other streams before"));
-}
-
-Status Stream::prepare_staging(const Field& field, int number) const {
-  struct Part {
-    Bytes needed;
-    Bytes share;  // of the staging memory; 0: no limit
-    std::string text;
-  };
-  pipeline::Outlet& outlet = session_.computing().outlet();
-  const Bytes most = outlet.largest_piece();
-  const Bytes workspace = session_.memory().smallest_workspace();
-  const Bytes piece = field.count * size_of(field.definition.type);
-  // The end of a step carries the step's error. If that never fitted, the rank would wait for room for ever.
-  constexpr Bytes least = Bytes{16} << 10;
-  const Bytes record = codec_->encoded_bound(number) + codec_->working_bytes(number) +
-                       field.definition.elements() * size_of(codec_->assembled_type(number));
-  const std::string rank = cat("rank ", session_.rank());
-  const Part parts[] = {{piece, most,
-                         cat("one level takes ", counted(piece, "byte"), " on ", rank,
-                             ", whose share of the staging memory is ", most)},
-                        {least, most,
-                         cat("the share of the staging memory of ", rank, " is ", counted(most, "byte"),
-                             ", where ", least, " are needed for messages")},
-                        {record, std::max<Bytes>(workspace, 1),
-                         cat("gathering and encoding one record takes ", counted(record, "byte"), ", ",
-                             session_.topology().roster().self_served ? "each rank" : "a server", " has ",
-                             counted(workspace, "byte"), " of the staging memory for it")}};
-  // The error tells the part that lacks most: what suffices for it suffices for all.
-  const auto lack = [](const Part& part) {
-    return part.share > 0 ? static_cast<double>(part.needed) / static_cast<double>(part.share) : 0;
-  };
-  const Part& worst = *std::ranges::max_element(parts, {}, lack);
-  if (lack(worst) <= 1)
-    return outlet.expect(std::ssize(field.definition.levels.values) * node::room_in_lane(piece));
-  return {Code::memory, cat(worst.text, ": set ", session_.memory().staging_for(worst.needed, worst.share))};
-}
-
-/// Servers hear of a field as soon as it is agreed: any rank may be the first that begins the stream.
-void Stream::add_field(const std::string& name, Field field) {
-  numbers_[name] = static_cast<int>(fields_.size());
-  if (field.timed)
-    counters().interval_bytes += operations::Accumulator::bytes_of(field.timed->accumulator().what());
-  fields_.push_back(std::move(field));
-  const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
-  layouts_.emplace(layout->id, layout);
-  ByteVector prepared;
-  if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields_.size()) - 1);
-  // The servers get the coordinates' values. No rank keeps them for the stream.
-  codec::FieldDefinition& definition = fields_.back().definition;
-  const auto facts = definition.georeference.coordinates;
-  if (facts) definition.georeference.coordinates = std::exchange(fields_.back().coordinates, nullptr);
-  tell_definitions(
-      client_.definitions().add({&fields_.back().definition, std::move(prepared), &layout->layout, layout->id,
-                                 layout->in_parts, layout->own_indices}));
-  definition.georeference.coordinates = facts;
-}
-
-/// Checks a field that goes on in the middle of an interval against what the checkpoint has of it.
-Status Stream::check_recorded(const Field& field) const {
-  if (!from_.interval) return {};
-  TR_TRY(operations_->check_recorded(field.timed->recorded(field.definition)));
-  const operations::Accumulator& accumulator = field.timed->accumulator();
-  const Index elements = accumulator.what().levels * field.definition.elements();
-  const auto check = [&](const std::string& item, ElementType type) -> Status {
-    const auto found = kept_ ? kept_->find(item) : operations::Kept::iterator();
-    if (kept_ && found != kept_->end() && found->second.type == type &&
-        found->second.blocks->elements() == elements)
-      return {};
-    return {Code::state, cat("the checkpoint has no item ", item, " of ", elements, " elements of ",
-                             name_of(type), ", though it is in the middle of an interval")};
-  };
-  const std::string& field_name = field.definition.name;
-  TR_TRY(check(operations::name_of_values(name(), field_name), accumulator.state_type()));
-  if (!accumulator.what().missing) return {};
-  return check(operations::name_of_counts(name(), field_name), ElementType::i32);
-}
-
-/// Collective. Takes the values that a checkpoint has kept of a field, if the stream goes on in the middle of
-/// an interval. If that fails, nothing is lost: the program may define the field again.
-Status Stream::restore(const Field& field) {
-  if (!operations_ || !from_.interval) return {};
-  const std::string& field_name = field.definition.name;
-  const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field_name, "\")");
-  const operations::Accumulator& accumulator = field.timed->accumulator();
-  operations::Accumulator::Memory& memory = *accumulator.memory();
-  arrays::Array array;
-  array.layout = &field.layout->layout;
-  array.levels = accumulator.what().levels;
-  array.data = memory.values.data();
-  const Result<arrays::Owned> owned =
-      guarded([&]() -> Result<arrays::Owned> { return arrays::find_owned(array, session_.rank()); });
-  const std::span<const layout::Rows> rows =
-      owned.is_ok() ? std::span<const layout::Rows>(owned->rows) : std::span<const layout::Rows>();
-  const auto take = [&](const std::string& item, std::byte* to) {
-    return take_kept(session_.computes(), kept_->at(item), rows, to, owned.status(), call);
-  };
-  const std::string values = operations::name_of_values(name(), field_name);
-  const std::string counts = operations::name_of_counts(name(), field_name);
-  TR_TRY(take(values, memory.values.data()));
-  if (accumulator.what().missing) TR_TRY(take(counts, reinterpret_cast<std::byte*>(memory.counts.data())));
-  kept_->erase(values);
-  kept_->erase(counts);
-  field.timed->restore(*operations_->recorded(field_name));
-  operations_->take_recorded(field_name);
-  return {};
 }
 
 pipeline::Opening Stream::head() const {
@@ -396,25 +112,6 @@ void Stream::tell(const pipeline::Told& told) {
       [&] { return session_.computing().outlet().tell(told.descriptor, told.bytes); });
   counters().staging_full += waited;
   counters().staging_full_count += waited > 0;
-}
-
-/// Puts the entries into the lane, in pieces if they are too large for it.
-void Stream::tell_definitions(const std::vector<pipeline::Told>& all) {
-  constexpr Bytes usual = Bytes{64} << 10;
-  const Bytes most = session_.computing().outlet().largest_piece();
-  const auto piece = static_cast<std::size_t>(most == 0 ? usual : std::clamp<Bytes>(most / 2, 64, usual));
-  for (const pipeline::Told& told : all) {
-    std::span<const std::byte> rest = told.bytes, behind;
-    if (told.coordinates) behind = told.coordinates->values;
-    Descriptor descriptor = told.descriptor;
-    do {
-      const auto bytes = rest.first(std::min(piece, rest.size()));
-      rest = rest.subspan(bytes.size());
-      if (rest.empty()) rest = std::exchange(behind, {});
-      descriptor.level = rest.empty() ? 0 : 1;
-      session_.computing().publish([&] { return session_.computing().outlet().tell(descriptor, bytes); });
-    } while (!rest.empty());
-  }
 }
 
 void Stream::begin(std::int64_t lead) {
@@ -446,7 +143,7 @@ void Stream::begin(std::int64_t lead) {
 Status Stream::begin_timed(std::int64_t lead) {
   const Status order = operations_->begin(lead);
   if (!operations_->begins_interval()) return order;
-  for (Field& field : fields_) field.timed->begin();
+  for (Field& field : fields_.all()) field.timed->begin();
   if (!operations_->missed().is_ok()) note_missed(operations_->missed());
   return order;
 }
@@ -462,33 +159,6 @@ void Stream::note_missed(const Status& missed) {
                             ": the interval that has no step at its end had failed before: ", kept.text()));
 }
 
-Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, const ArrayShape* shape) {
-  if (shape == nullptr) return field.map;
-  if (shape->type != field.definition.type) {
-    return Status(Code::argument, cat("the array holds ", name_of(shape->type), ", the field was defined as ",
-                                      name_of(field.definition.type)));
-  }
-  if (field.last_map && field.last_extents == shape->extents && field.last_strides == shape->strides) {
-    return field.last_map;
-  }
-  const layout::Layout& layout = field.layout->layout;
-  layout::Allocation allocation = field.allocation;
-  if (allocation.nproma == 0) {
-    Result<layout::Allocation> matched =
-        layout::match_extents(layout, session_.rank(), std::move(allocation), shape->extents);
-    TR_TRY(matched.status());
-    allocation = std::move(*matched);
-  }
-  allocation.strides = shape->strides;
-  Result<layout::MemoryMap> map =
-      layout::memory_map(layout, session_.rank(), field.definition.type, allocation);
-  TR_TRY(map.status());
-  field.last_extents = shape->extents;
-  field.last_strides = shape->strides;
-  field.last_map = std::make_shared<const layout::MemoryMap>(std::move(*map));
-  return field.last_map;
-}
-
 void Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
   const std::int64_t entered = session_.line().now();
   const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", lead(), " s"); };
@@ -498,30 +168,28 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
                  cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
     return;
   }
-  const auto found = numbers_.find(name);
-  if (found == numbers_.end()) {
-    std::vector<std::string> names;
-    for (const auto& [each, number] : numbers_) names.push_back(each);
-    latch(no_such_field(call(), name, names));
+  const std::optional<int> number = fields_.number_of(name);
+  if (!number) {
+    latch(no_such_field(call(), name, fields_.names()));
     return;
   }
-  Field& field = fields_[static_cast<std::size_t>(found->second)];
+  Field& field = fields_.all()[static_cast<std::size_t>(*number)];
   Status status;
-  if (!put_.insert(found->second).second) {
+  if (!put_.insert(*number).second) {
     status = Status(Code::state, "the field was put in this step already");
-  } else if (Status again = operations_ ? Status() : check_put_again(found->second); !again.is_ok()) {
+  } else if (Status again = operations_ ? Status() : check_put_again(*number); !again.is_ok()) {
     status = std::move(again);
   } else if (data == nullptr && field.count > 0) {
     status = Status(Code::argument, "the array is a null pointer");
   } else {
-    Result<std::shared_ptr<const layout::MemoryMap>> map = map_of(field, shape);
+    Result<std::shared_ptr<const layout::MemoryMap>> map = field.map_of(shape, session_.rank());
     status = map.status();
     // An array with its shape may be a compiler's temporary, gone after the call: it is never lent.
     const bool may_lend = shape == nullptr;
     if (map.is_ok() && operations_)
       accumulate(field, static_cast<const std::byte*>(data), **map);
     else if (map.is_ok())
-      status = capture(field, found->second, static_cast<const std::byte*>(data), *map, may_lend);
+      status = capture(field, *number, static_cast<const std::byte*>(data), *map, may_lend);
   }
   latch(status.in(call()));
   session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
@@ -553,7 +221,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   if (is_statistic && statistic.since == codec::Statistic::Since::duration) {
     key.interval_start = std::max<std::int64_t>(0, lead - statistic.duration_seconds);
   }
-  TR_TRY(codec_->check_lead(key));
+  TR_TRY(fields_.codec().check_lead(key));
   has_put_ = has_put_ || field.definition.elements() > 0;
   if (field.count == 0 && session_.rank() != client_.definitions().reference()) return {};
   const std::int64_t begin = session_.line().now();
@@ -582,37 +250,20 @@ void Stream::accumulate(Field& field, const std::byte* data, const layout::Memor
 /// Puts what the fields have accumulated in the interval that the step completes, in the order of definition.
 void Stream::put_results() {
   client_.begin_records();
-  for (std::size_t i = 0; i < fields_.size(); ++i) {
-    Field& field = fields_[i];
+  for (std::size_t i = 0; i < fields_.all().size(); ++i) {
+    Field& field = fields_.all()[i];
     operations::Accumulator& accumulator = field.timed->accumulator();
     if (accumulator.puts() == 0) continue;
     const int number = static_cast<int>(i);
     put_.insert(number);
     Status status = accumulator.finish();
-    if (!status.is_ok()) status = status.in(place_of(field, accumulator.offending()));
+    if (!status.is_ok()) status = status.in(field.place_of(accumulator.offending(), session_.rank()));
     // The other ranks expect this rank's pieces, also if the step fails.
     const Status captured = capture(field, number, accumulator.values(), accumulator.map(), true);
     latch((status.is_ok() ? captured : status)
               .in(cat("tr_stream_end(\"", name(), "\") at lead ", operations_->lead(), " s, field '",
                       field.definition.name, "'")));
   }
-}
-
-/// Returns the place of an accumulated element as texts of errors name it.
-std::string Stream::place_of(const Field& field, Index element) const {
-  if (field.count == 0 || element < 0) return "";
-  const auto level = static_cast<std::size_t>(element / field.count);
-  Index rest = element % field.count;
-  for (const layout::Rows& rows : field.layout->layout.rows(session_.rank())) {
-    if (rest >= rows.rows * rows.count) {
-      rest -= rows.rows * rows.count;
-      continue;
-    }
-    const Index global = rows.global + rest / rows.count * rows.stride + rest % rows.count;
-    return cat("rank ", session_.rank(), ", level ", field.definition.levels.values[level], ", index ",
-               global);
-  }
-  return "";
 }
 
 /// Ends a step within an interval. It touches no server.
@@ -704,11 +355,12 @@ Position Stream::position() const {
   Position here = with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}});
   here.interval = operations_ ? operations_->open() : std::nullopt;
   if (!here.interval) return here;
-  for (const Field& field : fields_) here.interval->fields.push_back(field.timed->recorded(field.definition));
+  for (const Field& field : fields_.all())
+    here.interval->fields.push_back(field.timed->recorded(field.definition));
   // Fields that a checkpoint has and the program has not defined yet.
   for (const OpenInterval::Field& field :
        from_.interval ? from_.interval->fields : std::vector<OpenInterval::Field>()) {
-    if (numbers_.count(field.name) == 0) here.interval->fields.push_back(field);
+    if (!fields_.number_of(field.name)) here.interval->fields.push_back(field);
   }
   return here;
 }
@@ -716,14 +368,14 @@ Position Stream::position() const {
 std::vector<Stream::State> Stream::states() const {
   std::vector<State> states;
   if (!operations_ || !operations_->open()) return states;
-  for (const Field& field : fields_)
+  for (const Field& field : fields_.all())
     states.push_back({field.definition.name, field.layout.get(), &field.timed->accumulator()});
   return states;
 }
 
 std::vector<std::optional<std::int64_t>> Stream::calls() const {
   std::vector<std::optional<std::int64_t>> calls;
-  for (const Field& field : fields_) {
+  for (const Field& field : fields_.all()) {
     const bool counts = field.timed && (field.count > 0 || session_.rank() == reference());
     calls.push_back(counts ? std::optional(field.timed->calls()) : std::nullopt);
   }
@@ -785,7 +437,7 @@ Status Stream::close() {
   }
   if (client_.is_unsettled()) return misuse;
   if (!client_.must_finish()) {
-    tell_definitions({client_.definitions().forget()});
+    fields_.tell({client_.definitions().forget()});
     return misuse;
   }
   session_.wait([&] { return client_.verdicts().finished().has_value(); }, cat("durable steps of ", name()));

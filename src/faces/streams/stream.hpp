@@ -8,32 +8,13 @@
 #include <vector>
 
 #include "engine/session/session.hpp"
+#include "faces/streams/definition/fields.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/files/look.hpp"
 #include "faces/streams/operations.hpp"
 #include "faces/streams/resume/resume.hpp"
-#include "formats/codec/codec.hpp"
-#include "formats/references/references.hpp"
-#include "ground/layout/memory.hpp"
 
 namespace tailrace::streams {
-
-/// A layout as the faces hold it: the owners of elements, the arrays' allocation, and the place on the globe.
-struct PlacedLayout {
-  layout::Layout layout;
-  std::int64_t id = 0;  // layouts are made collectively: the same number means the same layout on every rank
-  std::vector<Index> halo;
-  codec::Georeference georeference;
-  std::vector<Index> own_indices;  // for layouts known in parts: what this rank owns, sent to the servers
-  bool in_parts = false;
-};
-
-/// The caller's description of the array that it hands over.
-struct ArrayShape {
-  ElementType type = ElementType::f32;
-  std::vector<Index> extents;  // C order, level axis included
-  std::vector<Bytes> strides;  // empty = contiguous
-};
 
 /// An output stream on a compute rank: it captures fields, and hears verdicts. include/tailrace.h has the
 /// contract of each call.
@@ -50,7 +31,9 @@ class Stream final {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
+  Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options) {
+    return fields_.define(field, layout, type, options);
+  }
   void begin(std::int64_t lead);
   void put(const std::string& field, const void* data, const ArrayShape* shape);
   Status end();
@@ -93,24 +76,10 @@ class Stream final {
   /// and need not put it.
   [[nodiscard]] std::vector<std::optional<std::int64_t>> calls() const;
   [[nodiscard]] const std::string& name_of_field(std::size_t number) const {
-    return fields_[number].definition.name;
+    return fields_.all()[number].definition.name;
   }
 
  private:
-  struct Field {
-    codec::FieldDefinition definition;
-    std::shared_ptr<const PlacedLayout> layout;
-    std::shared_ptr<const codec::Coordinates> coordinates;  // until the servers have been told
-    std::unique_ptr<node::Draw> drawn;  // on rank 0: memory of these; the first field has it
-    layout::Allocation allocation;
-    std::shared_ptr<const layout::MemoryMap> map;  // for arrays allocated as defined
-    Index count = 0;
-    std::vector<Index> last_extents;  // of the last array that came with its shape
-    std::vector<Bytes> last_strides;
-    std::shared_ptr<const layout::MemoryMap> last_map;
-    std::unique_ptr<TimedField> timed;  // in streams with interval=
-  };
-
   struct EndedStep {
     std::int64_t lead = 0;
     bool has_put = false;
@@ -119,24 +88,11 @@ class Stream final {
   Stream(session::Session& session, StreamRequest request, const std::string& pattern)
       : session_(session),
         request_(std::move(request)),
-        client_(session.line(), session.topology().roster(), session.rank(), pattern) {}
-  Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
-                       Field& out);
-  /// Keeps those parts of a georeference that reference files need.
-  Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
-  Status renew_codec();
-  /// Returns success if the staging memory takes the field that the codec knows by `number`, once memory for
-  /// its pieces exists.
-  [[nodiscard]] Status prepare_staging(const Field& field, int number) const;
-  [[nodiscard]] Status draw_coordinates(Field& field) const;
-  void add_field(const std::string& name, Field field);
+        client_(session.line(), session.topology().roster(), session.rank(), pattern),
+        fields_(session_, request_, client_, operations_) {}
   Status prepare_operations(const std::optional<Position>& resume);
-  [[nodiscard]] Status check_recorded(const Field& field) const;
-  Status restore(const Field& field);
-  [[nodiscard]] std::string place_of(const Field& field, Index element) const;
   [[nodiscard]] pipeline::Opening head() const;
-  void continue_from(const Position& position);
-  Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
+  void continue_from(const Position& position, std::shared_ptr<operations::Kept> kept);
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
   void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
@@ -149,7 +105,6 @@ class Stream final {
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
-  void tell_definitions(const std::vector<pipeline::Told>& all);
   void stop_if_broken();
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
@@ -159,15 +114,9 @@ class Stream final {
   StreamRequest request_;
   pipeline::StreamClient client_;
   std::string options_;
-  std::unique_ptr<codec::Codec> codec_;
-  bool codec_is_ahead_ = false;                         // it may hold a field that some rank has refused
-  std::unique_ptr<references::References> references_;  // of fields_, to check the next one; null: not made
-  std::optional<Operations> operations_;                // with interval=
-  std::shared_ptr<operations::Kept> kept_;              // values of a checkpoint, for fields to be defined
-  std::vector<Field> fields_;
-  std::map<std::string, int> numbers_;
-  std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
-  std::set<int> put_;                                                    // fields put in this step
+  std::optional<Operations> operations_;  // with interval=
+  Fields fields_;
+  std::set<int> put_;  // fields put in this step
   std::int64_t put_lead_ = 0;
   std::map<int, std::int64_t> put_steps_;  // at put_lead_: for each field, the last step that has it
   Uuid run_;                               // the same on all ranks

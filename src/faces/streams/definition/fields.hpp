@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/session/session.hpp"
+#include "faces/streams/definition/parse.hpp"
+#include "faces/streams/definition/placed_layout.hpp"
+#include "faces/streams/operations.hpp"
+#include "formats/codec/codec.hpp"
+#include "formats/references/references.hpp"
+#include "ground/layout/memory.hpp"
+
+namespace tailrace::streams {
+
+/// A field of a stream that is written, on one compute rank.
+struct Field {
+  codec::FieldDefinition definition;
+  std::shared_ptr<const PlacedLayout> layout;
+  std::shared_ptr<const codec::Coordinates> coordinates;  // until the servers have been told
+  std::unique_ptr<node::Draw> drawn;  // on rank 0: memory of these; the first field has it
+  layout::Allocation allocation;
+  std::shared_ptr<const layout::MemoryMap> map;  // for arrays allocated as defined
+  Index count = 0;                               // number of elements of a level that this rank owns
+  std::vector<Index> last_extents;               // of the last array that came with its shape
+  std::vector<Bytes> last_strides;
+  std::shared_ptr<const layout::MemoryMap> last_map;
+  std::unique_ptr<TimedField> timed;  // in streams with interval=
+
+  /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
+  /// allocated as defined. Code::argument if an array of this shape does not hold the field.
+  Result<std::shared_ptr<const layout::MemoryMap>> map_of(const ArrayShape* shape, int rank);
+  /// Returns the place of an accumulated element of `rank`, which is this one, as texts of errors name it.
+  [[nodiscard]] std::string place_of(Index element, int rank) const;
+};
+
+/// The fields of a stream that is written, on one compute rank: defines each of them on all ranks, and tells
+/// the servers of it.
+class Fields final {
+ public:
+  /// All arguments are parts of the stream, or outlive it. `operations` is empty without interval=.
+  Fields(session::Session& session, const StreamRequest& request, pipeline::StreamClient& client,
+         std::optional<Operations>& operations)
+      : session_(session), request_(request), client_(client), operations_(operations) {}
+
+  /// Local. Makes the codec, before the first field.
+  Status begin();
+  /// Local. The stream goes on in the middle of an interval. `kept` has the accumulated values of its fields;
+  /// define() takes those of its field out of it.
+  void continue_within_interval(std::shared_ptr<operations::Kept> kept);
+  /// Collective. Defines the next field. If this fails, the stream has no such field, and the program may
+  /// define it again.
+  Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
+  /// Local. Puts the entries into the lane, in pieces if they are too large for it.
+  void tell(const std::vector<pipeline::Told>& all);
+
+  /// Returns the fields in the order of their definition.
+  [[nodiscard]] std::vector<Field>& all() { return fields_; }
+  [[nodiscard]] const std::vector<Field>& all() const { return fields_; }
+  [[nodiscard]] const codec::Codec& codec() const { return *codec_; }
+  /// Returns the index of a field in all(), or nothing.
+  [[nodiscard]] std::optional<int> number_of(const std::string& field) const;
+  /// Returns the names of all fields, in alphabetical order.
+  [[nodiscard]] std::vector<std::string> names() const;
+
+ private:
+  Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
+                       Field& out);
+  /// Keeps those parts of a georeference that reference files need.
+  Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
+  Status renew_codec();
+  /// Returns success if the staging memory takes the field that the codec knows by `number`, once memory for
+  /// its pieces exists.
+  [[nodiscard]] Status prepare_staging(const Field& field, int number) const;
+  [[nodiscard]] Status draw_coordinates(Field& field) const;
+  void add_field(const std::string& name, Field field);
+  [[nodiscard]] Status check_recorded(const Field& field) const;
+  Status restore(const Field& field);
+  [[nodiscard]] const std::string& name() const { return client_.name(); }
+
+  session::Session& session_;
+  const StreamRequest& request_;
+  pipeline::StreamClient& client_;
+  std::optional<Operations>& operations_;
+  std::unique_ptr<codec::Codec> codec_;
+  bool codec_is_ahead_ = false;                         // it may hold a field that some rank has refused
+  std::unique_ptr<references::References> references_;  // of fields_, to check the next one; null: not made
+  bool is_within_interval_ = false;                     // the stream goes on in the middle of an interval
+  std::shared_ptr<operations::Kept> kept_;              // values of a checkpoint, for fields to be defined
+  std::vector<Field> fields_;
+  std::map<std::string, int> numbers_;
+  std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
+};
+
+}  // namespace tailrace::streams

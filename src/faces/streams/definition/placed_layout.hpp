@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "formats/codec/definition.hpp"
+#include "ground/layout/layout.hpp"
+
+namespace tailrace::streams {
+
+/// A layout as the faces hold it: the owners of elements, the arrays' allocation, and the place on the globe.
+struct PlacedLayout {
+  layout::Layout layout;
+  std::int64_t id = 0;  // layouts are made collectively: the same number means the same layout on every rank
+  std::vector<Index> halo;
+  codec::Georeference georeference;
+  std::vector<Index> own_indices;  // for layouts known in parts: what this rank owns, sent to the servers
+  bool in_parts = false;
+};
+
+/// The caller's description of the array that it hands over.
+struct ArrayShape {
+  ElementType type = ElementType::f32;
+  std::vector<Index> extents;  // C order, level axis included
+  std::vector<Bytes> strides;  // empty = contiguous
+};
+
+}  // namespace tailrace::streams

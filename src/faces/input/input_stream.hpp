@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,10 +9,10 @@
 #include <vector>
 
 #include "faces/files/group.hpp"
-#include "faces/input/files.hpp"
+#include "faces/input/field.hpp"
+#include "faces/input/leads.hpp"
 #include "faces/input/loader.hpp"
-#include "faces/input/request.hpp"
-#include "faces/input/share.hpp"
+#include "faces/input/rings.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
 
 namespace tailrace::input {
@@ -28,7 +27,6 @@ class InputStream final {
   static Result<std::unique_ptr<InputStream>> open(const std::shared_ptr<files::Group>& group,
                                                    const std::string& pattern, const std::string& options,
                                                    Opener open = nullptr);
-  ~InputStream();
   InputStream(const InputStream&) = delete;
   InputStream& operator=(const InputStream&) = delete;
 
@@ -45,27 +43,6 @@ class InputStream final {
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
-  struct Field {
-    Field(FieldRequest given, const streams::PlacedLayout& placed)
-        : request(std::move(given)), layout(placed.layout), halo(placed.halo) {
-      request.allocation.halo = halo;
-    }
-    FieldRequest request;
-    const layout::Layout layout;
-    const std::vector<Index> halo;
-    Share share;  // for arrays allocated as defined
-    /// The share for the last array that came with a shape, and its shape.
-    std::vector<Index> last_extents;
-    std::vector<Bytes> last_strides;
-    std::optional<Share> last_share;
-    layout::Box cut;
-    std::unique_ptr<node::Draw> drawn;  // on the first rank of the node
-    std::unique_ptr<node::NodeMemory> memory;
-    std::unique_ptr<Loader> loader;  // null: the node needs no part of the field
-    bool is_served = false;          // a server of the node reads ahead
-    /// On the first rank of the node: number of the memory that was handed to a server.
-    std::optional<std::uint64_t> given;
-  };
   /// The leads of the files' steps that make the program's step, and the weight of the second one. No leads
   /// if the step may still come.
   struct Between {
@@ -73,44 +50,24 @@ class InputStream final {
     double weight = 0;
   };
 
-  InputStream(std::shared_ptr<files::Group> group, std::string name, Opener open)
-      : group_(std::move(group)),
-        name_(std::move(name)),
-        open_(std::move(open)),
-        scratch_(group_->budget()),
-        thread_scratch_(group_->budget()) {}
+  InputStream(std::shared_ptr<files::Group> group, std::string name)
+      : group_(std::move(group)), name_(std::move(name)), scratch_(group_->budget()) {}
   [[nodiscard]] std::string step_text() const;
   comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {},
                       ByteVector versions = {});
-  Result<layout::Box> agree_on_box(const Field& field, const std::string& call);
-  Status make_ring(const FieldDefinition& definition, const std::string& call, Field& field);
-  Result<const Share*> share_of(Field& field, const streams::ArrayShape* shape) const;
   [[nodiscard]] Field* field_called(const std::string& name);
   Status get_all(Field& field, std::byte* data, const Share& share);
   void copy_level(Field& field, Index level, const std::vector<Index>& slots, std::byte* data,
                   const Share& share);
   Status wait_for(Field& field, Index slot, Index level);
   void set_now(std::vector<std::int64_t> leads);
-  [[nodiscard]] Result<std::vector<std::int64_t>> around(std::int64_t lead) const;
-  [[nodiscard]] Ring* any_ring() const;
-  Status begin_rings();
   void tell_gap();
   Status await_step();
-  void renew_step();
-  void forget_steps(const std::vector<std::int64_t>& gone);
   Status note_version(std::int64_t lead, std::uint64_t version, const Field& field);
   [[nodiscard]] ByteVector versions_told();
-  void look_for_steps(Ring& ring);
-  bool follow();
-  [[nodiscard]] std::vector<Loader*> loaders(bool served_too);
-  [[nodiscard]] std::optional<int> serving_rank() const;
-  void hand_over(Field& field);
-  void take_back(Field& field);
   std::vector<Index> slots_of(Field& field);
-  bool has_work_ahead();
-  void read_ahead();
-  void work();
   void take_counts();
+  [[nodiscard]] bool follows() const { return rings_ != nullptr && rings_->files().follows; }
   /// Returns the counters of this input stream. Its key differs from that of an output stream with the same
   /// pattern; the report shows the first line of the key.
   [[nodiscard]] pipeline::Counters& counters() {
@@ -120,26 +77,15 @@ class InputStream final {
 
   const std::shared_ptr<files::Group> group_;
   const std::string name_;  // the pattern
-  Opener open_;
   std::uint64_t epoch_ = 0;
-  FilesDefinition files_;
-  std::shared_ptr<Files> opened_;
-  LoadCounts counts_;
-  std::int64_t told_records_ = 0;  // the part of counts_ already in the counters
+  std::int64_t told_records_ = 0;  // the part of the rings' counts already in the counters
   std::int64_t told_bytes_ = 0;
   std::vector<std::unique_ptr<Field>> fields_;
   std::unordered_map<std::string, Field*> by_name_;
-  executor::Key key_ = 0;               // the thread that reads ahead
-  std::mutex mutex_;                    // guards fields_: that thread reads, define() writes
-  std::atomic<bool> is_busy_{false};    // that thread has a job
-  std::atomic<std::int64_t> asked_{0};  // number of times it was asked to look
-  std::atomic<bool> is_closed_{false};
-  std::mutex look_mutex_;
-  std::unique_ptr<Follower> follower_;  // with follow=on; look_mutex_ guards it
-  std::int64_t timeout_ = -1;           // nanoseconds; -1: none
-  std::int64_t began_ = 0;              // time at which the step was begun
-  DrawnScratch scratch_;                // for the program's thread
-  DrawnScratch thread_scratch_;
+  std::unique_ptr<Rings> rings_;  // of fields_; null until the files are known
+  std::int64_t timeout_ = -1;     // nanoseconds; -1: none
+  std::int64_t began_ = 0;        // time at which the step was begun
+  DrawnScratch scratch_;          // for the program's thread
   ByteVector between_;
   Status latched_;
   bool in_step_ = false;

@@ -84,7 +84,7 @@ struct Room {
   sources::Scratch scratch;
 };
 
-void by_eccodes(int file, const sources::Place& place, Room& room) {
+void by_eccodes(int file, const sources::RecordPlace& place, Room& room) {
   const auto length = static_cast<std::size_t>(place[1]);
   room.message.resize(length);
   if (::pread(file, room.message.data(), length, place[0]) != static_cast<ssize_t>(length))

@@ -67,8 +67,8 @@ class World {
   std::unique_ptr<File> open_in(const std::shared_ptr<Group>& group, const std::string& path,
                                 const std::string& mode) {
     const Mode parsed = *parse_mode(mode);
-    Place place{service_.get(), parsed.local ? nullptr : group, rank()};
-    Result<std::unique_ptr<File>> file = File::open(std::move(place), path, parsed);
+    Owner owner{service_.get(), parsed.local ? nullptr : group, rank()};
+    Result<std::unique_ptr<File>> file = File::open(std::move(owner), path, parsed);
     CHECK_EQ(file.status().text(), std::string());
     return file.is_ok() ? std::move(*file) : nullptr;
   }

@@ -318,7 +318,7 @@ FileProgram::Said FileProgram::make(SessionRank& rank, const FileCall& call, Fil
 }
 
 FileProgram::Said FileProgram::move_array(files::File& file, const FileCall& call, Readings& readings) const {
-  const int me = file.place().rank;
+  const int me = file.owner().rank;
   const layout::Layout layout = layout_of(call, static_cast<int>(ranks_of(call.file).size()));
   Reading reading{call, {}, elements_of(layout, me)};
   for (const Index e : reading.global)

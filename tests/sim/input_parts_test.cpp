@@ -230,15 +230,15 @@ class Listed final : public sources::Source {
       : fails_(fails), bound_(bound) {
     inventory_ = std::move(inventory);
   }
-  Result<Index> read(const sources::Place&, const sources::Grid& grid, const layout::Box& cut, ElementType,
-                     std::byte*, sources::Scratch&) const override {
+  Result<Index> read(const sources::RecordPlace&, const sources::Grid& grid, const layout::Box& cut,
+                     ElementType, std::byte*, sources::Scratch&) const override {
     EXPECT_EQ(cut.lower.size(), grid.shape.size());
     for (std::size_t d = 0; d < std::min(cut.upper.size(), grid.shape.size()); ++d)
       EXPECT_LE(cut.upper[d], grid.shape[d]);
     if (fails_) return io_error("read", "it", EIO);
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Place&, const sources::Grid&) const override {
+  [[nodiscard]] Bytes scratch_bound(const sources::RecordPlace&, const sources::Grid&) const override {
     return bound_;
   }
 

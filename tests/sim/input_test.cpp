@@ -66,7 +66,7 @@ class MadeUp final : public sources::Source {
       }
     }
   }
-  Result<Index> read(const sources::Place& place, const sources::Grid& grid, const layout::Box& cut,
+  Result<Index> read(const sources::RecordPlace& place, const sources::Grid& grid, const layout::Box& cut,
                      ElementType type, std::byte* values, sources::Scratch& scratch) const override {
     ++plan_.reads[cat("node ", rank_.rank() / plan_.ranks_per_node, " lead ", lead_, " record ", place[0],
                       " ", place[1])];
@@ -94,7 +94,7 @@ class MadeUp final : public sources::Source {
     } while (layout::advance(at, extents));
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Place&, const sources::Grid&) const override {
+  [[nodiscard]] Bytes scratch_bound(const sources::RecordPlace&, const sources::Grid&) const override {
     if (plan_.longest_look > 0) rank_.compute(dice_.random(1, plan_.longest_look));
     return plan_.scratch_bound;
   }

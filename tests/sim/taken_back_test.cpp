@@ -136,7 +136,7 @@ class Written final : public sources::Source {
       }
     }
   }
-  Result<Index> read(const sources::Place& place, const sources::Grid& grid, const layout::Box& cut,
+  Result<Index> read(const sources::RecordPlace& place, const sources::Grid& grid, const layout::Box& cut,
                      ElementType, std::byte* values, sources::Scratch&) const override {
     std::vector<Index> extents(2), at(2);
     for (std::size_t d = 0; d < 2; ++d) extents[d] = cut.upper[d] - cut.lower[d];
@@ -156,7 +156,9 @@ class Written final : public sources::Source {
     } while (layout::advance(at, extents));
     return Index{0};
   }
-  [[nodiscard]] Bytes scratch_bound(const sources::Place&, const sources::Grid&) const override { return 0; }
+  [[nodiscard]] Bytes scratch_bound(const sources::RecordPlace&, const sources::Grid&) const override {
+    return 0;
+  }
 
  private:
   Writer& writer_;

@@ -78,7 +78,7 @@ tr_file* keep(std::unique_ptr<files::File> file) {
 
 tr_file* standard_file(const std::shared_ptr<files::Group>& group, int number) {
   for (tr_file* const handle : state().files) {
-    if (handle->standard == number && handle->file->place().group == group) return handle;
+    if (handle->standard == number && handle->file->owner().group == group) return handle;
   }
   return nullptr;
 }
@@ -172,7 +172,7 @@ void tell(files::File& file, files::Operation operation) {
 }
 
 bool is_shared(const files::File& file) {
-  return file.place().group != nullptr && file.place().group->size() > 1;
+  return file.owner().group != nullptr && file.owner().group->size() > 1;
 }
 
 }  // namespace tailrace::capi

@@ -332,7 +332,7 @@ int tr_close_f(tr_file* handle, int removes) {
   RecordFile* const file = records_of(handle, "close");
   if (file == nullptr) return TR_ERR_STATE;
   const std::string path = file->file().path();
-  const bool local = handle->file->place().group == nullptr;
+  const bool local = handle->file->owner().group == nullptr;
   const Status ended = file->finish();
   int code = tr_fclose(handle) == 0 ? TR_OK : TR_ERR_IO;
   if (!ended.is_ok()) code = fail(ended.in("close"));
@@ -358,7 +358,7 @@ int64_t tr_size_f(tr_file* handle) {
 
 int tr_is_local_f(tr_file* handle) {
   const RecordFile* const file = records_of(handle, "inquire");
-  return file != nullptr && file->file().place().group == nullptr ? 1 : 0;
+  return file != nullptr && file->file().owner().group == nullptr ? 1 : 0;
 }
 
 int tr_set_subrecord_f(tr_file* handle, int64_t bytes) {

@@ -17,7 +17,7 @@ using files::File;
 using files::Group;
 using files::Mode;
 using files::Outcome;
-using files::Place;
+using files::Owner;
 
 namespace {
 
@@ -55,22 +55,22 @@ Status tell_where(const Status& status, const std::string& path) {
           ENOENT};
 }
 
-/// Opens a file. Collective over the group of `place`; files of the local mode, which `ranks` ranks open, are
+/// Opens a file. Collective over the group of `owner`; files of the local mode, which `ranks` ranks open, are
 /// opened locally. No rank opens, and so truncates, anything before all ranks have agreed that they mean the
 /// same file.
-Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::string& call, const char* path,
+Result<std::unique_ptr<File>> open_file(Owner owner, int ranks, const std::string& call, const char* path,
                                         const Result<Mode>& mode) {
-  const bool local = place.group == nullptr || (mode.is_ok() && mode->local);
+  const bool local = owner.group == nullptr || (mode.is_ok() && mode->local);
   const Status mine = mode.status().in(call);
-  TR_TRY(local ? mine : place.group->agree({mine, call, {}}).status);
-  Result<std::string> name = local ? files::local_name(path, place.rank, ranks) : std::string(path);
+  TR_TRY(local ? mine : owner.group->agree({mine, call, {}}).status);
+  Result<std::string> name = local ? files::local_name(path, owner.rank, ranks) : std::string(path);
   TR_TRY(name.status().in(call));
-  if (local) place.group = nullptr;
+  if (local) owner.group = nullptr;
   restart::RecordedFiles& recorded = state().outputs->files();
   const journal::Position* const found = mode->writes() ? recorded.find(*name) : nullptr;
   const std::optional<journal::Position> from = found != nullptr ? std::optional(*found) : std::nullopt;
-  const bool holds = local || place.group->is_io_rank();
-  Result<std::unique_ptr<File>> file = File::open(std::move(place), *name, *mode, from);
+  const bool holds = local || owner.group->is_io_rank();
+  Result<std::unique_ptr<File>> file = File::open(std::move(owner), *name, *mode, from);
   if (file.is_ok()) {
     if (from) recorded.take(*name);
     if (!from && holds && mode->access == Mode::Access::write) recorded.emptied(*name);
@@ -101,7 +101,7 @@ Result<Mode> mode_to_reopen(const tr_file& handle, const char* path, const char*
     return Status(Code::argument,
                   cat(handle.file->path(), " has no name under which it could be opened again; give one"));
   }
-  const bool was_local = handle.file->place().group == nullptr;
+  const bool was_local = handle.file->owner().group == nullptr;
   if (mode->local && !was_local) {
     return Status(Code::argument, "a file of all ranks cannot become one of the local mode; open another");
   }
@@ -213,7 +213,7 @@ tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
   if (!handle->temporary) note_closing(*handle->file);
   static_cast<void>(handle->file->close());
   Result<std::unique_ptr<File>> file =
-      open_file(before->place(), handle->ranks, call, handle->name.c_str(), read);
+      open_file(before->owner(), handle->ranks, call, handle->name.c_str(), read);
   if (file.is_ok()) {
     handle->file = std::move(*file);
     handle->temporary = handle->temporary && path == nullptr;

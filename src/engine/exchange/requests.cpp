@@ -9,10 +9,10 @@
 
 namespace tailrace::exchange {
 
-Requests::Requests(RequestDesk& desk, Place place, std::uint64_t epoch, executor::Threads& threads,
+Requests::Requests(RequestDesk& desk, Peers peers, std::uint64_t epoch, executor::Threads& threads,
                    const std::string& what, Served served)
     : desk_(desk),
-      place_(std::move(place)),
+      peers_(std::move(peers)),
       epoch_(epoch),
       threads_(threads),
       asking_(cat("asking other nodes for ", what)),
@@ -32,7 +32,7 @@ void Requests::send_to(std::shared_ptr<const Answering> answering) {
 }
 
 void Requests::say_how() {
-  if (place_.members->transport_rank(0) != desk_.board().transport().rank()) return;
+  if (peers_.members->transport_rank(0) != desk_.board().transport().rank()) return;
   desk_.say_how(answering_ != nullptr ? answering_->nodes_with_server : 0,
                 answering_ != nullptr ? answering_->nodes : 0);
 }
@@ -58,7 +58,7 @@ Packer Requests::begin_message(Kind kind, std::uint64_t number) const {
 
 void Requests::send_message(int receiver, Packer message) {
   message.put(served_.tell());
-  desk_.board().transport().send(receiver, place_.line, comm::Traffic::request, message.take());
+  desk_.board().transport().send(receiver, peers_.line, comm::Traffic::request, message.take());
 }
 
 Requests::Outgoing& Requests::outgoing_to(int rank) {
@@ -130,7 +130,7 @@ Status Requests::take_failure() {
 bool Requests::is_for_this(const comm::Envelope& envelope) const {
   Unpacker in(envelope.bytes);
   in.get<std::uint64_t>();  // the epoch
-  return in.get<Kind>() == Kind::answer || place_.members->find(envelope.source) >= 0;
+  return in.get<Kind>() == Kind::answer || peers_.members->find(envelope.source) >= 0;
 }
 
 void Requests::deliver(comm::Envelope envelope) {

@@ -58,11 +58,11 @@ class Requests {
     std::function<bool()> help = [] { return false; };
   };
   /// The line of the ranks that send each other requests, and its members.
-  struct Place {
+  struct Peers {
     comm::LineNumber line = 0;
     std::shared_ptr<const comm::Members> members;
   };
-  static Place place_of(const comm::Line& line) { return {line.number(), line.members()}; }
+  static Peers peers_of(const comm::Line& line) { return {line.number(), line.members()}; }
   /// The ranks that answer requests. For each rank of the line, `by_rank` names the rank of the transport
   /// that does its work: the rank itself, or a server of its node.
   struct Answering {
@@ -75,7 +75,7 @@ class Requests {
   /// request. `desk` and `threads` must outlive this object. `epoch` is the file's or array's number in its
   /// group. `what` names the work in messages: "pages of a shared file". A server that answers for its node
   /// has such an object too, and sends no requests.
-  Requests(RequestDesk& desk, Place place, std::uint64_t epoch, executor::Threads& threads,
+  Requests(RequestDesk& desk, Peers peers, std::uint64_t epoch, executor::Threads& threads,
            const std::string& what, Served served);
   ~Requests();
   Requests(const Requests&) = delete;
@@ -166,10 +166,10 @@ class Requests {
     int jobs = 0;
   };
 
-  [[nodiscard]] RequestDesk::Address address() const { return {place_.line, epoch_}; }
+  [[nodiscard]] RequestDesk::Address address() const { return {peers_.line, epoch_}; }
   [[nodiscard]] int receiver_of(int rank) const {
     return answering_ != nullptr ? answering_->by_rank[static_cast<std::size_t>(rank)]
-                                 : place_.members->transport_rank(rank);
+                                 : peers_.members->transport_rank(rank);
   }
   /// True if the message is for this object: an answer, or a request of a rank of the line.
   [[nodiscard]] bool is_for_this(const comm::Envelope& envelope) const;
@@ -196,7 +196,7 @@ class Requests {
   void reply(int source, std::uint64_t number, const Answer& answer);
 
   RequestDesk& desk_;
-  const Place place_;
+  const Peers peers_;
   const std::uint64_t epoch_;
   executor::Threads& threads_;
   const std::string asking_;

@@ -23,7 +23,7 @@ Computing::Computing(Session& session)
       client_(session.line(), line_, session.topology().roster()) {
   line_.name_ranks([](int rank) { return cat("compute rank ", rank); });
   session.board().order().on_step(
-      [this](const comm::Entry& step) { return client_.has_ended(step.stream, step.number); });
+      [this](const comm::OrderedCall& step) { return client_.has_ended(step.stream, step.number); });
   session.board().order().connect(line_);
   line_.on(print_message, [this](int, Unpacker& in) { print(in.get_text()); });
   line_.on(printed_message, [this](int, Unpacker&) { printed_ = true; });
@@ -103,7 +103,7 @@ void Computing::tell(const std::vector<pipeline::Told>& all) {
 
 bool Computing::wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
                               const std::function<bool()>& done, const std::string& what) {
-  const comm::OrderedWait wait{{line_.number(), comm::Entry::Kind::step, stream.id(),
+  const comm::OrderedWait wait{{line_.number(), comm::OrderedCall::Kind::step, stream.id(),
                                 static_cast<std::uint64_t>(std::max<std::int64_t>(step, 0))},
                                call,
                                line_.agreements().neighbours()};

@@ -13,12 +13,12 @@ namespace tailrace::session {
 /// library.
 class Parking {
  public:
-  struct Place {
+  struct Conditions {
     bool crowded = false;   // fewer cores than ranks
     bool others = false;    // ranks that cannot ring send it messages
     std::int64_t told = 0;  // microseconds; 0: not set by the user
   };
-  explicit Parking(const Place& place) : place_(place) { start_over(); }
+  explicit Parking(const Conditions& conditions) : conditions_(conditions) { start_over(); }
 
   /// Notes that something moved on at `now`.
   void moved(std::int64_t now) {
@@ -28,14 +28,15 @@ class Parking {
   /// Returns the longest time to park before the next look.
   [[nodiscard]] std::chrono::nanoseconds next() {
     const std::chrono::nanoseconds limit = limit_;
-    if (place_.crowded && place_.told == 0) limit_ = std::max(limit_, std::min(2 * limit_, longest));
+    if (conditions_.crowded && conditions_.told == 0)
+      limit_ = std::max(limit_, std::min(2 * limit_, longest));
     return limit;
   }
   /// True if the server is to look, at `now`, at pieces that were not announced.
   [[nodiscard]] bool is_to_hurry(std::int64_t now) {
     // The server also looks now and then while other things move, since they may not help the rank that
     // waits.
-    if (!place_.crowded || (now - since_ < patience && now - hurried_ < 10 * patience)) return false;
+    if (!conditions_.crowded || (now - since_ < patience && now - hurried_ < 10 * patience)) return false;
     since_ = hurried_ = now;
     return true;
   }
@@ -45,10 +46,12 @@ class Parking {
 
  private:
   void start_over() {
-    limit_ = std::chrono::microseconds(place_.told > 0 ? place_.told : place_.others ? 100 : 500);
+    limit_ = std::chrono::microseconds(conditions_.told > 0 ? conditions_.told
+                                       : conditions_.others ? 100
+                                                            : 500);
   }
 
-  Place place_;
+  Conditions conditions_;
   std::chrono::nanoseconds limit_{};
   std::int64_t since_ = 0;
   std::int64_t hurried_ = 0;

@@ -88,7 +88,7 @@ ArrayOutcome ArrayCalls::Call::agree_on_ends(Group& group) const {
 
 void ArrayCalls::wait(const std::string& call) {
   stream_.wait_for_tasks(call);
-  Group* const group = file_.place.group.get();
+  Group* const group = file_.owner.group.get();
   if (group == nullptr || !group->has_channel()) return;
   const exchange::Channel& channel = **group->channel("tr_fopen");
   if (channel.is_idle()) return;
@@ -108,7 +108,7 @@ Status ArrayCalls::agree_on_tasks(const std::string& call, const Status& mine) {
 
 ArrayOutcome ArrayCalls::move(const std::string& name, std::span<const Array> arrays, Direction direction,
                               const Status& mine, const std::shared_ptr<const Framing>& framing) {
-  Group& group = *file_.place.group;
+  Group& group = *file_.owner.group;
   Call call;
   call.text = cat(name, "(", file_.path, ", file ", file_.epoch);
   call.direction = direction;
@@ -125,7 +125,7 @@ ArrayOutcome ArrayCalls::move(const std::string& name, std::span<const Array> ar
   // Prepare: everything that may fail on one rank alone comes before any rank moves a byte.
   const Status planned = guarded([&] { return call.plan(arrays, group); });
   for (const Call::Moving& each : call.moved) call.bytes += each.plan->bytes();
-  call.parallel = file_.mode.parallel && call.bytes >= file_.place.service->settings().parallel_threshold;
+  call.parallel = file_.mode.parallel && call.bytes >= file_.owner.service->settings().parallel_threshold;
   const Status ready = begin(call, mine.is_ok() ? planned : mine);
   if (!ready.is_ok()) return {0, ready};
 
@@ -148,7 +148,7 @@ Status ArrayCalls::begin(Call& call, const Status& planned) {
     stream_.send_pending();
   }
   if (mine.is_ok() && may_read_own(call)) mine = guarded([&] { return offer_to_read(call, told); });
-  Group& group = *file_.place.group;
+  Group& group = *file_.owner.group;
   const comm::Verdict verdict =
       group.agree({mine.in(call.text).at({-1, -1, group.rank()}), call.text, told.take()});
   TR_TRY(verdict.status);
@@ -166,7 +166,7 @@ Status ArrayCalls::begin(Call& call, const Status& planned) {
 /// fills one stripe while the rank empties another: 512 MiB took 50 ms, and 96 ms straight into the array.
 bool ArrayCalls::may_read_own(const Call& call) const {
   return call.direction == Direction::read && call.parallel && !file_.mode.async && call.framing == nullptr &&
-         file_.place.group->size() > 1 && call.channel->far_ranks().empty();
+         file_.owner.group->size() > 1 && call.channel->far_ranks().empty();
 }
 
 Status ArrayCalls::offer_to_read(const Call& call, Packer& out) {
@@ -203,7 +203,7 @@ Status ArrayCalls::tell_position(Call& call, Packer& out) {
   call.limits = {*begin, *end};
   out.put(*begin).put(*end);
   if (reads) return {};
-  const Status kept = file_.place.service->journals().keep(file_.path, *stream_.c_stream().file, *begin,
+  const Status kept = file_.owner.service->journals().keep(file_.path, *stream_.c_stream().file, *begin,
                                                            call.bytes + call.inserted());
   if (!kept.is_ok()) stream_.note_failure_beside();
   return kept;
@@ -213,7 +213,7 @@ void ArrayCalls::commit(const Call& call) {
   const bool writes = call.direction == Direction::write;
   const bool async = file_.mode.async;
   exchange::Held held;
-  if (async && writes) held.emplace(file_.place.service->threads());
+  if (async && writes) held.emplace(file_.owner.service->threads());
   stream_.tasks().begin();
   Bytes at = call.limits.begin;
   for (const Call::Moving& each : call.moved) {
@@ -244,7 +244,7 @@ void ArrayCalls::commit(const Call& call) {
 
 ArrayOutcome ArrayCalls::finish(const Call& call) {
   stream_.wait_for_tasks(call.text);
-  ArrayOutcome outcome = call.agree_on_ends(*file_.place.group);
+  ArrayOutcome outcome = call.agree_on_ends(*file_.owner.group);
   if (!call.parallel || !file_.holds_stream()) return outcome;
   Index all = 0;
   for (const Call::Moving& each : call.moved) all += each.plan->layout.elements();

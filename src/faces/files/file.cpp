@@ -10,16 +10,16 @@
 
 namespace tailrace::files {
 
-File::File(const Place& place, const std::string& path, const Mode& mode)
-    : opened_{place, path, mode, place.group != nullptr ? place.group->new_epoch() : 0} {}
+File::File(const Owner& owner, const std::string& path, const Mode& mode)
+    : opened_{owner, path, mode, owner.group != nullptr ? owner.group->new_epoch() : 0} {}
 
-Result<std::unique_ptr<File>> File::open(const Place& place, const std::string& path, const Mode& mode,
+Result<std::unique_ptr<File>> File::open(const Owner& owner, const std::string& path, const Mode& mode,
                                          const std::optional<journal::Position>& from) {
-  std::unique_ptr<File> file(new File(place, path, mode));
-  Service& service = *file->place().service;
+  std::unique_ptr<File> file(new File(owner, path, mode));
+  Service& service = *file->owner().service;
   const exchange::Channel* channel = nullptr;
   if (mode.parallel) {
-    const Result<exchange::Channel*> found = file->place().group->channel(cat("tr_fopen(\"", path, "\")"));
+    const Result<exchange::Channel*> found = file->owner().group->channel(cat("tr_fopen(\"", path, "\")"));
     TR_TRY(found.status());
     channel = *found;
   }
@@ -44,7 +44,7 @@ Status File::open_beside(const exchange::Channel& channel) {
   if (!holds_stream() && channel.own(channel.aggregators())) {
     const storage::OpenMode how = mode().writes() ? storage::OpenMode::existing : storage::OpenMode::read;
     Result<std::unique_ptr<storage::File>> file =
-        guarded([&] { return place().service->target().open(path(), how); });
+        guarded([&] { return owner().service->target().open(path(), how); });
     mine = file.status();
     CStream beside;
     if (file.is_ok()) beside.file = std::make_shared<journal::LastingFile>(std::move(*file));
@@ -53,9 +53,9 @@ Status File::open_beside(const exchange::Channel& channel) {
   return opened_.agree(cat("tr_fopen(\"", path(), "\") on the aggregators"), mine).status;
 }
 
-std::unique_ptr<File> File::adopt(const Place& place, const std::string& name, const Mode& mode,
+std::unique_ptr<File> File::adopt(const Owner& owner, const std::string& name, const Mode& mode,
                                   std::FILE* stream) {
-  std::unique_ptr<File> file(new File(place, name, mode));
+  std::unique_ptr<File> file(new File(owner, name, mode));
   CStream adopted;
   adopted.is_adopted = true;
   if (file->holds_stream()) adopted.stream = stream;
@@ -65,7 +65,7 @@ std::unique_ptr<File> File::adopt(const Place& place, const std::string& name, c
 
 Outcome File::ask(const std::string& call, const Operation& operation) {
   if (const Status over = before_move(call); !over.is_ok()) return {-1, EINVAL, {}, over.text()};
-  Group* const group = place().group.get();
+  Group* const group = owner().group.get();
   Outcome outcome;
   if (holds_stream()) {
     stream_.wait_for_tasks(call);
@@ -84,7 +84,7 @@ Status File::before_move(const std::string& call) {
 
 ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> arrays, Direction direction,
                                const Status& mine, const std::shared_ptr<const Framing>& framing) {
-  return place().group == nullptr ? local_arrays_.move(name, arrays, direction, mine, framing)
+  return owner().group == nullptr ? local_arrays_.move(name, arrays, direction, mine, framing)
                                   : array_calls_.move(name, arrays, direction, mine, framing);
 }
 
@@ -122,7 +122,7 @@ Status File::rest() {
   if (mine.is_ok() && stream != nullptr && flush_before_seek(stream) != 0)
     mine = io_error("write", path(), errno);
   if (mine.is_ok()) mine = local_arrays_.store_sidecar();
-  return mine.in(path()).at({-1, -1, place().rank});
+  return mine.in(path()).at({-1, -1, owner().rank});
 }
 
 Result<journal::Position> File::position(journal::Overwritten overwritten) {
@@ -167,7 +167,7 @@ void File::forget(Bytes from) {
 }
 
 Status File::cut(Bytes size) {
-  Service& service = *place().service;
+  Service& service = *owner().service;
   if (const CStream& held = stream_.c_stream(); held.growth) {
     TR_TRY(service.journals().keep(path(), *held.file, size, std::numeric_limits<Bytes>::max()));
     held.growth->cut(size);

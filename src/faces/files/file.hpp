@@ -16,16 +16,16 @@ class File {
  public:
   /// Collective over the group, or local. Returns the same Status on every rank of the group. With `from` the
   /// file goes on where a checkpoint has recorded it.
-  static Result<std::unique_ptr<File>> open(const Place& place, const std::string& path, const Mode& mode,
+  static Result<std::unique_ptr<File>> open(const Owner& owner, const std::string& path, const Mode& mode,
                                             const std::optional<journal::Position>& from = {});
   /// Takes a standard stream of the I/O rank (stdin, stdout or stderr), which is never closed. `stream`
   /// counts on that rank only.
-  static std::unique_ptr<File> adopt(const Place& place, const std::string& name, const Mode& mode,
+  static std::unique_ptr<File> adopt(const Owner& owner, const std::string& name, const Mode& mode,
                                      std::FILE* stream);
 
   [[nodiscard]] const std::string& path() const { return opened_.path; }
   [[nodiscard]] const Mode& mode() const { return opened_.mode; }
-  [[nodiscard]] const Place& place() const { return opened_.place; }
+  [[nodiscard]] const Owner& owner() const { return opened_.owner; }
   /// True if it is a standard stream of the I/O rank (adopt()).
   [[nodiscard]] bool is_adopted() const { return stream_.c_stream().is_adopted; }
   /// Returns true if this rank holds the stream: the I/O rank, or every rank of a local file.
@@ -85,7 +85,7 @@ class File {
   Status cut(Bytes size);
 
  private:
-  File(const Place& place, const std::string& path, const Mode& mode);
+  File(const Owner& owner, const std::string& path, const Mode& mode);
   Status open_beside(const exchange::Channel& channel);
   Status finish(const std::string& call, const std::function<Status()>& end);
 

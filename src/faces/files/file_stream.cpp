@@ -23,14 +23,14 @@ void find_end(std::FILE* stream) {
 
 void Tasks::begin() {
   if (!first_) return;
-  file_.place.service->threads().submit(key_,
+  file_.owner.service->threads().submit(key_,
                                         [this, task = std::exchange(first_, nullptr)] { attempt(task); });
 }
 
 void Tasks::run(std::function<void()> task) {
   begin();
   if (file_.mode.async)
-    file_.place.service->threads().submit(key_, [this, task = std::move(task)] { attempt(task); });
+    file_.owner.service->threads().submit(key_, [this, task = std::move(task)] { attempt(task); });
   else
     attempt(task);
 }
@@ -44,10 +44,10 @@ void Tasks::attempt(const std::function<void()>& task) {
 
 void Tasks::wait(const std::string& call) {
   begin();
-  executor::Threads& threads = file_.place.service->threads();
+  executor::Threads& threads = file_.owner.service->threads();
   if (threads.is_idle(key_)) return;
   threads.hasten(key_);
-  file_.place.service->session().wait([&] { return threads.is_idle(key_); },
+  file_.owner.service->session().wait([&] { return threads.is_idle(key_); },
                                       cat("the asynchronous operations on ", file_.path, " in ", call));
 }
 
@@ -57,7 +57,7 @@ void Tasks::note(const Outcome& outcome) {
 
 void Tasks::note(const Status& status) {
   const std::lock_guard lock(mutex_);
-  failure_ = first_cause(failure_, status.at({-1, -1, file_.place.rank}));
+  failure_ = first_cause(failure_, status.at({-1, -1, file_.owner.rank}));
 }
 
 void Tasks::note_moved(const Status& status, Bytes got, Bytes wanted) {
@@ -225,7 +225,7 @@ Status FileStream::flush(bool durable) {
   if (stream != nullptr && std::fflush(stream) != 0) return io_error("write", file_.path, errno);
   if (!durable || c_stream_.file == nullptr || !file_.mode.writes()) return {};
   TR_TRY(c_stream_.file->sync());
-  return stream != nullptr ? file_.place.service->target().sync_directory_of(file_.path) : Status();
+  return stream != nullptr ? file_.owner.service->target().sync_directory_of(file_.path) : Status();
 }
 
 Status FileStream::close() {

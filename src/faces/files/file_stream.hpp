@@ -17,7 +17,7 @@ namespace tailrace::files {
 class Tasks {
  public:
   /// `file` must outlive the tasks.
-  explicit Tasks(const Opened& file) : file_(file), key_(file.place.service->threads().new_key()) {}
+  explicit Tasks(const Opened& file) : file_(file), key_(file.owner.service->threads().new_key()) {}
 
   /// Returns the key of the file's jobs.
   [[nodiscard]] executor::Key key() const { return key_; }

@@ -45,8 +45,8 @@ Status Opened::check(Direction direction) const {
 }
 
 comm::Verdict Opened::agree(const std::string& call, Status mine, ByteVector told) const {
-  if (place.group == nullptr) return {std::move(mine), {}};
-  return place.group->agree({mine.at({-1, -1, place.rank}), cat(call, " of file ", epoch), std::move(told)});
+  if (owner.group == nullptr) return {std::move(mine), {}};
+  return owner.group->agree({mine.at({-1, -1, owner.rank}), cat(call, " of file ", epoch), std::move(told)});
 }
 
 }  // namespace tailrace::files

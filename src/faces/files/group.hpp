@@ -37,7 +37,7 @@ class Group final : public exchange::Group {
 };
 
 /// The ranks to which a file belongs: the group that opened it, or one rank alone in the local mode.
-struct Place {
+struct Owner {
   Service* service = nullptr;
   std::shared_ptr<Group> group;  // nullptr: local
   int rank = 0;                  // in the communicator that opened it
@@ -45,13 +45,13 @@ struct Place {
 
 /// A file as its ranks have opened it.
 struct Opened {
-  Place place;
+  Owner owner;
   std::string path;
   Mode mode;
   std::uint64_t epoch = 0;  // 0 for a local file
 
   /// Returns true if this rank holds the stream: the I/O rank, or every rank of a local file.
-  [[nodiscard]] bool holds_stream() const { return place.group == nullptr || place.group->is_io_rank(); }
+  [[nodiscard]] bool holds_stream() const { return owner.group == nullptr || owner.group->is_io_rank(); }
   /// Returns Code::state if the mode does not allow arrays to be moved in `direction`.
   [[nodiscard]] Status check(Direction direction) const;
   /// Collective (local files: local). Votes with this rank's Status `mine`, and tells the other ranks `told`.

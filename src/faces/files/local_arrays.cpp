@@ -15,7 +15,7 @@ constexpr Bytes most_at_once = Bytes{2} << 20;
 }  // namespace
 
 Status LocalArrays::open(const std::optional<journal::Position>& from) {
-  storage::Target& target = file_.place.service->target();
+  storage::Target& target = file_.owner.service->target();
   if (from) TR_TRY(guarded([&] { return bring_back_sidecar(target, *from); }));
   sidecar_ = read_sidecar(target, file_.path, file_.mode, from);
   return {};
@@ -23,7 +23,7 @@ Status LocalArrays::open(const std::optional<journal::Position>& from) {
 
 Status LocalArrays::store_sidecar() {
   if (!file_.mode.local || !file_.mode.writes()) return {};
-  Service& service = *file_.place.service;
+  Service& service = *file_.owner.service;
   if (service.journals().has(file_.path)) {
     const Result<std::string> text = sidecar_text(service.target(), file_.path);
     TR_TRY(text.status());
@@ -41,7 +41,7 @@ ArrayOutcome LocalArrays::move(const std::string& name, std::span<const Array> a
   for (const Array& array : arrays) {
     if (!outcome.status.is_ok()) break;
     const Result<std::shared_ptr<const ArrayPlan>> plan =
-        guarded([&] { return make_local_plan(array, file_.place.rank); });
+        guarded([&] { return make_local_plan(array, file_.owner.rank); });
     outcome.status = plan.status();
     if (!plan.is_ok()) break;
     const Bytes bytes = (*plan)->bytes();
@@ -62,7 +62,7 @@ ArrayOutcome LocalArrays::move(const std::string& name, std::span<const Array> a
     break;
   }
   if (!outcome.status.is_ok()) stream_.note_failure_beside();
-  outcome.status = outcome.status.in(cat(name, "(", file_.path, ")")).at({-1, -1, file_.place.rank});
+  outcome.status = outcome.status.in(cat(name, "(", file_.path, ")")).at({-1, -1, file_.owner.rank});
   return outcome;
 }
 
@@ -83,7 +83,7 @@ Result<Bytes> LocalArrays::check(const Array& array, Direction direction, Bytes 
   const Result<Bytes> position = stream_.find_position("an array call", direction);
   TR_TRY(position.status());
   const Bytes offset = *position + (framing == nullptr ? 0 : framing->ahead());
-  const Sidecar::Entry entry = sidecar_entry(array, file_.place.rank, bytes);
+  const Sidecar::Entry entry = sidecar_entry(array, file_.owner.rank, bytes);
   if (direction == Direction::write)
     sidecar_.note(offset, entry);
   else
@@ -115,20 +115,20 @@ Bytes LocalArrays::move_one(const Array& array, const std::shared_ptr<const Arra
 Bytes LocalArrays::write(const std::byte* base, const ArrayPlan& plan, const exchange::WriteBytes& writer,
                          Status& status) {
   Bytes reached = plan.bytes();
-  ByteVector buffer = file_.place.service->take_buffer(std::min(most_at_once, plan.bytes()));
+  ByteVector buffer = file_.owner.service->take_buffer(std::min(most_at_once, plan.bytes()));
   for (Bytes at = 0; status.is_ok() && at < plan.bytes(); at += most_at_once) {
     const Bytes end = std::min(at + most_at_once, plan.bytes());
     plan.mine.gather(base, at, end, buffer.data());
     status = writer({buffer.data(), static_cast<std::size_t>(end - at)}, at);
     if (!status.is_ok()) reached = at;
   }
-  file_.place.service->give_back(std::move(buffer));
+  file_.owner.service->give_back(std::move(buffer));
   return reached;
 }
 
 Bytes LocalArrays::read(std::byte* base, const ArrayPlan& plan, const exchange::ReadBytes& reader,
                         Status& status) {
-  ByteVector buffer = file_.place.service->take_buffer(std::min(most_at_once, plan.bytes()));
+  ByteVector buffer = file_.owner.service->take_buffer(std::min(most_at_once, plan.bytes()));
   Bytes reached = 0;
   for (Bytes at = 0; reached == at && at < plan.bytes(); at += most_at_once) {
     const Bytes wanted = std::min(most_at_once, plan.bytes() - at);
@@ -138,7 +138,7 @@ Bytes LocalArrays::read(std::byte* base, const ArrayPlan& plan, const exchange::
     plan.mine.scatter(base, at, reached, buffer.data());
     if (reached < at + wanted) break;
   }
-  file_.place.service->give_back(std::move(buffer));
+  file_.owner.service->give_back(std::move(buffer));
   return reached;
 }
 
@@ -147,8 +147,8 @@ Bytes LocalArrays::read(std::byte* base, const ArrayPlan& plan, const exchange::
 /// the next ones in any case: otherwise it would wait for memory that other files and checkpoints hold.
 void LocalArrays::write_later(const std::byte* base, const ArrayPlan& plan,
                               const exchange::WriteBytes& writer) {
-  const Bytes most = file_.place.service->settings().io_buffer;
-  auto held = std::make_unique<executor::Threads::Hold>(file_.place.service->threads());
+  const Bytes most = file_.owner.service->settings().io_buffer;
+  auto held = std::make_unique<executor::Threads::Hold>(file_.owner.service->threads());
   for (Bytes at = 0; at < plan.bytes(); at += most_at_once) {
     const Bytes size = std::min(most_at_once, plan.bytes() - at);
     const auto draw = [&] {
@@ -157,18 +157,18 @@ void LocalArrays::write_later(const std::byte* base, const ArrayPlan& plan,
     bool is_drawn = draw();
     if (captured_bytes_ > 0 && !is_drawn) {
       held.reset();
-      file_.place.service->session().wait(
+      file_.owner.service->session().wait(
           [&] { return captured_bytes_ == 0 || (is_drawn = draw()); },
           cat("memory for what ", file_.path, " captures (TAILRACE_IO_BUFFER, TAILRACE_MEMORY)"));
     }
-    auto captured = std::make_shared<ByteVector>(file_.place.service->take_buffer(size));
+    auto captured = std::make_shared<ByteVector>(file_.owner.service->take_buffer(size));
     plan.mine.gather(base, at, at + size, captured->data());
     captured_bytes_ += size;
     stream_.tasks().run([this, captured, writer, at, size, is_drawn] {
       stream_.tasks().note(writer(*captured, at));
       if (is_drawn) drawn_.give_back(size);
       captured_bytes_ -= size;
-      file_.place.service->give_back(std::move(*captured));
+      file_.owner.service->give_back(std::move(*captured));
     });
   }
 }

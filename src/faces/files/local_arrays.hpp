@@ -11,7 +11,7 @@ class LocalArrays {
  public:
   /// Both arguments must outlive the object.
   LocalArrays(const Opened& file, FileStream& stream)
-      : file_(file), stream_(stream), drawn_(file.place.service->budget(), node::Use::stripes) {}
+      : file_(file), stream_(stream), drawn_(file.owner.service->budget(), node::Use::stripes) {}
 
   /// Reads the sidecar. With `from` the sidecar is first brought back to what a checkpoint has recorded.
   Status open(const std::optional<journal::Position>& from);

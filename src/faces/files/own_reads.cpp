@@ -53,7 +53,7 @@ class Finish {
 }  // namespace
 
 OwnReads::OwnReads(const Opened& file, const FileStream& stream)
-    : opened_(file), stream_(stream), key_(file.place.service->threads().new_own_key()) {}
+    : opened_(file), stream_(stream), key_(file.owner.service->threads().new_own_key()) {}
 
 storage::FileNumber OwnReads::offer(std::span<const std::shared_ptr<const ArrayPlan>> plans) {
   Bytes bytes = 0;
@@ -63,7 +63,7 @@ storage::FileNumber OwnReads::offer(std::span<const std::shared_ptr<const ArrayP
     bytes += plan->mine.bytes_in(0, plan->bytes());
     rows += plan->mine.pieces();
   }
-  if (bytes < rows * opened_.place.service->shortest_own_row()) return {};
+  if (bytes < rows * opened_.owner.service->shortest_own_row()) return {};
   if (!std::exchange(has_tried_, true)) open();
   return number_;
 }
@@ -74,7 +74,7 @@ void OwnReads::open() {
     file_ = stream_.c_stream().file;
     if (file_ == nullptr) {
       Result<std::unique_ptr<storage::File>> file =
-          opened_.place.service->target().open(opened_.path, storage::OpenMode::read_regular);
+          opened_.owner.service->target().open(opened_.path, storage::OpenMode::read_regular);
       TR_TRY(file.status());
       file_ = std::move(*file);
     }
@@ -101,7 +101,7 @@ void OwnReads::read(std::byte* base, const ArrayPlan& plan, Bytes position, exch
     });
     if (!status.is_ok()) tally.stop_at(0, status);
   };
-  executor::Threads& threads = opened_.place.service->threads();
+  executor::Threads& threads = opened_.owner.service->threads();
   if (threads.waiting_threads() == 0) return read();
   // While a thread reads, the calling rank works for other ranks, and the watchdog knows that it waits.
   Finish finish;
@@ -109,7 +109,7 @@ void OwnReads::read(std::byte* base, const ArrayPlan& plan, Bytes position, exch
     read();
     finish.tell();
   });
-  opened_.place.group->wait([&] { return finish.sleep(); }, "storage to read an array");
+  opened_.owner.group->wait([&] { return finish.sleep(); }, "storage to read an array");
 }
 
 }  // namespace tailrace::files

@@ -227,20 +227,20 @@ Result<std::string> Files::path_of(std::int64_t lead) const {
   return pattern_->expand(lead, definition_.context());
 }
 
-std::shared_ptr<Files::Entry> Files::entry_of(const std::string& path) {
+std::shared_ptr<Files::KeptFile> Files::kept(const std::string& path) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(entries_, [&](const auto& each) { return each.first == path; });
   if (found != entries_.end())
     entries_.splice(entries_.begin(), entries_, found);
   else
-    entries_.emplace_front(path, std::make_shared<Entry>());
-  std::shared_ptr<Entry> entry = entries_.front().second;
+    entries_.emplace_front(path, std::make_shared<KeptFile>());
+  std::shared_ptr<KeptFile> entry = entries_.front().second;
   if (entries_.size() > most_open) entries_.pop_back();
   return entry;
 }
 
 /// Reads the index beside the file if it has changed.
-Result<std::shared_ptr<const CommittedSteps>> Files::look_at_index(Entry& entry,
+Result<std::shared_ptr<const CommittedSteps>> Files::look_at_index(KeptFile& entry,
                                                                    const std::string& path) const {
   if (target_ == nullptr) return std::shared_ptr<const CommittedSteps>();
   const std::lock_guard lock(entry.looking);
@@ -267,7 +267,7 @@ bool Files::are_same(const std::shared_ptr<const CommittedSteps>& a,
 Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
   const Result<std::string> path = path_of(lead);
   TR_TRY(path.status());
-  const std::shared_ptr<Entry> entry = entry_of(*path);
+  const std::shared_ptr<KeptFile> entry = kept(*path);
   const std::lock_guard lock(entry->opening);
   for (int tries = 1;; ++tries) {
     const Result<std::shared_ptr<const CommittedSteps>> before = look_at_index(*entry, *path);
@@ -288,7 +288,7 @@ Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
 Result<std::shared_ptr<const CommittedSteps>> Files::commits(std::int64_t lead) {
   const Result<std::string> path = path_of(lead);
   TR_TRY(path.status());
-  const std::shared_ptr<Entry> entry = entry_of(*path);
+  const std::shared_ptr<KeptFile> entry = kept(*path);
   return look_at_index(*entry, *path);
 }
 

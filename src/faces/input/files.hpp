@@ -82,15 +82,15 @@ class Files {
 
  private:
   /// A file. One thread opens it while others wait; its index can be read meanwhile.
-  struct Entry {
+  struct KeptFile {
     std::mutex opening;
     std::shared_ptr<const OpenFile> file;
     std::mutex looking;
     std::shared_ptr<const CommittedSteps> commits;
   };
   Result<std::string> path_of(std::int64_t lead) const;
-  std::shared_ptr<Entry> entry_of(const std::string& path);
-  Result<std::shared_ptr<const CommittedSteps>> look_at_index(Entry& entry, const std::string& path) const;
+  std::shared_ptr<KeptFile> kept(const std::string& path);
+  Result<std::shared_ptr<const CommittedSteps>> look_at_index(KeptFile& entry, const std::string& path) const;
   [[nodiscard]] bool are_same(const std::shared_ptr<const CommittedSteps>& a,
                               const std::shared_ptr<const CommittedSteps>& b, std::int64_t lead) const;
 
@@ -99,7 +99,7 @@ class Files {
   storage::Target* const target_;
   Result<streams::Pattern> pattern_;
   std::mutex mutex_;
-  std::list<std::pair<std::string, std::shared_ptr<Entry>>> entries_;  // the last used first
+  std::list<std::pair<std::string, std::shared_ptr<KeptFile>>> entries_;  // the last used first
 };
 
 }  // namespace tailrace::input

@@ -117,7 +117,7 @@ struct Written {
   void add(const files::File& file) {
     if (std::shared_ptr<storage::File> held = file.hold(); held != nullptr) files.push_back(std::move(held));
     if (!file.holds_stream()) return;
-    if (file.place().group == nullptr) sidecars.insert(files::sidecar_path(file.path()));
+    if (file.owner().group == nullptr) sidecars.insert(files::sidecar_path(file.path()));
     add_directory_of(file.path());
   }
   Status sync(storage::Target& target);
@@ -202,7 +202,7 @@ void Outputs::note_closing(const files::File& file) {
   if (file.is_adopted() || !file.mode().writes() || file.hold() == nullptr) return;
   if (!journal::is_regular(file.path())) return;
   note_closed(file.path());
-  if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
+  if (file.owner().group == nullptr) note_closed(files::sidecar_path(file.path()));
 }
 
 /// Refuses files that more than one rank has open for itself, and shared files: a journal belongs to one

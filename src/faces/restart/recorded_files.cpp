@@ -22,7 +22,7 @@ void RecordedFiles::load(std::vector<journal::Position> positions, std::int64_t 
 }
 
 const journal::Position* RecordedFiles::find(const std::string& path) const {
-  for (const Entry& entry : loaded_) {
+  for (const RecordedFile& entry : loaded_) {
     if (!entry.taken && journal::is_same_path(entry.position.path, path)) return &entry.position;
   }
   return nullptr;
@@ -30,7 +30,7 @@ const journal::Position* RecordedFiles::find(const std::string& path) const {
 
 void RecordedFiles::take(const std::string& path) {
   const journal::Position* const found = find(path);
-  for (Entry& entry : loaded_) entry.taken = entry.taken || &entry.position == found;
+  for (RecordedFile& entry : loaded_) entry.taken = entry.taken || &entry.position == found;
 }
 
 std::vector<std::int64_t> RecordedFiles::taken() const {
@@ -49,7 +49,7 @@ void RecordedFiles::take(const std::vector<std::int64_t>& numbers) {
 
 std::vector<journal::Position> RecordedFiles::left() const {
   std::vector<journal::Position> list;
-  for (const Entry& entry : loaded_) {
+  for (const RecordedFile& entry : loaded_) {
     if (!entry.taken) list.push_back(entry.position);
   }
   return list;

@@ -39,11 +39,11 @@ class RecordedFiles {
   void emptied(const std::string& path);
 
  private:
-  struct Entry {
+  struct RecordedFile {
     journal::Position position;
     bool taken = false;
   };
-  std::vector<Entry> loaded_;              // in the order of the checkpoint: the same on every rank
+  std::vector<RecordedFile> loaded_;       // in the order of the checkpoint: the same on every rank
   std::map<std::string, Bytes> recorded_;  // bytes of each file, by tidy path
 };
 

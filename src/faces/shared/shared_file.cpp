@@ -297,7 +297,7 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
       servers_ = std::make_unique<files::NodeServers>(*group_, epoch_);
       if (what_.access.writes) storing_key_ = group_->threads().new_own_key();  // a service thread uses it
       far_ =
-          std::make_unique<FarPages>(group_->service().desk(), exchange::Requests::place_of(group_->line()),
+          std::make_unique<FarPages>(group_->service().desk(), exchange::Requests::peers_of(group_->line()),
                                      epoch_, group_->threads(), served());
       return Status();
     });

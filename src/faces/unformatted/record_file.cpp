@@ -17,10 +17,10 @@ Bytes unit_of(ElementType type) {
 }
 
 /// Returns the number of bytes that an array has in the file.
-Result<Bytes> array_bytes(const Array& array, const files::Place& place) {
+Result<Bytes> array_bytes(const Array& array, const files::Owner& owner) {
   if (array.layout == nullptr) return Status(Code::argument, "the layout was not made, or is freed");
-  if (place.group == nullptr) {
-    const auto plan = make_local_plan(array, place.rank);
+  if (owner.group == nullptr) {
+    const auto plan = make_local_plan(array, owner.rank);
     TR_TRY(plan.status());
     return (*plan)->bytes();
   }
@@ -147,7 +147,7 @@ Status RecordFile::move(const Array& array, Direction direction, Status mine) {
   has_ended_ = false;
   if (!record_ || record_->direction != direction) return misplaced(direction);
   if (!record_->failure.is_ok()) return {};
-  const Result<Bytes> bytes = array_bytes(array, file_.place());
+  const Result<Bytes> bytes = array_bytes(array, file_.owner());
   if (mine.is_ok()) mine = bytes.status();
   const Bytes count = bytes.is_ok() ? *bytes : 0;
   const RecordStream before = stream_;

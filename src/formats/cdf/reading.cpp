@@ -172,7 +172,7 @@ void read_variable(HeaderReader& in, std::optional<int> record_dimension, ReadHe
   if (dimensions > std::ssize(header.contents.dimensions) * 4 + 4)
     in.fail(at, cat("no more dimensions than the file has (", header.contents.dimensions.size(), ")"),
             std::to_string(dimensions));
-  ReadHeader::Place place;
+  ReadHeader::VariablePlace place;
   Bytes elements = 1;
   for (std::int64_t i = 0; i < dimensions && in.ok(); ++i) {
     const Bytes place_of = in.next();
@@ -209,7 +209,7 @@ void read_variable(HeaderReader& in, std::optional<int> record_dimension, ReadHe
 Status add_record_size(ReadHeader& header) {
   int count = 0;
   Bytes alone = 0;
-  for (const ReadHeader::Place& each : header.of_variables) {
+  for (const ReadHeader::VariablePlace& each : header.of_variables) {
     if (!each.has_records) continue;
     ++count;
     alone = each.size;
@@ -224,7 +224,7 @@ Status add_record_size(ReadHeader& header) {
 
 Status check_inside(const ReadHeader& header, Bytes size) {
   for (std::size_t i = 0; i < header.of_variables.size(); ++i) {
-    const ReadHeader::Place& each = header.of_variables[i];
+    const ReadHeader::VariablePlace& each = header.of_variables[i];
     Bytes end = 0;
     const Index further = each.has_records ? header.records - 1 : 0;
     if (each.has_records && header.records == 0) continue;
@@ -244,7 +244,7 @@ Status check_inside(const ReadHeader& header, Bytes size) {
 /// number.
 Index records_by_size(const ReadHeader& header, Bytes size) {
   Bytes begin = size;
-  for (const ReadHeader::Place& each : header.of_variables) {
+  for (const ReadHeader::VariablePlace& each : header.of_variables) {
     if (each.has_records) begin = std::min(begin, each.begin);
   }
   return header.record_size > 0 ? (size - begin) / header.record_size : 0;

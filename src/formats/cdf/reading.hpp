@@ -17,12 +17,12 @@ namespace tailrace::cdf {
 /// A header, and the places of its variables' elements in the file. All elements are big-endian.
 struct ReadHeader {
   cf::FoundContents contents;
-  struct Place {
+  struct VariablePlace {
     Bytes begin = 0;  // of the variable; if it has records, of its part of the first record
     Bytes size = 0;   // of one record, or of the whole variable if it has no records; without padding
     bool has_records = false;
   };
-  std::vector<Place> of_variables;
+  std::vector<VariablePlace> of_variables;
   Index records = 0;  // as the header states them; if it does not, the whole ones that the file has room for
   Bytes record_size = 0;  // of all variables with records together
 };

@@ -319,7 +319,8 @@ Status check_corners(const Grid& grid) {
   for (const double y : {grid.y.first, grid.y.last}) {
     for (const double x : {grid.x.first, grid.x.last}) {
       const Grid::Point point = grid.on_globe(y, x);
-      const Projection::Place place = lambert ? grid.projection.lambert(point) : grid.projection.polar(point);
+      const Projection::MapPoint place =
+          lambert ? grid.projection.lambert(point) : grid.projection.polar(point);
       // A corner is no place if it is very far away (the pole that the map lacks is infinitely far), or if it
       // comes back elsewhere (it lies beyond the meridian where the cone is cut open). On that meridian
       // itself x may have either sign.
@@ -352,7 +353,7 @@ Status read_projection(const GridKeys& keys, Grid& grid) {
   if (*dx <= 0 && grid.x.points > 1) return GridKeys::wrong("DxInMetres", *dx, apart);
   if (*dy <= 0 && grid.y.points > 1) return GridKeys::wrong("DyInMetres", *dy, apart);
   const Projection::Point point{*latitude, *longitude};
-  const Projection::Place first = lambert ? map->lambert(point) : map->polar(point);
+  const Projection::MapPoint first = lambert ? map->lambert(point) : map->polar(point);
   const double east = keys.to_west() ? -*dx : *dx;
   const double north = keys.to_north() ? *dy : -*dy;
   grid.x = {first.x, first.x + east * static_cast<double>(grid.x.points - 1), grid.x.points};

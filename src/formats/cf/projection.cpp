@@ -55,20 +55,20 @@ Projection::Cone Projection::cone() const {
   return {n, scale, scale * std::pow(t(origin_latitude * degree), n)};
 }
 
-Projection::Place Projection::lambert(Point point) const {
+Projection::MapPoint Projection::lambert(Point point) const {
   const Cone cone = this->cone();
   const double rho = cone.scale * std::pow(t(point.latitude * degree), cone.n);
   const double theta = cone.n * turn_to(point.longitude - central_longitude) * degree;
   return {rho * std::sin(theta), cone.origin - rho * std::cos(theta)};
 }
 
-Projection::Point Projection::from_lambert(Place place) const {
+Projection::Point Projection::from_lambert(MapPoint at) const {
   const Cone cone = this->cone();
   const double sign = cone.n < 0 ? -1 : 1;
-  const double down = cone.origin - place.y;
-  const double rho = sign * std::hypot(place.x, down);
+  const double down = cone.origin - at.y;
+  const double rho = sign * std::hypot(at.x, down);
   if (rho == 0) return {sign * 90, turn_to(central_longitude)};
-  const double theta = std::atan2(sign * place.x, sign * down);
+  const double theta = std::atan2(sign * at.x, sign * down);
   const double latitude = latitude_of(std::pow(rho / cone.scale, 1 / cone.n));
   return {latitude / degree, turn_to(central_longitude + theta / cone.n / degree)};
 }
@@ -80,18 +80,18 @@ double Projection::polar_scale() const {
   return 2 * earth.major / std::sqrt(std::pow(1 + e, 1 + e) * std::pow(1 - e, 1 - e));
 }
 
-Projection::Place Projection::polar(Point point) const {
+Projection::MapPoint Projection::polar(Point point) const {
   const double sign = origin_latitude < 0 ? -1 : 1;
   const double rho = polar_scale() * t(sign * point.latitude * degree);
   const double east = turn_to(point.longitude - central_longitude) * degree;
   return {rho * std::sin(east), -sign * rho * std::cos(east)};
 }
 
-Projection::Point Projection::from_polar(Place place) const {
+Projection::Point Projection::from_polar(MapPoint at) const {
   const double sign = origin_latitude < 0 ? -1 : 1;
-  const double rho = std::hypot(place.x, place.y);
+  const double rho = std::hypot(at.x, at.y);
   if (rho == 0) return {sign * 90, turn_to(central_longitude)};
-  const double east = std::atan2(place.x, -sign * place.y) / degree;
+  const double east = std::atan2(at.x, -sign * at.y) / degree;
   return {sign * latitude_of(rho / polar_scale()) / degree, turn_to(central_longitude + east)};
 }
 

@@ -26,17 +26,17 @@ struct Projection {
   struct Point {
     double latitude = 0, longitude = 0;
   };
-  struct Place {
+  struct MapPoint {
     double x = 0, y = 0;  // metres
   };
   /// Returns the place of a point on the map of Lambert's cone.
-  [[nodiscard]] Place lambert(Point point) const;
+  [[nodiscard]] MapPoint lambert(Point point) const;
   /// Returns the place of a point on the map of the plane at a pole.
-  [[nodiscard]] Place polar(Point point) const;
+  [[nodiscard]] MapPoint polar(Point point) const;
   /// Undoes lambert(). The longitude is from -180 to 180.
-  [[nodiscard]] Point from_lambert(Place place) const;
+  [[nodiscard]] Point from_lambert(MapPoint at) const;
   /// Undoes polar(). The longitude is from -180 to 180.
-  [[nodiscard]] Point from_polar(Place place) const;
+  [[nodiscard]] Point from_polar(MapPoint at) const;
 
  private:
   struct Cone {

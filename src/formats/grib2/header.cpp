@@ -497,26 +497,26 @@ Result<Bytes> Builder::locate(const std::string& key, int width, long one, long 
 }
 
 Status Builder::locate_time(TimeOffsets& offsets) {
-  struct Place {
+  struct Probe {
     const char* key;
     int width;
     long one, other;
     Bytes* to;
   };
   Bytes second = -1;
-  const std::array<Place, 6> places{
+  const std::array<Probe, 6> probes{
       {{"indicatorOfUnitOfTimeRange", 1, 0, 1, &offsets.unit},
        {"forecastTime", 4, 0x01020304, 0x05060708, &offsets.forecast_time},
        {"yearOfEndOfOverallTimeInterval", 2, 0x0102, 0x0304, &offsets.end_time},
        {"secondOfEndOfOverallTimeInterval", 1, 1, 2, &second},
        {"indicatorOfUnitForTimeRange", 1, 0, 1, &offsets.range_unit},
        {"lengthOfTimeRange", 4, 0x01020304, 0x05060708, &offsets.range_length}}};
-  const std::size_t count = field_.statistic.process == codec::Process::instant ? 2 : places.size();
+  const std::size_t count = field_.statistic.process == codec::Process::instant ? 2 : probes.size();
   for (std::size_t i = 0; i < count; ++i) {
-    const Place& place = places[i];
-    Result<Bytes> at = locate(place.key, place.width, place.one, place.other);
+    const Probe& probe = probes[i];
+    Result<Bytes> at = locate(probe.key, probe.width, probe.one, probe.other);
     if (!at.is_ok()) return at.status();
-    *place.to = *at;
+    *probe.to = *at;
   }
   if (count > 2 && second != offsets.end_time + 6)
     return {Code::unsupported, "the end of the interval is not kept in 7 octets; choose another template"};

@@ -122,10 +122,10 @@ hid_t Image::access() {
 
 haddr_t Image::allocate(H5FD_mem_t type, Bytes size) {
   if (type == H5FD_MEM_DRAW && expected_) {
-    const Place place = *expected_;
-    if (place.length != size) return HADDR_UNDEF;
+    const Extent extent = *expected_;
+    if (extent.length != size) return HADDR_UNDEF;
     expected_.reset();
-    return static_cast<haddr_t>(place.offset);
+    return static_cast<haddr_t>(extent.offset);
   }
   if (allocated_ == 0) {  // the library asks for the superblock first
     if (type != H5FD_MEM_SUPER || size > superblock_room) return HADDR_UNDEF;

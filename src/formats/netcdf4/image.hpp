@@ -40,7 +40,7 @@ class Image {
 
  private:
   friend struct Driver;
-  struct Place {
+  struct Extent {
     Bytes offset = 0;
     Bytes length = 0;
   };
@@ -52,7 +52,7 @@ class Image {
   Bytes begin_, tail_begin_;
   Bytes data_end_;
   Bytes allocated_ = 0;  // the end of all room that the library has asked for
-  std::optional<Place> expected_;
+  std::optional<Extent> expected_;
   bool failed_ = false;
   ByteVector superblock_, tail_;
 };

@@ -213,7 +213,7 @@ class GribSource final : public Source {
     inventory_ = std::move(inventory);
   }
 
-  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+  Result<Index> read(const RecordPlace& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const override {
     const Bytes offset = place[0], length = place[1];
     const std::int64_t number = place[2];
@@ -247,7 +247,7 @@ class GribSource final : public Source {
 
   /// Packed values are offsets from the record's least value, and both that value and a constant field are a
   /// float32 in the header. (IEEE packing may be float64.)
-  [[nodiscard]] bool holds_float32(const Place&) const override { return true; }
+  [[nodiscard]] bool holds_float32(const RecordPlace&) const override { return true; }
   Result<std::optional<Traits>> traits(const Record& record, const codec::Keys& asked) const override {
     Result<std::optional<Traits>> traits = guarded([&]() -> Result<std::optional<Traits>> {
       const Fetch fetch = fetch_from(*file_);
@@ -268,7 +268,7 @@ class GribSource final : public Source {
     return traits;
   }
 
-  [[nodiscard]] Bytes scratch_bound(const Place&, const Grid& grid) const override {
+  [[nodiscard]] Bytes scratch_bound(const RecordPlace&, const Grid& grid) const override {
     return longest_ + spare_bytes + decoding_bytes(grid);
   }
 

@@ -22,7 +22,7 @@ namespace tailrace::sources {
 /// The place of a record's values in its file. Each format gives the numbers its own meaning (GRIB: offset
 /// and length of the message, number of the field in it; NetCDF and Zarr: variable, step and level). A place
 /// means the same in every process, so processes may send it to each other.
-using Place = std::array<std::int64_t, 4>;
+using RecordPlace = std::array<std::int64_t, 4>;
 
 /// Record::valid of a field from a file that states no time. Such a record is used for every time.
 inline constexpr std::int64_t any_time = std::numeric_limits<std::int64_t>::min();
@@ -42,7 +42,7 @@ struct Record {
   std::int64_t reference = 0;  // base time in the same unit; equal to `valid` if the file does not tell
   int member = -1;             // of an ensemble; -1 = none
   int grid = 0;                // index into Inventory::grids
-  Place place{};
+  RecordPlace place{};
 };
 
 /// A part of a file that cannot be read. The other records of the file are read all the same.
@@ -95,11 +95,11 @@ class Source {
   /// `cut` at `values`, in C order, as `type` (f32 or f64). Missing values become NaN. Returns the number of
   /// missing values in the part. Code::corrupt if the bytes contradict themselves or the inventory; Code::io
   /// with the errno's text if storage fails.
-  virtual Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
-                             std::byte* values, Scratch& scratch) const = 0;
+  virtual Result<Index> read(const RecordPlace& place, const Grid& grid, const layout::Box& cut,
+                             ElementType type, std::byte* values, Scratch& scratch) const = 0;
   /// True if the file stores this record's values as unscaled float32. A marker for "no value" that the
   /// program gives as float64 then appears among the values as the nearest float32.
-  [[nodiscard]] virtual bool holds_float32(const Place&) const { return false; }
+  [[nodiscard]] virtual bool holds_float32(const RecordPlace&) const { return false; }
   /// Local. Blocks on storage. Any thread may call it. Returns the traits of a record, with one answer for
   /// each key of `asked`: its value, and whether the value is the one in `asked`. Returns nothing if the
   /// format has no such headers. Errors as of `read`.
@@ -109,7 +109,7 @@ class Source {
     return std::optional<Traits>();
   }
   /// Returns an upper bound of the bytes that `read` uses in Scratch for this record.
-  [[nodiscard]] virtual Bytes scratch_bound(const Place& place, const Grid& grid) const = 0;
+  [[nodiscard]] virtual Bytes scratch_bound(const RecordPlace& place, const Grid& grid) const = 0;
 
  protected:
   Inventory inventory_;

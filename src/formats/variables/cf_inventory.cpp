@@ -460,7 +460,7 @@ bool add_rotation(const cf::FoundContents& contents, const cf::FoundVariable& fi
 
 }  // namespace
 
-std::vector<Index> CfField::begin(const Place& place, std::size_t dimensions) const {
+std::vector<Index> CfField::begin(const RecordPlace& place, std::size_t dimensions) const {
   std::vector<Index> at(dimensions, 0);
   const auto set = [&](int position, std::int64_t value) {
     if (position >= 0) at[static_cast<std::size_t>(position)] = value;
@@ -472,7 +472,7 @@ std::vector<Index> CfField::begin(const Place& place, std::size_t dimensions) co
 }
 
 Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfField>& fields,
-                      const Place& place, const Grid& grid) {
+                      const RecordPlace& place, const Grid& grid) {
   if (place[0] < 0 || place[0] >= std::ssize(fields))
     return {Code::corrupt,
             cat("expected a record of one of ", counted(fields.size(), "field"), ", got number ", place[0])};

@@ -20,11 +20,11 @@ struct CfField {
   cf::Unpacking unpacking;
 
   /// Returns the first index of a record along each of the variable's `dimensions` dimensions.
-  [[nodiscard]] std::vector<Index> begin(const Place& place, std::size_t dimensions) const;
+  [[nodiscard]] std::vector<Index> begin(const RecordPlace& place, std::size_t dimensions) const;
 };
 
-/// The inventory of a file with CF metadata. A Place holds four numbers here: the index in `fields`, and the
-/// record's indices along the dimensions of time, level and member.
+/// The inventory of a file with CF metadata. A RecordPlace holds four numbers here: the index in `fields`,
+/// and the record's indices along the dimensions of time, level and member.
 struct CfInventory {
   Inventory inventory;
   std::vector<CfField> fields;
@@ -33,7 +33,7 @@ struct CfInventory {
 /// Returns success if the place is that of a record with this grid, otherwise Code::corrupt. Check every
 /// place: it may come from another process, or from the inventory of a file that has changed since.
 Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfField>& fields,
-                      const Place& place, const Grid& grid);
+                      const RecordPlace& place, const Grid& grid);
 
 /// The largest number of elements that a coordinate may have.
 inline constexpr Index most_coordinates = Index{1} << 22;

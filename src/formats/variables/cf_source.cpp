@@ -6,8 +6,8 @@
 
 namespace tailrace::variables {
 
-Result<Index> CfSource::read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
-                             std::byte* values, Scratch& scratch) const {
+Result<Index> CfSource::read(const RecordPlace& place, const Grid& grid, const layout::Box& cut,
+                             ElementType type, std::byte* values, Scratch& scratch) const {
   return guarded([&]() -> Result<Index> {
     TR_TRY(check_cf_place(contents(), fields_, place, grid).in(path_));
     TR_TRY(check_cut(grid.shape, cut, type).in(path_));
@@ -21,7 +21,7 @@ Result<Index> CfSource::read(const Place& place, const Grid& grid, const layout:
 }
 
 /// Returns 0 for a wrong place: read() refuses it before it uses memory.
-Bytes CfSource::scratch_bound(const Place& place, const Grid& grid) const {
+Bytes CfSource::scratch_bound(const RecordPlace& place, const Grid& grid) const {
   if (!check_cf_place(contents(), fields_, place, grid).is_ok()) return 0;
   const CfField& field = fields_[static_cast<std::size_t>(place[0])];
   return record_bound(field, field.begin(place, contents().variables[field.variable].dimensions.size()),

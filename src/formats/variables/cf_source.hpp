@@ -15,13 +15,13 @@ namespace tailrace::variables {
 /// arguments of read(), and adds file and variable to the texts of errors. Any thread may read.
 class CfSource : public Source {
  public:
-  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+  Result<Index> read(const RecordPlace& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const final;
-  [[nodiscard]] bool holds_float32(const Place& place) const final {
+  [[nodiscard]] bool holds_float32(const RecordPlace& place) const final {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
     return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
-  [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid& grid) const final;
+  [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid& grid) const final;
 
  protected:
   /// `noun` is the format's word for a variable.

@@ -25,7 +25,7 @@ struct ClassicFile {
 Result<std::vector<double>> read_numbers(storage::File& file, const cdf::ReadHeader& header,
                                          std::size_t variable) {
   const cf::FoundVariable& of = header.contents.variables[variable];
-  const cdf::ReadHeader::Place& place = header.of_variables[variable];
+  const cdf::ReadHeader::VariablePlace& place = header.of_variables[variable];
   const Bytes element = cf::size_of(of.type);
   if (element == 0) return Status(Code::format, "expected numbers, got a text");
   const Index records = place.has_records ? header.records : 1;
@@ -75,7 +75,7 @@ Result<ClassicFile> look_into(const Opening& opening) {
 /// between NetCDF records along the first.
 Strided strided_of(const cdf::ReadHeader& header, const CfField& field, std::span<const Index> begin) {
   const cf::FoundVariable& variable = header.contents.variables[field.variable];
-  const cdf::ReadHeader::Place& of = header.of_variables[field.variable];
+  const cdf::ReadHeader::VariablePlace& of = header.of_variables[field.variable];
   std::vector<Index> shape;
   for (const int each : variable.dimensions)
     shape.push_back(header.contents.dimensions[static_cast<std::size_t>(each)].length);
@@ -113,7 +113,7 @@ class ClassicSource final : public CfSource {
 /// Returns the field whose variable holds this offset, or null.
 const CfField* field_at(const ClassicFile& file, Bytes offset) {
   for (const CfField& each : file.found.fields) {
-    const cdf::ReadHeader::Place& place = file.header.of_variables[each.variable];
+    const cdf::ReadHeader::VariablePlace& place = file.header.of_variables[each.variable];
     if (!place.has_records || offset < place.begin || file.header.record_size == 0) continue;
     if ((offset - place.begin) % file.header.record_size < place.size) return &each;
   }

@@ -9,8 +9,8 @@ using sources::any_time;
 using sources::Grid;
 using sources::Inventory;
 using sources::Opening;
-using sources::Place;
 using sources::Record;
+using sources::RecordPlace;
 using sources::Scratch;
 using sources::Source;
 

@@ -83,7 +83,7 @@ class OwnNetcdf4Source final : public Source {
     inventory_ = std::move(inventory);
     for (const streams::IndexField& each : opening.index->header.fields) names_.push_back(each.name);
   }
-  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+  Result<Index> read(const RecordPlace& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_))
       return Status(Code::corrupt, cat(path_, ": expected a record of one of ",
@@ -96,18 +96,18 @@ class OwnNetcdf4Source final : public Source {
       return missing;
     });
   }
-  [[nodiscard]] bool holds_float32(const Place& place) const override {
+  [[nodiscard]] bool holds_float32(const RecordPlace& place) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
     return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
-  [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid&) const override {
+  [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return 0;
     const OwnChunks& field = fields_[static_cast<std::size_t>(place[0])];
     return 3 * field.chunk.chunk_bytes() + field.record.trailer_bytes() + 4096;
   }
 
  private:
-  Result<Index> read_record(const OwnChunks& field, const Place& place, const Grid& grid,
+  Result<Index> read_record(const OwnChunks& field, const RecordPlace& place, const Grid& grid,
                             const layout::Box& cut, ElementType type, std::byte* values,
                             Scratch& scratch) const {
     const Bytes offset = place[1], length = place[2], trailer = field.record.trailer_bytes();

@@ -18,7 +18,7 @@ class OwnSource final : public Source {
     inventory_ = std::move(inventory);
   }
 
-  Result<Index> read(const Place& place, const Grid& grid, const layout::Box& cut, ElementType type,
+  Result<Index> read(const RecordPlace& place, const Grid& grid, const layout::Box& cut, ElementType type,
                      std::byte* values, Scratch& scratch) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields))
       return Status(Code::corrupt, cat(path_, ": expected a record of one of ",
@@ -40,11 +40,11 @@ class OwnSource final : public Source {
     TR_TRY(missing.status().in(context));
     return missing;
   }
-  [[nodiscard]] bool holds_float32(const Place& place) const override {
+  [[nodiscard]] bool holds_float32(const RecordPlace& place) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return false;
     return records_.fields[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
-  [[nodiscard]] Bytes scratch_bound(const Place& place, const Grid&) const override {
+  [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return 0;
     return std::min({most_bytes_at_once, size_, records_.fields[static_cast<std::size_t>(place[0])].bytes});
   }

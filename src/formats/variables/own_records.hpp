@@ -9,7 +9,8 @@
 namespace tailrace::variables {
 
 /// The records of a file of our own that the index beside it lists. In raw and classic NetCDF files a record
-/// is its plain values. A Place holds the index of the field, offset and length of the record, and its step.
+/// is its plain values. A RecordPlace holds the index of the field, offset and length of the record, and its
+/// step.
 struct OwnRecords {
   struct Field {
     std::string name;

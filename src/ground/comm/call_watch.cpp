@@ -39,10 +39,10 @@ void on_look(int) {
 }
 
 /// The call of MPI in which the program is, and the code that made the call. Outside of MPI both are empty.
-struct Place {
+struct CallSite {
   std::string call;
   std::string caller;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const CallSite&, const CallSite&) = default;
 };
 
 /// Returns "MPI_Barrier" for all names under which the MPI libraries have it: PMPI_Barrier, mpi_barrier_,
@@ -87,8 +87,8 @@ std::string code_text(void* address) {
 
 /// Returns the call of MPI in which `stack` is. It is the outermost function of an MPI library: the program
 /// called that one. A stack inside a call of this library counts as outside of MPI.
-Place place_of(std::span<void* const> stack) {
-  Place place;
+CallSite site_of(std::span<void* const> stack) {
+  CallSite site;
   for (std::size_t i = own_frames; i < stack.size(); ++i) {
     Dl_info info{};
     if (::dladdr(stack[i], &info) == 0 || info.dli_sname == nullptr) continue;
@@ -96,13 +96,13 @@ Place place_of(std::span<void* const> stack) {
     if (file_name(info.dli_fname).find("mpi") == std::string_view::npos) continue;
     const std::string call = call_of(info.dli_sname);
     if (call.empty()) continue;
-    place = {call, i + 1 < stack.size() ? code_text(stack[i + 1]) : "unknown code"};
+    site = {call, i + 1 < stack.size() ? code_text(stack[i + 1]) : "unknown code"};
   }
-  return place;
+  return site;
 }
 
-/// Returns the place of `thread`, or nothing if the thread does not answer: it may have blocked the signal.
-std::optional<Place> place_of(pthread_t thread) {
+/// Returns where `thread` is, or nothing if the thread does not answer: it may have blocked the signal.
+std::optional<CallSite> site_of(pthread_t thread) {
   struct sigaction look = {};
   struct sigaction before = {};
   look.sa_handler = on_look;
@@ -119,7 +119,7 @@ std::optional<Place> place_of(pthread_t thread) {
   // If the handler runs later than this, the buffers are still there, and nobody reads them.
   ::sigaction(look_signal, &before, nullptr);
   if (found == 0) return std::nullopt;
-  return place_of(std::span<void* const>(frames.data(), static_cast<std::size_t>(found)));
+  return site_of(std::span<void* const>(frames.data(), static_cast<std::size_t>(found)));
 }
 
 }  // namespace
@@ -169,9 +169,9 @@ void CallWatch::run() {
 bool CallWatch::look_twice(std::int64_t silent) {
   constexpr std::int64_t between = 200'000'000;
   const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
-  const std::optional<Place> first = place_of(watched_);
+  const std::optional<CallSite> first = site_of(watched_);
   if (!first || first->call.empty() || !sleep_for(between)) return false;
-  const std::optional<Place> second = place_of(watched_);
+  const std::optional<CallSite> second = site_of(watched_);
   if (!second || !(*second == *first) || calls_.load(std::memory_order_relaxed) != calls) return false;
   tell_(cat("has not called the library for ", silent / 1'000'000'000, " s, and is in ", first->call,
             ", called from ", first->caller,

@@ -24,29 +24,29 @@ void await_everybody(Switchboard& board, MPI_Comm comm, const std::string& what)
 
 Communicators::~Communicators() {
   if (!mpi_is_running()) return;  // the program ended without tr_finalize
-  while (!entries_.empty()) MPI_Comm_delete_attr(entries_.front().comm, key_);
+  while (!attributes_.empty()) MPI_Comm_delete_attr(attributes_.front().comm, key_);
   if (key_ != MPI_KEYVAL_INVALID) MPI_Comm_free_keyval(&key_);
 }
 
 /// MPI calls this when the program frees the communicator. ~Communicators() makes MPI call it, too.
-int Communicators::on_free(MPI_Comm, int, void* attribute, void*) {
-  auto* const entry = static_cast<Entry*>(attribute);
-  entry->owner->entries_.remove_if([&](const Entry& each) { return &each == entry; });
+int Communicators::on_free(MPI_Comm, int, void* value, void*) {
+  auto* const attribute = static_cast<Attribute*>(value);
+  attribute->owner->attributes_.remove_if([&](const Attribute& each) { return &each == attribute; });
   return MPI_SUCCESS;
 }
 
 std::shared_ptr<void> Communicators::find(MPI_Comm comm) const {
   if (comm == MPI_COMM_NULL || key_ == MPI_KEYVAL_INVALID) return nullptr;
-  Entry* entry = nullptr;
+  Attribute* attribute = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(comm, key_, static_cast<void*>(&entry), &found);
-  return found != 0 ? entry->what : nullptr;
+  MPI_Comm_get_attr(comm, key_, static_cast<void*>(&attribute), &found);
+  return found != 0 ? attribute->what : nullptr;
 }
 
 void Communicators::keep(MPI_Comm comm, std::shared_ptr<void> what) {
   if (key_ == MPI_KEYVAL_INVALID) MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &key_, nullptr);
-  Entry& entry = entries_.emplace_back(Entry{this, comm, std::move(what)});
-  MPI_Comm_set_attr(comm, key_, &entry);
+  Attribute& attribute = attributes_.emplace_back(Attribute{this, comm, std::move(what)});
+  MPI_Comm_set_attr(comm, key_, &attribute);
 }
 
 /// Returns the numbers that the ranks of `comm` have in the transport.

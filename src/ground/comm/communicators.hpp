@@ -36,18 +36,18 @@ class Communicators {
   Result<std::unique_ptr<Line>> open_line(MPI_Comm comm, const std::string& call);
 
  private:
-  struct Entry {
+  struct Attribute {
     Communicators* owner = nullptr;
     MPI_Comm comm = MPI_COMM_NULL;
     std::shared_ptr<void> what;
   };
-  static int on_free(MPI_Comm comm, int key, void* entry, void* unused);
+  static int on_free(MPI_Comm comm, int key, void* value, void* unused);
   Result<std::vector<int>> transport_ranks(MPI_Comm comm) const;
 
   MPI_Comm compute_;
   Line& computes_;
   int key_ = MPI_KEYVAL_INVALID;
-  std::list<Entry> entries_;  // in the order of creation
+  std::list<Attribute> attributes_;  // in the order of creation
 };
 
 }  // namespace tailrace::comm

@@ -159,7 +159,7 @@ Verdict Line::agree(Vote vote) {
 
 Verdict Line::verdict_of(std::uint64_t number, const std::string& call,
                          const std::function<std::optional<Verdict>()>& take) {
-  const OrderedWait wait{{number_, Entry::Kind::agreement, 0, number}, call, agreements_.neighbours()};
+  const OrderedWait wait{{number_, OrderedCall::Kind::agreement, 0, number}, call, agreements_.neighbours()};
   std::optional<Verdict> verdict;
   board_.wait([&] { return (verdict = take()).has_value() || is_off(); }, cat("the other ranks in ", call),
               wait, [&] { return agreements_.missing_text(number); });
@@ -180,7 +180,7 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   // Rank 0 waits for nobody, but its messages have to leave.
   if (me_ == 0) board_.pump();
   // Asks only the parent in the tree. A parent that waits in this call too asks its own parent.
-  OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {me_ & (me_ - 1)}};
+  OrderedWait wait{{number_, OrderedCall::Kind::broadcast, 0, number}, call, {me_ & (me_ - 1)}};
   std::optional<ByteVector> said;
   const auto is_over = [&] {
     return (said = broadcasts_.take(number)).has_value() || (ended_ && !broadcasts_.is_coming(number)) ||

@@ -20,7 +20,7 @@ constexpr std::int64_t asks_after_nanoseconds = 1'000'000'000;
 void Order::connect(Line& computes) {
   computes_ = &computes;
   computes.on(question_message, [this](int source, Unpacker& in) {
-    const auto entry = in.get<Entry>();
+    const auto entry = in.get<OrderedCall>();
     questions_[source] = {entry, in.get<std::uint64_t>(), 0};
   });
   computes.on(answer_message, [this](int source, Unpacker& in) { on_answer(source, in); });
@@ -43,13 +43,13 @@ void Order::look(std::int64_t waited_nanoseconds) {
   }
 }
 
-bool Order::has_come(const Entry& entry) const {
-  if (entry.kind == Entry::Kind::step) return has_come_to_step_(entry);
+bool Order::has_come(const OrderedCall& entry) const {
+  if (entry.kind == OrderedCall::Kind::step) return has_come_to_step_(entry);
   Line* const line = board_.find(entry.line);
   // If this rank has closed the line, it has made all calls on it.
   if (line == nullptr) return board_.numbers().was_opened(entry.line);
-  return entry.kind == Entry::Kind::agreement ? line->agreements().has_posted(entry.number)
-                                              : line->broadcasts().has_posted(entry.number);
+  return entry.kind == OrderedCall::Kind::agreement ? line->agreements().has_posted(entry.number)
+                                                    : line->broadcasts().has_posted(entry.number);
 }
 
 void Order::ask() {
@@ -77,7 +77,7 @@ void Order::answer(int source, Question& question) {
 /// different order.
 void Order::on_answer(int source, Unpacker& in) {
   const auto asking = in.get<std::uint64_t>();
-  const auto theirs = in.get<Entry>();
+  const auto theirs = in.get<OrderedCall>();
   if (wait_ == nullptr || waits_ != asking || broken_ || has_come(theirs)) return;
   const Status differs =
       disagreement({computes_->rank(), std::string(wait_->call)}, {source, in.get_text()},

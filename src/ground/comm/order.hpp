@@ -17,18 +17,18 @@ class Line;
 class Switchboard;
 
 /// The place of a collective call among all calls on its line.
-struct Entry {
+struct OrderedCall {
   enum class Kind : std::uint32_t { agreement, broadcast, step };
   LineNumber line = 0;
   Kind kind = Kind::agreement;
   std::uint32_t stream = 0;  // the stream of a step
   std::uint64_t number = 0;
-  friend bool operator==(const Entry&, const Entry&) = default;
+  friend bool operator==(const OrderedCall&, const OrderedCall&) = default;
 };
 
 /// A rank's wait in a collective call.
 struct OrderedWait {
-  Entry entry;
+  OrderedCall entry;
   std::string_view call;
   std::vector<int> awaited;  // ranks of the line that may not have entered the call yet
 };
@@ -56,7 +56,9 @@ class Order {
   void connect(Line& computes);
   /// Sets the function that tells whether this rank has come to the end of a step. For other entries the
   /// lines tell it.
-  void on_step(std::function<bool(const Entry& entry)> has_come) { has_come_to_step_ = std::move(has_come); }
+  void on_step(std::function<bool(const OrderedCall& entry)> has_come) {
+    has_come_to_step_ = std::move(has_come);
+  }
 
   /// Notes that this rank begins to wait, or, with nullptr, that its wait is over. Waits are not nested.
   void enter(const OrderedWait* wait);
@@ -72,11 +74,11 @@ class Order {
   static constexpr std::uint32_t answer_message = 6;
   static constexpr std::uint32_t broken_message = 7;
   struct Question {
-    Entry entry;
+    OrderedCall entry;
     std::uint64_t asking = 0;    // the number of the asking rank's wait
     std::uint64_t answered = 0;  // the number of this rank's wait in which it answered
   };
-  [[nodiscard]] bool has_come(const Entry& entry) const;
+  [[nodiscard]] bool has_come(const OrderedCall& entry) const;
   void ask();
   void answer(int source, Question& question);
   void on_answer(int source, Unpacker& in);
@@ -84,7 +86,7 @@ class Order {
 
   Switchboard& board_;
   Line* computes_ = nullptr;
-  std::function<bool(const Entry&)> has_come_to_step_;
+  std::function<bool(const OrderedCall&)> has_come_to_step_;
   const OrderedWait* wait_ = nullptr;
   /// Number of waits so far. It tells a wait from an earlier one for the same entry.
   std::uint64_t waits_ = 0;

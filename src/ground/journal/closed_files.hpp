@@ -51,7 +51,7 @@ class ClosedFiles {
   [[nodiscard]] std::size_t count() const { return files_.size(); }
 
  private:
-  struct Entry {
+  struct ClosedFile {
     std::int64_t number = 0;  // position in the order of closing
     IsDurable is_durable;
   };
@@ -60,8 +60,8 @@ class ClosedFiles {
 
   std::size_t most_;
   std::int64_t noted_ = 0;
-  std::map<std::string, Entry> files_;  // by path
-  std::shared_ptr<Failure> failure_;    // no save has returned it yet
+  std::map<std::string, ClosedFile> files_;  // by path
+  std::shared_ptr<Failure> failure_;         // no save has returned it yet
   bool has_dropped_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Made = Result<std::shared_ptr<Target>>;
 
-struct Entry {
+struct NamedTarget {
   std::string_view name;
   Made (*make)();
 };
@@ -24,9 +24,9 @@ struct Entry {
 /// and to the setting `target` (ground/base/settings.hpp and .cpp, docs/settings.md), and its name where
 /// Session makes the target (engine/session/session.cpp).
 constexpr std::array registry{
-    Entry{"posix", [] { return Made(posix_target()); }},
-    Entry{"uring", uring_target},
-    Entry{"memory", [] { return Made(memory_target()); }},
+    NamedTarget{"posix", [] { return Made(posix_target()); }},
+    NamedTarget{"uring", uring_target},
+    NamedTarget{"memory", [] { return Made(memory_target()); }},
 };
 
 }  // namespace
@@ -148,12 +148,12 @@ Status make_durable(Target& target, const std::string& path) {
 
 std::vector<std::string_view> target_names() {
   std::vector<std::string_view> names;
-  for (const Entry& entry : registry) names.push_back(entry.name);
+  for (const NamedTarget& entry : registry) names.push_back(entry.name);
   return names;
 }
 
 Result<std::shared_ptr<Target>> make_target(std::string_view name) {
-  for (const Entry& entry : registry) {
+  for (const NamedTarget& entry : registry) {
     if (entry.name == name) return entry.make();
   }
   return Status(Code::settings, cat("no storage target is called \"", name, "\"",

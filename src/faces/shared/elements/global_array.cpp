@@ -86,7 +86,7 @@ Status GlobalArray::make() {
   if (group_->node().size() == group_->size()) return {};
   share_of_.assign(static_cast<std::size_t>(group_->size()), no_share);
   far_ = std::make_unique<FarElements>(
-      group_->service().desk(), exchange::Requests::place_of(group_->line()), epoch_, group_->threads(),
+      group_->service().desk(), exchange::Requests::peers_of(group_->line()), epoch_, group_->threads(),
       [this](Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer) {
         return work_on(*elements_, work, named, values, answer);
       });
@@ -174,7 +174,7 @@ void GlobalArray::deal_out(std::span<const Index> indices) {
   }
   asked_ = 0;
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    const PageDeal::Place place = deal_.place(indices[i]);
+    const PageDeal::ElementPlace place = deal_.place(indices[i]);
     const bool is_near = deal_.are_near(place.owner, group_->rank());
     Share& share = is_near ? near_ : shares_[share_of(servers_->asked_for(place.owner))];
     share.where.push_back(place.near);
@@ -295,7 +295,7 @@ Status GlobalArray::for_each_run(Index begin, Index count, const Near& near, con
   }
   for (Index done = 0; done < count;) {
     const Index element = begin + done;
-    const PageDeal::Place place = deal_.place(element);
+    const PageDeal::ElementPlace place = deal_.place(element);
     Index run = std::min(deal_.page_elements() - element % deal_.page_elements(), count - done);
     const Bytes at = done * element_bytes();
     if (deal_.are_near(place.owner, group_->rank())) {
@@ -447,7 +447,7 @@ void GlobalArray::replace_elements(std::unique_ptr<NodeElements> next, Index cou
 void GlobalArray::clear_behind() {
   const Index behind = what_.count % deal_.page_elements();
   if (behind == 0) return;
-  const PageDeal::Place place = deal_.place(what_.count);
+  const PageDeal::ElementPlace place = deal_.place(what_.count);
   if (place.owner != group_->rank()) return;
   const Index rest = deal_.page_elements() - behind;
   std::memset(elements_->element(place.near), 0, static_cast<std::size_t>(rest * element_bytes()));

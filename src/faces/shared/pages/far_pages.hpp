@@ -41,7 +41,7 @@ struct Served {
 class FarPages {
  public:
   /// Local; see exchange::Requests.
-  FarPages(exchange::RequestDesk& desk, exchange::Requests::Place place, std::uint64_t epoch,
+  FarPages(exchange::RequestDesk& desk, exchange::Requests::Peers peers, std::uint64_t epoch,
            executor::Threads& threads, Served served);
   [[nodiscard]] exchange::Requests& requests() { return requests_; }
 

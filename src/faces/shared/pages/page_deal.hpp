@@ -25,7 +25,7 @@ class PageDeal {
     Index near = 0;
   };
   /// An element by its owner, and by its number among the elements of the owner's node.
-  struct Place {
+  struct ElementPlace {
     int owner = 0;
     Index near = 0;
   };
@@ -46,7 +46,7 @@ class PageDeal {
     return page <= most_pages ? dealt<std::uint32_t>(page) : dealt<std::uint64_t>(page);
   }
   /// Returns the place of an element of a global array.
-  [[nodiscard]] Place place(Index element) const {
+  [[nodiscard]] ElementPlace place(Index element) const {
     const PagePlace page = dealt<std::uint32_t>(element >> shift_);
     return {page.owner, (page.near << shift_) | (element & mask())};
   }

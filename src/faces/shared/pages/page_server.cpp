@@ -33,7 +33,7 @@ struct Owners {
       : line(in.get<comm::LineNumber>()),
         epoch(in.get<std::uint64_t>()),
         ranks(files::unpack_ranks(in, roster.compute_transport)) {}
-  [[nodiscard]] exchange::Requests::Place place() const {
+  [[nodiscard]] exchange::Requests::Peers peers() const {
     return {line, std::make_shared<const comm::Members>(ranks)};
   }
   /// Returns for each rank of the group the lowest rank of its node. Ranks are numbered as in the group.
@@ -56,7 +56,7 @@ class ServedElements final : public node::MemoryTaker::Work {
                  std::unique_ptr<node::NodeMemory> memory)
       : elements_(
             NodeElements::attach(place.desk.board().transport(), plan, place.budget, std::move(memory))),
-        far_(place.desk, owners.place(), owners.epoch, place.threads,
+        far_(place.desk, owners.peers(), owners.epoch, place.threads,
              [this](shared::Work work, const Named& named, std::span<const std::byte> values,
                     ByteVector& answer) { return work_on(*elements_, work, named, values, answer); }) {}
   std::optional<ByteVector> end(bool /*does_hear*/) override { return Packer().put(Bytes{0}).take(); }
@@ -159,7 +159,7 @@ Status ServedPages::begin(Bytes page, Bytes memory, int first, std::unique_ptr<n
 std::optional<Status> ServedPages::begun() {
   if (!file_->is_over()) return std::nullopt;
   TR_TRY(file_->status());
-  far_ = std::make_unique<FarPages>(place_.desk, owners_.place(), owners_.epoch, place_.threads, served());
+  far_ = std::make_unique<FarPages>(place_.desk, owners_.peers(), owners_.epoch, place_.threads, served());
   return Status();
 }
 

@@ -147,7 +147,7 @@ Status SafeFile::begin(storage::File& file) {
 
 void SafeFile::place(Bytes page, const std::shared_ptr<const PageDeal>& deal) {
   pages_ = std::make_unique<UndoPages>(group_.node(), target_, group_.budget(),
-                                       UndoPages::Place{path_, group_.rank(), group_.size(), page, deal});
+                                       UndoPages::Owner{path_, group_.rank(), group_.size(), page, deal});
 }
 
 Status SafeFile::hear(Unpacker& in) {

@@ -49,19 +49,19 @@ class UndoPages::Claim {
   const UndoPages& of_;
 };
 
-UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place)
+UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Owner owner)
     : node_(node),
       transport_(node.board().transport()),
       target_(target),
       budget_(budget),
-      place_(std::move(place)) {}
+      owner_(std::move(owner)) {}
 
 /// Returns how many pages of a file of `size` bytes belong to this node.
-Index UndoPages::pages_of_node(Bytes size) const { return place_.deal->pages_of_node_of(place_.rank, size); }
+Index UndoPages::pages_of_node(Bytes size) const { return owner_.deal->pages_of_node_of(owner_.rank, size); }
 
 /// Returns the first page from `page` on that belongs to this node.
 Index UndoPages::own_from(Index page) const {
-  while (!place_.deal->are_near(place_.deal->place_of_page(page).owner, place_.rank)) ++page;
+  while (!owner_.deal->are_near(owner_.deal->place_of_page(page).owner, owner_.rank)) ++page;
   return page;
 }
 
@@ -114,22 +114,22 @@ void UndoPages::drop() {
 /// claimed or kept already.
 void UndoPages::claim_ahead(Index from, Claim& claim) const {
   const Bytes ahead = std::min<Bytes>(kept_, most_ahead);
-  for (Bytes bytes = 0; bytes + place_.page <= ahead && from * place_.page < flushed_.size;
-       bytes += place_.page, from = own_from(from + 1))
+  for (Bytes bytes = 0; bytes + owner_.page <= ahead && from * owner_.page < flushed_.size;
+       bytes += owner_.page, from = own_from(from + 1))
     if (claim.take(from) != State::changeable) return;
 }
 
 Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
   const Bytes end = offset < flushed_.size ? offset + std::min(bytes, flushed_.size - offset) : offset;
   if (offset >= end) return {};
-  const Index last = (end - 1) / place_.page;
+  const Index last = (end - 1) / owner_.page;
   Index next = 0;
-  for (Index page = own_from(offset / place_.page); page <= last; page = own_from(next)) {
+  for (Index page = own_from(offset / owner_.page); page <= last; page = own_from(next)) {
     next = page + most_claimed;
     const Status status = keep_pages(file, page, std::min(last, next - 1));
     if (!status.is_ok())
       return status.in(
-          cat("what ", place_.path, " held at its last flush has to be kept before it is written over"));
+          cat("what ", owner_.path, " held at its last flush has to be kept before it is written over"));
   }
   return {};
 }
@@ -162,14 +162,14 @@ Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
     for (std::size_t at = 0; at < claim.pages.size();) {
       std::size_t next = at + 1;
       while (next < claim.pages.size() && claim.pages[next] == claim.pages[next - 1] + 1) ++next;
-      TR_TRY(add(file, claim.pages[at] * place_.page,
-                 std::min((claim.pages[next - 1] + 1) * place_.page, flushed_.size)));
+      TR_TRY(add(file, claim.pages[at] * owner_.page,
+                 std::min((claim.pages[next - 1] + 1) * owner_.page, flushed_.size)));
       at = next;
     }
     return writer_ == nullptr ? Status() : writer_->seal();
   });
   if (status.is_ok()) {
-    kept_ += std::ssize(claim.pages) * place_.page;
+    kept_ += std::ssize(claim.pages) * owner_.page;
   } else if (writer_ != nullptr) {
     writer_->take_back();
     writer_.reset();
@@ -182,7 +182,7 @@ Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
 Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, Bytes at) const {
   Result<Bytes> got = file.read(into, at);
   if (!got.is_ok() || *got == std::ssize(into)) return got;
-  const Result<std::unique_ptr<storage::File>> anew = target_.open(place_.path, storage::OpenMode::read);
+  const Result<std::unique_ptr<storage::File>> anew = target_.open(owner_.path, storage::OpenMode::read);
   TR_TRY(anew.status());
   return (*anew)->read(into, at);
 }
@@ -191,8 +191,8 @@ Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, By
 Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
     Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
-        target_, journal::flushed_path(place_.path), flushed_.generation, journal::name_beside(place_.path),
-        {place_.rank, place_.ranks}, file.rights());
+        target_, journal::flushed_path(owner_.path), flushed_.generation, journal::name_beside(owner_.path),
+        {owner_.rank, owner_.ranks}, file.rights());
     TR_TRY(made.status());
     writer_ = std::move(*made);
     files_.push_back(writer_->own_path());
@@ -203,7 +203,7 @@ Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
     const Result<Bytes> got = read(file, part, at);
     TR_TRY(got.status());
     if (*got < std::ssize(part))
-      return {Code::corrupt, cat(place_.path, " ends at byte ", at + *got, ", but ", flushed_.size,
+      return {Code::corrupt, cat(owner_.path, " ends at byte ", at + *got, ", but ", flushed_.size,
                                  " were flushed: something else has cut it")};
     TR_TRY(writer_->add(journal::UndoRecord::What::bytes, at, part));
   }

@@ -23,7 +23,7 @@ namespace tailrace::shared {
 /// flush.
 class UndoPages {
  public:
-  struct Place {
+  struct Owner {
     std::string path;  // of the shared file
     int rank = 0;
     int ranks = 1;
@@ -31,7 +31,7 @@ class UndoPages {
     std::shared_ptr<const PageDeal> deal;
   };
 
-  UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place);
+  UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Owner owner);
 
   /// Collective over the node: makes room for the notes about the pages of a file of `size` bytes. Returns
   /// the same Status on every rank of the node.
@@ -62,7 +62,7 @@ class UndoPages {
   class Claim;
 
   [[nodiscard]] Note& note(Index near) const;
-  [[nodiscard]] Note& note_of(Index page) const { return note(place_.deal->place_of_page(page).near); }
+  [[nodiscard]] Note& note_of(Index page) const { return note(owner_.deal->place_of_page(page).near); }
   [[nodiscard]] Index pages_of_node(Bytes size) const;
   [[nodiscard]] Index own_from(Index page) const;
   void claim_ahead(Index from, Claim& claim) const;
@@ -75,7 +75,7 @@ class UndoPages {
   comm::Transport& transport_;
   storage::Target& target_;
   node::Budget& budget_;
-  const Place place_;
+  const Owner owner_;
   journal::Flushed flushed_;
   std::unique_ptr<Notes> notes_;
   std::unique_ptr<Notes> next_;  // made by prepare() for the next begin()

@@ -63,7 +63,7 @@ TEST(cdf_reading, headers_of_the_netcdf_library_are_read) {
     EXPECT_EQ(variable.dimensions, (std::vector<int>{0, 1}));
     EXPECT_EQ(variable.text("units"), "K");
     EXPECT_EQ(variable.find("scale_factor")->numbers(), std::vector<double>{0.5});
-    const ReadHeader::Place& place = header->of_variables[static_cast<std::size_t>(values)];
+    const ReadHeader::VariablePlace& place = header->of_variables[static_cast<std::size_t>(values)];
     EXPECT_TRUE(place.has_records);
     EXPECT_EQ(bytes[static_cast<std::size_t>(place.begin + header->record_size)], std::byte{0x40})
         << "40. in record 1";

@@ -282,7 +282,7 @@ TEST(grib_inventory, lists_messages_of_both_editions_in_the_order_of_the_file) {
   const Inventory& inventory = (*found)->inventory();
   ASSERT_EQ(inventory.records.size(), 3U);
   EXPECT_EQ(inventory.format, "GRIB");
-  EXPECT_EQ(inventory.records[0].place, (Place{30, static_cast<Bytes>(first.size()), 0, 0}));
+  EXPECT_EQ(inventory.records[0].place, (RecordPlace{30, static_cast<Bytes>(first.size()), 0, 0}));
   EXPECT_EQ(inventory.records[1].field, "q");
   EXPECT_EQ(inventory.records[2].place[0],
             30 + static_cast<Bytes>(first.size() + zeros.size() + second.size() + text.size()));

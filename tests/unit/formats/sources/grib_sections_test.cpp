@@ -74,7 +74,7 @@ TEST(grib_sections, a_message_of_several_fields_has_a_record_for_each) {
     ASSERT_EQ(records.size(), 4U);
     EXPECT_EQ(records[1].field, "v");
     EXPECT_EQ(records[2].field, "q");
-    EXPECT_EQ(records[2].place, (Place{0, static_cast<Bytes>(all.size()), 2, 0}));
+    EXPECT_EQ(records[2].place, (RecordPlace{0, static_cast<Bytes>(all.size()), 2, 0}));
     for (std::size_t i = 0; i < singles.size(); ++i) {
       const auto ours = test::read_all<double>(**source, records[i]);
       ASSERT_TRUE(ours.missing.is_ok()) << ours.missing.status().text();
@@ -180,10 +180,11 @@ TEST(grib_sections, a_file_that_has_changed_since_its_inventory_was_made_is_refu
   const auto source = open_file({one, message(2, {{"shortName", "t"}}, wave(496))});
   ASSERT_TRUE(source.is_ok());
   Record record = (*source)->inventory().records[0];
-  for (const Place& place :
-       {Place{-1, 10, 0, 0}, Place{0, static_cast<Bytes>(one.size()) - 1, 0, 0},
-        Place{0, static_cast<Bytes>(one.size()) + 1, 0, 0}, Place{0, static_cast<Bytes>(one.size()), 1, 0},
-        Place{0, Bytes{1} << 60, 0, 0}, (*source)->inventory().records[1].place}) {
+  for (const RecordPlace& place :
+       {RecordPlace{-1, 10, 0, 0}, RecordPlace{0, static_cast<Bytes>(one.size()) - 1, 0, 0},
+        RecordPlace{0, static_cast<Bytes>(one.size()) + 1, 0, 0},
+        RecordPlace{0, static_cast<Bytes>(one.size()), 1, 0}, RecordPlace{0, Bytes{1} << 60, 0, 0},
+        (*source)->inventory().records[1].place}) {
     record.place = place;
     const auto values = test::read_all<float>(**source, record);
     EXPECT_EQ(values.missing.status().code(), Code::corrupt) << place[0] << " " << place[1];

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "engine/pipeline/compute/outlet.hpp"
+#include "engine/pipeline/compute/lane_writer.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/comm/switchboard.hpp"
 #include "ground/sim/network.hpp"
@@ -15,7 +15,7 @@ namespace tailrace::node {
 namespace {
 
 using Kind = Descriptor::Kind;
-using pipeline::Outlet;
+using pipeline::LaneWriter;
 
 /// Room for a few pieces of this suite, so that rings are full soon and turn often.
 constexpr Bytes lane_capacity = least_lane + 4096;
@@ -24,7 +24,7 @@ constexpr Bytes lane_capacity = least_lane + 4096;
 class Lane {
  public:
   virtual ~Lane() = default;
-  [[nodiscard]] virtual Outlet& outlet() = 0;
+  [[nodiscard]] virtual LaneWriter& lane_writer() = 0;
   [[nodiscard]] virtual LaneReader& reader() = 0;
   /// Moves on everything that is between the two ends.
   virtual void move_on() {}
@@ -37,12 +37,13 @@ class SharedLane final : public Lane {
     std::byte* const memory = lines_.front().bytes;
     header_.capacity = lane_capacity;
     header_.kept = kept;
-    outlet_ = std::make_unique<pipeline::RingOutlet>(LaneProducer(&header_, memory, &bells_, announcing));
+    lane_writer_ =
+        std::make_unique<pipeline::RingLaneWriter>(LaneProducer(&header_, memory, &bells_, announcing));
     reader_ = std::make_unique<SharedLaneReader>(&header_, memory, 0, &bells_);
   }
-  Outlet& outlet() override { return *outlet_; }
+  LaneWriter& lane_writer() override { return *lane_writer_; }
   LaneReader& reader() override { return *reader_; }
-  void move_on() override { outlet_->announce(); }
+  void move_on() override { lane_writer_->announce(); }
 
  private:
   struct alignas(64) CacheLine {
@@ -51,7 +52,7 @@ class SharedLane final : public Lane {
   NodeBells bells_;
   LaneHeader header_;
   std::vector<CacheLine> lines_;
-  std::unique_ptr<pipeline::RingOutlet> outlet_;
+  std::unique_ptr<pipeline::RingLaneWriter> lane_writer_;
   std::unique_ptr<SharedLaneReader> reader_;
 };
 
@@ -76,18 +77,18 @@ class RemoteLane final : public Lane {
     auto lane = std::make_unique<PrivateLane>(lane_capacity);
     auto sender = std::make_unique<LaneSender>(*lane, *lines_[0], 1);
     const LaneProducer producer(lane->header(), lane->data(), nullptr);
-    outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
+    lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(producer, std::move(lane), std::move(sender));
     receiver_ = std::make_unique<LaneReceiver>(received_, *lines_[1], 0);
     reader_ = std::make_unique<SharedLaneReader>(received_.header(), received_.data(), 0, nullptr, true);
   }
-  Outlet& outlet() override { return *outlet_; }
+  LaneWriter& lane_writer() override { return *lane_writer_; }
   LaneReader& reader() override { return *reader_; }
   void move_on() override {
     do {
-      outlet_->advance();
+      lane_writer_->advance();
       for (auto& board : boards_) board.pump();
       while (const auto bytes = lines_[1]->receive_data(0)) receiver_->take(Unpacker(*bytes));
-      if (const auto credit = receiver_->fresh_credit()) outlet_->credit(*credit);
+      if (const auto credit = receiver_->fresh_credit()) lane_writer_->credit(*credit);
     } while (scheduler_.run_one());
   }
 
@@ -99,7 +100,7 @@ class RemoteLane final : public Lane {
   comm::Switchboard boards_[2];
   std::unique_ptr<comm::Line> lines_[2];
   PrivateLane received_{lane_capacity};
-  std::unique_ptr<pipeline::RingOutlet> outlet_;
+  std::unique_ptr<pipeline::RingLaneWriter> lane_writer_;
   std::unique_ptr<LaneReceiver> receiver_;
   std::unique_ptr<SharedLaneReader> reader_;
 };
@@ -107,12 +108,12 @@ class RemoteLane final : public Lane {
 /// The rank is its own server.
 class OwnLane final : public Lane {
  public:
-  Outlet& outlet() override { return outlet_; }
+  LaneWriter& lane_writer() override { return lane_writer_; }
   LaneReader& reader() override { return reader_; }
 
  private:
   std::shared_ptr<pipeline::LentLane> lane_ = std::make_shared<pipeline::LentLane>();
-  pipeline::LendingOutlet outlet_{lane_};
+  pipeline::LentLaneWriter lane_writer_{lane_};
   pipeline::LentLaneReader reader_{lane_};
 };
 
@@ -165,16 +166,16 @@ Descriptor described(Kind kind, std::int64_t step) {
 
 class LaneReaderConformance : public testing::TestWithParam<Candidate> {
  protected:
-  Outlet& outlet() { return lane->outlet(); }
+  LaneWriter& lane_writer() { return lane->lane_writer(); }
   LaneReader& reader() { return lane->reader(); }
   /// Puts one level of an array whose first element is `first`.
   bool put(Array& array, std::int64_t step, std::int32_t level, bool may_lend = false) {
     Descriptor descriptor = described(Kind::piece, step);
     descriptor.level = level;
-    return outlet().put(descriptor, array.map, array.base(), may_lend);
+    return lane_writer().put(descriptor, array.map, array.base(), may_lend);
   }
   bool tell(Kind kind, std::int64_t step, std::string_view text) {
-    return outlet().tell(described(kind, step), std::as_bytes(std::span(text)));
+    return lane_writer().tell(described(kind, step), std::as_bytes(std::span(text)));
   }
   std::vector<std::int64_t> piece(std::uint64_t number) {
     ByteVector scratch;
@@ -196,7 +197,7 @@ class LaneReaderConformance : public testing::TestWithParam<Candidate> {
 TEST_P(LaneReaderConformance, an_empty_lane_has_nothing) {
   lane->move_on();
   EXPECT_EQ(reader().head(), 0U);
-  EXPECT_TRUE(outlet().is_drained());
+  EXPECT_TRUE(lane_writer().is_drained());
   EXPECT_FALSE(reader().is_full());
   EXPECT_FALSE(reader().lacks_something());
 }
@@ -241,7 +242,7 @@ TEST_P(LaneReaderConformance, numbers_go_on_for_ever_and_bytes_are_exact) {
     ASSERT_EQ(text(number + 1), status) << step;
     reader().release(number + 2);
     lane->move_on();
-    ASSERT_TRUE(outlet().is_drained());
+    ASSERT_TRUE(lane_writer().is_drained());
   }
 }
 
@@ -270,16 +271,16 @@ TEST_P(LaneReaderConformance, what_is_not_released_stays_as_it_is) {
 TEST_P(LaneReaderConformance, a_lane_is_drained_once_everything_is_released) {
   Array array(5);
   EXPECT_TRUE(put(array, 1, 0));
-  EXPECT_FALSE(outlet().is_drained());
+  EXPECT_FALSE(lane_writer().is_drained());
   EXPECT_TRUE(tell(Kind::end, 1, "x"));
   lane->move_on();
   reader().release(1);
   lane->move_on();
-  EXPECT_FALSE(outlet().is_drained());
+  EXPECT_FALSE(lane_writer().is_drained());
   EXPECT_EQ(text(1), "x");
   reader().release(2);
   lane->move_on();
-  EXPECT_TRUE(outlet().is_drained());
+  EXPECT_TRUE(lane_writer().is_drained());
 }
 
 TEST_P(LaneReaderConformance, the_array_may_change_after_it_was_put) {
@@ -298,7 +299,7 @@ TEST_P(LaneReaderConformance, a_lent_array_may_change_after_it_was_taken_in) {
   ASSERT_TRUE(put(array, 1, 0, true));
   lane->move_on();
   EXPECT_EQ(piece(0), Array::packed(50, 0));
-  outlet().take_in();
+  lane_writer().take_in();
   array.fill(-1);
   ASSERT_TRUE(put(array, 2, 1, true));
   lane->move_on();
@@ -342,12 +343,13 @@ TEST_P(LaneReaderConformance, a_piece_that_may_stay_is_that_of_the_call_or_of_an
     return packed;
   };
   const auto captured = fill(100);
-  ASSERT_TRUE(outlet().put(described(Kind::piece, 1), map, std::as_bytes(std::span(field)).data(), true));
+  ASSERT_TRUE(
+      lane_writer().put(described(Kind::piece, 1), map, std::as_bytes(std::span(field)).data(), true));
   lane->move_on();
   if (!reader().may_stay(0)) return;
   const auto now = fill(500);
   EXPECT_EQ(placed(reader(), 0, rows * columns), GetParam().is_bounded ? captured : now);
-  outlet().take_in();
+  lane_writer().take_in();
   fill(900);
   EXPECT_EQ(placed(reader(), 0, rows * columns), GetParam().is_bounded ? captured : now);
 }
@@ -355,7 +357,7 @@ TEST_P(LaneReaderConformance, a_piece_that_may_stay_is_that_of_the_call_or_of_an
 /// A rank that is ahead of its server is refused, and goes on where room was made.
 TEST_P(LaneReaderConformance, room_comes_back_when_pieces_are_released) {
   if (!GetParam().is_bounded) {
-    EXPECT_EQ(outlet().largest_piece(), 0);
+    EXPECT_EQ(lane_writer().largest_piece(), 0);
     return;
   }
   Array array(0);
@@ -374,7 +376,7 @@ TEST_P(LaneReaderConformance, room_comes_back_when_pieces_are_released) {
   }
   reader().release(made + 100);
   lane->move_on();
-  EXPECT_TRUE(outlet().is_drained());
+  EXPECT_TRUE(lane_writer().is_drained());
   ASSERT_TRUE(put(array, 0, 0));
   EXPECT_FALSE(reader().is_full());
 }
@@ -404,7 +406,7 @@ TEST_P(LaneReaderConformance, only_a_lane_that_may_be_taken_over_keeps_definitio
   EXPECT_EQ(reader().kept()->all()[0].bytes.size(), std::string("what the stream is").size());
   EXPECT_EQ(reader().position().first, 2U);
   EXPECT_EQ(reader().position().fences, 1);
-  outlet().drop(7);
+  lane_writer().drop(7);
   EXPECT_TRUE(reader().kept()->all().empty());
 }
 

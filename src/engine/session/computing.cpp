@@ -29,12 +29,12 @@ Computing::Computing(Session& session)
   line_.on(printed_message, [this](int, Unpacker&) { printed_ = true; });
 }
 
-void Computing::open_outlet() {
+void Computing::open_lane() {
   const Topology& topology = session_.topology();
   const exchange::Roster& roster = topology.roster();
   if (roster.self_served) {
     lent_ = std::make_shared<pipeline::LentLane>();
-    outlet_ = std::make_unique<pipeline::LendingOutlet>(lent_);
+    lane_writer_ = std::make_unique<pipeline::LentLaneWriter>(lent_);
     return;
   }
   const Bytes capacity = session_.memory().quotas().lane[static_cast<std::size_t>(topology.me())];
@@ -49,7 +49,7 @@ void Computing::open_outlet() {
         header, place + sizeof(node::LaneHeader), session_.memory().bells(),
         topology.is_crowded() ? node::Announcing::patient : node::Announcing::at_once);
     producer.grow_with([&memory = session_.memory()](Bytes bytes) { return memory.grow_lane(bytes); });
-    outlet_ = std::make_unique<pipeline::RingOutlet>(std::move(producer));
+    lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(std::move(producer));
     return;
   }
   const int home = roster.home[static_cast<std::size_t>(topology.me())];
@@ -57,15 +57,15 @@ void Computing::open_outlet() {
   auto sender = std::make_unique<node::LaneSender>(*lane, session_.line(),
                                                    roster.server_transport[static_cast<std::size_t>(home)]);
   const node::LaneProducer producer(lane->header(), lane->data(), nullptr);
-  outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
-  client_.grant_to(*outlet_);
+  lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(producer, std::move(lane), std::move(sender));
+  client_.grant_to(*lane_writer_);
 }
 
 std::int64_t Computing::publish(const std::function<bool()>& attempt) {
   session_.board().transport().let_others_run();
   if (attempt()) return 0;
   const std::int64_t begin = session_.line().now();
-  comm::Doorbell* const bell = outlet_->space();
+  comm::Doorbell* const bell = lane_writer_->space();
   session_.wait(
       [&] {
         if (bell == nullptr) return attempt();
@@ -86,7 +86,7 @@ comm::Verdict Computing::agree(comm::Vote vote) {
   if (line_.ended()) return line_.ended_verdict();
   const std::string call = vote.call;
   const node::Descriptor fence = client_.fence();
-  publish([&] { return outlet_->tell(fence, {}); });
+  publish([&] { return lane_writer_->tell(fence, {}); });
   comm::Verdict verdict = verdict_of(client_.vote(std::move(vote)), call);
   if (verdict.status.is_ok() || verdict.ended) return verdict;
   const comm::Verdict steps = verdict_of(client_.vote_steps(), call);
@@ -97,7 +97,7 @@ comm::Verdict Computing::agree(comm::Vote vote) {
 
 void Computing::tell(const std::vector<pipeline::Told>& all) {
   for (const pipeline::Told& told : all) {
-    publish([&] { return outlet_->tell(told.descriptor, told.bytes); });
+    publish([&] { return lane_writer_->tell(told.descriptor, told.bytes); });
   }
 }
 
@@ -154,11 +154,11 @@ Status Computing::meet_in_finalize() {
 }
 
 void Computing::leave() {
-  session_.wait([&] { return outlet_->is_drained(); }, "the servers to take what was put");
+  session_.wait([&] { return lane_writer_->is_drained(); }, "the servers to take what was put");
   client_.tell_statistics(session_.statistics());
   const node::Descriptor farewell = pipeline::Client::farewell();
-  publish([&] { return outlet_->tell(farewell, {}); });
-  session_.wait([&] { return session_.all_is_sent() && !outlet_->advance(); }, "the end of the session");
+  publish([&] { return lane_writer_->tell(farewell, {}); });
+  session_.wait([&] { return session_.all_is_sent() && !lane_writer_->advance(); }, "the end of the session");
 }
 
 std::chrono::milliseconds Computing::turn_of(int rank) {

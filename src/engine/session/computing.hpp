@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/pipeline/compute/client.hpp"
-#include "engine/pipeline/compute/outlet.hpp"
+#include "engine/pipeline/compute/lane_writer.hpp"
 #include "ground/comm/line.hpp"
 
 namespace tailrace::session {
@@ -18,23 +18,23 @@ namespace tailrace::session {
 class Session;
 
 /// The part of a session that compute ranks have: their line, agreements that keep streams in step, and this
-/// rank's outlet. Collective functions are collective over the compute ranks.
+/// rank's lane writer. Collective functions are collective over the compute ranks.
 class Computing {
  public:
   /// `session` must outlive this.
   explicit Computing(Session& session);
 
-  /// Local. Makes the outlet, and the header of this rank's lane.
-  void open_outlet();
+  /// Local. Makes the lane writer, and the header of this rank's lane.
+  void open_lane();
   [[nodiscard]] comm::Line& line() { return line_; }
-  [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
+  [[nodiscard]] pipeline::LaneWriter& lane_writer() { return *lane_writer_; }
   /// With 0 servers: returns the lane of arrays that the rank lends to its own server. Otherwise nullptr.
   [[nodiscard]] const std::shared_ptr<pipeline::LentLane>& lent() const { return lent_; }
   void announce() {
-    if (outlet_) outlet_->announce();
+    if (lane_writer_) lane_writer_->announce();
   }
-  /// Moves the outlet on. Returns true if something moved.
-  bool advance() { return outlet_ && outlet_->advance(); }
+  /// Moves the lane on. Returns true if something moved.
+  bool advance() { return lane_writer_ && lane_writer_->advance(); }
 
   /// Collective. Hands in the caller's vote and returns the verdict, whose Status is the same on every rank.
   /// Blocks until all have voted. After an error, streams of which the ranks have begun different numbers of
@@ -50,8 +50,8 @@ class Computing {
   /// Returns the error of the broken order, once ranks turned out to be in different collective calls. All
   /// ranks return it from then on.
   [[nodiscard]] const std::optional<Status>& broken() const;
-  /// Local. Calls `attempt`, which publishes in the outlet, until it returns true. Waits while the outlet is
-  /// full. Returns the nanoseconds waited.
+  /// Local. Calls `attempt`, which publishes in the lane, until it returns true. Waits while the lane writer
+  /// is full. Returns the nanoseconds waited.
   std::int64_t publish(const std::function<bool()>& attempt);
   /// Collective. Blocks until all have come to tr_finalize. Ranks that are in other calls meanwhile get an
   /// error there, and may come here next. Returns the first error on the way.
@@ -87,7 +87,7 @@ class Computing {
   void add_stream(pipeline::StreamClient& stream) { client_.add(stream); }
   void remove_stream(std::uint32_t id) {
     client_.remove(id);
-    if (outlet_) outlet_->drop(id);
+    if (lane_writer_) lane_writer_->drop(id);
   }
 
  private:
@@ -103,7 +103,7 @@ class Computing {
   Session& session_;
   comm::Line line_;
   pipeline::Client client_;
-  std::unique_ptr<pipeline::Outlet> outlet_;
+  std::unique_ptr<pipeline::LaneWriter> lane_writer_;
   std::shared_ptr<pipeline::LentLane> lent_;
   bool printed_ = false;    // some rank has printed why the program ends
   bool announced_ = false;  // this rank has told the others that a rank has printed

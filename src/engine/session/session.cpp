@@ -92,7 +92,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   TR_TRY(memory_->declare(settings_, facts.keeps_steps));
   if (topology_->world_rank() == 0) print_plan();
   TR_TRY(memory_->share());
-  if (computing_) computing_->open_outlet();
+  if (computing_) computing_->open_lane();
   // No server may look at a lane before the rank that writes into it has made its header.
   if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, init_call, {}}).status);
   TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));

@@ -109,7 +109,7 @@ pipeline::Opening Stream::head() const {
 
 void Stream::tell(const pipeline::Told& told) {
   const std::int64_t waited = session_.computing().publish(
-      [&] { return session_.computing().outlet().tell(told.descriptor, told.bytes); });
+      [&] { return session_.computing().lane_writer().tell(told.descriptor, told.bytes); });
   counters().staging_full += waited;
   counters().staging_full_count += waited > 0;
 }
@@ -230,7 +230,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   for (Index level = 0; level < levels; ++level, client_.was_put()) {
     const Descriptor descriptor = client_.piece(number, level, field.timed ? field.timed->calls() : 0);
     const std::int64_t full = session_.computing().publish(
-        [&] { return session_.computing().outlet().put(descriptor, map, data, may_lend); });
+        [&] { return session_.computing().lane_writer().put(descriptor, map, data, may_lend); });
     counters().staging_full_count += full > 0;
     waited += full;
   }
@@ -317,7 +317,7 @@ Status Stream::end_step() {
   counters().blocked += left - entered;
   session_.statistics().add_span("tr_stream_end", 0, entered, left);
   if (!is_known) {
-    comm::committed("tr_stream_end", [&] { session_.computing().outlet().take_in(); });
+    comm::committed("tr_stream_end", [&] { session_.computing().lane_writer().take_in(); });
     stop_if_broken();
   }
   if (client_.out_of_step()) return *client_.out_of_step();

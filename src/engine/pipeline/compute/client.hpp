@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/pipeline/compute/outlet.hpp"
+#include "engine/pipeline/compute/lane_writer.hpp"
 #include "engine/pipeline/compute/stream_client.hpp"
 #include "engine/pipeline/messages.hpp"
 #include "ground/comm/line.hpp"
@@ -24,8 +24,8 @@ class Client {
   /// Takes the messages of the line of all ranks, and of that of the compute ranks.
   Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster);
 
-  /// Gives `outlet` the room that a server on another node grants.
-  void grant_to(Outlet& outlet);
+  /// Gives `writer` the room that a server on another node grants.
+  void grant_to(LaneWriter& writer);
   void add(StreamClient& stream);
   void remove(std::uint32_t id) { streams_.erase(id); }
 

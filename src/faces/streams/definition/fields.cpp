@@ -257,8 +257,8 @@ Status Fields::prepare_staging(const Field& field, int number) const {
     Bytes share;  // of the staging memory; 0: no limit
     std::string text;
   };
-  pipeline::Outlet& outlet = session_.computing().outlet();
-  const Bytes most = outlet.largest_piece();
+  pipeline::LaneWriter& lane_writer = session_.computing().lane_writer();
+  const Bytes most = lane_writer.largest_piece();
   const Bytes workspace = session_.memory().smallest_workspace();
   const Bytes piece = field.count * size_of(field.definition.type);
   // The end of a step carries the step's error. If that never fitted, the rank would wait for room for ever.
@@ -282,7 +282,7 @@ Status Fields::prepare_staging(const Field& field, int number) const {
   };
   const Part& worst = *std::ranges::max_element(parts, {}, lack);
   if (lack(worst) <= 1)
-    return outlet.expect(std::ssize(field.definition.levels.values) * node::room_in_lane(piece));
+    return lane_writer.expect(std::ssize(field.definition.levels.values) * node::room_in_lane(piece));
   return {Code::memory, cat(worst.text, ": set ", session_.memory().staging_for(worst.needed, worst.share))};
 }
 
@@ -359,7 +359,7 @@ Status Fields::restore(const Field& field) {
 /// Puts the entries into the lane, in pieces if they are too large for it.
 void Fields::tell(const std::vector<pipeline::Told>& all) {
   constexpr Bytes usual = Bytes{64} << 10;
-  const Bytes most = session_.computing().outlet().largest_piece();
+  const Bytes most = session_.computing().lane_writer().largest_piece();
   const auto piece = static_cast<std::size_t>(most == 0 ? usual : std::clamp<Bytes>(most / 2, 64, usual));
   for (const pipeline::Told& told : all) {
     std::span<const std::byte> rest = told.bytes, behind;
@@ -370,7 +370,8 @@ void Fields::tell(const std::vector<pipeline::Told>& all) {
       rest = rest.subspan(bytes.size());
       if (rest.empty()) rest = std::exchange(behind, {});
       descriptor.level = rest.empty() ? 0 : 1;
-      session_.computing().publish([&] { return session_.computing().outlet().tell(descriptor, bytes); });
+      session_.computing().publish(
+          [&] { return session_.computing().lane_writer().tell(descriptor, bytes); });
     } while (!rest.empty());
   }
 }

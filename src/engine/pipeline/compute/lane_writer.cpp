@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/pipeline/compute/outlet.hpp"
+#include "engine/pipeline/compute/lane_writer.hpp"
 
 namespace tailrace::pipeline {
 
-bool RingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
-                     const std::byte* base, bool) {
+bool RingLaneWriter::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+                         const std::byte* base, bool) {
   descriptor.bytes = map->count() * map->element;
   std::byte* const room = producer_.reserve(descriptor.bytes);
   if (room == nullptr) return false;
@@ -20,14 +20,14 @@ bool RingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const la
 
 /// Makes room for two steps, since servers still read the last step while the rank captures the next one. A
 /// lane that needs more grows during the capture.
-Status RingOutlet::expect(Bytes bytes) {
+Status RingLaneWriter::expect(Bytes bytes) {
   constexpr Bytes steps = 2, messages = Bytes{256} << 10;
   TR_TRY(producer_.make_ready(steps * (expected_ + bytes) + messages));
   expected_ += bytes;
   return {};
 }
 
-bool RingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
+bool RingLaneWriter::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
   // A definition that is kept takes no room in the ring.
   if (descriptor.kind == node::Descriptor::Kind::define && producer_.keeps()) {
     if (producer_.reserve(0) == nullptr) return false;
@@ -76,8 +76,8 @@ void LentLane::place(std::uint64_t number, std::span<const layout::Rows> rows,
   layout::place_stretch(rows, *at(number).runs(), stretch);
 }
 
-bool LendingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
-                        const std::byte* base, bool may_lend) {
+bool LentLaneWriter::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+                         const std::byte* base, bool may_lend) {
   descriptor.bytes = map->count() * map->element;
   LentLane::Entry entry{descriptor, map, base, {}};
   if (!may_lend) entry.take_in();
@@ -85,7 +85,7 @@ bool LendingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const
   return true;
 }
 
-bool LendingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
+bool LentLaneWriter::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
   descriptor.bytes = static_cast<Bytes>(bytes.size());
   lane_->add({descriptor, nullptr, nullptr, ByteVector(bytes.begin(), bytes.end())});
   return true;

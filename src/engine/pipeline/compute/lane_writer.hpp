@@ -14,17 +14,18 @@ namespace tailrace::pipeline {
 
 /// Captures what a compute rank's calls give, and publishes it for the servers. put() and tell() never block:
 /// they return false if there is no room, and the caller tries again.
-class Outlet {
+class LaneWriter {
  public:
-  virtual ~Outlet() = default;
+  virtual ~LaneWriter() = default;
   /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level.
-  /// With `may_lend` the array stays unchanged until the end of the step: an outlet whose own rank encodes
-  /// the piece need not copy it.
+  /// With `may_lend` the array stays unchanged until the end of the step: a lane writer whose own rank
+  /// encodes the piece need not copy it.
   virtual bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                    const std::byte* base, bool may_lend) = 0;
   /// Publishes a descriptor that is no piece, with its own bytes.
   virtual bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
-  /// Local. Wakes the servers for what was captured. Until a step ends the outlet may leave that for later.
+  /// Local. Wakes the servers for what was captured. Until a step ends the lane writer may leave that for
+  /// later.
   virtual void announce() {}
   /// Moves on what must travel to another node. Returns true if something moved.
   virtual bool advance() { return false; }
@@ -46,10 +47,10 @@ class Outlet {
 
 /// Packs into the ring of a lane. The lane lies in memory that the node's servers share. With a sender it
 /// lies in this rank's own memory, and the sender carries it to another node.
-class RingOutlet final : public Outlet {
+class RingLaneWriter final : public LaneWriter {
  public:
-  explicit RingOutlet(node::LaneProducer producer, std::unique_ptr<node::PrivateLane> lane = nullptr,
-                      std::unique_ptr<node::LaneSender> sender = nullptr)
+  explicit RingLaneWriter(node::LaneProducer producer, std::unique_ptr<node::PrivateLane> lane = nullptr,
+                          std::unique_ptr<node::LaneSender> sender = nullptr)
       : producer_(producer), lane_(std::move(lane)), sender_(std::move(sender)) {}
   bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
@@ -108,9 +109,9 @@ class LentLane {
   std::uint64_t first_ = 0;  // number of entries_.front()
 };
 
-class LendingOutlet final : public Outlet {
+class LentLaneWriter final : public LaneWriter {
  public:
-  explicit LendingOutlet(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
+  explicit LentLaneWriter(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
   bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
   bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) override;

@@ -44,7 +44,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     Result<std::shared_ptr<void>> lock = lock_stream(session.streams_target(), stream->request_);
     TR_TRY(lock.status());
     stream->lock_ = std::move(*lock);
-    TR_TRY(look_ahead(session.streams_target(), stream->request_, resume));
+    TR_TRY(check_existing_files(session.streams_target(), stream->request_, resume));
     if (resume) return {};
     return find_left_behind(session.streams_target(), stream->request_, stream->left_behind_);
   });

@@ -10,7 +10,7 @@
 #include "engine/session/session.hpp"
 #include "faces/streams/definition/fields.hpp"
 #include "faces/streams/definition/parse.hpp"
-#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/operations.hpp"
 #include "faces/streams/resume/resume.hpp"
 

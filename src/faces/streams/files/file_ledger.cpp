@@ -16,7 +16,7 @@
 #include <set>
 #include <utility>
 
-#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/files/manifest.hpp"
 #include "faces/streams/files/pairs.hpp"
 #include "formats/index/ending.hpp"

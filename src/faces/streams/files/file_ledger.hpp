@@ -7,7 +7,7 @@
 
 #include "engine/pipeline/ledger.hpp"
 #include "engine/pipeline/messages.hpp"
-#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/resume/resume.hpp"
 #include "ground/base/uuid.hpp"
 #include "ground/storage/target.hpp"

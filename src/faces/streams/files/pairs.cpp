@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/files/manifest.hpp"
 #include "formats/index/ending.hpp"
 #include "formats/index/head.hpp"

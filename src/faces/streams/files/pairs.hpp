@@ -9,7 +9,7 @@
 #include "engine/pipeline/ledger.hpp"
 #include "engine/pipeline/messages.hpp"
 #include "faces/streams/definition/parse.hpp"
-#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/files/reindex.hpp"
 #include "faces/streams/resume/resume.hpp"
 #include "formats/index/index.hpp"

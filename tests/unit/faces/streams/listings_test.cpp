@@ -10,8 +10,8 @@
 
 #include "../../ground/storage/scratch.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/files/file_ledger.hpp"
-#include "faces/streams/files/look.hpp"
 #include "faces/streams/files/reindex.hpp"
 #include "faces/streams/resume/resume.hpp"
 #include "formats/grib2/listings.hpp"
@@ -648,7 +648,7 @@ TEST(listings, of_somebody_else_are_refused_when_a_stream_is_created) {
   const std::shared_ptr<storage::Target> target = storage::memory_target();
   ASSERT_TRUE(storage::put_file(*target, kText, "notes\n").is_ok());
   const auto looked = [&](const std::string& options) {
-    return look_ahead(*target, *parse_stream(kPath, "base=2026-03-01 " + options), {});
+    return check_existing_files(*target, *parse_stream(kPath, "base=2026-03-01 " + options), {});
   };
   EXPECT_EQ(looked("index=wgrib2").code(), Code::state);
   EXPECT_TRUE(looked("index=ecmwf").is_ok());
@@ -660,7 +660,7 @@ TEST(listings, have_the_name_of_an_old_index_once_that_has_todays_name) {
   ASSERT_TRUE(write_run(target, {.last = 2}).is_ok());
   ASSERT_TRUE(target->rename(index_path(kPath), old_index_path(kPath)).is_ok());
   const StreamRequest request = *parse_stream(kPath, "base=2026-03-01 index=wgrib2");
-  EXPECT_TRUE(look_ahead(*target, request, {}).is_ok());
+  EXPECT_TRUE(check_existing_files(*target, request, {}).is_ok());
   const Status status = write_run(target, {.options = kAll + " existing=continue", .first = 3, .last = 3});
   ASSERT_TRUE(status.is_ok()) << status.text();
   expect_all(*target, 3, "beside an old index");

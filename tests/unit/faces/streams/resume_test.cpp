@@ -13,7 +13,7 @@
 #include <map>
 
 #include "faces/streams/definition/parse.hpp"
-#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/files/manifest.hpp"
 #include "formats/references/references.hpp"
 #include "formats/registry/registry.hpp"
@@ -225,7 +225,7 @@ TEST(resume, a_file_of_another_run_that_no_recorded_step_is_in_is_replaced) {
   position.put_lead = lead_of(1);
   const Result<StreamRequest> request = parse_stream(position.pattern, "format=raw base=2026-03-01");
   ASSERT_TRUE(request.is_ok()) << request.status().text();
-  EXPECT_TRUE(look_ahead(*disk, *request, position).is_ok());
+  EXPECT_TRUE(check_existing_files(*disk, *request, position).is_ok());
   const Outcome second = forecast(disk, {.from = position});
   EXPECT_TRUE(second.status.is_ok()) << second.status.text();
   const Result<IndexContents> index = load_index(*disk, index_path(path_of(3)));
@@ -406,7 +406,7 @@ TEST(look, refuses_what_is_no_file_before_the_model_runs) {
   const auto look = [&](const std::string& file, const std::string& options) {
     const auto request = parse_stream(directory + "/" + file, "base=2026-03-01 " + options);
     EXPECT_TRUE(request.is_ok()) << request.status().text();
-    return look_ahead(*target, *request, {});
+    return check_existing_files(*target, *request, {});
   };
   ASSERT_EQ(::mkfifo((directory + "/pipe").c_str(), 0600), 0);
   std::filesystem::create_symlink("pipe", directory + "/link");

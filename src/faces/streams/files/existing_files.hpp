@@ -11,7 +11,7 @@
 #include "faces/streams/resume/resume.hpp"
 #include "ground/storage/target.hpp"
 
-// One rank looks at a stream's files before the first step, and tells the others.
+// One rank looks at the files that a stream finds before its first step, and tells the others.
 namespace tailrace::streams {
 
 /// Local. Takes the lock of all files that a stream may have: two streams with the same names would replace
@@ -21,8 +21,8 @@ Result<std::shared_ptr<void>> lock_stream(storage::Target& target, const StreamR
 
 /// Local; changes nothing. Returns the first reason why the stream cannot write its files as `existing` asks,
 /// or cannot go on from the position in `resume`.
-Status look_ahead(storage::Target& target, const StreamRequest& request,
-                  const std::optional<Position>& resume);
+Status check_existing_files(storage::Target& target, const StreamRequest& request,
+                            const std::optional<Position>& resume);
 
 /// Local. Returns the pattern's files that are there, each by its least lead.
 Result<std::map<std::int64_t, std::string>> find_files(storage::Target& target, const Pattern& pattern,

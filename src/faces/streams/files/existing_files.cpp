@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "faces/streams/files/look.hpp"
+#include "faces/streams/files/existing_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -201,7 +201,8 @@ Result<std::shared_ptr<void>> lock_stream(Target& target, const StreamRequest& r
   return lock;
 }
 
-Status look_ahead(Target& target, const StreamRequest& request, const std::optional<Position>& resume) {
+Status check_existing_files(Target& target, const StreamRequest& request,
+                            const std::optional<Position>& resume) {
   TR_TRY(look_for_listings(target, request));
   TR_TRY(look_for_manifest(target, request));
   TR_TRY(look_for_kind(target, request));

@@ -376,7 +376,7 @@ class LargeFile {
   tr_shared* file_ = nullptr;
 };
 
-MPI_TEST(frames_again, a_file_that_is_read_once_takes_little_memory) {
+MPI_TEST(frame_reuse, a_file_that_is_read_once_takes_little_memory) {
   const std::string directory = fresh_directory("again-read");
   const Session session(small_budget);
   {
@@ -391,7 +391,7 @@ MPI_TEST(frames_again, a_file_that_is_read_once_takes_little_memory) {
 }
 
 /// The file uses so few frames that they stay in the caches of the cores.
-MPI_TEST(frames_again, a_file_that_comes_as_fast_as_memory_goes_through_few_frames) {
+MPI_TEST(frame_reuse, a_file_that_comes_as_fast_as_memory_goes_through_few_frames) {
   const std::string directory = fresh_directory("again-fast");
   const Session session("memory=1GiB");
   bool was_fast = false;  // a rank that loses its core early takes storage for slow
@@ -430,7 +430,7 @@ tr_index read_in_turn(const std::string& path) {
 }
 
 /// Each rank reads its part of every page, and some ranks are late. Storage is read once all the same.
-MPI_TEST(frames_again, a_page_stays_until_each_rank_has_read_its_part) {
+MPI_TEST(frame_reuse, a_page_stays_until_each_rank_has_read_its_part) {
   const std::string directory = fresh_directory("again-parts");
   const Session session("memory=2GiB");  // pages of the whole file fit in what no frame is used again before
   const std::string path = directory + "/file";
@@ -442,7 +442,7 @@ MPI_TEST(frames_again, a_page_stays_until_each_rank_has_read_its_part) {
   remove_directory(directory);
 }
 
-MPI_TEST(frames_again, a_file_that_is_written_once_takes_little_memory) {
+MPI_TEST(frame_reuse, a_file_that_is_written_once_takes_little_memory) {
   const std::string directory = fresh_directory("again-written");
   const Session session(small_budget);
   {
@@ -458,7 +458,7 @@ MPI_TEST(frames_again, a_file_that_is_written_once_takes_little_memory) {
   remove_directory(directory);
 }
 
-MPI_TEST(frames_again, a_page_that_is_used_again_stays_during_a_scan) {
+MPI_TEST(frame_reuse, a_page_that_is_used_again_stays_during_a_scan) {
   const std::string directory = fresh_directory("again-used");
   const Session session(small_budget);
   {
@@ -475,7 +475,7 @@ MPI_TEST(frames_again, a_page_that_is_used_again_stays_during_a_scan) {
 }
 
 /// Pages that were read twice are in memory the third time.
-MPI_TEST(frames_again, a_file_that_is_read_again_and_again_stays_in_memory) {
+MPI_TEST(frame_reuse, a_file_that_is_read_again_and_again_stays_in_memory) {
   const std::string directory = fresh_directory("again-scans");
   const Session session("memory=1GiB");
   {
@@ -487,7 +487,7 @@ MPI_TEST(frames_again, a_file_that_is_read_again_and_again_stays_in_memory) {
   remove_directory(directory);
 }
 
-MPI_TEST(frames_again, the_memory_that_a_file_was_given_holds_it) {
+MPI_TEST(frame_reuse, the_memory_that_a_file_was_given_holds_it) {
   const std::string directory = fresh_directory("again-given");
   const Session session("memory=1GiB");
   {

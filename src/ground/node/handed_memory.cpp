@@ -32,33 +32,33 @@ MemoryGiver::MemoryGiver(comm::Line& line) : line_(line) {
 
 Result<std::uint64_t> MemoryGiver::hand(int server, Handed kind, const NodeMemory& memory,
                                         ByteVector description) {
-  Handover handover(handed_name);
-  TR_TRY(handover.listen());
+  DescriptorSocket socket(handed_name);
+  TR_TRY(socket.listen());
   const std::uint64_t number = next_++;
   Given& given = given_[number];
   given.server = server;
   Packer message;
-  message.put(HandedMessage::hand).put(number).put(handover.token());
+  message.put(HandedMessage::hand).put(number).put(socket.token());
   memory.tell(message);
   message.put(kind).put_bytes(description);
   line_.send(server, message.take());
-  const Status answered = give(handover, memory, given);
+  const Status answered = give(socket, memory, given);
   if (answered.is_ok()) return number;
   given_.erase(number);
   return answered;
 }
 
 /// Gives the descriptor once the server has connected, and waits for its answer.
-Status MemoryGiver::give(Handover& handover, const NodeMemory& memory, Given& given) {
+Status MemoryGiver::give(DescriptorSocket& socket, const NodeMemory& memory, Given& given) {
   Status mine;
   line_.board().wait(
       [&] {
-        if (handover.is_listening() && handover.given() == 0) {
-          const Status gave = handover.answer(memory.descriptor(), Handover::Clock::now());
+        if (socket.is_listening() && socket.given() == 0) {
+          const Status gave = socket.answer(memory.descriptor(), DescriptorSocket::Clock::now());
           // The server notices this, and answers.
           if (!gave.is_ok() && gave.code() != Code::timeout) {
             mine = gave;
-            handover.hang_up();
+            socket.hang_up();
           }
         }
         // The message may not have arrived yet when the server looked last.
@@ -110,8 +110,8 @@ void MemoryTaker::on_hand(int source, Unpacker& in) {
   Taken& taken = taken_[{source, number}];
   const auto rest = in.rest();
   taken.message.assign(rest.begin(), rest.end());
-  taken.deadline = Handover::Clock::now() + Handover::limit;
-  taken.handover = std::make_unique<Handover>(handed_name);
+  taken.deadline = DescriptorSocket::Clock::now() + DescriptorSocket::limit;
+  taken.socket = std::make_unique<DescriptorSocket>(handed_name);
 }
 
 void MemoryTaker::on_take_back(int source, Unpacker& in) {
@@ -132,22 +132,23 @@ bool MemoryTaker::advance() {
     const auto next = std::next(each);
     moved = move_on(each->first, each->second) || moved;
     const Taken& taken = each->second;
-    if (taken.handover == nullptr && taken.work == nullptr) taken_.erase(each);
+    if (taken.socket == nullptr && taken.work == nullptr) taken_.erase(each);
     each = next;
   }
   return moved;
 }
 
-/// Moves one memory on, from handover to work to its end. If it has neither handover nor work afterwards, it
+/// Moves one memory on, from its socket to work to its end. If it has neither socket nor work afterwards, it
 /// is over. If the work throws, it has not begun.
 bool MemoryTaker::move_on(const Name& name, Taken& taken) {
-  if (taken.handover != nullptr) {
+  if (taken.socket != nullptr) {
     Unpacker in(taken.message);
-    const Result<int> descriptor = receive(*taken.handover, in);
-    if (descriptor.status().code() == Code::timeout && Handover::Clock::now() < taken.deadline) return false;
+    const Result<int> descriptor = receive(*taken.socket, in);
+    if (descriptor.status().code() == Code::timeout && DescriptorSocket::Clock::now() < taken.deadline)
+      return false;
     Status status = descriptor.status();
     if (status.is_ok()) status = guarded([&] { return begin(name.first, *descriptor, in, taken.work); });
-    taken.handover = nullptr;
+    taken.socket = nullptr;
     taken.message = {};
     if (!status.is_ok()) return answer(name, status), true;
   }
@@ -178,11 +179,11 @@ void MemoryTaker::answer(const Name& name, const Status& status) {
 }
 
 /// Returns the descriptor, or Code::timeout as long as it has not arrived.
-Result<int> MemoryTaker::receive(Handover& handover, Unpacker& in) {
+Result<int> MemoryTaker::receive(DescriptorSocket& socket, Unpacker& in) {
   const auto token = in.get<std::uint64_t>();
-  if (!handover.has_connected()) TR_TRY(handover.connect(token));
-  TR_TRY(handover.await(Handover::Clock::now()));
-  return handover.take();
+  if (!socket.has_connected()) TR_TRY(socket.connect(token));
+  TR_TRY(socket.await(DescriptorSocket::Clock::now()));
+  return socket.take();
 }
 
 Status MemoryTaker::begin(int giver, int descriptor, Unpacker& in, std::unique_ptr<Work>& work) {

@@ -10,7 +10,7 @@
 
 #include "ground/comm/doorbell.hpp"
 #include "ground/comm/line.hpp"
-#include "ground/node/handover.hpp"
+#include "ground/node/descriptor_socket.hpp"
 #include "ground/node/node_memory.hpp"
 
 namespace tailrace::node {
@@ -48,7 +48,7 @@ class MemoryGiver {
     std::optional<Status> taken;
     std::optional<ByteVector> ended;
   };
-  Status give(Handover& handover, const NodeMemory& memory, Given& given);
+  Status give(DescriptorSocket& socket, const NodeMemory& memory, Given& given);
   void on_taken(Unpacker& in);
   void on_ended(Unpacker& in);
 
@@ -102,8 +102,8 @@ class MemoryTaker {
   using Name = std::pair<int, std::uint64_t>;
   struct Taken {
     // Until the descriptor has come:
-    std::unique_ptr<Handover> handover;
-    Handover::Clock::time_point deadline;
+    std::unique_ptr<DescriptorSocket> socket;
+    DescriptorSocket::Clock::time_point deadline;
     ByteVector message;
     // Afterwards:
     std::unique_ptr<Work> work;
@@ -114,7 +114,7 @@ class MemoryTaker {
   void on_hand(int source, Unpacker& in);
   void on_take_back(int source, Unpacker& in);
   bool move_on(const Name& name, Taken& taken);
-  static Result<int> receive(Handover& handover, Unpacker& in);
+  static Result<int> receive(DescriptorSocket& socket, Unpacker& in);
   Status begin(int giver, int descriptor, Unpacker& in, std::unique_ptr<Work>& work);
   void answer(const Name& name, const Status& status);
 

@@ -17,7 +17,7 @@
 
 #include "ground/base/text.hpp"
 #include "ground/comm/switchboard.hpp"
-#include "ground/node/handover.hpp"
+#include "ground/node/descriptor_socket.hpp"
 #include "ground/node/huge_pages.hpp"
 
 namespace tailrace::node {
@@ -29,7 +29,7 @@ constexpr Bytes small_page = 65536;  // a multiple of the page size of every pro
 
 constexpr std::string_view memory_name = "the node's staging memory";
 
-using Clock = Handover::Clock;
+using Clock = DescriptorSocket::Clock;
 
 /// Keeps SIGXFSZ from the calling thread, because it would end the program without a message.
 class NoSizeSignal {
@@ -111,29 +111,28 @@ Status several_users(uid_t other) {
 }
 
 /// Gives the descriptor to all peers. Call it once all of them have connected.
-Status give_to_all(Handover& handover, int descriptor, int peers) {
-  const Clock::time_point deadline = Clock::now() + Handover::limit;
-  while (handover.given() < peers) {
-    const Status answered = handover.answer(descriptor, handover.other_user() ? Clock::now() : deadline);
-    if (answered.code() == Code::timeout && handover.other_user())
-      return several_users(*handover.other_user());
+Status give_to_all(DescriptorSocket& socket, int descriptor, int peers) {
+  const Clock::time_point deadline = Clock::now() + DescriptorSocket::limit;
+  while (socket.given() < peers) {
+    const Status answered = socket.answer(descriptor, socket.other_user() ? Clock::now() : deadline);
+    if (answered.code() == Code::timeout && socket.other_user()) return several_users(*socket.other_user());
     TR_TRY(answered);
   }
   return {};
 }
 
 /// Takes the descriptor from the first rank. Moves everything else on while it waits.
-Result<int> take_descriptor(const Handover& handover, comm::Switchboard& board) {
-  const Clock::time_point deadline = Clock::now() + Handover::limit;
+Result<int> take_descriptor(const DescriptorSocket& socket, comm::Switchboard& board) {
+  const Clock::time_point deadline = Clock::now() + DescriptorSocket::limit;
   Status here;
   board.wait(
       [&] {
-        here = handover.await(Clock::now());
+        here = socket.await(Clock::now());
         return here.code() != Code::timeout || Clock::now() >= deadline;
       },
       "the first rank of this node to hand over memory");
   TR_TRY(here);
-  return handover.take();
+  return socket.take();
 }
 
 constexpr const char* memory_call = "the start of memory that a node's ranks share";
@@ -142,17 +141,17 @@ constexpr const char* memory_call = "the start of memory that a node's ranks sha
 /// `mine`, and nobody waits for it. While it waits for the votes, the first rank answers the ranks that have
 /// connected, because the queue of connections may be shorter than the node has ranks. If it has to stop
 /// answering, for instance because a rank hung up, `answering` gets the reason.
-Status all_connect(comm::Line& node, Handover& handover, int descriptor, const Status& mine,
+Status all_connect(comm::Line& node, DescriptorSocket& socket, int descriptor, const Status& mine,
                    Status& answering) {
   const std::uint64_t vote = node.agreements().post({mine, memory_call, {}});
   std::optional<comm::Verdict> verdict;
   node.board().wait(
       [&] {
-        if (handover.is_listening()) {
-          const Status answered = handover.answer(descriptor, Clock::now());
+        if (socket.is_listening()) {
+          const Status answered = socket.answer(descriptor, Clock::now());
           if (!answered.is_ok() && answered.code() != Code::timeout) {
             answering = answered;
-            handover.hang_up();
+            socket.hang_up();
           }
         }
         return (verdict = node.agreements().take(vote)).has_value();
@@ -203,37 +202,37 @@ Status NodeMemory::open(comm::Line& node, std::span<const Bytes> bytes, Bytes at
   const int rank = node.rank();
   offsets_.assign(1, 0);
   for (const Bytes part : bytes) offsets_.push_back(offsets_.back() + whole_pages(part));
-  Handover handover(memory_name);
+  DescriptorSocket socket(memory_name);
   Status made = ready;
-  if (made.is_ok() && rank == 0) made = make(handover);
+  if (made.is_ok() && rank == 0) made = make(socket);
   const comm::Verdict first =
-      node.agree({made, memory_call, rank == 0 ? Packer().put(handover.token()).take() : ByteVector()});
+      node.agree({made, memory_call, rank == 0 ? Packer().put(socket.token()).take() : ByteVector()});
   TR_TRY(first.status);
   const auto token = Unpacker(first.contributions.front()).get<std::uint64_t>();
-  Status mine = rank == 0 ? Status() : handover.connect(token);
+  Status mine = rank == 0 ? Status() : socket.connect(token);
   Status answering;
-  const bool all = all_connect(node, handover, descriptor_, mine, answering).is_ok();
+  const bool all = all_connect(node, socket, descriptor_, mine, answering).is_ok();
   // If a rank has an error of its own, that error is the first cause. A peer that hung up tells its error
   // itself.
   const bool hung_up = answering.error_number() == EPIPE || answering.error_number() == ECONNRESET;
   if (rank == 0 && (all || !hung_up)) mine = answering;
   if (all && mine.is_ok())
-    mine = rank == 0 ? give_to_all(handover, descriptor_, static_cast<int>(bytes.size()) - 1)
-                     : take_from(handover, node.board());
-  handover.hang_up();
+    mine = rank == 0 ? give_to_all(socket, descriptor_, static_cast<int>(bytes.size()) - 1)
+                     : take_from(socket, node.board());
+  socket.hang_up();
   if (all && mine.is_ok()) mine = map(rank, at_once);
   return node.agree({mine, memory_call, {}}).status;
 }
 
-Status NodeMemory::make(Handover& handover) {
+Status NodeMemory::make(DescriptorSocket& socket) {
   const Result<int> made = make_memory(size());
   TR_TRY(made.status());
   descriptor_ = *made;
-  return handover.listen();
+  return socket.listen();
 }
 
-Status NodeMemory::take_from(const Handover& handover, comm::Switchboard& board) {
-  const Result<int> taken = take_descriptor(handover, board);
+Status NodeMemory::take_from(const DescriptorSocket& socket, comm::Switchboard& board) {
+  const Result<int> taken = take_descriptor(socket, board);
   TR_TRY(taken.status());
   descriptor_ = *taken;
   return {};

@@ -13,7 +13,7 @@
 
 namespace tailrace::node {
 
-class Handover;
+class DescriptorSocket;
 
 /// Memory that the ranks of one node share. It is one sealed memfd, which the first rank passes to the others
 /// over a socket (SCM_RIGHTS, unix(7)). It has no name, so nothing is left behind when processes are killed.
@@ -65,8 +65,8 @@ class NodeMemory {
  private:
   NodeMemory() = default;
   Status open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once, const Status& ready);
-  Status make(Handover& handover);
-  Status take_from(const Handover& handover, comm::Switchboard& board);
+  Status make(DescriptorSocket& socket);
+  Status take_from(const DescriptorSocket& socket, comm::Switchboard& board);
   Status map();
   Status map(int rank, Bytes at_once);
   Status allocate(Bytes from, Bytes to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "ground/node/handover.hpp"
+#include "ground/node/descriptor_socket.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -45,8 +45,8 @@ struct DescriptorMessage {
   msghdr header{};
 };
 
-Status wait_for_input(int socket, Handover::Clock::time_point deadline, std::string_view name) {
-  using Clock = Handover::Clock;
+Status wait_for_input(int socket, DescriptorSocket::Clock::time_point deadline, std::string_view name) {
+  using Clock = DescriptorSocket::Clock;
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     pollfd entry{socket, POLLIN, 0};
@@ -55,18 +55,18 @@ Status wait_for_input(int socket, Handover::Clock::time_point deadline, std::str
     if (ready < 0 && errno != EINTR) return io_error("poll", name, errno);
     if (Clock::now() < deadline) continue;
     return Status(Code::timeout, cat("no rank of this node has handed over ", name, " within ",
-                                     Handover::limit.count(), " s"));
+                                     DescriptorSocket::limit.count(), " s"));
   }
 }
 
 }  // namespace
 
-void Handover::hang_up() {
+void DescriptorSocket::hang_up() {
   if (listener_ >= 0) ::close(std::exchange(listener_, -1));
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
 }
 
-Status Handover::listen() {
+Status DescriptorSocket::listen() {
   std::random_device random;
   token_ = (std::uint64_t{random()} << 32) | random();
   sockaddr_un address;
@@ -79,7 +79,7 @@ Status Handover::listen() {
   return {};
 }
 
-Status Handover::connect(std::uint64_t token) {
+Status DescriptorSocket::connect(std::uint64_t token) {
   sockaddr_un address;
   const socklen_t length = abstract_address(token, address);
   socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -96,7 +96,7 @@ Status Handover::connect(std::uint64_t token) {
 
 /// Returns the socket of the next process that has connected, or -1 if there is none now. Turns processes of
 /// other users away, because abstract addresses have no permissions.
-Result<int> Handover::accept_own() {
+Result<int> DescriptorSocket::accept_own() {
   for (;;) {
     const int peer = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (peer < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return -1;
@@ -110,7 +110,7 @@ Result<int> Handover::accept_own() {
   }
 }
 
-Status Handover::send(int socket, int descriptor) const {
+Status DescriptorSocket::send(int socket, int descriptor) const {
   DescriptorMessage message;
   cmsghdr* header = CMSG_FIRSTHDR(&message.header);
   header->cmsg_level = SOL_SOCKET;
@@ -121,7 +121,7 @@ Status Handover::send(int socket, int descriptor) const {
   return {};
 }
 
-Status Handover::answer(int descriptor, Clock::time_point deadline) {
+Status DescriptorSocket::answer(int descriptor, Clock::time_point deadline) {
   TR_TRY(wait_for_input(listener_, deadline, name_));
   for (;;) {
     const Result<int> peer = accept_own();
@@ -134,9 +134,11 @@ Status Handover::answer(int descriptor, Clock::time_point deadline) {
   }
 }
 
-Status Handover::await(Clock::time_point deadline) const { return wait_for_input(socket_, deadline, name_); }
+Status DescriptorSocket::await(Clock::time_point deadline) const {
+  return wait_for_input(socket_, deadline, name_);
+}
 
-Result<int> Handover::take() const {
+Result<int> DescriptorSocket::take() const {
   DescriptorMessage message;
   const ssize_t received = ::recvmsg(socket_, &message.header, MSG_CMSG_CLOEXEC);
   if (received < 0) return io_error("recvmsg", name_, errno);

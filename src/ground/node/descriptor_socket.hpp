@@ -16,17 +16,17 @@ namespace tailrace::node {
 /// a random token (SCM_RIGHTS, unix(7)). Unlike pidfd_getfd(2) and /proc/PID/fd this needs no right over the
 /// other process, and no common namespace of processes. All functions are local. None waits, except answer(),
 /// await() and connect() as they say.
-class Handover {
+class DescriptorSocket {
  public:
   using Clock = std::chrono::steady_clock;
-  /// The longest time for which a rank waits for another rank during a handover.
+  /// The longest time for which a rank waits for another rank to send or take the descriptor.
   static constexpr std::chrono::seconds limit{60};
 
   /// `name` names the memory in texts of errors. It must outlive this object.
-  explicit Handover(std::string_view name) : name_(name) {}
-  ~Handover() { hang_up(); }
-  Handover(const Handover&) = delete;
-  Handover& operator=(const Handover&) = delete;
+  explicit DescriptorSocket(std::string_view name) : name_(name) {}
+  ~DescriptorSocket() { hang_up(); }
+  DescriptorSocket(const DescriptorSocket&) = delete;
+  DescriptorSocket& operator=(const DescriptorSocket&) = delete;
 
   // For the process that has the descriptor.
   /// Opens the socket. The caller tells the other processes its token().

@@ -475,7 +475,7 @@ TEST(sim_pages, a_server_that_finds_its_page_wants_no_room_any_more) {
 TEST(sim_pages, the_loop_of_a_server_does_not_wait_for_a_page_that_is_at_storage) {
   with_server_and_rank([](ServerAndRank& both) {
     const auto write = [&](Index number) {
-      return both.server->write(number, 0, ByteVector(5), NodePages::User::desk);
+      return both.server->write(number, 0, ByteVector(5), NodePages::User::progress);
     };
     for (Index number = 0; number < 4; ++number) EXPECT_TRUE(write(number).is_ok());
     EXPECT_TRUE(NodePages::is_for_later(write(9)));

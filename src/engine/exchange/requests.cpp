@@ -9,9 +9,9 @@
 
 namespace tailrace::exchange {
 
-Requests::Requests(RequestDesk& desk, Peers peers, std::uint64_t epoch, executor::Threads& threads,
+Requests::Requests(ProgressEngine& progress, Peers peers, std::uint64_t epoch, executor::Threads& threads,
                    const std::string& what, Served served)
-    : desk_(desk),
+    : progress_(progress),
       peers_(std::move(peers)),
       epoch_(epoch),
       threads_(threads),
@@ -19,7 +19,7 @@ Requests::Requests(RequestDesk& desk, Peers peers, std::uint64_t epoch, executor
       what_(what),
       served_(std::move(served)) {
   for (int i = 0; i < served_.at_once; ++i) ways_.push_back({threads.new_own_key()});
-  desk_.open(address(), *this);
+  progress_.open(address(), *this);
   is_open_ = true;
   send_to(nullptr);
 }
@@ -28,13 +28,14 @@ void Requests::send_to(std::shared_ptr<const Answering> answering) {
   answering_ = std::move(answering);
   waiting_ = cat("other nodes that have ", what_);
   const bool do_servers = answering_ != nullptr && answering_->nodes_with_server == answering_->nodes;
-  if (!do_servers && !desk_.has_thread()) waiting_ += ", which answer in calls of this library (tr_progress)";
+  if (!do_servers && !progress_.has_thread())
+    waiting_ += ", which answer in calls of this library (tr_progress)";
 }
 
 void Requests::say_how() {
-  if (peers_.members->transport_rank(0) != desk_.board().transport().rank()) return;
-  desk_.say_how(answering_ != nullptr ? answering_->nodes_with_server : 0,
-                answering_ != nullptr ? answering_->nodes : 0);
+  if (peers_.members->transport_rank(0) != progress_.board().transport().rank()) return;
+  progress_.say_how(answering_ != nullptr ? answering_->nodes_with_server : 0,
+                    answering_ != nullptr ? answering_->nodes : 0);
 }
 
 Requests::~Requests() {
@@ -43,7 +44,7 @@ Requests::~Requests() {
 }
 
 bool Requests::end() {
-  if (std::exchange(is_open_, false)) desk_.close(address(), *this);
+  if (std::exchange(is_open_, false)) progress_.close(address(), *this);
   return std::ranges::all_of(ways_, [this](const Way& way) { return threads_.is_idle(way.key); });
 }
 
@@ -58,7 +59,7 @@ Packer Requests::begin_message(Kind kind, std::uint64_t number) const {
 
 void Requests::send_message(int receiver, Packer message) {
   message.put(served_.tell());
-  desk_.board().transport().send(receiver, peers_.line, comm::Traffic::request, message.take());
+  progress_.board().transport().send(receiver, peers_.line, comm::Traffic::request, message.take());
 }
 
 Requests::Outgoing& Requests::outgoing_to(int rank) {
@@ -76,7 +77,7 @@ std::uint64_t Requests::send(int rank, bool is_question) {
   gathered_ -= out.gathered;
   const Bytes bytes = std::ssize(out.message.bytes());
   {
-    const std::lock_guard lock(desk_.mutex());
+    const std::lock_guard lock(progress_.mutex());
     on_way_[out.number] = bytes;
     bytes_on_way_ += bytes;
     if (is_question) questions_.insert(out.number);
@@ -86,9 +87,9 @@ std::uint64_t Requests::send(int rank, bool is_question) {
 }
 
 void Requests::wait(const std::function<bool()>& done) {
-  desk_.board().wait(
+  progress_.board().wait(
       [&] {
-        const std::lock_guard lock(desk_.mutex());
+        const std::lock_guard lock(progress_.mutex());
         return done() || is_broken();
       },
       waiting_);
@@ -104,9 +105,9 @@ void Requests::wait_for_room() {
 
 Result<ByteVector> Requests::answer_to(std::uint64_t question) {
   wait([&] { return answers_.count(question) != 0; });
-  const std::lock_guard lock(desk_.mutex());
+  const std::lock_guard lock(progress_.mutex());
   questions_.erase(question);
-  if (answers_.count(question) == 0) return *desk_.board().order().broken();
+  if (answers_.count(question) == 0) return *progress_.board().order().broken();
   Answer answer = std::move(answers_.extract(question).mapped());
   TR_TRY(answer.got);
   return std::move(answer.values);
@@ -118,12 +119,12 @@ void Requests::settle() {
 }
 
 Status Requests::failure() const {
-  const std::lock_guard lock(desk_.mutex());
+  const std::lock_guard lock(progress_.mutex());
   return failure_;
 }
 
 Status Requests::take_failure() {
-  const std::lock_guard lock(desk_.mutex());
+  const std::lock_guard lock(progress_.mutex());
   return std::exchange(failure_, {});
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/exchange/request_desk.hpp"
+#include "engine/exchange/progress_engine.hpp"
 #include "ground/comm/end_job.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/executor/threads.hpp"
@@ -25,7 +25,7 @@ namespace tailrace::exchange {
 /// settle(). A rank does the requests of another rank in the order in which they were sent. Each message also
 /// carries one number of its sender: the size of the file.
 ///
-/// The program's thread makes the public calls. The thread that moves the desk on does the work for other
+/// The program's thread makes the public calls. The thread that makes progress does the work for other
 /// ranks: the program's in a call of the library, or the service thread.
 class Requests {
  public:
@@ -51,7 +51,7 @@ class Requests {
     /// `waits` is true on a thread that may wait for storage. Returns false if it cannot go on now, or would
     /// have to wait where it must not: `pieces` then holds the pieces still to be done.
     std::function<bool(Unpacker& pieces, bool waits, Answer& answer)> serve;
-    /// A thread that has done work for another rank calls it, so that somebody moves the desk on and sends
+    /// A thread that has done work for another rank calls it, so that somebody makes progress and sends
     /// the answer.
     std::function<void()> wake = [] {};
     /// The thread that serves calls it in each pass. Returns true if it has done something for other ranks.
@@ -72,10 +72,10 @@ class Requests {
   };
 
   /// Local. All ranks of the line must have agreed after their constructors before any of them sends a
-  /// request. `desk` and `threads` must outlive this object. `epoch` is the file's or array's number in its
-  /// group. `what` names the work in messages: "pages of a shared file". A server that answers for its node
-  /// has such an object too, and sends no requests.
-  Requests(RequestDesk& desk, Peers peers, std::uint64_t epoch, executor::Threads& threads,
+  /// request. `progress` and `threads` must outlive this object. `epoch` is the file's or array's number in
+  /// its group. `what` names the work in messages: "pages of a shared file". A server that answers for its
+  /// node has such an object too, and sends no requests.
+  Requests(ProgressEngine& progress, Peers peers, std::uint64_t epoch, executor::Threads& threads,
            const std::string& what, Served served);
   ~Requests();
   Requests(const Requests&) = delete;
@@ -127,10 +127,10 @@ class Requests {
   /// true if no thread works on a request any more: then the destructor does not wait.
   bool end();
   /// Returns a lock. While the caller holds it, this rank begins no work for other ranks.
-  [[nodiscard]] std::unique_lock<std::mutex> alone() { return std::unique_lock(desk_.mutex()); }
+  [[nodiscard]] std::unique_lock<std::mutex> alone() { return std::unique_lock(progress_.mutex()); }
 
  private:
-  friend class RequestDesk;
+  friend class ProgressEngine;
   enum class Kind : std::uint8_t { request, answer };
   /// A request leaves when it has this many bytes.
   static constexpr Bytes batch = Bytes{64} << 10;
@@ -166,7 +166,7 @@ class Requests {
     int jobs = 0;
   };
 
-  [[nodiscard]] RequestDesk::Address address() const { return {peers_.line, epoch_}; }
+  [[nodiscard]] ProgressEngine::Address address() const { return {peers_.line, epoch_}; }
   [[nodiscard]] int receiver_of(int rank) const {
     return answering_ != nullptr ? answering_->by_rank[static_cast<std::size_t>(rank)]
                                  : peers_.members->transport_rank(rank);
@@ -181,9 +181,9 @@ class Requests {
   void wait_for_room();
   void wait(const std::function<bool()>& done);
   /// True if the order of calls is broken: some ranks may never answer then.
-  [[nodiscard]] bool is_broken() const { return desk_.board().order().broken().has_value(); }
+  [[nodiscard]] bool is_broken() const { return progress_.board().order().broken().has_value(); }
 
-  // Call these with the desk's mutex locked.
+  // Call these with the mutex of progress_ locked.
   void deliver(comm::Envelope envelope);
   void on_answer(std::uint64_t number, Unpacker& in);
   /// Returns true if something moved.
@@ -195,7 +195,7 @@ class Requests {
   [[nodiscard]] bool work_on(Request& request, bool waits, Answer& answer) const;
   void reply(int source, std::uint64_t number, const Answer& answer);
 
-  RequestDesk& desk_;
+  ProgressEngine& progress_;
   const Peers peers_;
   const std::uint64_t epoch_;
   executor::Threads& threads_;
@@ -208,7 +208,7 @@ class Requests {
   std::map<int, Outgoing> outgoing_;
   Bytes gathered_ = 0;  // in all of them
   std::uint64_t next_ = 0;
-  // The desk's mutex guards these.
+  // The mutex of progress_ guards these.
   std::map<std::uint64_t, Bytes> on_way_;  // sizes of requests without an answer yet
   std::atomic<Bytes> bytes_on_way_{0};
   std::set<std::uint64_t> questions_;

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/exchange/request_desk.hpp"
+#include "engine/exchange/progress_engine.hpp"
 #include "engine/session/session.hpp"
 #include "ground/journal/journal.hpp"
 
@@ -15,7 +15,7 @@ namespace tailrace::files {
 class Service {
  public:
   explicit Service(session::Session& session)
-      : session_(session), desk_(session.board(), session.settings().io_threads > 0) {}
+      : session_(session), progress_(session.board(), session.settings().io_threads > 0) {}
   /// Blocks until all queued jobs are done.
   ~Service() { threads().drain(); }
   Service(const Service&) = delete;
@@ -29,8 +29,9 @@ class Service {
   /// Returns the journals, which get bytes before the program writes over them.
   [[nodiscard]] journal::Journals& journals() { return journals_; }
 
-  /// Returns the desk, which moves on the requests of shared files and global arrays to other nodes.
-  [[nodiscard]] exchange::RequestDesk& desk() { return desk_; }
+  /// Returns the progress engine, which moves on the requests of shared files and global arrays to other
+  /// nodes.
+  [[nodiscard]] exchange::ProgressEngine& progress() { return progress_; }
 
   /// A rank reads its rows of an array straight into the array only if they are at least this long on
   /// average. With shorter rows, the calls of the system cost more than a second copy of the bytes. Tests set
@@ -63,7 +64,7 @@ class Service {
   Bytes shortest_own_row_ = Bytes{16} << 10;
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
-  exchange::RequestDesk desk_;  // the last: its thread uses the members above
+  exchange::ProgressEngine progress_;  // the last: its thread uses the members above
 };
 
 }  // namespace tailrace::files

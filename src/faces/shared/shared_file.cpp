@@ -176,9 +176,9 @@ void SharedFile::hand_pages() {
   servers_->hand(node::Handed::pages, pages_->memory(), more);
 }
 
-/// Stores pages, on a thread if there is one, if the server of this node waits for room. The desk calls this
-/// while it serves: inside a call of the library, or on the service thread. Returns true if this call itself
-/// has stored a page.
+/// Stores pages, on a thread if there is one, if the server of this node waits for room. The progress engine
+/// calls this while it serves: inside a call of the library, or on the service thread. Returns true if this
+/// call itself has stored a page.
 bool SharedFile::make_room_for_server() {
   if (!may_store_for_server_ || !storing_key_ || !pages_->is_room_wanted()) return false;
   const auto make_room = [pages = pages_.get(), servers = servers_.get()] {
@@ -296,9 +296,9 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
     mine = guarded([&] {
       servers_ = std::make_unique<files::NodeServers>(*group_, epoch_);
       if (what_.access.writes) storing_key_ = group_->threads().new_own_key();  // a service thread uses it
-      far_ =
-          std::make_unique<FarPages>(group_->service().desk(), exchange::Requests::peers_of(group_->line()),
-                                     epoch_, group_->threads(), served());
+      far_ = std::make_unique<FarPages>(group_->service().progress(),
+                                        exchange::Requests::peers_of(group_->line()), epoch_,
+                                        group_->threads(), served());
       return Status();
     });
   }
@@ -400,7 +400,7 @@ Disk SharedFile::disk() {
 }
 
 Served SharedFile::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::desk; };
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::progress; };
   Served served;
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };

@@ -51,10 +51,10 @@ Status work_on(NodeElements& elements, Work work, const Named& named, std::span<
   return {};
 }
 
-FarElements::FarElements(exchange::RequestDesk& desk, Requests::Peers peers, std::uint64_t epoch,
+FarElements::FarElements(exchange::ProgressEngine& progress, Requests::Peers peers, std::uint64_t epoch,
                          executor::Threads& threads, DoWork do_work)
     : do_work_(std::move(do_work)),
-      requests_(desk, std::move(peers), epoch, threads, "elements of a global array",
+      requests_(progress, std::move(peers), epoch, threads, "elements of a global array",
                 {.serve = [this](Unpacker& pieces, bool, Requests::Answer& answer) {
                   serve(pieces, answer);
                   return true;

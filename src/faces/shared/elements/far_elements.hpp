@@ -35,7 +35,7 @@ Status work_on(NodeElements& elements, Work work, const Named& named, std::span<
 class FarElements {
  public:
   /// Local; see exchange::Requests.
-  FarElements(exchange::RequestDesk& desk, exchange::Requests::Peers peers, std::uint64_t epoch,
+  FarElements(exchange::ProgressEngine& progress, exchange::Requests::Peers peers, std::uint64_t epoch,
               executor::Threads& threads, DoWork do_work);
   [[nodiscard]] exchange::Requests& requests() { return requests_; }
 

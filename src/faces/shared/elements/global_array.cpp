@@ -86,7 +86,7 @@ Status GlobalArray::make() {
   if (group_->node().size() == group_->size()) return {};
   share_of_.assign(static_cast<std::size_t>(group_->size()), no_share);
   far_ = std::make_unique<FarElements>(
-      group_->service().desk(), exchange::Requests::peers_of(group_->line()), epoch_, group_->threads(),
+      group_->service().progress(), exchange::Requests::peers_of(group_->line()), epoch_, group_->threads(),
       [this](Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer) {
         return work_on(*elements_, work, named, values, answer);
       });

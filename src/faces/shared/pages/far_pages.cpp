@@ -10,10 +10,10 @@ namespace tailrace::shared {
 
 using exchange::Requests;
 
-FarPages::FarPages(exchange::RequestDesk& desk, Requests::Peers peers, std::uint64_t epoch,
+FarPages::FarPages(exchange::ProgressEngine& progress, Requests::Peers peers, std::uint64_t epoch,
                    executor::Threads& threads, Served served)
     : served_(std::move(served)),
-      requests_(desk, std::move(peers), epoch, threads, "pages of a shared file",
+      requests_(progress, std::move(peers), epoch, threads, "pages of a shared file",
                 {.at_once = served_.at_once,
                  .tell = served_.size,
                  .hear = served_.raise_size,

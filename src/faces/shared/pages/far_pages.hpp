@@ -29,7 +29,7 @@ struct Served {
   std::function<Status(Bytes offset, std::span<const std::byte> bytes, bool waits)> write;
   /// Returns true if a read or write with this failure is to be tried again later.
   std::function<bool(const Status& failure)> is_to_wait = [](const Status&) { return false; };
-  /// The desk calls it in each pass. Returns true if it has done work for others.
+  /// The progress engine calls it in each pass. Returns true if it has done work for others.
   std::function<bool()> help = [] { return false; };
   /// At most `at_once` threads wait for storage at a time. Each calls wake() when its work is done.
   int at_once = 1;
@@ -41,7 +41,7 @@ struct Served {
 class FarPages {
  public:
   /// Local; see exchange::Requests.
-  FarPages(exchange::RequestDesk& desk, exchange::Requests::Peers peers, std::uint64_t epoch,
+  FarPages(exchange::ProgressEngine& progress, exchange::Requests::Peers peers, std::uint64_t epoch,
            executor::Threads& threads, Served served);
   [[nodiscard]] exchange::Requests& requests() { return requests_; }
 

@@ -344,7 +344,7 @@ bool NodePages::is_storage_fast() const {
 /// Makes this process's page tables of a frame: one call costs less than a fault for each of the system's
 /// pages.
 void NodePages::touch(FrameNumber number) {
-  const std::atomic_ref touched(touched_[number]);  // the program and the desk may both be here
+  const std::atomic_ref touched(touched_[number]);  // the program and the progress engine may both be here
   if (touched.exchange(1, std::memory_order_relaxed) != 0) return;
   ::madvise(memory_of(number), static_cast<std::size_t>(plan_.page), MADV_POPULATE_WRITE);
 }

@@ -45,7 +45,7 @@ class NodePages {
                                                    node::Budget& budget, Disk disk);
   /// Local, on a server: uses the pages that the `ranks` ranks of its node have made, in `memory`. A server
   /// stores no pages. So a call fails where only a changed page could make room, and is_for_later() is true
-  /// of its failure. So does a call of User::desk that would have to wait for storage.
+  /// of its failure. So does a call of User::progress that would have to wait for storage.
   static Result<std::unique_ptr<NodePages>> attach(comm::Transport& transport, const Plan& plan, int ranks,
                                                    node::Budget& budget, Disk disk,
                                                    std::unique_ptr<node::NodeMemory> memory);
@@ -173,7 +173,7 @@ class NodePages {
   Result<Held> hold(Index page, std::span<const std::byte> whole, Seat& seat);
   static Status would_wait();
   Status lock(node::SharedLock& lock, User user);
-  [[nodiscard]] bool may_wait(User user) const { return stores_ || user != User::desk; }
+  [[nodiscard]] bool may_wait(User user) const { return stores_ || user != User::progress; }
   Result<Held> bring_in(Index page, std::span<const std::byte> whole, Seat& seat);
   Status fill(FrameNumber number, Index page, std::span<const std::byte> whole);
   Status load(std::span<std::byte> memory, Bytes offset);
@@ -228,7 +228,7 @@ class NodePages {
   FrameNumber least_ = 0;                     // frames whose bytes are drawn at the beginning
   std::uint32_t bucket_mask_ = 0;
   Index run_ = 0;  // how many pages are stored ahead together; 0: none is stored ahead
-  std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
+  std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the progress engine
   Visit reading_, writing_;
   std::vector<char> touched_;  // by frame: this process has its page tables
   std::function<Status()> start_;

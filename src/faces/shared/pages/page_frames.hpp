@@ -127,10 +127,10 @@ struct alignas(64) Hold {
 
 // The following types are not in shared memory.
 
-/// The threads of a process that use the pages. `program`: the program's own thread. `desk`: the thread that
-/// moves the desk on and so answers other nodes. `service`: a thread of the executor, which waits for storage
-/// on behalf of other nodes; a server has several.
-enum class PagesUser { program, desk, service };
+/// The threads of a process that use the pages. `program`: the program's own thread. `progress`: the thread
+/// that makes progress on requests and so answers other nodes. `service`: a thread of the executor, which
+/// waits for storage on behalf of other nodes; a server has several.
+enum class PagesUser { program, progress, service };
 
 /// Owns the Hold of a thread during one call: the thread holds the frame that it has found until it has
 /// copied. Several threads of User::service take turns with a Hold: the one that has locked `alone` has it.

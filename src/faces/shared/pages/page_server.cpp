@@ -19,7 +19,7 @@ namespace tailrace::shared {
 
 /// The parts of a server with which it works for the ranks of its node.
 struct ServerPlace {
-  exchange::RequestDesk& desk;
+  exchange::ProgressEngine& progress;
   executor::Threads& threads;
   node::Budget& budget;
   std::function<void()> wake;  // makes the server's loop look again; any thread
@@ -55,8 +55,8 @@ class ServedElements final : public node::MemoryTaker::Work {
   ServedElements(const ServerPlace& place, const Owners& owners, const NodeElements::Plan& plan,
                  std::unique_ptr<node::NodeMemory> memory)
       : elements_(
-            NodeElements::attach(place.desk.board().transport(), plan, place.budget, std::move(memory))),
-        far_(place.desk, owners.peers(), owners.epoch, place.threads,
+            NodeElements::attach(place.progress.board().transport(), plan, place.budget, std::move(memory))),
+        far_(place.progress, owners.peers(), owners.epoch, place.threads,
              [this](shared::Work work, const Named& named, std::span<const std::byte> values,
                     ByteVector& answer) { return work_on(*elements_, work, named, values, answer); }) {}
   std::optional<ByteVector> end(bool /*does_hear*/) override { return Packer().put(Bytes{0}).take(); }
@@ -146,7 +146,7 @@ class ServedPages final : public node::MemoryTaker::Work {
 Status ServedPages::begin(Bytes page, Bytes memory, int first, std::unique_ptr<node::NodeMemory> taken) {
   page_ = page;
   Result<std::unique_ptr<NodePages>> pages = NodePages::attach(
-      place_.desk.board().transport(), {page, memory, std::make_shared<PageDeal>(page, ranks_)},
+      place_.progress.board().transport(), {page, memory, std::make_shared<PageDeal>(page, ranks_)},
       ranks_.seat(first).ranks, place_.budget, disk(), std::move(taken));
   TR_TRY(pages.status());
   pages_ = std::move(*pages);
@@ -159,7 +159,8 @@ Status ServedPages::begin(Bytes page, Bytes memory, int first, std::unique_ptr<n
 std::optional<Status> ServedPages::begun() {
   if (!file_->is_over()) return std::nullopt;
   TR_TRY(file_->status());
-  far_ = std::make_unique<FarPages>(place_.desk, owners_.peers(), owners_.epoch, place_.threads, served());
+  far_ =
+      std::make_unique<FarPages>(place_.progress, owners_.peers(), owners_.epoch, place_.threads, served());
   return Status();
 }
 
@@ -191,7 +192,7 @@ Disk ServedPages::disk() {
 }
 
 Served ServedPages::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::desk; };
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::progress; };
   Served served;
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
@@ -219,7 +220,7 @@ Result<std::unique_ptr<PageServer>> PageServer::create(session::Session& session
 }
 
 PageServer::PageServer(session::Session& session, std::unique_ptr<executor::Threads> threads)
-    : session_(session), threads_(std::move(threads)), desk_(session.board(), false) {
+    : session_(session), threads_(std::move(threads)), progress_(session.board(), false) {
   using node::Handed;
   node::MemoryTaker& taker = session.serving().taker();
   taker.on(Handed::elements, [this](int, std::unique_ptr<node::NodeMemory> memory, Unpacker description) {
@@ -229,12 +230,12 @@ PageServer::PageServer(session::Session& session, std::unique_ptr<executor::Thre
     return serve_pages(std::move(memory), description);
   });
   session.serving().park_at_most([this, &taker] {
-    return taker.has_any() ? desk_.next_look() : std::chrono::nanoseconds(session::Parking::longest);
+    return taker.has_any() ? progress_.next_look() : std::chrono::nanoseconds(session::Parking::longest);
   });
 }
 
 ServerPlace PageServer::place() {
-  return {desk_, *threads_, session_.memory().budget(), [this] { session_.serving().wake(); }};
+  return {progress_, *threads_, session_.memory().budget(), [this] { session_.serving().wake(); }};
 }
 
 PageServer::~PageServer() { session_.serving().taker().drop_all(); }

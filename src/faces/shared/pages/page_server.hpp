@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engine/exchange/request_desk.hpp"
+#include "engine/exchange/progress_engine.hpp"
 #include "engine/session/session.hpp"
 #include "ground/executor/threads.hpp"
 #include "ground/node/handed_memory.hpp"
@@ -34,7 +34,7 @@ class PageServer {
 
   session::Session& session_;
   std::unique_ptr<executor::Threads> threads_;  // for jobs that wait for storage
-  exchange::RequestDesk desk_;
+  exchange::ProgressEngine progress_;
 };
 
 }  // namespace tailrace::shared

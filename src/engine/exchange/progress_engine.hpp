@@ -23,21 +23,21 @@ class Requests;
 /// No message wakes the service thread: it looks for requests, and sleeps between two looks, briefly while
 /// requests come, longer and longer while none come. A server that answers for the ranks of its node has no
 /// service thread: its own loop looks as often.
-class RequestDesk {
+class ProgressEngine {
  public:
   /// `board` must outlive it. `may_have_threads` is false if the program wants none.
-  RequestDesk(comm::Switchboard& board, bool may_have_threads)
+  ProgressEngine(comm::Switchboard& board, bool may_have_threads)
       : board_(board), may_have_threads_(may_have_threads) {}
   /// Ends the thread. No requests may be open. The switchboard drops requests and answers that come later.
-  ~RequestDesk();
-  RequestDesk(const RequestDesk&) = delete;
-  RequestDesk& operator=(const RequestDesk&) = delete;
+  ~ProgressEngine();
+  ProgressEngine(const ProgressEngine&) = delete;
+  ProgressEngine& operator=(const ProgressEngine&) = delete;
 
   [[nodiscard]] comm::Switchboard& board() { return board_; }
   /// A thread moves requests on only with this lock. Nobody waits for another rank while holding it.
   [[nodiscard]] std::mutex& mutex() { return mutex_; }
   [[nodiscard]] bool has_thread() const { return thread_.joinable(); }
-  /// Returns how long a thread that only moves the desk on may sleep before its next look: briefly while
+  /// Returns how long a thread that only makes progress may sleep before its next look: briefly while
   /// requests come.
   [[nodiscard]] std::chrono::nanoseconds next_look() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "engine/exchange/request_desk.hpp"
+#include "engine/exchange/progress_engine.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +22,7 @@ constexpr std::chrono::nanoseconds longest_sleep{10'000'000};
 
 }  // namespace
 
-RequestDesk::~RequestDesk() {
+ProgressEngine::~ProgressEngine() {
   {
     const std::lock_guard lock(rest_);
     is_ending_ = true;
@@ -39,12 +39,12 @@ RequestDesk::~RequestDesk() {
   });
 }
 
-std::chrono::nanoseconds RequestDesk::next_look() const {
+std::chrono::nanoseconds ProgressEngine::next_look() const {
   const std::chrono::nanoseconds quiet(board_.transport().now() - moved_at_);
   return std::clamp(quiet / 8, shortest_sleep, longest_sleep);
 }
 
-void RequestDesk::open(const Address& address, Requests& requests) {
+void ProgressEngine::open(const Address& address, Requests& requests) {
   start_once();
   {
     const std::lock_guard lock(mutex_);
@@ -54,7 +54,7 @@ void RequestDesk::open(const Address& address, Requests& requests) {
   set_idle(false);
 }
 
-void RequestDesk::close(const Address& address, const Requests& requests) {
+void ProgressEngine::close(const Address& address, const Requests& requests) {
   bool was_last = false;
   {
     const std::lock_guard lock(mutex_);
@@ -65,7 +65,7 @@ void RequestDesk::close(const Address& address, const Requests& requests) {
   if (was_last) set_idle(true);
 }
 
-void RequestDesk::set_idle(bool is_idle) {
+void ProgressEngine::set_idle(bool is_idle) {
   {
     const std::lock_guard lock(rest_);
     is_idle_ = is_idle;
@@ -75,7 +75,7 @@ void RequestDesk::set_idle(bool is_idle) {
 
 /// Each rank decides alone whether it has a service thread. A rank without one answers in its calls of the
 /// library.
-void RequestDesk::start_once() {
+void ProgressEngine::start_once() {
   if (std::exchange(is_started_, true)) return;
   work_ = board_.add_work([this] { return pump(); });
   if (!may_have_threads_ || !comm::mpi_is_running() || !comm::threads_may_call_mpi()) return;
@@ -88,7 +88,7 @@ void RequestDesk::start_once() {
                             "library alone"));
 }
 
-void RequestDesk::say_how(int nodes_with_server, int nodes) {
+void ProgressEngine::say_how(int nodes_with_server, int nodes) {
   if (std::exchange(is_told_, true)) return;
   const std::string ranks = has_thread() ? "threads (a service thread of each rank)"
                                          : "caller (in calls of this library; MPI_THREAD_MULTIPLE lets a "
@@ -101,14 +101,14 @@ void RequestDesk::say_how(int nodes_with_server, int nodes) {
   log(LogLevel::info, cat("requests: other nodes are answered with progress=", how));
 }
 
-bool RequestDesk::pump() {
+bool ProgressEngine::pump() {
   const std::lock_guard lock(mutex_);
   return comm::committed("answering other nodes", [this] { return move_on(); });
 }
 
 /// deliver() drops messages for requests that are not open. They come if a rank has ended a file because the
 /// order of calls was broken; nobody waits for an answer then.
-bool RequestDesk::move_on() {
+bool ProgressEngine::move_on() {
   bool moved = false;
   while (std::optional<comm::Envelope> envelope = board_.transport().receive_request()) {
     moved = true;
@@ -119,7 +119,7 @@ bool RequestDesk::move_on() {
   return moved;
 }
 
-void RequestDesk::deliver(comm::Envelope envelope) {
+void ProgressEngine::deliver(comm::Envelope envelope) {
   const auto epoch = Unpacker(envelope.bytes).get<std::uint64_t>();
   const auto [first, end] = open_.equal_range({envelope.line, epoch});
   for (auto each = first; each != end; ++each) {
@@ -127,7 +127,7 @@ void RequestDesk::deliver(comm::Envelope envelope) {
   }
 }
 
-void RequestDesk::run() {
+void ProgressEngine::run() {
   std::unique_lock lock(rest_);
   while (!is_ending_) {
     wake_.wait(lock, [this] { return is_ending_ || !is_idle_; });
@@ -140,7 +140,7 @@ void RequestDesk::run() {
 }
 
 /// Returns true if the next look is to come soon.
-bool RequestDesk::look() {
+bool ProgressEngine::look() {
   // If a call of the library has the mutex, it answers requests itself.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;

@@ -27,11 +27,6 @@ std::shared_ptr<storage::Target> borrowed(storage::Target& target) {
   return {std::shared_ptr<void>(), &target};
 }
 
-Status changed(std::int64_t lead) {
-  return {Code::state, cat("the writer of the files has taken the step at lead ", lead,
-                           " s back and written it once more while it was read: try the step again")};
-}
-
 /// Keeps TAILRACE_TIMEOUT from ending the job while it lives: waiting for a step to come is no hang.
 class Excused {
  public:
@@ -46,30 +41,6 @@ class Excused {
   std::optional<std::int64_t>& seconds_;
   const std::optional<std::int64_t> before_;
 };
-
-/// Returns Code::state if two nodes have got different versions of a step, or have interpolated between
-/// different steps because files came in another order than their steps. Ranks that got nothing are left out.
-Status check_versions(const std::vector<ByteVector>& told) {
-  std::map<std::int64_t, std::uint64_t> all;
-  std::size_t ranks = 0;
-  std::map<std::int64_t, std::size_t> ranks_of;
-  for (const ByteVector& each : told) {
-    if (!each.empty()) ++ranks;
-    for (Unpacker in(each); !in.rest().empty();) {
-      const auto lead = in.get<std::int64_t>();
-      const auto version = in.get<std::uint64_t>();
-      if (!in.ok()) break;
-      if (all.emplace(lead, version).first->second != version) return changed(lead);
-      ++ranks_of[lead];
-    }
-  }
-  for (const auto& [lead, count] : ranks_of) {
-    if (count < ranks)
-      return {Code::state, cat("some nodes interpolated from the step at lead ", lead,
-                               " s and others from one that came later: try the step again")};
-  }
-  return {};
-}
 
 Opener opener_of(files::Group& group, const std::string& cache) {
   return [target = borrowed(group.service().session().streams_target()), cache](const std::string& path) {
@@ -118,7 +89,8 @@ comm::Verdict InputStream::agree(const std::string& call, const Status& mine, By
   const Cause cause{mine.cause().step, mine.cause().operation, group_->rank()};
   comm::Vote vote{mine.at(cause), cat(call, " of stream ", epoch_), std::move(told)};
   vote.for_first = std::move(versions);
-  if (follows()) vote.check = [](const comm::Verdict& verdict) { return check_versions(verdict.for_first); };
+  if (follows())
+    vote.check = [](const comm::Verdict& verdict) { return StepVersions::check(verdict.for_first); };
   return group_->agree(std::move(vote));
 }
 
@@ -310,21 +282,6 @@ void InputStream::get(const std::string& name, void* data, const streams::ArrayS
   counters().blocked += now() - entered;
 }
 
-/// Notes the version of a record. Code::state if other records of the step had another: it was written again
-/// meanwhile.
-Status InputStream::note_version(std::int64_t lead, std::uint64_t version, const Field& field) {
-  if (versions_.emplace(lead, version).first->second == version) return {};
-  return changed(lead).in(cat("'", field.request.in_file, "'"));
-}
-
-/// Returns the versions of the steps that this rank has got, for end() to compare over all ranks.
-ByteVector InputStream::versions_told() {
-  Packer told;
-  if (follows())
-    for (const auto& [lead, version] : versions_) told.put(lead).put(version);
-  return told.take();
-}
-
 Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
   Ring& ring = field.loader->ring();
   bool is_late = now_->leads.empty();
@@ -347,7 +304,8 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
       TR_TRY(status);
     }
     for (std::size_t i = 0; i < slots.size(); ++i)
-      TR_TRY(note_version(now_->leads[i], ring.version(slots[i], level), field));
+      TR_TRY(versions_.note(now_->leads[i], ring.version(slots[i], level))
+                 .in(cat("'", field.request.in_file, "'")));
     copy_level(field, level, slots, data + level * share.level_stride, share);
   }
   ++(is_late ? counters().gets_late : counters().gets_in_memory);
@@ -457,7 +415,7 @@ Status InputStream::end() {
   if (follows()) excused.emplace(group_->line().board());
   ByteVector versions;
   latch(guarded([&] {
-    versions = versions_told();
+    if (follows()) versions = versions_.packed();
     return Status();
   }));
   const Status status = agree(place, std::exchange(latched_, Status()), {}, std::move(versions)).status;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "faces/input/leads.hpp"
 #include "faces/input/loader.hpp"
 #include "faces/input/rings.hpp"
+#include "faces/input/step_versions.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
 
 namespace tailrace::input {
@@ -63,8 +63,6 @@ class InputStream final {
   void set_now(std::vector<std::int64_t> leads);
   void tell_gap();
   Status await_step();
-  Status note_version(std::int64_t lead, std::uint64_t version, const Field& field);
-  [[nodiscard]] ByteVector versions_told();
   std::vector<Index> slots_of(Field& field);
   void take_counts();
   [[nodiscard]] bool follows() const { return rings_ != nullptr && rings_->files().follows; }
@@ -94,8 +92,7 @@ class InputStream final {
   std::int64_t lead_ = 0;
   std::optional<std::int64_t> told_gap_;  // the step behind the last gap that was logged
   std::optional<Between> now_;            // nothing: the step does not exist
-  /// Versions of the files' steps of which this rank has got values, by lead.
-  std::map<std::int64_t, std::uint64_t> versions_;
+  StepVersions versions_;
   /// Nodes have got different steps, so this one may not know all steps.
   bool disagreed_ = false;
 };

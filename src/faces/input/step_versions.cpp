@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/input/step_versions.hpp"
+
+#include "ground/base/text.hpp"
+
+namespace tailrace::input {
+
+namespace {
+
+Status changed(std::int64_t lead) {
+  return {Code::state, cat("the writer of the files has taken the step at lead ", lead,
+                           " s back and written it once more while it was read: try the step again")};
+}
+
+}  // namespace
+
+Status StepVersions::note(std::int64_t lead, std::uint64_t version) {
+  return versions_.emplace(lead, version).first->second == version ? Status() : changed(lead);
+}
+
+ByteVector StepVersions::packed() const {
+  Packer out;
+  for (const auto& [lead, version] : versions_) out.put(lead).put(version);
+  return out.take();
+}
+
+Status StepVersions::check(const std::vector<ByteVector>& of_ranks) {
+  std::map<std::int64_t, std::uint64_t> all;
+  std::size_t ranks = 0;
+  std::map<std::int64_t, std::size_t> ranks_of;
+  for (const ByteVector& each : of_ranks) {
+    if (!each.empty()) ++ranks;
+    for (Unpacker in(each); !in.rest().empty();) {
+      const auto lead = in.get<std::int64_t>();
+      const auto version = in.get<std::uint64_t>();
+      if (!in.ok()) break;
+      if (all.emplace(lead, version).first->second != version) return changed(lead);
+      ++ranks_of[lead];
+    }
+  }
+  for (const auto& [lead, count] : ranks_of) {
+    if (count < ranks)
+      return {Code::state, cat("some nodes interpolated from the step at lead ", lead,
+                               " s and others from one that came later: try the step again")};
+  }
+  return {};
+}
+
+}  // namespace tailrace::input

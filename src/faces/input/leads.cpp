@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "faces/input/files.hpp"
 #include "faces/streams/files/existing_files.hpp"
 #include "formats/index/index.hpp"
 #include "ground/base/text.hpp"

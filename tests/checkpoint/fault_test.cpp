@@ -439,6 +439,143 @@ MPI_TEST(checkpoint_fault, a_save_that_has_failed_on_one_rank_keeps_no_checkpoin
 
 namespace {
 
+/// A stream with a server beside it. Its second step fails, since somebody has removed its file.
+class FailingStream {
+ public:
+  FailingStream(const Session& session, const std::string& directory, tr_checkpoint* cp) : cp_(cp) {
+    int ranks = 0;
+    MPI_Comm_size(session.compute(), &ranks);
+    MPI_Comm_rank(session.compute(), &rank_);
+    const tr_index shape[] = {ranks};
+    ok(tr_layout_block(1, shape, nullptr, &layout_), "layout");
+    ok(tr_stream_create((directory + "/fc.raw").c_str(), "format=raw base=2026-03-01T00:00Z", &stream_),
+       "stream");
+    ok(tr_stream_define(stream_, "t", layout_, TR_F64, nullptr), "define");
+    take_step();
+    ok(tr_stream_wait(stream_, TR_DURABLE), "a good step");
+    ok(save(), "a good save");
+    ok(tr_checkpoint_wait(cp), "a good save");
+    if (rank_ == 0) std::filesystem::remove(directory + "/fc.raw");
+    MPI_Barrier(session.compute());
+    take_step();
+    ok(save(), "the save behind the failed step");
+  }
+  ~FailingStream() { tr_layout_free(&layout_); }
+  FailingStream(const FailingStream&) = delete;
+  FailingStream& operator=(const FailingStream&) = delete;
+
+  int save() {
+    const int begun = tr_checkpoint_begin(cp_, TR_SAVE, nullptr);
+    tr_checkpoint_item(cp_, "step", &step_, TR_I64, nullptr);
+    const int ended = tr_checkpoint_end(cp_);
+    return begun != TR_OK ? begun : ended;
+  }
+  int wait() { return tr_stream_wait(stream_, TR_DURABLE); }
+  int close() { return tr_stream_close(&stream_); }
+
+ private:
+  void take_step() {
+    const double value = 1.5;
+    ok(tr_stream_begin(stream_, 3600 * step_++), "begin");
+    ok(tr_stream_put(stream_, "t", &value), "put");
+    ok(tr_stream_end(stream_), "end");
+  }
+
+  tr_checkpoint* cp_;
+  int rank_ = 0;
+  std::int64_t step_ = 0;
+  tr_layout* layout_ = nullptr;
+  tr_stream* stream_ = nullptr;
+};
+
+/// Runs `after` on the compute ranks of a session in which a save has begun behind a step that fails, and
+/// the program was not told.
+template <typename After>
+void fail_step(const std::string& directory, const After& after) {
+  const CapturedStderr captured;
+  Session session("servers=1");
+  if (session.compute() == MPI_COMM_NULL) return;
+  tr_checkpoint* cp = create(directory + "/run", "");
+  FailingStream stream(session, directory, cp);
+  after(session, stream, cp);
+}
+
+/// Returns the step of the newest copy; 0 if there is none.
+std::int64_t step_of(const std::string& directory) {
+  const Session session;
+  tr_checkpoint* cp = create(directory + "/run", "");
+  std::int64_t step = 0;
+  int found = 0;
+  ok(tr_checkpoint_begin(cp, TR_LOAD, &found), "begin of the load");
+  if (found != 0) tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+  ok(tr_checkpoint_end(cp), "end of the load");
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  return step;
+}
+
+void told_of_the_lost_step(int code) {
+  CHECK(code != TR_OK);
+  CHECK(mentions(tr_error(), "the program did not know of a failed step"));
+  CHECK(mentions(tr_error(), "lacks the step at lead 3600 s"));
+}
+
+}  // namespace
+
+MPI_TEST(checkpoint_fault, a_save_of_a_failed_step_counts_once_the_program_was_told) {
+  const std::string directory = fresh_directory("fault-told");
+  fail_step(directory, [](Session& session, FailingStream& stream, tr_checkpoint* cp) {
+    CHECK(stream.wait() != TR_OK);
+    ok(tr_checkpoint_wait(cp), "the save that was held up");
+    CHECK(stream.close() != TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  });
+  const CapturedStderr captured;
+  CHECK_EQ(step_of(directory), 2);
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, a_save_of_a_failed_step_counts_if_closing_the_stream_told_of_it) {
+  const std::string directory = fresh_directory("fault-closed");
+  fail_step(directory, [](Session& session, FailingStream& stream, tr_checkpoint* cp) {
+    CHECK(stream.close() != TR_OK);
+    ok(tr_checkpoint_wait(cp), "the save that was held up");
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  });
+  CapturedStderr captured;
+  CHECK_EQ(step_of(directory), 2);
+  if (rank() == 0) CHECK(mentions(captured.text(), "lacks the step at lead 3600 s"));
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, a_save_of_a_failed_step_fails_if_the_program_asks_before_it_was_told) {
+  const std::string directory = fresh_directory("fault-asked");
+  fail_step(directory, [](Session& session, FailingStream& stream, tr_checkpoint* cp) {
+    told_of_the_lost_step(tr_checkpoint_wait(cp));
+    CHECK(stream.wait() != TR_OK);
+    ok(stream.save(), "a save with the program's knowledge");
+    ok(tr_checkpoint_wait(cp), "a save with the program's knowledge");
+    CHECK(stream.close() != TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  });
+  const CapturedStderr captured;
+  CHECK_EQ(step_of(directory), 2);
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, a_save_of_a_failed_step_never_counts_if_the_program_ends_without_hearing_of_it) {
+  const std::string directory = fresh_directory("fault-ended");
+  fail_step(directory,
+            [](Session& session, FailingStream&, tr_checkpoint*) { CHECK(session.finish() != TR_OK); });
+  const CapturedStderr captured;
+  CHECK_EQ(step_of(directory), 1);
+  remove_directory(directory);
+}
+
+namespace {
+
 /// Returns the statuses of a save of these values that this rank sees, from tr_checkpoint_end on.
 std::vector<int> statuses_of_a_save(tr_checkpoint* cp, std::vector<double>& values, const tr_layout* layout) {
   CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);

@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "faces/checkpoint/checkpoint.hpp"
 #include "faces/checkpoint/slots.hpp"
@@ -61,6 +62,9 @@ struct Answers {
   std::map<int, std::map<int, Code>> heard;  // answers in one job: by call, by rank
   streams::Position position;                // of the stream, when the last job ended
   std::map<std::int64_t, int> puts;          // by step: the jobs that put it
+  std::set<std::int64_t> may_lack;           // steps behind which a save was begun or still ran when the
+                                             // program knew of a failed step
+  std::set<std::int64_t> lacking;            // failed steps that loaded copies have recorded
   bool refused = false;                      // the only copy was never committed, and a loss of power has
                                              // torn it
   Texts wrong;
@@ -128,7 +132,10 @@ class Forecast {
     bool found = false;
     const Status begun = checkpoint_->begin(Checkpoint::Direction::load, &found);
     answers_.refused = begun.code() == Code::corrupt && answers_.committed < 0;
-    if (answers_.refused) return checkpoint_->end().is_ok();
+    if (answers_.refused) {
+      hear(checkpoint_->end());
+      return false;  // the user moves the copy away, and starts again
+    }
     if (!hear(begun)) return false;
     if (found) name_items();
     if (!hear(checkpoint_->end())) return false;
@@ -142,12 +149,28 @@ class Forecast {
   bool open_stream() {
     auto plan = std::make_shared<StreamPlan>(*scenario_.plan);
     plan->resume = outputs_.stream(plan->pattern);
+    if (plan->resume && rank_.rank() == 0) look_for_untold(*plan->resume);
     auto stream = std::make_unique<PlannedStream>(rank_, plan);
     if (!hear(stream->create())) return false;
     stream_ = std::move(stream);
     outputs_.take_stream(plan->pattern);
     if (plan->resume && rank_.rank() == 0) ++answers_.resumed;
     return true;
+  }
+
+  /// A program that stops when it hears of a failure must never load a copy that lacks the step.
+  void look_for_untold(const streams::Position& position) {
+    for (const streams::FailedStep& each : position.failed) {
+      if (answers_.lacking.insert(each.step).second && !answers_.may_lack.contains(step_))
+        wrong(cat("the copy behind step ", step_, " lacks step ", each.step,
+                  ", and nobody was told: ", each.text));
+    }
+  }
+
+  void note_failed_step() {
+    knows_of_failure_ = true;
+    if (begun_save_ && checkpoint_->saves().progress() != checkpoint::Progress::committed)
+      answers_.may_lack.insert(*begun_save_);
   }
 
   /// Returns false if the job is to stop.
@@ -163,6 +186,7 @@ class Forecast {
       stream_->put(static_cast<int>(i), reinterpret_cast<const std::byte*>(array.data()));
     }
     const bool is_good = hear(stream_->end());
+    if (!is_good && rank_.rank() == 0) note_failed_step();
     ++step_;
     return is_good || life_.goes_on;
   }
@@ -170,6 +194,11 @@ class Forecast {
   void save() {
     answers_.begun = std::max(answers_.begun, step_);
     saved_.reset();
+    if (rank_.rank() == 0) {
+      begun_save_ = step_;
+      answers_.may_lack.erase(step_);
+      if (knows_of_failure_) answers_.may_lack.insert(step_);
+    }
     if (!hear(checkpoint_->begin(Checkpoint::Direction::save, nullptr))) return;
     name_items();
     if (hear(checkpoint_->end())) saved_ = step_;
@@ -193,6 +222,8 @@ class Forecast {
   Arrays arrays_;
   std::int64_t step_ = 0;
   std::optional<std::int64_t> saved_;
+  std::optional<std::int64_t> begun_save_;
+  bool knows_of_failure_ = false;
   int calls_ = 0;
 };
 
@@ -224,7 +255,7 @@ Life random_life(Scheduler& dice, End end) {
   life.steps = dice.random(0, 7);
   life.save_every = dice.random(1, 4);
   life.saves_at_stop = dice.once_in(2);
-  life.goes_on = dice.once_in(2);
+  life.goes_on = !dice.once_in(4);
   life.loses_rank_at = dice.random(0, all_steps - 1);
   return life;
 }
@@ -359,7 +390,7 @@ TEST(sim_restart, a_chain_of_jobs_leaves_the_bytes_of_an_undisturbed_run_however
     Answers answers;
     std::string texts;
     for (std::uint64_t number = 0; number < 7; ++number) {
-      Life life = random_life(dice, static_cast<End>(dice.random(0, 4)));
+      Life life = random_life(dice, dice.once_in(3) ? End::failing : static_cast<End>(dice.random(0, 4)));
       if (number == 6) {
         life.end = End::stopped;
         life.steps = all_steps;

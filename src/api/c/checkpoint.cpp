@@ -121,6 +121,10 @@ void count_layout(const layout::Layout& layout, int times) {
   expect_arrays();
 }
 
+void take_failures(bool ends) {
+  for (tr_checkpoint* each : state().checkpoints) each->checkpoint->take_failures(ends);
+}
+
 Status end_checkpoints() {
   State& held = state();
   const Status first = close_all(held.checkpoints, [&](tr_checkpoint* handle) {
@@ -198,7 +202,7 @@ int tr_checkpoint_status(tr_checkpoint* handle) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_status");
   if (open == nullptr) return TR_SAVE_FAILED;
   state().session->board().pump();
-  const checkpoint::Progress progress = open->saves().progress();
+  const checkpoint::Progress progress = open->status();
   if (progress == checkpoint::Progress::failed) fail(open->saves().last_failure());
   return static_cast<int>(progress);
 }

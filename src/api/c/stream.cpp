@@ -122,6 +122,7 @@ int tr_stream_close(tr_stream** stream) {
   const Status status = open->close();
   tr_stream* const closed = std::exchange(*stream, nullptr);
   if (open->is_unsettled()) return result(status);  // tr_finalize closes it
+  take_failures(false);
   take_off(state().streams, closed);
   return result(status);
 }

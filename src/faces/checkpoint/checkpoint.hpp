@@ -39,6 +39,11 @@ class Checkpoint {
   /// Collective. As end(), but for this save `async` replaces the option async=. The Status is the same on
   /// every rank.
   Status end(bool async);
+  /// Local. Call it when a stream has been closed, while it is still among the outputs: a running save takes
+  /// its failures. If the program `ends`, the save fails if the program was not told of one.
+  void take_failures(bool ends) { saves_.take_failures(ends); }
+  /// Local. Returns the state of the last save.
+  Progress status() { return saves_.ask(); }
   [[nodiscard]] bool in_bracket() const { return bracket_.has_value(); }
   Status wait();
   Status close();

@@ -43,6 +43,9 @@ class Outputs {
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
   /// Returns `positions` with the failures of steps up to there that this rank knows by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
+  /// On rank 0. Returns the first failure of a step of the open streams up to `positions` that the program
+  /// was not told, or OK.
+  [[nodiscard]] virtual Status untold_failure(const ByteVector& positions) const = 0;
   /// Returns Code::state if an output in `positions` is open in a way in which keep_since() cannot keep its
   /// bytes.
   [[nodiscard]] virtual Status can_keep(const ByteVector& /*positions*/) const { return {}; }

@@ -187,8 +187,11 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
 
 void RunningSave::write() {
   // Once the first rank has sealed its part, the copy counts. The outputs that the copy records must be
-  // durable before that.
-  const bool must_wait = context_.is_first() && !context_.outputs.are_settled(outputs_);
+  // durable before that, and the program must know of the steps that failed.
+  const Outputs& outputs = context_.outputs;
+  const bool must_wait =
+      context_.is_first() && !(outputs.are_settled(outputs_) && outputs.untold_failure(outputs_).is_ok());
+  saving_->set_outputs(outputs_);
   stage_ = must_wait ? Stage::writing : Stage::sealing;
   submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
 }
@@ -214,7 +217,6 @@ void RunningSave::place(const comm::Verdict& begun) {
       part_bytes.push_back(Unpacker(each).get<ForFirst>().part_bytes);
     saving_->place(part_bytes);
   }
-  saving_->set_outputs(outputs_);
 }
 
 /// Has the save remove the undo files that no copy needs any more, once this copy is committed.
@@ -251,23 +253,44 @@ void RunningSave::vote(Stage next, const Status& mine) {
 }
 
 bool RunningSave::advance() {
-  // Take the failures now: the program may close the streams that know of them before the data is written.
-  if (stage_ <= Stage::waiting_for_outputs) outputs_ = context_.outputs.with_failures(outputs_);
+  take_failures(false);
   if (task_ != nullptr) {
     if (!task_->done.load(std::memory_order_acquire)) return false;
     after_task();
     return true;
   }
-  if (stage_ == Stage::waiting_for_outputs) {
-    if (!context_.outputs.are_settled(outputs_)) return false;
+  if (stage_ == Stage::waiting_for_outputs) return settle_outputs();
+  const std::optional<comm::Verdict> verdict = line_.agreements().take(vote_);
+  if (!verdict) return false;
+  after_vote(verdict->status);
+  return true;
+}
+
+/// The program may close the streams that know of the failures before the data is written.
+void RunningSave::take_failures(bool ends) {
+  if (stage_ > Stage::waiting_for_outputs) return;
+  outputs_ = context_.outputs.with_failures(outputs_);
+  if (ends && untold_.is_ok() && context_.is_first()) untold_ = context_.outputs.untold_failure(outputs_);
+}
+
+/// Seals the part if every step that the copy records is durable, or the program knows that it has failed. A
+/// program that stops when it hears of a failure must find a copy from before the failed step: the run that
+/// loads a later copy would never write the step. Returns false if there is more to wait for.
+bool RunningSave::settle_outputs() {
+  if (untold_.is_ok() && !context_.outputs.are_settled(outputs_)) return false;
+  const Status untold = untold_.is_ok() ? context_.outputs.untold_failure(outputs_) : untold_;
+  if (untold.is_ok()) {
     stage_ = Stage::sealing;
     saving_->set_outputs(outputs_);
     submit([](Saving& each) { return each.seal(); });
     return true;
   }
-  const std::optional<comm::Verdict> verdict = line_.agreements().take(vote_);
-  if (!verdict) return false;
-  after_vote(verdict->status);
+  if (!is_asked_ && untold_.is_ok() && !saving_->is_cancelled()) return false;
+  vote(Stage::agreeing,
+       saving_->is_cancelled()
+           ? given_up()
+           : untold.in(cat("checkpoint ", context_.name, ": generation ", plan().id.generation,
+                           " is not committed, since the program did not know of a failed step yet")));
   return true;
 }
 
@@ -441,6 +464,7 @@ void Saves::note_failure(const Status& failure, bool told) {
 
 void Saves::wait(const char* call) {
   if (!running_) return;
+  running_->ask();
   context_.session.wait([&] { return !running_; },
                         cat("the save before to end, in ", call, "(", context_.name, ")"));
 }
@@ -451,6 +475,11 @@ void Saves::note_loaded(std::int64_t generation) {
   generation_ = generation;
   left_out_ = false;
   progress_ = Progress::committed;
+}
+
+Progress Saves::ask() {
+  if (running_) running_->ask();
+  return progress();
 }
 
 Progress Saves::progress() const {

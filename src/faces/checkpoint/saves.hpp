@@ -73,6 +73,12 @@ class RunningSave {
   /// True if this rank has written and synchronised its part.
   [[nodiscard]] bool is_written() const { return stage_ >= Stage::agreeing; }
   void cancel() { saving_->cancel(); }
+  /// Says that the program asks how the save ends. The save no longer waits until the program is told of the
+  /// failed steps that it covers: it fails with the first of them.
+  void ask() { is_asked_ = true; }
+  /// Takes the failures that the outputs know. If the program `ends`, the save fails with the first that the
+  /// program was not told.
+  void take_failures(bool ends);
   /// Local, after the end. Closes the files, and removes them if the save failed and no other save will take
   /// their place.
   void close();
@@ -83,8 +89,8 @@ class RunningSave {
   [[nodiscard]] std::int64_t worked() const { return worked_; }
 
  private:
-  /// In the order of time. Some are left out: making_room if there is no link, waiting_for_outputs if the
-  /// outputs need no waiting. The stage `sealing` then includes the writing.
+  /// In the order of time. Some are left out: making_room if there is no link, waiting_for_outputs if
+  /// nothing has to be waited for. The stage `sealing` then includes the writing.
   enum class Stage { making_room, writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
   /// The last task that the writing thread was given, and its result.
   struct Task {
@@ -100,6 +106,7 @@ class RunningSave {
   void submit(Status (*body)(Saving&), std::int64_t delay = 0);
   void vote(Stage next, const Status& mine);
   void after_task();
+  bool settle_outputs();
   void after_vote(const Status& verdict);
 
   Context& context_;
@@ -113,6 +120,8 @@ class RunningSave {
   const std::int64_t began_;
   std::int64_t delay_ = 0;   // of the first write
   std::int64_t worked_ = 0;  // by this rank's capture and tasks: the cost of a save, without waits
+  bool is_asked_ = false;
+  Status untold_;  // a failed step of which the program will not be told any more
   std::optional<Status> verdict_;
 };
 
@@ -140,6 +149,11 @@ class Saves {
   void leave_out() { left_out_ = true; }
   void note_loaded(std::int64_t generation);
   [[nodiscard]] Progress progress() const;
+  /// Returns progress(), and lets a running save fail if it waits only for the program to hear of failures.
+  Progress ask();
+  void take_failures(bool ends) {
+    if (running_) running_->take_failures(ends);
+  }
   [[nodiscard]] const Status& last_failure() const { return failure_; }
   [[nodiscard]] std::int64_t generation() const { return generation_; }
 

@@ -28,7 +28,7 @@ NamedItem item_of(std::string name, operations::KeptArray& kept) {
 }
 
 /// Returns the open stream of a position, or nullptr if the program has closed it: each of its steps is then
-/// durable, or is known to have failed.
+/// durable or has failed, and Checkpoint::take_failures() was called after that.
 const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open, const Position& position) {
   for (const streams::Stream* stream : open) {
     if (stream->name() == position.pattern && stream->position().run == position.run) return stream;
@@ -319,6 +319,17 @@ ByteVector Outputs::with_failures(const ByteVector& positions) const {
       position = stream->with_failures(position);
   }
   return recorded->pack();
+}
+
+Status Outputs::untold_failure(const ByteVector& positions) const {
+  const Result<Recorded> recorded = Recorded::unpack(positions);
+  if (!recorded.is_ok()) return {};
+  const std::vector<const streams::Stream*> open = open_().streams;
+  for (const Position& position : recorded->streams) {
+    if (const streams::Stream* const stream = stream_of(open, position); stream != nullptr)
+      TR_TRY(stream->untold_failure(position));
+  }
+  return {};
 }
 
 Status Outputs::can_keep(const ByteVector& positions) const {

@@ -58,6 +58,7 @@ class Outputs final : public checkpoint::Outputs {
                        const std::vector<ByteVector>& told_first) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
+  [[nodiscard]] Status untold_failure(const ByteVector& positions) const override;
   [[nodiscard]] Status can_keep(const ByteVector& positions) const override;
   void keep_since(const std::string& checkpoint, std::int64_t generation,
                   const ByteVector& positions) override;

@@ -403,6 +403,17 @@ Position Stream::with_failures(Position position) const {
   return position;
 }
 
+Status Stream::untold_failure(const Position& position) const {
+  const std::int64_t here = position.steps - from_.steps;
+  for (const auto& [step, status] : client_.verdicts().failures()) {
+    if (step >= std::min<std::int64_t>(here, std::ssize(ended_))) break;
+    if (client_.verdicts().was_told(step)) continue;
+    const std::int64_t lead = ended_[static_cast<std::size_t>(step)].lead;
+    return status.in(cat("stream ", name(), " lacks the step at lead ", lead, " s"));
+  }
+  return {};
+}
+
 /// Says what is lost if the stream is closed in the middle of an interval.
 void Stream::warn_of_open_interval() const {
   const std::optional<OpenInterval> open = operations_ ? operations_->open() : std::nullopt;

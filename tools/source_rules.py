@@ -153,10 +153,10 @@ class Options(typing.NamedTuple):
     page: str           # it has a table with a row for each KEY
 
 
-OPTIONS = (Options("src/faces/streams/definition/parse.cpp", "kStreamKeys", "stream", "tr_stream_create", "stream_create", "docs/streams.md"),
-           Options("src/faces/streams/definition/parse.cpp", "kFieldKeys", "field", "tr_stream_define", "stream_define", "docs/streams.md"),
-           Options("src/faces/input/request.cpp", "open_keys", "", "tr_stream_open", "stream_open", "docs/input.md"),
-           Options("src/faces/input/request.cpp", "choice_keys", "", "tr_stream_get", "stream_define", "docs/input.md"))
+OPTIONS = (Options("src/faces/streams/definition/stream_options.cpp", "kStreamRows", "stream", "tr_stream_create", "stream_create", "docs/streams.md"),
+           Options("src/faces/streams/definition/field_options.cpp", "kFieldRows", "field", "tr_stream_define", "stream_define", "docs/streams.md"),
+           Options("src/faces/input/request.cpp", "open_rows", "", "tr_stream_open", "stream_open", "docs/input.md"),
+           Options("src/faces/input/request.cpp", "field_rows", "", "tr_stream_get", "stream_define", "docs/input.md"))
 HEADER, FORTRAN = "include/tailrace.h", "bindings/fortran/tailrace.F90"
 
 
@@ -174,8 +174,9 @@ def option_keys(options):
     """Returns the keys of a table in its order, and behind them those that the modules of formats add. Returns none if not
     all rows of the table are found."""
     source = text_of(options.source)
-    keys = re.findall(r'\{"(\w+)",\s*(?:\[|take_)', between(source, rf"\b{options.table}\{{", "}};"))
-    if not re.search(rf"\b{len(keys)}> {options.table}\{{", source):
+    rows = between(source, rf"\b{options.table}\[\] = \{{", "\n};")
+    keys = re.findall(r'(?m)^ {4}\{\{"(\w+)", ', rows)
+    if len(keys) != rows.count("\n    {"):
         return []
     for codec in sorted(ROOT.glob("src/formats/*/codec.hpp")) if options.formats_table else ():
         rows = between(codec.read_text(), rf"\.{options.formats_table} = ", "\n          .")

@@ -394,10 +394,11 @@ contains
 
   !> `level_dim` is the dimension of the array that counts the levels, from 1 (absent: the last). `type`:
   !> absent means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means
-  !> 0.01). `interval` and `percentile` are for streams that are read.
+  !> 0.01). `interval`, `percentile` and `name_in_file` (the option name=) are
+  !> for streams that are read.
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
                            statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation, &
-                           attributes, compress, chunks, vertical, bottom, interval, percentile)
+                           attributes, compress, chunks, vertical, bottom, interval, percentile, name_in_file)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
@@ -405,7 +406,7 @@ contains
     integer, intent(in), optional :: type, level_dim
     class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma, percentile
     character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
-    character(*), intent(in), optional :: attributes, compress, chunks, vertical, bottom, interval
+    character(*), intent(in), optional :: attributes, compress, chunks, vertical, bottom, interval, name_in_file
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     integer(c_int) :: element
@@ -430,6 +431,7 @@ contains
     call add(all, 'bottom', bottom)
     call add(all, 'interval', interval)
     call add_number(all, 'percentile', percentile)
+    call add(all, 'name', name_in_file)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)

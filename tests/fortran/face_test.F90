@@ -274,8 +274,9 @@ contains
     call stream%define('t', grid, tr_levels('hybrid'), type=TR_F64, vertical='ab.txt')
     call expect('tr_stream_define [t] type=6 [levels=hybrid vertical=ab.txt]')
     call stream%define('t', grid, tr_levels('depthBelowLandLayer', [0.0, 0.1]), type=TR_F64, bottom='0.1,0.4', &
-                       interval='6h', percentile=90)
-    call expect('tr_stream_define [t] type=6 [levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4 interval=6h percentile=90]')
+                       interval='6h', percentile=90, name_in_file='tp')
+    call expect('tr_stream_define [t] type=6 [levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4 interval=6h percentile=90'// &
+                ' name=tp]')
     call stream%define('t', grid, type=TR_F64, level_dim=1, nproma=32)
     call expect('tr_stream_define [t] type=6 [level_axis=2 nproma=32]')
     call stream%define('t', grid, type=TR_F64, level_dim=3)

@@ -116,7 +116,8 @@ constexpr OptionRow<FieldRequest> field_rows[] = {
       "the dimension of the array that counts the levels, in C order"},
      as_in_output},
     {{"nproma", "", "", "levels=surface nproma=16", "arrays in blocks of so many points"}, as_in_output},
-    {{"name", "the field's", "", "levels=surface name=tp", "the name of the field in the file"},
+    {{"name", "the field's", "", "levels=surface name=tp",
+      "the name of the field in the file; in Fortran the argument `name_in_file`"},
      [](auto& r, auto& t) {
        r.in_file = t;
        return Status();

@@ -2,6 +2,7 @@
 option(TAILRACE_FORTRAN "Build the Fortran face" ON)
 option(TAILRACE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TAILRACE_UNIT_TESTS "Build the tests that need no launcher" ON)
+option(TAILRACE_TESTS_BY_PROGRAM "Run the cases of a test program in one process: under sanitizers a process takes longer to begin than most cases" OFF)
 option(TAILRACE_FUZZ "Build the libFuzzer programs of tests/fuzz: needs clang, and its flags as in the preset fuzz-openmpi" OFF)
 option(TAILRACE_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(TAILRACE_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})

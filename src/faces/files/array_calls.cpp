@@ -178,17 +178,18 @@ Status ArrayCalls::offer_to_read(const Call& call, Packer& out) {
   return {};
 }
 
+/// Allocates nothing: a rank that ran out of memory here, behind the vote, would leave the others waiting.
 void ArrayCalls::compare_offers(Call& call, const comm::Verdict& verdict) {
-  std::vector<storage::FileNumber> offers;
+  std::optional<storage::FileNumber> wanted;  // offered by the I/O rank, which is the first
+  call.each_reads_own = true;
   for (const ByteVector& said : verdict.contributions) {
     Unpacker in(said);
-    if (offers.empty()) in.get<Bytes>(), in.get<Bytes>();  // limits of the I/O rank
-    offers.push_back(in.get<storage::FileNumber>());
+    if (!wanted) in.get<Bytes>(), in.get<Bytes>();  // limits of the I/O rank
+    const auto offer = in.get<storage::FileNumber>();
+    if (!wanted) wanted = offer;
+    call.each_reads_own = call.each_reads_own && offer == *wanted && offer != storage::FileNumber();
   }
-  const storage::FileNumber& wanted = offers[Group::io_rank];
-  own_reads_.compare(wanted);
-  call.each_reads_own = wanted != storage::FileNumber() &&
-                        std::ranges::all_of(offers, [&](const auto& offer) { return offer == wanted; });
+  own_reads_.compare(*wanted);
 }
 
 /// On the I/O rank: finds out the limits of a call, and packs them for all ranks. Before any aggregator

@@ -104,8 +104,8 @@ TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* nam
  * Saving: blocks until the items are captured (async=off: committed) and the system has everything that open
  * files had to write. Returns TR_ERR_STATE and saves nothing in two cases: overwritten=refuse, and an open
  * file was overwritten before its end; or a file with the name of a copy was not written by a checkpoint.
- * A save behind a failed step of a stream waits until the program is told of the failure, by a call of the
- * stream, and commits then. With async=off it fails instead, and names the step.
+ * A save behind a failed step of a stream fails, and names the step, until a call has told the program of a
+ * failed step of the stream and the program has begun another step or save.
  *
  * Loading: fills the items from the newest copy that is complete on all ranks. If a copy turns out to be
  * incomplete, the copy before it is taken, and a warning says why. TR_ERR_ARGUMENT, and nothing is filled, if
@@ -114,12 +114,10 @@ TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* nam
 TR_API int tr_checkpoint_end(tr_checkpoint* checkpoint);
 
 /* Collective. Blocks until the last save is committed or has failed. Returns its verdict, the same on every
- * rank. A failure that a call has returned is not returned again. A save behind a step that failed, of which
- * the program was not told, fails with the step's error. */
+ * rank. A failure that a call has returned is not returned again. */
 TR_API int tr_checkpoint_wait(tr_checkpoint* checkpoint);
 
-/* Local. Returns the state of the last save (TR_SAVE_COMMITTED ...), as far as this rank knows. As after
- * tr_checkpoint_wait, a save then no longer waits until the program is told of a failed step: it fails. */
+/* Local. Returns the state of the last save (TR_SAVE_COMMITTED ...), as far as this rank knows. */
 TR_API int tr_checkpoint_status(tr_checkpoint* checkpoint);
 
 /* Local. Returns the generation that was committed or loaded last, or 0 if there is none. Generations count

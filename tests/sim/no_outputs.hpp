@@ -19,7 +19,9 @@ class NoOutputs final : public checkpoint::Outputs {
   ByteVector positions(const std::vector<ByteVector>&, const std::vector<ByteVector>&) override { return {}; }
   [[nodiscard]] bool are_settled(const ByteVector&) const override { return true; }
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override { return positions; }
-  [[nodiscard]] Status untold_failure(const ByteVector&) const override { return {}; }
+  [[nodiscard]] Status unknown_failure(const ByteVector&) const override { return {}; }
+  void note_told() override {}
+  void note_going_on() override {}
   void keep_since(const std::string&, std::int64_t, const ByteVector&) override {}
   [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
     return copy.generation();

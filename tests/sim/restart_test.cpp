@@ -63,7 +63,7 @@ struct Answers {
   streams::Position position;                // of the stream, when the last job ended
   std::map<std::int64_t, int> puts;          // by step: the jobs that put it
   std::set<std::int64_t> may_lack;           // steps behind which a save was begun or still ran when the
-                                             // program knew of a failed step
+                                             // program went on behind a failure
   std::set<std::int64_t> lacking;            // failed steps that loaded copies have recorded
   bool refused = false;                      // the only copy was never committed, and a loss of power has
                                              // torn it
@@ -103,6 +103,7 @@ class Forecast {
   /// Returns true if a collective call succeeded; it did on all ranks or on none.
   bool hear(const Status& status) {
     answers_.heard[calls_++][rank_.rank()] = status.code();
+    knows_of_failure_ = knows_of_failure_ || !status.is_ok();
     if (!status.is_ok() && life_.end == End::stopped) wrong(status.text());
     return status.is_ok();
   }
@@ -167,9 +168,11 @@ class Forecast {
     }
   }
 
-  void note_failed_step() {
-    knows_of_failure_ = true;
-    if (begun_save_ && checkpoint_->saves().progress() != checkpoint::Progress::committed)
+  /// From here on a save that is not committed yet may record failures of which the program was told.
+  void go_on() {
+    outputs_.note_going_on();
+    if (knows_of_failure_ && begun_save_ &&
+        checkpoint_->saves().progress() != checkpoint::Progress::committed)
       answers_.may_lack.insert(*begun_save_);
   }
 
@@ -179,6 +182,7 @@ class Forecast {
       rank_.fibre().lose();
     if (rank_.rank() == 0) ++answers_.puts[step_];
     rank_.compute(dice.random(1, dice.once_in(10) ? FibreWorld::second : 1'000'000));
+    if (rank_.rank() == 0) go_on();
     stream_->begin(step_ * half_day);
     for (std::size_t i = 0; i < scenario_.plan->fields.size(); ++i) {
       std::vector<float>& array = arrays_[{step_, static_cast<int>(i)}];
@@ -186,7 +190,6 @@ class Forecast {
       stream_->put(static_cast<int>(i), reinterpret_cast<const std::byte*>(array.data()));
     }
     const bool is_good = hear(stream_->end());
-    if (!is_good && rank_.rank() == 0) note_failed_step();
     ++step_;
     return is_good || life_.goes_on;
   }

@@ -121,8 +121,12 @@ void count_layout(const layout::Layout& layout, int times) {
   expect_arrays();
 }
 
-void take_failures(bool ends) {
-  for (tr_checkpoint* each : state().checkpoints) each->checkpoint->take_failures(ends);
+void note_going_on() {
+  if (!state().checkpoints.empty()) state().outputs->note_going_on();
+}
+
+void take_failures() {
+  for (tr_checkpoint* each : state().checkpoints) each->checkpoint->take_failures();
 }
 
 Status end_checkpoints() {
@@ -202,7 +206,7 @@ int tr_checkpoint_status(tr_checkpoint* handle) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_status");
   if (open == nullptr) return TR_SAVE_FAILED;
   state().session->board().pump();
-  const checkpoint::Progress progress = open->status();
+  const checkpoint::Progress progress = open->saves().progress();
   if (progress == checkpoint::Progress::failed) fail(open->saves().last_failure());
   return static_cast<int>(progress);
 }

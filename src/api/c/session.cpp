@@ -42,11 +42,10 @@ Status close_everything() {
   const auto close_stream = [&](tr_stream* handle) {
     // The stream stays in the list until it is closed: a save may wait for its steps to become durable.
     const Status status = handle->stream->close();
-    take_failures(true);
+    take_failures();
     take_off(held.streams, handle);
     return status;
   };
-  for (tr_stream* const handle : held.streams) handle->stream->end_telling();
   Status first;
   for (const Status& status :
        {held.session->computing().meet_in_finalize(), end_inputs(), close_all(held.streams, close_stream),

@@ -180,9 +180,11 @@ void count_layout(const layout::Layout& layout, int times);
 void end_donio();
 /// Local. True if do_nio has begun the session: MPI_Finalize then ends it.
 bool donio_owns_session();
+/// Local. Called by each call that shows that the program goes on, whatever it was told before.
+void note_going_on();
 /// Local. Has the running saves take the failures of a stream that has been closed; call it before the stream
-/// leaves the list. If the program `ends`, a save fails if the program was not told of a failed step.
-void take_failures(bool ends);
+/// leaves the list.
+void take_failures();
 /// Collective. Closes the open checkpoints. Called after the streams are closed, because checkpoints may wait
 /// for their steps.
 Status end_checkpoints();

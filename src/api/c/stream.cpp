@@ -60,6 +60,7 @@ int tr_stream_begin(tr_stream* stream, int64_t lead) {
   }
   streams::Stream* const open = stream_of(stream, "tr_stream_begin");
   if (open == nullptr) return TR_ERR_STATE;
+  note_going_on();
   open->begin(lead);
   return TR_OK;
 }
@@ -122,7 +123,7 @@ int tr_stream_close(tr_stream** stream) {
   const Status status = open->close();
   tr_stream* const closed = std::exchange(*stream, nullptr);
   if (open->is_unsettled()) return result(status);  // tr_finalize closes it
-  take_failures(false);
+  take_failures();
   take_off(state().streams, closed);
   return result(status);
 }

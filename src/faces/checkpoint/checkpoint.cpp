@@ -172,6 +172,7 @@ Status Checkpoint::begin(Direction direction, bool* found) {
     items_.clear();
   }
   const bool saves = direction == Direction::save;
+  if (saves) context_.outputs.note_going_on();
   const std::string call = cat("tr_checkpoint_begin(", context_.name, saves ? ", TR_SAVE)" : ", TR_LOAD)");
   // The ranks vote before they wait for a running save. The save may wait for steps of streams, and the steps
   // for a rank that is in tr_finalize: that rank ends this vote, and nobody waits in vain.

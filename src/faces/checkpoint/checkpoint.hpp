@@ -40,10 +40,8 @@ class Checkpoint {
   /// every rank.
   Status end(bool async);
   /// Local. Call it when a stream has been closed, while it is still among the outputs: a running save takes
-  /// its failures. If the program `ends`, the save fails if the program was not told of one.
-  void take_failures(bool ends) { saves_.take_failures(ends); }
-  /// Local. Returns the state of the last save.
-  Progress status() { return saves_.ask(); }
+  /// its failures.
+  void take_failures() { saves_.take_failures(); }
   [[nodiscard]] bool in_bracket() const { return bracket_.has_value(); }
   Status wait();
   Status close();

@@ -43,9 +43,13 @@ class Outputs {
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
   /// Returns `positions` with the failures of steps up to there that this rank knows by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
-  /// On rank 0. Returns the first failure of a step of the open streams up to `positions` that the program
-  /// was not told, or OK.
-  [[nodiscard]] virtual Status untold_failure(const ByteVector& positions) const = 0;
+  /// On rank 0. Returns the first failure of a step of the open streams up to `positions`, or OK. Leaves out
+  /// the streams behind whose failures the program goes on.
+  [[nodiscard]] virtual Status unknown_failure(const ByteVector& positions) const = 0;
+  /// Says that a failed save has told the program of the failures of the open streams.
+  virtual void note_told() = 0;
+  /// Says that the program goes on: it knows of each stream whose failure a call has told it before.
+  virtual void note_going_on() = 0;
   /// Returns Code::state if an output in `positions` is open in a way in which keep_since() cannot keep its
   /// bytes.
   [[nodiscard]] virtual Status can_keep(const ByteVector& /*positions*/) const { return {}; }

@@ -187,10 +187,11 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
 
 void RunningSave::write() {
   // Once the first rank has sealed its part, the copy counts. The outputs that the copy records must be
-  // durable before that, and the program must know of the steps that failed.
+  // durable before that, and the program must go on knowing which steps failed.
   const Outputs& outputs = context_.outputs;
-  const bool must_wait =
-      context_.is_first() && !(outputs.are_settled(outputs_) && outputs.untold_failure(outputs_).is_ok());
+  const bool can_seal =
+      unknown_.is_ok() && outputs.are_settled(outputs_) && outputs.unknown_failure(outputs_).is_ok();
+  const bool must_wait = context_.is_first() && !can_seal;
   saving_->set_outputs(outputs_);
   stage_ = must_wait ? Stage::writing : Stage::sealing;
   submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
@@ -253,7 +254,7 @@ void RunningSave::vote(Stage next, const Status& mine) {
 }
 
 bool RunningSave::advance() {
-  take_failures(false);
+  if (stage_ <= Stage::waiting_for_outputs) outputs_ = context_.outputs.with_failures(outputs_);
   if (task_ != nullptr) {
     if (!task_->done.load(std::memory_order_acquire)) return false;
     after_task();
@@ -266,31 +267,32 @@ bool RunningSave::advance() {
   return true;
 }
 
-/// The program may close the streams that know of the failures before the data is written.
-void RunningSave::take_failures(bool ends) {
+/// The streams that know of the failures will be gone when the data is written. The program may have been
+/// told by the call that closes a stream, but nobody sees whether it goes on: the save fails.
+void RunningSave::take_failures() {
   if (stage_ > Stage::waiting_for_outputs) return;
   outputs_ = context_.outputs.with_failures(outputs_);
-  if (ends && untold_.is_ok() && context_.is_first()) untold_ = context_.outputs.untold_failure(outputs_);
+  if (unknown_.is_ok() && context_.is_first()) unknown_ = context_.outputs.unknown_failure(outputs_);
 }
 
-/// Seals the part if every step that the copy records is durable, or the program knows that it has failed. A
-/// program that stops when it hears of a failure must find a copy from before the failed step: the run that
-/// loads a later copy would never write the step. Returns false if there is more to wait for.
+/// Seals the part once every step that the copy records is durable or has failed. Fails the save if a step
+/// has failed and the program has not gone on knowing it: a program that stops for the failure must find a
+/// copy from before the step, since a run that loads a later copy never writes the step. Returns false if
+/// there is more to wait for.
 bool RunningSave::settle_outputs() {
-  if (untold_.is_ok() && !context_.outputs.are_settled(outputs_)) return false;
-  const Status untold = untold_.is_ok() ? context_.outputs.untold_failure(outputs_) : untold_;
-  if (untold.is_ok()) {
+  if (unknown_.is_ok()) {
+    if (!context_.outputs.are_settled(outputs_)) return false;
+    unknown_ = context_.outputs.unknown_failure(outputs_);
+  }
+  if (unknown_.is_ok()) {
     stage_ = Stage::sealing;
     saving_->set_outputs(outputs_);
     submit([](Saving& each) { return each.seal(); });
-    return true;
+  } else {
+    vote(Stage::agreeing,
+         unknown_.in(cat("checkpoint ", context_.name, ": generation ", plan().id.generation,
+                         " is not committed, so that a run can go on before a step that has failed")));
   }
-  if (!is_asked_ && untold_.is_ok() && !saving_->is_cancelled()) return false;
-  vote(Stage::agreeing,
-       saving_->is_cancelled()
-           ? given_up()
-           : untold.in(cat("checkpoint ", context_.name, ": generation ", plan().id.generation,
-                           " is not committed, since the program did not know of a failed step yet")));
   return true;
 }
 
@@ -431,6 +433,7 @@ bool Saves::advance() {
 void Saves::end_running() {
   running_->close();
   const Status status = *running_->verdict();
+  failure_is_of_step_ = running_->lacks_step();
   const SavePlan& plan = running_->plan();
   if (status.is_ok()) {
     context_.session.stops().note_save_seconds(seconds(running_->worked()));
@@ -464,22 +467,20 @@ void Saves::note_failure(const Status& failure, bool told) {
 
 void Saves::wait(const char* call) {
   if (!running_) return;
-  running_->ask();
   context_.session.wait([&] { return !running_; },
                         cat("the save before to end, in ", call, "(", context_.name, ")"));
 }
 
-Status Saves::take_failure() { return std::exchange(failure_told_, true) ? Status() : failure_; }
+Status Saves::take_failure() {
+  if (std::exchange(failure_told_, true)) return {};
+  if (failure_is_of_step_) context_.outputs.note_told();
+  return failure_;
+}
 
 void Saves::note_loaded(std::int64_t generation) {
   generation_ = generation;
   left_out_ = false;
   progress_ = Progress::committed;
-}
-
-Progress Saves::ask() {
-  if (running_) running_->ask();
-  return progress();
 }
 
 Progress Saves::progress() const {

@@ -73,12 +73,10 @@ class RunningSave {
   /// True if this rank has written and synchronised its part.
   [[nodiscard]] bool is_written() const { return stage_ >= Stage::agreeing; }
   void cancel() { saving_->cancel(); }
-  /// Says that the program asks how the save ends. The save no longer waits until the program is told of the
-  /// failed steps that it covers: it fails with the first of them.
-  void ask() { is_asked_ = true; }
-  /// Takes the failures that the outputs know. If the program `ends`, the save fails with the first that the
-  /// program was not told.
-  void take_failures(bool ends);
+  /// Takes the failures of the outputs, of which one will be closed.
+  void take_failures();
+  /// True on rank 0 if the save fails because a step that it covers has failed.
+  [[nodiscard]] bool lacks_step() const { return !unknown_.is_ok(); }
   /// Local, after the end. Closes the files, and removes them if the save failed and no other save will take
   /// their place.
   void close();
@@ -120,8 +118,7 @@ class RunningSave {
   const std::int64_t began_;
   std::int64_t delay_ = 0;   // of the first write
   std::int64_t worked_ = 0;  // by this rank's capture and tasks: the cost of a save, without waits
-  bool is_asked_ = false;
-  Status untold_;  // a failed step of which the program will not be told any more
+  Status unknown_;           // the failure of a step, which fails the save
   std::optional<Status> verdict_;
 };
 
@@ -149,10 +146,8 @@ class Saves {
   void leave_out() { left_out_ = true; }
   void note_loaded(std::int64_t generation);
   [[nodiscard]] Progress progress() const;
-  /// Returns progress(), and lets a running save fail if it waits only for the program to hear of failures.
-  Progress ask();
-  void take_failures(bool ends) {
-    if (running_) running_->take_failures(ends);
+  void take_failures() {
+    if (running_) running_->take_failures();
   }
   [[nodiscard]] const Status& last_failure() const { return failure_; }
   [[nodiscard]] std::int64_t generation() const { return generation_; }
@@ -172,6 +167,7 @@ class Saves {
   bool left_out_ = false;               // a later save was dropped
   Status failure_;                      // of the last save
   bool failure_told_ = true;
+  bool failure_is_of_step_ = false;  // on rank 0
   std::int64_t generation_ = 0;
 };
 

@@ -83,7 +83,6 @@ class Saving {
   void remove();
   Status close();
   void cancel() { cancelled_ = true; }
-  [[nodiscard]] bool is_cancelled() const { return cancelled_; }
 
  private:
   [[nodiscard]] bool is_first() const { return rank_ == 0; }

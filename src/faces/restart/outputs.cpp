@@ -28,7 +28,7 @@ NamedItem item_of(std::string name, operations::KeptArray& kept) {
 }
 
 /// Returns the open stream of a position, or nullptr if the program has closed it: each of its steps is then
-/// durable or has failed, and Checkpoint::take_failures() was called after that.
+/// durable or has failed, and the running saves have its failures (Checkpoint::take_failures()).
 const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open, const Position& position) {
   for (const streams::Stream* stream : open) {
     if (stream->name() == position.pattern && stream->position().run == position.run) return stream;
@@ -321,15 +321,28 @@ ByteVector Outputs::with_failures(const ByteVector& positions) const {
   return recorded->pack();
 }
 
-Status Outputs::untold_failure(const ByteVector& positions) const {
+Status Outputs::unknown_failure(const ByteVector& positions) const {
   const Result<Recorded> recorded = Recorded::unpack(positions);
   if (!recorded.is_ok()) return {};
   const std::vector<const streams::Stream*> open = open_().streams;
   for (const Position& position : recorded->streams) {
-    if (const streams::Stream* const stream = stream_of(open, position); stream != nullptr)
-      TR_TRY(stream->untold_failure(position));
+    const streams::Stream* const stream = stream_of(open, position);
+    if (stream != nullptr && !goes_on_.contains(position.pattern)) TR_TRY(stream->failure_up_to(position));
   }
   return {};
+}
+
+void Outputs::note_told() {
+  for (const streams::Stream* stream : open_().streams) {
+    if (stream->has_failed_step()) told_by_saves_.insert(stream->name());
+  }
+}
+
+void Outputs::note_going_on() {
+  for (const streams::Stream* stream : open_().streams) {
+    if (stream->has_told_failure()) goes_on_.insert(stream->name());
+  }
+  goes_on_.merge(told_by_saves_);
 }
 
 Status Outputs::can_keep(const ByteVector& positions) const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,9 @@ class Outputs final : public checkpoint::Outputs {
                        const std::vector<ByteVector>& told_first) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
-  [[nodiscard]] Status untold_failure(const ByteVector& positions) const override;
+  [[nodiscard]] Status unknown_failure(const ByteVector& positions) const override;
+  void note_told() override;
+  void note_going_on() override;
   [[nodiscard]] Status can_keep(const ByteVector& positions) const override;
   void keep_since(const std::string& checkpoint, std::int64_t generation,
                   const ByteVector& positions) override;
@@ -102,6 +105,8 @@ class Outputs final : public checkpoint::Outputs {
   std::map<std::string, streams::Position> streams_;
   std::shared_ptr<operations::Kept> kept_ = std::make_shared<operations::Kept>();
   std::shared_ptr<operations::Kept> loaded_;  // a load fills it; kept_ once the load has succeeded
+  std::set<std::string> told_by_saves_;       // streams of whose failures a failed save has told the program
+  std::set<std::string> goes_on_;             // streams behind whose failures the program goes on
   RecordedFiles files_;
   journal::ClosedFiles closed_;
 };

@@ -403,15 +403,12 @@ Position Stream::with_failures(Position position) const {
   return position;
 }
 
-Status Stream::untold_failure(const Position& position) const {
-  const std::int64_t here = position.steps - from_.steps;
-  for (const auto& [step, status] : client_.verdicts().failures()) {
-    if (step >= std::min<std::int64_t>(here, std::ssize(ended_))) break;
-    if (client_.verdicts().was_told(step)) continue;
-    const std::int64_t lead = ended_[static_cast<std::size_t>(step)].lead;
-    return status.in(cat("stream ", name(), " lacks the step at lead ", lead, " s"));
-  }
-  return {};
+Status Stream::failure_up_to(const Position& position) const {
+  if (!has_failed_step()) return {};
+  const auto& [step, status] = *client_.verdicts().failures().begin();
+  if (step >= std::min<std::int64_t>(position.steps - from_.steps, std::ssize(ended_))) return {};
+  const std::int64_t lead = ended_[static_cast<std::size_t>(step)].lead;
+  return status.in(cat("stream ", name(), " lacks the step at lead ", lead, " s"));
 }
 
 /// Says what is lost if the stream is closed in the middle of an interval.

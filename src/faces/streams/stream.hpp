@@ -58,12 +58,12 @@ class Stream final {
   /// Local. Returns `position` with all failures up to it that this rank has heard of by now, and with the
   /// last step that did not fail (put_lead).
   [[nodiscard]] Position with_failures(Position position) const;
-  /// Local. Returns the first failure of a step up to `position` that this rank has heard of and the program
-  /// was not told, or OK.
-  [[nodiscard]] Status untold_failure(const Position& position) const;
-  /// Local. Says that the program ends (tr_finalize): it will not react to failures that are told from now
-  /// on.
-  void end_telling() { client_.verdicts().end_telling(); }
+  /// Local. Returns the first failure of a step up to `position` that this rank has heard of, or OK.
+  [[nodiscard]] Status failure_up_to(const Position& position) const;
+  /// Local. True if this rank has heard of a step that failed.
+  [[nodiscard]] bool has_failed_step() const { return !client_.verdicts().failures().empty(); }
+  /// Local. True if a call has told the program that a step has failed.
+  [[nodiscard]] bool has_told_failure() const { return client_.verdicts().has_told_failure(); }
 
   /// A field and what it has accumulated in an interval that is not complete.
   struct State {

@@ -26,12 +26,8 @@ class StepVerdicts {
   [[nodiscard]] bool has_failed(std::int64_t step) const {
     return failures_.count(step) != 0 || reported_.count(step) != 0;
   }
-  /// True if the program was told of the failure of a step in failures().
-  [[nodiscard]] bool was_told(std::int64_t step) const {
-    return (told_at_end_ ? *told_at_end_ : reported_).count(failures_.at(step).cause().step) != 0;
-  }
-  /// Says that the program ends: it will not react to failures that are reported from now on.
-  void end_telling() { told_at_end_ = reported_; }
+  /// True if the program was told that a step has failed.
+  [[nodiscard]] bool has_told_failure() const { return !reported_.empty(); }
   /// Returns the steps that failed, by number.
   [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return failures_; }
   /// Returns the result of the whole stream once it has come.
@@ -44,8 +40,7 @@ class StepVerdicts {
   std::map<std::int64_t, Status> failures_;
   std::set<std::int64_t> settled_;  // durable or failed, while an earlier step is not yet
   std::int64_t durable_through_ = -1;
-  std::set<std::int64_t> reported_;                    // steps whose failure was returned
-  std::optional<std::set<std::int64_t>> told_at_end_;  // reported_ when the program ended
+  std::set<std::int64_t> reported_;  // steps whose failure was returned
   std::optional<Status> finished_;
 };
 

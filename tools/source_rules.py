@@ -175,8 +175,8 @@ def option_keys(options):
     all rows of the table are found."""
     source = text_of(options.source)
     rows = between(source, rf"\b{options.table}\[\] = \{{", "\n};")
-    keys = re.findall(r'(?m)^ {4}\{\{"(\w+)", ', rows)
-    if len(keys) != rows.count("\n    {"):
+    keys = re.findall(r'\{\{"(\w+)",', rows)
+    if not keys or len(keys) != rows.count("{{"):
         return []
     for codec in sorted(ROOT.glob("src/formats/*/codec.hpp")) if options.formats_table else ():
         rows = between(codec.read_text(), rf"\.{options.formats_table} = ", "\n          .")

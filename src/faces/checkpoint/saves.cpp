@@ -192,7 +192,7 @@ void RunningSave::write() {
   const bool can_seal =
       unknown_.is_ok() && outputs.are_settled(outputs_) && outputs.unknown_failure(outputs_).is_ok();
   const bool must_wait = context_.is_first() && !can_seal;
-  saving_->set_outputs(outputs_);
+  if (stage_ == Stage::making_room) saving_->set_outputs(outputs_);  // steps may have failed meanwhile
   stage_ = must_wait ? Stage::writing : Stage::sealing;
   submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
 }
@@ -218,6 +218,7 @@ void RunningSave::place(const comm::Verdict& begun) {
       part_bytes.push_back(Unpacker(each).get<ForFirst>().part_bytes);
     saving_->place(part_bytes);
   }
+  saving_->set_outputs(outputs_);
 }
 
 /// Has the save remove the undo files that no copy needs any more, once this copy is committed.

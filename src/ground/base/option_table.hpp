@@ -10,7 +10,7 @@
 
 namespace tailrace {
 
-/// What a page of the documentation says of one key, in Markdown.
+/// A key of an options string, and the texts in Markdown that `./dev docs` prints for it into a page.
 struct OptionInfo {
   std::string_view key;
   std::string_view default_value;  // "" = none

@@ -24,7 +24,7 @@ constexpr std::array<LevelAlias, 5> kLevelAliases{{{"pressure", "isobaricInhPa"}
                                                    {"depth", "depthBelowSea"},
                                                    {"model", "hybrid"},
                                                    {"msl", "meanSea"}}};
-// These types mean nothing without the values of their levels.
+// levels= must give values for these types: the name of the type alone does not say which level is meant.
 constexpr std::array<std::string_view, 7> kTypesWithValues{
     "hybrid",         "isobaricInhPa", "isobaricInPa", "heightAboveGround",
     "heightAboveSea", "theta",         "depthBelowSea"};

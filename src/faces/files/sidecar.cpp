@@ -8,6 +8,7 @@
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/undo_file.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::files {
 
@@ -36,20 +37,8 @@ Result<std::string> whole_text(storage::Target& target, const std::string& path)
   return text;
 }
 
-Status write_whole(storage::Target& target, const std::string& name, const std::string& text) {
-  Result<std::unique_ptr<storage::File>> file = target.open(name, storage::OpenMode::anew);
-  TR_TRY(file.status());
-  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
-  return (*file)->close();
-}
-
 Status replace_text(storage::Target& target, const std::string& name, const std::string& text) {
-  const std::string temporary = unfinished(name);
-  Status replaced = write_whole(target, temporary, text);
-  if (replaced.is_ok()) replaced = target.rename(temporary, name);
-  // A file that a full disk has cut short is of no use and takes up room.
-  if (!replaced.is_ok()) (void)target.remove(temporary).is_ok();
-  return replaced;
+  return storage::replace_file(target, name, text, unfinished(name), storage::Durability::none);
 }
 
 }  // namespace

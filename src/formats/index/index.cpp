@@ -10,6 +10,7 @@
 #include "formats/listings/listings.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -135,8 +136,7 @@ Status rename_old_index(Target& target, const std::string& data_path) {
   TR_TRY(found.status());
   const std::string path = index_path(data_path);
   if (*found == path) return {};
-  TR_TRY(target.rename(*found, path));
-  return target.sync_directory_of(path);
+  return storage::rename_durably(target, *found, path);
 }
 
 Result<IndexContents> load_index(Target& target, const std::string& path) {
@@ -218,15 +218,11 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
 
 Result<IndexWriter> IndexWriter::create(Target& target, const std::string& path, const IndexHeader& header) {
   TR_TRY(check_header(header).in(path));
-  const std::string temporary = path + ".new";
-  Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::anew);
-  TR_TRY(file.status());
   const ByteVector bytes = encode_header(header);
+  TR_TRY(storage::replace_file(target, path, bytes, path + ".new"));
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::own_existing);
+  TR_TRY(file.status());
   IndexWriter writer(target, path, std::move(*file), header);
-  TR_TRY(writer.file_->write(bytes, 0));
-  TR_TRY(writer.file_->sync());
-  TR_TRY(target.rename(temporary, path));
-  TR_TRY(target.sync_directory_of(path));
   writer.written_.mark = {static_cast<Bytes>(bytes.size()), first_chain(bytes)};
   writer.synced_ = writer.written_;
   return writer;

@@ -8,6 +8,7 @@
 #include "formats/registry/registry.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::listings {
 
@@ -140,22 +141,8 @@ Result<std::string> read_ours(Target& target, const std::string& data_path, cons
   return text;
 }
 
-/// Writes a listing under another name, and renames it.
 Status create(Target& target, const std::string& path, std::string_view text) {
-  const std::string temporary = path + new_suffix;
-  const auto put = [&]() -> Status {
-    Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::anew);
-    TR_TRY(file.status());
-    TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
-    TR_TRY((*file)->sync());
-    TR_TRY((*file)->close());
-    return target.rename(temporary, path);
-  };
-  const Status made = put();
-  if (made.is_ok()) return target.sync_directory_of(path);
-  // On a full disk, give the space of the unfinished file back to the data.
-  static_cast<void>(storage::remove_if_there(target, temporary));
-  return made;
+  return storage::replace_file(target, path, text, path + new_suffix);
 }
 
 /// Replaces the end of a listing, from `at` on. A listing with an enclosure has a tail at any time, for tools

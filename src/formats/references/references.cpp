@@ -9,6 +9,7 @@
 
 #if TAILRACE_HAVE_JSON
 #include "formats/cf/json.hpp"
+#include "ground/storage/replace.hpp"
 #endif
 
 namespace tailrace::references {
@@ -260,32 +261,10 @@ std::string References::text(const std::string&, const std::vector<codec::Finish
 
 #endif
 
-namespace {
-
-/// Writes a file, durably, under another name, and renames it.
-Status put_in_place(storage::Target& target, const std::string& text, const std::string& temporary,
-                    const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::anew);
-  TR_TRY(file.status());
-  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
-  TR_TRY((*file)->sync());
-  TR_TRY((*file)->close());
-  return target.rename(temporary, path);
-}
-
-}  // namespace
-
 Status References::write(storage::Target& target, const std::string& path, const std::string& data_path,
                          const std::vector<codec::FinishedStep>& steps) const {
-  return guarded([&]() -> Status {
-    const std::string whole = text(data_path, steps);
-    const std::string temporary = path + ".new";
-    const Status renamed = put_in_place(target, whole, temporary, path);
-    if (renamed.is_ok()) return target.sync_directory_of(path);
-    // On a full disk, give the space of the unfinished file back to the data.
-    static_cast<void>(storage::remove_if_there(target, temporary));
-    return renamed;
-  });
+  return guarded(
+      [&]() -> Status { return storage::replace_file(target, path, text(data_path, steps), path + ".new"); });
 }
 
 }  // namespace tailrace::references

@@ -9,6 +9,7 @@
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/uuid.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::sources {
 
@@ -41,21 +42,11 @@ bool is_still(const Opening& opening) {
   return now.is_ok() && opening.identity && *now == *opening.identity;
 }
 
-/// Writes a file under another name and renames it, so that readers find the whole file or none. The file is
-/// not synchronised: if a power failure damages it, a reader finds a wrong checksum, and the inventory is
-/// made again.
+/// Puts the inventory into the cache. It is not synchronised: if a loss of power damages it, a reader finds a
+/// wrong checksum, and the inventory is made again.
 Status write_whole(Target& target, const std::string& place, const ByteVector& bytes) {
   const std::string name = cat(place, ".tmp-", Uuid::random().text().substr(0, 18));
-  const auto write = [&]() -> Status {
-    const Result<std::unique_ptr<File>> file = target.open(name, OpenMode::anew);
-    TR_TRY(file.status());
-    TR_TRY((*file)->write(bytes, 0));
-    TR_TRY((*file)->close());
-    return target.rename(name, place);
-  };
-  const Status written = write();
-  if (!written.is_ok()) (void)storage::remove_if_there(target, name);
-  return written;
+  return storage::replace_file(target, place, bytes, name, storage::Durability::none);
 }
 
 /// Removes the oldest files of `cache` if it has more than `most_kept`: inventories, and unfinished ones that

@@ -7,6 +7,7 @@
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::journal {
 
@@ -124,16 +125,11 @@ Result<std::optional<Flushed>> read_flushed(storage::Target& target, const std::
 }
 
 Status prepare_flushed(storage::Target& target, const std::string& path, const Flushed& flushed) {
-  Result<std::unique_ptr<storage::File>> file = target.open(prepared_path(path), storage::OpenMode::anew);
-  TR_TRY(file.status());
-  TR_TRY((*file)->write(encode(flushed), 0));
-  TR_TRY((*file)->sync());
-  return (*file)->close();
+  return storage::write_durably(target, prepared_path(path), encode(flushed));
 }
 
 Status commit_flushed(storage::Target& target, const std::string& path) {
-  TR_TRY(target.rename(prepared_path(path), flushed_path(path)));
-  return target.sync_directory_of(path);
+  return storage::rename_durably(target, prepared_path(path), flushed_path(path));
 }
 
 Result<bool> bring_back_flushed(storage::Target& target, const std::string& path) {

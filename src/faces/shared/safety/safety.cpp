@@ -9,6 +9,7 @@
 
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::shared {
 
@@ -182,8 +183,7 @@ Status SafeFile::take_name(storage::File& file) {
                              "program's user may write to the directory")};
   give_rights(file);
   is_doubtful_ = true;
-  TR_TRY(target_.rename(temporary_, path_));
-  TR_TRY(target_.sync_directory_of(path_));
+  TR_TRY(storage::rename_durably(target_, temporary_, path_));
   replaced_.reset();
   return {};
 }

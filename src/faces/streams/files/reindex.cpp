@@ -8,6 +8,7 @@
 #include "formats/index/index.hpp"
 #include "formats/listings/listings.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -192,8 +193,7 @@ Status write_index(Target& target, const std::string& data_path, const IndexHead
   for (const IndexStep& step : steps) TR_TRY(index->append(step));
   TR_TRY(index->sync());
   TR_TRY(index->close());
-  TR_TRY(target.rename(temporary, path));
-  return target.sync_directory_of(path);
+  return storage::rename_durably(target, temporary, path);
 }
 
 Result<bool> is_empty_or_indexed(Target& target, const std::string& data_path) {

@@ -8,6 +8,7 @@
 #include "formats/index/head.hpp"
 #include "formats/listings/listings.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -355,8 +356,7 @@ Status end_replacing(Target& target, const std::string& data_path) {
   TR_TRY((*data_file)->close());
   // The rename of the data must not be lost once the index has its new name.
   TR_TRY(target.sync_directory_of(data_path));
-  TR_TRY(target.rename(index_path(again), index_path(data_path)));
-  return target.sync_directory_of(data_path);
+  return storage::rename_durably(target, index_path(again), index_path(data_path));
 }
 
 Status discard_again(Target& target, const std::string& data_path) {
@@ -395,8 +395,7 @@ Result<IndexWriter> copy_again(Target& target, const std::string& data_path, con
   TR_TRY(target.sync_directory_of(again));
   const std::string temporary = index_path(again) + ".new";
   TR_TRY(target.copy(index_path(data_path), published.marks[steps].position, temporary));
-  TR_TRY(target.rename(temporary, index_path(again)));
-  TR_TRY(target.sync_directory_of(again));
+  TR_TRY(storage::rename_durably(target, temporary, index_path(again)));
   return IndexWriter::open_existing(target, index_path(again));
 }
 

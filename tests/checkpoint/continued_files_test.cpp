@@ -371,8 +371,8 @@ MPI_TEST(continued_files, a_failed_sync_fails_the_save_by_name) {
   const std::string directory = fresh_directory("checkpoint-files-sync");
   for (const char* options : {"async=on", "async=off"}) {
     const CapturedStderr captured;
-    // The save's first sync on rank 0 is that of the file.
-    Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+    // The first sync of this save on rank 0 is that of the copy's new file, the second is that of the file.
+    Session session("fault=\"rank=0 nth=2 fault=eio calls=sync\"");
     tr_checkpoint* cp = create(directory + "/cp" + (options + 6), options);
     tr_file* file = open_file(directory + "/log", "w");
     tr_fputs("0123456789", file);
@@ -438,13 +438,13 @@ MPI_TEST(continued_files, a_file_is_made_durable_behind_a_program_that_has_close
   remove_directory(directory);
 }
 
-/// A save first synchronises the files that the program has closed before.
+/// A save first makes the copy's new file durable, and then the files that the program has closed before.
 MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable_once_the_next_is_committed) {
   const std::string directory = fresh_directory("checkpoint-files-closed");
   for (const char* mode : {"w", "wp", "wl"}) {
     const CapturedStderr captured;
     const std::string path = directory + "/closed" + (is_local(mode) ? ".%d" : "");
-    Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+    Session session("fault=\"rank=0 nth=2 fault=eio calls=sync\"");
     tr_checkpoint* cp = create(directory + "/cp" + mode, "async=off");
     tr_file* file = open_file(path, mode);
     CHECK(tr_fputs("what is not to be lost", file) >= 0);
@@ -489,11 +489,12 @@ MPI_TEST(continued_files, very_many_closed_files_are_synchronised_before_the_sav
   remove_directory(directory);
 }
 
-/// Programs usually replace a file by writing another one and renaming it.
+/// Programs usually replace a file by writing another one and renaming it. The save's first sync is that of
+/// the copy's new file.
 MPI_TEST(continued_files, a_file_that_was_renamed_since_it_was_closed_is_durable_under_its_new_name) {
   const std::string directory = fresh_directory("checkpoint-files-renamed");
   const CapturedStderr captured;
-  Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+  Session session("fault=\"rank=0 nth=2 fault=eio calls=sync\"");
   tr_checkpoint* cp = create(directory + "/cp", "async=off");
   tr_file* file = open_file(directory + "/new", "w");
   CHECK(tr_fputs("what is not to be lost", file) >= 0);

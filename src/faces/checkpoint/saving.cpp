@@ -8,6 +8,7 @@
 #include "ground/base/checksum.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -29,6 +30,12 @@ Status remove_part(storage::Target& target, const std::string& path) {
   TR_TRY(file.status());
   TR_TRY(check_part_ours(**file, path).status());
   return target.remove(path);
+}
+
+/// Puts a file under this name that says no more than that a checkpoint has written it.
+Status put_marked_file(storage::Target& target, const std::string& path) {
+  const std::string head = std::string(static_cast<std::size_t>(mark_offset), '\0') + std::string(file_mark);
+  return storage::replace_file(target, path, head, path + ".new");
 }
 
 /// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
@@ -86,10 +93,11 @@ Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
   return done;
 }
 
-Status Saving::make_room() {
-  const Result<bool> is_link = target_.is_link(plan_.path);  // the link may be gone by now
-  TR_TRY(is_link.status());
-  return *is_link ? target_.remove(plan_.path) : Status();
+Status Saving::make_file() {
+  TR_TRY(check_place(target_, plan_.path));
+  TR_TRY(put_marked_file(target_, plan_.path));
+  has_begun_ = true;
+  return {};
 }
 
 /// The first rank has checked these names before the save. Another program may have put a file there since:
@@ -119,16 +127,23 @@ Status Saving::open_copy(std::unique_ptr<storage::File>& file) {
   return {};
 }
 
-/// If the name of the part is a link, it may lead to a part of another run: a new file takes its name. That
-/// needs no vote, since no other rank opens it.
+/// A new file takes the name of the part if there is none, if it has no mark, or if the name is a link, which
+/// may lead to a part of another run. That needs no vote, since no other rank opens it.
 Status Saving::open_part() {
   const std::string path = part_path(plan_.path, plan_.mode, rank_);
-  Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::own);
-  if (opened.status().error_number() == ELOOP) opened = target_.open(path, storage::OpenMode::anew);
-  TR_TRY(opened.status());
-  const Result<bool> has_mark = check_part_ours(**opened, path);
-  TR_TRY(has_mark.status());
-  if (!*has_mark) TR_TRY((*opened)->write(std::as_bytes(std::span(file_mark)), mark_offset));
+  Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::own_existing);
+  const int error = opened.status().error_number();
+  Result<bool> has_mark = false;
+  if (error != ENOENT && error != ELOOP) {
+    TR_TRY(opened.status());
+    has_mark = check_part_ours(**opened, path);
+    TR_TRY(has_mark.status());
+  }
+  if (!*has_mark) {
+    TR_TRY(put_marked_file(target_, path));
+    opened = target_.open(path, storage::OpenMode::own_existing);
+    TR_TRY(opened.status());
+  }
   own_ = std::move(*opened);
   return {};
 }

@@ -20,18 +20,18 @@ struct SavePlan {
   SaveId id;
   Compression compression;
   std::int64_t saved_at = 0;
-  bool is_given = false;  // the user has named the copy's file: it may be a link
-  bool is_link = false;   // `path` is a link that the user has not named: make_room() has to remove it
+  bool is_given = false;    // the user has named the copy's file: it may be a link
+  bool needs_file = false;  // make_file() has to put a new file under `path` first
 };
 
 /// One rank's share of one save. It decides which bytes the rank writes, in which order. Of other ranks, it
 /// only knows how many bytes the parts of all lower ranks take up; the first rank knows the size of each
 /// part. Its owner makes the ranks vote between the steps:
 ///
-///   place -> [capture] -> [make_room, on the first rank alone -> (all ranks voted)] -> write -> seal
+///   place -> [capture] -> [make_file, on the first rank alone -> (all ranks voted)] -> write -> seal
 ///         -> (all ranks voted) -> commit, on the first rank alone -> (all ranks voted)
 ///
-/// make_room, write, seal and commit work on storage. Any thread may call them, one at a time.
+/// make_file, write, seal and commit work on storage. Any thread may call them, one at a time.
 class Saving {
  public:
   Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items);
@@ -65,8 +65,10 @@ class Saving {
   /// `behind` refuses, captures everything at once, and returns the reason as an error.
   Status capture_behind(std::byte* memory, capture::CopyOnWrite& behind);
 
-  /// Removes the link that has the name of the copy's file.
-  Status make_room();
+  /// Puts a new file under the name of the copy, which tells that a checkpoint has written it. The file is
+  /// durable before any rank writes to it: otherwise a loss of power could leave random bytes, and later
+  /// saves would refuse to overwrite a file that could be anybody's.
+  Status make_file();
   /// Writes the elements of this rank's part.
   Status write();
   /// Makes this rank's part whole and durable. On the first rank it also writes the directory and the header:

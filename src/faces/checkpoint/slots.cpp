@@ -52,13 +52,14 @@ Status foreign(const std::string& path, const char* kind) {
 
 using Check = Result<bool> (*)(storage::File&, const std::string&);
 
-/// Opens the file at `path` and passes it to `check`. Returns success if nothing is there.
-Status check_named(storage::Target& target, const std::string& path, Check check) {
+/// Opens the file at `path` and passes it to `check`. Returns true if it has a mark, and false if nothing is
+/// there.
+Result<bool> check_named(storage::Target& target, const std::string& path, Check check) {
   const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
-  if (file.status().error_number() == ENOENT) return {};
+  if (file.status().error_number() == ENOENT) return false;
   if (file.status().error_number() == EISDIR) return foreign(path, "directory");
   TR_TRY(file.status());
-  return check(**file, path).status();
+  return check(**file, path);
 }
 
 /// Returns `status` if it refuses a foreign file, and success otherwise. A failure of storage is left to the
@@ -90,7 +91,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
   if (header.is_ok()) know(*header);
   found.unfinished = is_unfinished(target, path);
-  found.foreign = check_named(target, path, check_ours).code() == Code::state;
+  found.foreign = check_place(target, path).code() == Code::state;
   return found;
 }
 
@@ -139,6 +140,10 @@ Result<bool> check_ours(storage::File& file, const std::string& path) {
   TR_TRY(beginning.status());
   if (!is_ours(*beginning)) return foreign(path, "file");
   return has_mark(*beginning);
+}
+
+Status check_place(storage::Target& target, const std::string& path) {
+  return check_named(target, path, check_ours).status();
 }
 
 /// A part that an older version has written has no mark. If the part is whole, its footer shows that a
@@ -258,13 +263,16 @@ Result<bool> Slots::check(storage::Target& target, const std::string& path, Mode
       ++each;
       continue;
     }
-    TR_TRY(check_named(target, *each, check_ours));
+    TR_TRY(check_place(target, *each));
     each = foreign_.erase(each);
   }
   // Another program may have put a file there since look().
-  TR_TRY(only_foreign(check_named(target, path, check_ours)));
+  const Result<bool> has_mark = check_named(target, path, check_ours);
+  TR_TRY(only_foreign(has_mark.status()));
   if (mode == Mode::local) TR_TRY(check_parts(target, path, ranks));
-  return are_given_ ? Result<bool>(false) : target.is_link(path);
+  Result<bool> is_link = target.is_link(path);
+  if (!is_link.is_ok() || *is_link) return are_given_ ? Result<bool>(false) : is_link;
+  return has_mark.is_ok() && !*has_mark;
 }
 
 /// The parts of a whole copy are known to be its own, and are not opened again: with very many of them that
@@ -277,7 +285,7 @@ Status Slots::check_parts(storage::Target& target, const std::string& path, int 
   if (!parts.is_ok()) return {};
   for (const int part : *parts) {
     if (part >= known && part < ranks)
-      TR_TRY(only_foreign(check_named(target, part_path(path, Mode::local, part), check_part_ours)));
+      TR_TRY(only_foreign(check_named(target, part_path(path, Mode::local, part), check_part_ours).status()));
   }
   return {};
 }

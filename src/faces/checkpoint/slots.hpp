@@ -43,6 +43,8 @@ Result<std::vector<std::string>> find_copies(storage::Target& target, const std:
 /// Local. Returns true if the open file has the mark of a checkpoint's files, and Code::state if no
 /// checkpoint has written it: a save would overwrite it.
 Result<bool> check_ours(storage::File& file, const std::string& path);
+/// Returns Code::state if something that no checkpoint has written has the name `path`.
+Status check_place(storage::Target& target, const std::string& path);
 /// Does the same for a part in a file of its own.
 Result<bool> check_part_ours(storage::File& file, const std::string& path);
 /// Local. Returns the parts that have files of their own beside the copy at `path`.
@@ -80,8 +82,9 @@ class Slots {
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
   /// Local; changes nothing on storage. Checks the places that a save of `ranks` ranks will take. Returns
   /// Code::state if a file that no checkpoint has written has the name `path` or that of a part, or is still
-  /// in another slot where look() has found it. Returns true if `path` is a link that the user has not named:
-  /// the save must replace it, since it may lead to a copy that another run needs.
+  /// in another slot where look() has found it. Returns true if the save must put a new file under `path`
+  /// first: nothing is there, or a file without a mark, or a link that the user has not named and that may
+  /// lead to a copy that another run needs.
   Result<bool> check(storage::Target& target, const std::string& path, Mode mode, int ranks);
   [[nodiscard]] bool are_given() const { return are_given_; }
   /// Returns true if saves alternate over this place.

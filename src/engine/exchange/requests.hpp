@@ -25,7 +25,7 @@ namespace tailrace::exchange {
 /// settle(). A rank does the requests of another rank in the order in which they were sent. Each message also
 /// carries one number of its sender: the size of the file.
 ///
-/// The program's thread makes the public calls. The thread that makes progress does the work for other
+/// The program's thread makes the public calls. The thread that moves requests on does the work for other
 /// ranks: the program's in a call of the library, or the service thread.
 class Requests {
  public:
@@ -51,7 +51,7 @@ class Requests {
     /// `waits` is true on a thread that may wait for storage. Returns false if it cannot go on now, or would
     /// have to wait where it must not: `pieces` then holds the pieces still to be done.
     std::function<bool(Unpacker& pieces, bool waits, Answer& answer)> serve;
-    /// A thread that has done work for another rank calls it, so that somebody makes progress and sends
+    /// A thread that has done work for another rank calls it: the thread that moves requests on then sends
     /// the answer.
     std::function<void()> wake = [] {};
     /// The thread that serves calls it in each pass. Returns true if it has done something for other ranks.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace tailrace::pipeline {
 
@@ -12,5 +13,6 @@ struct Policy {
   /// Warn when a step is durable later than this after its end; 0: never.
   std::int64_t deadline_seconds = 0;
 };
+static_assert(std::has_unique_object_representations_v<Policy>);  // it is sent as it lies in memory
 
 }  // namespace tailrace::pipeline

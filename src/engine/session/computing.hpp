@@ -50,8 +50,8 @@ class Computing {
   /// Returns the error of the broken order, once ranks turned out to be in different collective calls. All
   /// ranks return it from then on.
   [[nodiscard]] const std::optional<Status>& broken() const;
-  /// Local. Calls `attempt`, which publishes in the lane, until it returns true. Waits while the lane writer
-  /// is full. Returns the nanoseconds waited.
+  /// Local. Calls `attempt`, which publishes in the lane, until it returns true. Waits while the lane is
+  /// full. Returns the nanoseconds waited.
   std::int64_t publish(const std::function<bool()>& attempt);
   /// Collective. Blocks until all have come to tr_finalize. Ranks that are in other calls meanwhile get an
   /// error there, and may come here next. Returns the first error on the way.

@@ -304,8 +304,8 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
       TR_TRY(status);
     }
     for (std::size_t i = 0; i < slots.size(); ++i)
-      TR_TRY(versions_.note(now_->leads[i], ring.version(slots[i], level))
-                 .in(cat("'", field.request.in_file, "'")));
+      if (const Status noted = versions_.note(now_->leads[i], ring.version(slots[i], level)); !noted.is_ok())
+        return noted.in(cat("'", field.request.in_file, "'"));
     copy_level(field, level, slots, data + level * share.level_stride, share);
   }
   ++(is_late ? counters().gets_late : counters().gets_in_memory);

@@ -80,7 +80,7 @@ class InputStream final {
   std::int64_t told_bytes_ = 0;
   std::vector<std::unique_ptr<Field>> fields_;
   std::unordered_map<std::string, Field*> by_name_;
-  std::unique_ptr<Rings> rings_;  // of fields_; null until the files are known
+  std::unique_ptr<Rings> rings_;  // behind fields_, which its thread uses; null until the files are known
   std::int64_t timeout_ = -1;     // nanoseconds; -1: none
   std::int64_t began_ = 0;        // time at which the step was begun
   DrawnScratch scratch_;          // for the program's thread

@@ -35,8 +35,6 @@ constexpr std::string_view again_ending = ".again";
 
 }  // namespace
 
-std::span<const Kind> kinds() { return all_kinds; }
-
 const Kind* find(std::string_view name) {
   const auto found = std::ranges::find(all_kinds, name, &Kind::name);
   return found == all_kinds.end() ? nullptr : &*found;

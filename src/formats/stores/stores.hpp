@@ -2,15 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "formats/stores/kind.hpp"
 
 namespace tailrace::stores {
-
-/// Returns all kinds of stores, also those that this build cannot open.
-std::span<const Kind> kinds();
 
 /// Returns the kind with this name (Kind::name), or null if there is none.
 const Kind* find(std::string_view name);

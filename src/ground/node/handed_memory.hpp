@@ -92,7 +92,8 @@ class MemoryTaker {
   void on(Handed kind, Begin begin) { begins_[kind] = std::move(begin); }
   /// Drops all memory that is here, and accepts none from now on. Blocks until no thread works on it.
   void drop_all();
-  /// Moves on handovers, work that begins, and work that ends. Returns true if something moved.
+  /// Moves on memory that is being handed over, work that begins, and work that ends. Returns true if
+  /// something moved.
   bool advance();
   /// True if memory of other ranks is here.
   [[nodiscard]] bool has_any() const { return !taken_.empty(); }

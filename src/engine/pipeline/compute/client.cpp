@@ -14,9 +14,9 @@ Client::Client(comm::Line& session, comm::Line& computes, const exchange::Roster
   session_.on(static_cast<std::uint32_t>(Message::verdict), [this](int, Unpacker& in) { on_verdict(in); });
 }
 
-void Client::grant_to(LaneWriter& lane_writer) {
+void Client::grant_to(LaneWriter& writer) {
   session_.on(static_cast<std::uint32_t>(Message::credit),
-              [&lane_writer](int, Unpacker& in) { lane_writer.credit(in.get<std::uint64_t>()); });
+              [&writer](int, Unpacker& in) { writer.credit(in.get<std::uint64_t>()); });
 }
 
 void Client::on_verdict(Unpacker& in) {

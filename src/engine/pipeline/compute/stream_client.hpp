@@ -16,8 +16,8 @@ namespace tailrace::pipeline {
 
 /// A compute rank's end of one stream. It numbers the steps, keeps the errors of each step until its end,
 /// holds the verdicts that have come, and decides what each call returns. It never waits. Its owner,
-/// streams::Stream, publishes the descriptors that this class returns, and waits until the verdict that a
-/// call needs is known.
+/// streams::Stream, and the stream's streams::Fields publish the descriptors that this class returns. The
+/// owner waits until the verdict that a call needs is known.
 class StreamClient {
  public:
   StreamClient(const comm::Line& line, const exchange::Roster& roster, int me, std::string name)

@@ -128,7 +128,7 @@ struct alignas(64) Hold {
 // The following types are not in shared memory.
 
 /// The threads of a process that use the pages. `program`: the program's own thread. `progress`: the thread
-/// that makes progress on requests and so answers other nodes. `service`: a thread of the executor, which
+/// that moves requests on and so answers other nodes. `service`: a thread of the executor, which
 /// waits for storage on behalf of other nodes; a server has several.
 enum class PagesUser { program, progress, service };
 

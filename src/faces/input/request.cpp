@@ -36,13 +36,13 @@ Status take_timeout(OpenRequest& request, const std::string& text) {
   return {};
 }
 
-// In this order: the base time depends on the calendar.
+// take() stores the values in this order, because the base time depends on the calendar.
 constexpr OptionRow<OpenRequest> open_rows[] = {
     {{"calendar", "`proleptic_gregorian`", "", "base=2026-03-01 calendar=360_day",
-      "the calendar of the base time"},
+      "the calendar of `base=`; without `base=` that of the files counts"},
      [](auto& r, auto& t) { return take(parse_calendar(t), r.calendar); }},
     {{"base", "the files' reference time", "", "base=2026-03-01T00:00Z",
-      "the time from which leads count. Needed if the pattern has times"},
+      "the time from which leads count. Needed if the pattern has times, and with `follow=on`"},
      [](auto& r, auto& t) { return take(as_setting(parse_time(t, r.calendar)), r.base); }},
     {{"member", "", "", "member=3", "of an ensemble. Needed if the pattern has `{member}`"},
      [](auto& r, auto& t) { return take(parse_integer(t, 0, most_member), r.member); }},
@@ -54,10 +54,13 @@ constexpr OptionRow<OpenRequest> open_rows[] = {
      take_between},
     {{"follow", "`off`", "", "follow=on timeout=10m", "a step that is not there yet is waited for"},
      [](auto& r, auto& t) { return take(parse_boolean(t), r.follows); }},
-    {{"timeout", "for ever", "", "follow=on timeout=90s", "how long (with `follow=on`)"}, take_timeout},
+    {{"timeout", "for ever", "", "follow=on timeout=90s",
+      "how long such a step is waited for; needs `follow=on`"},
+     take_timeout},
 };
 
-/// Stands for streams::parse_field(): the option means the same for input and output.
+/// Nobody calls it: parse_field() collects the options whose rows have it, since they mean the same for input
+/// and output, and hands them to streams::parse_field().
 Status as_in_output(FieldRequest& /*request*/, const std::string& /*text*/) { return {}; }
 
 Status take_statistic(FieldRequest& request, const std::string& text) {

@@ -64,7 +64,8 @@ Status take_level_axis(FieldRequest& request, const std::string& text) {
   return take(parse_integer(text, 0, dimensions), request.allocation.level_axis);
 }
 
-// In this order: an interval needs its statistic, or its operation; bottoms need the levels.
+// take() stores the values in this order, because an interval needs its statistic or its operation, and
+// bottoms need the levels.
 constexpr OptionRow<FieldRequest> kFieldRows[] = {
     {{"levels", "`surface`", "", "levels=pressure:1000,850,500",
       "type of level and its values: [below](#levels)"},
@@ -121,11 +122,11 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
     {{"keys", "", "", "keys=\"parameterCategory=0, parameterNumber=0\"", "GRIB alone: keys of this field"},
      [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
     {{"attributes", "", "", "attributes=\"long_name='air temperature', valid_min=0\"",
-      "NetCDF alone: [attributes](#attributes) of the field's variable"},
+      "NetCDF and Zarr alone: [attributes](#attributes) of the field's variable"},
      [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
 };
 
-// take_others() takes them for the formats that have them.
+// Options that only some formats have. take_others() stores their values as keys of the format.
 constexpr OptionInfo kFieldOptionsOfFormats[] = {
     {"compress", "that of the stream", "", "compress=none",
      "NetCDF-4 and Zarr alone: how the field's chunks are compressed, as in the options of a stream"},

@@ -51,7 +51,7 @@ Status take_conventions(StreamRequest& request, const std::string& text) {
   return add_key(request.definition.keys, {std::string(codec::conventions_key), text});
 }
 
-// In this order: the base time depends on the calendar.
+// take() stores the values in this order, because the base time depends on the calendar.
 constexpr OptionRow<StreamRequest> kStreamRows[] = {
     {{"format", "`grib2`", "", "format=cdf5",
       "`grib2`; `cdf5`, `cdf2` or `cdf1`: classic [NetCDF](#netcdf); `netcdf4`: compressed "
@@ -64,7 +64,7 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
       "take is an error that names the format which does"},
      [](auto&, auto&) { return Status(); }},  // taken before all others
     {{"calendar", "`proleptic_gregorian`", "", "format=raw calendar=360_day",
-      "also `noleap` (`365_day`), `julian` and `all_leap` (`366_day`); GRIB has the first only"},
+      "also `360_day`, `noleap` (`365_day`), `julian` and `all_leap` (`366_day`); GRIB has the default only"},
      [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {{"base", required_option, "time, UTC", "base=2026-03-01T00:00Z",
       "the base time, from which leads count"},
@@ -88,7 +88,7 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
       "`centre=98`"},
      [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
     {{"attributes", "", "", "format=cdf5 attributes=\"title='Forecast for the Alps', institution=KNMI\"",
-      "NetCDF alone: [attributes](#attributes) of each file"},
+      "NetCDF and Zarr alone: [attributes](#attributes) of each file"},
      [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
     {{"conventions", "`none`", "", "format=cdf5 conventions=weather",
       "with `weather` the name of a field tells its `standard_name` and `units`, by [this "
@@ -113,7 +113,8 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
       "a command that is run with each finished file as `$1`"},
      take_hook},
     {{"manifest", "`on`", "", "manifest=off",
-      "a line for each finished file in [`manifest.jsonl`](#manifest-ready-markers-hooks)"},
+      "a line for each finished file in [`manifest.jsonl`](#manifest-ready-markers-hooks); needs a build "
+      "with JSON"},
      [](auto& r, auto& t) { return take(parse_boolean(t), r.options.manifest); }},
     {{"references", "`off`", "", "references=on",
       "a file `NAME.refs.json` that lets xarray open all steps of `NAME` at once, also while the model runs: "
@@ -141,7 +142,7 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
      [](auto& r, auto& t) { return take(operations::parse_interval(t), r.options.interval); }},
 };
 
-// take_others() takes them for the formats that have them.
+// Options that only some formats have. take_others() stores their values as keys of the format.
 constexpr OptionInfo kStreamOptionsOfFormats[] = {
     {"compress", "`deflate:1`, in Zarr `blosc_zstd:1`", "", "format=netcdf4 compress=deflate:4",
      "NetCDF-4 and Zarr alone: how chunks are compressed: a method, and its level behind a colon. NetCDF-4: "

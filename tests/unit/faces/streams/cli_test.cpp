@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <thread>
 
 #include "faces/streams/files/manifest.hpp"
@@ -118,24 +117,6 @@ TEST_F(Cli, options_prints_the_tables_that_the_pages_have) {
     EXPECT_TRUE(mentions(names, name + " ")) << names;
   EXPECT_TRUE(mentions(run("options").output, "field: options of tr_stream_define\n\n| option | default |"));
   EXPECT_EQ(run("options nonsense").exit, 2);
-}
-
-TEST_F(Cli, options_of_streams_are_arguments_in_fortran) {
-  std::ifstream file(TAILRACE_DOCS "/../bindings/fortran/tailrace.F90");
-  const std::string face(std::istreambuf_iterator<char>(file), {});
-  for (const std::string table : {"stream", "field", "input", "input_field"}) {
-    std::istringstream lines(run("options " + table).output);
-    int found = 0;
-    for (std::string line; std::getline(lines, line);) {
-      if (!line.starts_with("| `")) continue;
-      const std::string key = line.substr(3, line.find('`', 3) - 3);
-      ++found;
-      // In Fortran `name` is the field's name in the program, and tr_hybrid() takes the coefficients.
-      if (key == "name" || key == "coefficients") continue;
-      EXPECT_TRUE(mentions(face, "'" + key + "'") || mentions(face, key + "='")) << table << ": " << key;
-    }
-    EXPECT_GT(found, 5) << table;
-  }
 }
 
 TEST_F(Cli, wait_returns_at_once_when_the_step_is_durable) {

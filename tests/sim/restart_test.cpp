@@ -342,12 +342,14 @@ void expect_whole(storage::Target& target, const Scenario& scenario, bool one_fi
   std::map<std::string, std::vector<std::int64_t>> files;
   for (std::int64_t step = 0; step < all_steps; ++step)
     files[cat(one_file ? "fc." : cat("fc_2026030", 1 + step / 2, "."), scenario.format)].push_back(step);
+  std::set<std::string> untouched;  // no run had reason to open them behind their failed steps
   for (const auto& [name, steps] : files) {
     const Result<streams::IndexContents> index = streams::load_index(target, streams::index_path(name));
     // Nothing was committed there: the file may be one that an earlier run left, or one that could not be
     // closed.
     const bool all_failed =
         std::all_of(steps.begin(), steps.end(), [&](std::int64_t step) { return has_failed(answers, step); });
+    if (all_failed) untouched.insert(name + ".again");
     if (all_failed && (!index.is_ok() || !index->closed)) continue;
     ASSERT_TRUE(index.is_ok()) << index.status().text();
     EXPECT_TRUE(index->closed) << name;
@@ -371,8 +373,11 @@ void expect_whole(storage::Target& target, const Scenario& scenario, bool one_fi
   }
   const auto names = target.list(".");
   ASSERT_TRUE(names.is_ok());
-  for (const std::string& name : *names)
-    EXPECT_EQ(name.find(".again"), std::string::npos) << name << " was left";
+  for (const std::string& name : *names) {
+    const std::size_t end = name.find(".again");
+    const bool may_be_left = end != std::string::npos && untouched.count(name.substr(0, end + 6)) > 0;
+    EXPECT_TRUE(end == std::string::npos || may_be_left) << name << " was left";
+  }
 }
 
 /// Does what a user does after reading that no copy is whole.

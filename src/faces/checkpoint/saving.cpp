@@ -149,6 +149,7 @@ Status Saving::open_part() {
 }
 
 Status Saving::write_header(bool committed) {
+  has_header_ = true;
   return copy_file()->write(
       encode(Header{plan_.id, plan_.mode, committed, ranks_, plan_.saved_at, directory_place_}), 0);
 }
@@ -198,7 +199,10 @@ void Saving::remove_parts(int from) {
 }
 
 void Saving::abandon() {
-  if (is_first() && copy_file() != nullptr) make_void(*copy_file(), 0, Header::record);
+  if (!is_first() || copy_file() == nullptr) return;
+  make_void(*copy_file(), 0, Header::record);
+  // A loss of power could bring the header back. A part that is not sealed has none.
+  if (has_header_) log_failure(copy_file()->sync());
 }
 
 void Saving::remove() {

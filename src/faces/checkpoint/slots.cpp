@@ -204,9 +204,10 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;
-    // The commit record may be in memory alone: the process that wrote it may have been killed before its
-    // fsync.
-    if (good) TR_TRY(sync_file(target, found.path));
+    // What was found may be in memory alone: a commit record, if its process was killed before its fsync, or
+    // the zeros with which a failed save has overwritten its header. That save's generation is not known any
+    // more. If a loss of power brought its header back, it would pass for a newer copy than later ones.
+    if (!found.missing && !found.foreign) TR_TRY(sync_file(target, found.path));
     if (found.foreign) foreign_.insert(found.path);
     set({found.path,
          good            ? Has::copy

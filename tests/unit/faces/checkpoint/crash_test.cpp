@@ -299,6 +299,42 @@ TEST(checkpoint_slots, a_whole_copy_that_was_never_committed_is_replaced_before_
   EXPECT_EQ(slots.place_for(slots.next_generation()), "run.1");
 }
 
+/// A part that is sealed, in a file of which the name is durable.
+std::unique_ptr<Saving> sealed_save(CrashTarget& disk) {
+  static RankData data(0, 1);
+  data.fill(1);
+  auto saving = std::make_unique<Saving>(
+      disk, SavePlan{"run.0", Mode::parallel, {Uuid::random(), 1}, {}, 0}, 0, 1, data.items());
+  saving->place({saving->part_bytes()});
+  EXPECT_TRUE(saving->write().is_ok() && saving->seal().is_ok());
+  EXPECT_TRUE(disk.sync_directory_of("run.0").is_ok());
+  return saving;
+}
+
+TEST(checkpoint_crash, a_failed_save_does_not_come_back_with_a_loss_of_power) {
+  const auto disk = storage::crash_target();
+  const auto saving = sealed_save(*disk);
+  EXPECT_TRUE(read_directory(*disk->crash({}, 1), "run.0").is_ok()) << "it can come back";
+  saving->abandon();
+  EXPECT_TRUE(saving->close().is_ok());
+  EXPECT_FALSE(read_directory(*disk->crash({}, 1), "run.0").is_ok());
+}
+
+/// The failed save could have the generation of the next one.
+TEST(checkpoint_crash, what_a_run_finds_of_a_failed_save_is_what_a_loss_of_power_leaves) {
+  const auto disk = storage::crash_target();
+  ASSERT_TRUE(sealed_save(*disk)->close().is_ok());
+  {
+    const auto file = *disk->open("run.0", storage::OpenMode::existing);
+    ASSERT_TRUE(file->write(ByteVector(static_cast<std::size_t>(Header::record)), 0).is_ok());
+  }
+  Job next(for_all(disk), Mode::parallel);
+  ASSERT_TRUE(next.save(1, false).is_ok());
+  const auto left = disk->crash({}, 1);
+  EXPECT_FALSE(read_directory(*left, "run.0").is_ok());
+  EXPECT_TRUE(read_directory(*left, "run.1").is_ok());
+}
+
 TEST(checkpoint_slots, a_copy_with_a_damaged_header_is_known_and_what_no_checkpoint_has_written_is_too) {
   const auto disk = storage::crash_target();
   const auto write = [&](const std::string& path, std::string_view text) {

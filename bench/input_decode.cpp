@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   const long size = arguments.number("--size", 1000), records = arguments.number("--records", 40);
   const auto threads = static_cast<int>(arguments.number("--threads", 1));
   write_file(path, size, records, arguments.text("--packing", "grid_simple"), arguments.number("--bits", 16));
-  const auto source = sources::open(storage::posix_target(), path, "");
+  const auto source = sources::open(storage::default_target(), path, "");
   if (!source.is_ok()) give_up(path, source.status().text());
   const sources::Inventory& inventory = (*source)->inventory();
   const sources::Grid& grid = inventory.grids.front();

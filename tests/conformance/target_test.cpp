@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -17,30 +19,25 @@ namespace {
 
 struct Candidate {
   std::string name;
-  std::shared_ptr<Target> (*make)();
+  std::function<std::shared_ptr<Target>()> make;
   bool on_disk = false;           // names are real paths, shared with the rest of the machine
   bool lock_leaves_file = false;  // a lock is a file while it is held
 };
 
-std::shared_ptr<Target> from_registry(std::string_view name) {
-  auto made = make_target(name);
-  return made.is_ok() ? *made : nullptr;
-}
-
+/// Every kind of the registry that this machine grants, and what wraps one.
 std::vector<Candidate> candidates() {
-  std::vector<Candidate> all{
-      {"posix", [] { return from_registry("posix"); }, true, true},
-      {"memory", [] { return from_registry("memory"); }},
-      {"throttled",
-       [] {
-         return throttled_target(memory_target(), {4e9, 1e-6});
-       }},
-      {"faulty", []() -> std::shared_ptr<Target> { return faulty_target(memory_target(), {}); }},
-      {"crash", []() -> std::shared_ptr<Target> { return crash_target(); }},
-      {"faulty_posix", []() -> std::shared_ptr<Target> { return faulty_target(from_registry("posix"), {}); },
-       true, true},
-  };
-  if (uring_target().is_ok()) all.push_back({"uring", [] { return from_registry("uring"); }, true, true});
+  std::vector<Candidate> all;
+  for (const TargetKind& kind : target_kinds()) {
+    if (!kind.make().is_ok()) continue;
+    all.push_back({std::string(kind.name), [&kind] { return *kind.make(); }, kind.for_programs,
+                   kind.for_programs});
+  }
+  all.push_back({"throttled", [] {
+                   return throttled_target(memory_target(), {4e9, 1e-6});
+                 }});
+  all.push_back({"faulty", [] { return faulty_target(memory_target(), {}); }});
+  all.push_back({"crash", [] { return crash_target(); }});
+  all.push_back({"faulty_posix", [] { return faulty_target(posix_target(), {}); }, true, true});
   return all;
 }
 
@@ -507,10 +504,10 @@ INSTANTIATE_TEST_SUITE_P(every_target, TargetConformance, testing::ValuesIn(cand
                          [](const auto& instance) { return instance.param.name; });
 
 TEST(registry, every_name_makes_a_target_or_says_why_not) {
-  for (const std::string_view name : target_names()) {
-    const auto made = make_target(name);
+  for (const TargetKind& kind : target_kinds()) {
+    const auto made = make_target(kind.name);
     if (made.is_ok()) continue;
-    EXPECT_EQ(name, "uring") << made.status().text();
+    EXPECT_NE(kind.name, target_kinds().front().name) << "the default: " << made.status().text();
     EXPECT_EQ(made.status().code(), Code::unsupported);
     EXPECT_NE(made.status().text().find("use \"posix\""), std::string::npos) << made.status().text();
   }
@@ -521,6 +518,31 @@ TEST(registry, an_unknown_name_is_refused_with_the_nearest) {
   ASSERT_FALSE(made.is_ok());
   EXPECT_EQ(made.status().code(), Code::settings);
   EXPECT_NE(made.status().text().find("did you mean \"posix\""), std::string::npos) << made.status().text();
+}
+
+TEST(registry, the_default_is_the_first_kind_and_programs_may_name_it) {
+  EXPECT_TRUE(target_kinds().front().for_programs);
+  const ScratchDirectory scratch;
+  ASSERT_TRUE(put_file(*default_target(), scratch / "a", "text").is_ok());
+  const auto same = make_target(target_kinds().front().name);
+  ASSERT_TRUE(same.is_ok());
+  EXPECT_EQ(contents_of(**same, scratch / "a"), "text");
+}
+
+TEST(registry, the_page_on_storage_lists_every_kind_in_order_with_its_use_and_its_page) {
+  std::ifstream page(TAILRACE_STORAGE_PAGES "/README.md");
+  std::vector<std::string> rows;  // whose second column is a name in backticks
+  for (std::string line; std::getline(page, line);)
+    if (line.starts_with("| ") && line.find(" | `") != std::string::npos) rows.push_back(line);
+  ASSERT_EQ(rows.size(), target_kinds().size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const TargetKind& kind = target_kinds()[i];
+    const std::string name_of_page = cat(kind.name, ".md");
+    for (const std::string& part :
+         {cat(" | `", kind.name, "` | ", kind.use), cat(" | [", name_of_page, "](", name_of_page, ") |")})
+      EXPECT_NE(rows[i].find(part), std::string::npos) << rows[i] << "\nlacks: " << part;
+    EXPECT_TRUE(std::filesystem::exists(cat(TAILRACE_STORAGE_PAGES "/", name_of_page))) << name_of_page;
+  }
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cerrno>
+#include <functional>
 
+#include "ground/base/text.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/scratch.hpp"
@@ -25,27 +27,22 @@ Result<std::unique_ptr<Writer>> make_file_writer(Target& target, const std::stri
 struct Candidate {
   std::string name;
   MakeWriter make;
-  std::shared_ptr<Target> (*target)();
+  std::function<std::shared_ptr<Target>()> target;
   bool on_disk = false;
 };
 
-std::shared_ptr<Target> from_registry(std::string_view name) {
-  auto made = make_target(name);
-  return made.is_ok() ? *made : nullptr;
-}
-
+/// A writer of files on every kind of the registry that this machine grants, and on what wraps one.
 std::vector<Candidate> candidates() {
-  std::vector<Candidate> all{
-      {"file_on_posix", make_file_writer, [] { return from_registry("posix"); }, true},
-      {"file_in_memory", make_file_writer, [] { return from_registry("memory"); }},
-      {"file_on_throttled", make_file_writer,
-       [] {
-         return throttled_target(memory_target(), {4e9, 1e-6});
-       }},
-      {"file_on_crash", make_file_writer, []() -> std::shared_ptr<Target> { return crash_target(); }},
-  };
-  if (uring_target().is_ok())
-    all.push_back({"file_on_uring", make_file_writer, [] { return from_registry("uring"); }, true});
+  std::vector<Candidate> all;
+  for (const TargetKind& kind : target_kinds()) {
+    if (!kind.make().is_ok()) continue;
+    all.push_back(
+        {cat("file_on_", kind.name), make_file_writer, [&kind] { return *kind.make(); }, kind.for_programs});
+  }
+  all.push_back({"file_on_throttled", make_file_writer, [] {
+                   return throttled_target(memory_target(), {4e9, 1e-6});
+                 }});
+  all.push_back({"file_on_crash", make_file_writer, [] { return crash_target(); }});
   return all;
 }
 

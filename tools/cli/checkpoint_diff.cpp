@@ -173,7 +173,7 @@ Status print_json([[maybe_unused]] const std::vector<Difference>& differences) {
 }
 
 int run_diff(const std::string& left, const std::string& right, bool json) {
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = storage::default_target();
   const Result<Copy> a = newest_copy(*target, left);
   if (!a.is_ok()) return report_checkpoint("diff", a.status());
   const Result<Copy> b = newest_copy(*target, right);

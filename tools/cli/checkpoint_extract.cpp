@@ -83,7 +83,7 @@ Status extract(storage::Target& target, const ExtractArguments& arguments) {
 }
 
 int run_extract(const ExtractArguments& arguments) {
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = storage::default_target();
   const Status status = extract(*target, arguments);
   return status.is_ok() ? Answer::fine : report_checkpoint("extract", status);
 }

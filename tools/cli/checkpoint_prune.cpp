@@ -155,7 +155,7 @@ Status prune(storage::Target& target, const PruneArguments& arguments) {
 }
 
 int run_prune(const PruneArguments& arguments) {
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = storage::default_target();
   const Status status = prune(*target, arguments);
   return status.is_ok() ? Answer::fine : report_checkpoint("prune", status);
 }

@@ -105,7 +105,7 @@ Status print_json(const std::vector<Row>&) { return no_json(); }
 #endif
 
 int list(const std::vector<std::string>& names, bool json) {
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = storage::default_target();
   std::vector<Row> all;
   int answer = Answer::fine;
   for (const std::string& name : names) {
@@ -336,7 +336,7 @@ Status show_json(storage::Target&, const Copy&, const ShowArguments&) { return n
 #endif
 
 int show(const ShowArguments& arguments) {
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = storage::default_target();
   const Result<Copy> copy = newest_copy(*target, arguments.name);
   if (!copy.is_ok()) return report_checkpoint("show", copy.status());
   const Status status =

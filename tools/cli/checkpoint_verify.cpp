@@ -150,7 +150,7 @@ Status print_json([[maybe_unused]] const std::vector<Verdict>& verdicts) {
 }
 
 int run_verify_copies(const std::string& name, bool json, bool quiet) {
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = storage::default_target();
   const Result<std::vector<std::string>> paths = copies_named(*target, name);
   if (!paths.is_ok()) return report_checkpoint("verify", paths.status());
   std::vector<Verdict> verdicts;

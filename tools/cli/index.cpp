@@ -141,7 +141,7 @@ bool is_without_index(storage::Target& target, const std::string& path, const st
 }
 
 int run_index(const IndexArguments& arguments) {
-  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
+  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::default_target());
   if (arguments.build) return build_inventories(target, arguments.files, arguments.beside);
   if (arguments.files.size() > 1)
     return report("index", {Code::argument, cat("expected one file, got ", arguments.files.size(),

@@ -33,7 +33,7 @@ Result<bool> repair_shared_file(const std::string& name) {
   std::error_code unknown;
   const std::string path =
       std::filesystem::is_symlink(name, unknown) ? std::filesystem::canonical(name, unknown).string() : name;
-  const std::shared_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = storage::default_target();
   const Result<bool> is_left = journal::is_left_open(*target, path);
   TR_TRY(is_left.status());
   if (!*is_left) return false;
@@ -63,7 +63,7 @@ int run_repair(const RepairArguments& arguments) {
     options.through_lead = *lead;
   }
   const std::string path = data_path_of(arguments.file);
-  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
+  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::default_target());
   // FILE with its index, and FILE.again with its index, have one lock.
   const std::string file =
       path.ends_with(again_suffix) ? path.substr(0, path.size() - again_suffix.size()) : path;

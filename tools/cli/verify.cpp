@@ -60,7 +60,7 @@ Result<std::string> verify(storage::Target& target, const std::string& path) {
 }
 
 int run_verify_files(const std::vector<std::string>& files) {
-  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
+  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::default_target());
   int exit = Exit::done;
   for (const std::string& file : files) {
     const std::string path = data_path_of(file);

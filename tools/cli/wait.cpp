@@ -159,7 +159,7 @@ class Watch {
 };
 
 int wait_for(const Wanted& wanted, bool quiet) {
-  const std::shared_ptr<Target> target = stores::with_stores(storage::posix_target());
+  const std::shared_ptr<Target> target = stores::with_stores(storage::default_target());
   Watch watch(*target, wanted);
   const auto begin = Clock::now();
   for (auto pause = std::chrono::milliseconds(10);;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "ground/base/bytes.hpp"
+#include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::storage {
@@ -13,20 +14,21 @@ namespace {
 
 using Made = Result<std::shared_ptr<Target>>;
 
-struct NamedTarget {
-  std::string_view name;
-  Made (*make)();
-};
-
-/// Every target that can be chosen by name. A new target adds a line here and in target.hpp, its source in
-/// CMakeLists.txt, a candidate in tests/conformance/target_test.cpp and writer_test.cpp, a page in
-/// docs/storage and its row in the table there. If programs may choose it, it also adds a word to TargetKind
-/// and to the setting `target` (ground/base/settings.hpp and .cpp, docs/settings.md), and its name where
-/// Session makes the target (engine/session/session.cpp).
+/// A new target is a row here, beside what the room's page (src/ground/README.md) says. The first row is the
+/// default, which every build can make.
 constexpr std::array registry{
-    NamedTarget{"posix", [] { return Made(posix_target()); }},
-    NamedTarget{"uring", uring_target},
-    NamedTarget{"memory", [] { return Made(memory_target()); }},
+    TargetKind{.name = "posix",
+               .use = "every file system",
+               .for_programs = true,
+               .make = [] { return Made(posix_target()); }},
+    TargetKind{.name = "uring",
+               .use = "Linux io_uring, where the kernel grants it",
+               .for_programs = true,
+               .make = uring_target},
+    TargetKind{.name = "memory",
+               .use = "unit tests, the simulated world",
+               .for_programs = false,
+               .make = [] { return Made(memory_target()); }},
 };
 
 }  // namespace
@@ -146,18 +148,17 @@ Status make_durable(Target& target, const std::string& path) {
   return target.sync_directory_of(path);
 }
 
-std::vector<std::string_view> target_names() {
-  std::vector<std::string_view> names;
-  for (const NamedTarget& entry : registry) names.push_back(entry.name);
-  return names;
-}
+std::span<const TargetKind> target_kinds() { return registry; }
 
 Result<std::shared_ptr<Target>> make_target(std::string_view name) {
-  for (const NamedTarget& entry : registry) {
-    if (entry.name == name) return entry.make();
+  std::vector<std::string_view> names;
+  for (const TargetKind& kind : registry) {
+    if (kind.name == name) return kind.make();
+    names.push_back(kind.name);
   }
-  return Status(Code::settings, cat("no storage target is called \"", name, "\"",
-                                    did_you_mean(name, target_names(), "it may be posix, uring or memory")));
+  return unknown_word("storage target", name, names);
 }
+
+std::shared_ptr<Target> default_target() { return *registry.front().make(); }
 
 }  // namespace tailrace::storage

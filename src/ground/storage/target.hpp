@@ -193,10 +193,19 @@ Result<std::shared_ptr<Target>> uring_target();
 /// simulated world.
 std::shared_ptr<Target> memory_target();
 
-/// Returns the target called "posix", "uring" or "memory". Any other name gives Code::settings with the
-/// nearest one.
+/// A kind of target that can be chosen by name: a row of the table in target.cpp.
+struct TargetKind {
+  std::string_view name;
+  std::string_view use;  // what it is for, as the docs and `tailrace settings` print it
+  bool for_programs;     // the setting `target` may name it: all processes find the same files there
+  /// Returns the reason if this build or this machine cannot make it.
+  Result<std::shared_ptr<Target>> (*make)();
+};
+std::span<const TargetKind> target_kinds();
+/// Returns a target of the kind with this name. Any other name gives Code::settings with the nearest one.
 Result<std::shared_ptr<Target>> make_target(std::string_view name);
-std::vector<std::string_view> target_names();
+/// Returns a target of the kind that counts where nobody has chosen one, as in the command `tailrace`.
+std::shared_ptr<Target> default_target();
 
 struct Throttle {
   double bytes_per_second = 0;  // 0: no limit

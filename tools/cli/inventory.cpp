@@ -13,10 +13,10 @@
 
 #include "commands.hpp"
 #include "formats/sources/inventory_cache.hpp"
-#include "ground/base/settings.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 #include "ground/compat/environment.hpp"
+#include "ground/settings/settings.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

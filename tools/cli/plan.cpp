@@ -6,9 +6,9 @@
 #include "commands.hpp"
 #include "engine/session/select.hpp"
 #include "ground/base/options.hpp"
-#include "ground/base/settings.hpp"
 #include "ground/base/text.hpp"
 #include "ground/compat/environment.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace::cli {
 

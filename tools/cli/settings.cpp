@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 #include <cstdio>
 #include <memory>

@@ -16,11 +16,11 @@
 #include "api/c/shared.hpp"
 #include "api/c/state.hpp"
 #include "ground/base/log.hpp"
-#include "ground/base/settings.hpp"
 #include "ground/base/text.hpp"
 #include "ground/comm/end_job.hpp"
 #include "ground/comm/mpi_process.hpp"
 #include "ground/compat/environment.hpp"
+#include "ground/settings/settings.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;

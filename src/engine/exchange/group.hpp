@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "engine/exchange/node_ranks.hpp"
-#include "ground/base/settings.hpp"
 #include "ground/comm/line.hpp"
 #include "ground/comm/switchboard.hpp"
 #include "ground/executor/threads.hpp"
 #include "ground/node/budget.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace::exchange {
 

@@ -7,8 +7,8 @@
 
 #include "engine/session/select.hpp"
 #include "engine/session/stops.hpp"
-#include "ground/base/settings.hpp"
 #include "ground/executor/executor.hpp"
+#include "ground/settings/settings.hpp"
 #include "ground/storage/target.hpp"
 
 namespace tailrace::session {

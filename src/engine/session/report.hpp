@@ -5,7 +5,7 @@
 
 #include "engine/exchange/roster.hpp"
 #include "engine/pipeline/statistics.hpp"
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace::session {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/exchange/roster.hpp"
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace::session {
 

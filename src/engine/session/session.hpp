@@ -12,11 +12,11 @@
 #include "engine/session/memory.hpp"
 #include "engine/session/serving.hpp"
 #include "formats/encoders/servers.hpp"
-#include "ground/base/settings.hpp"
 #include "ground/comm/call_watch.hpp"
 #include "ground/comm/switchboard.hpp"
 #include "ground/executor/threads.hpp"
 #include "ground/node/handed_memory.hpp"
+#include "ground/settings/settings.hpp"
 #include "ground/storage/faulty.hpp"
 
 namespace tailrace::session {

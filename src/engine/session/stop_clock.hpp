@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace::session {
 

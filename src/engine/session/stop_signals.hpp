@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace::session {
 

@@ -8,7 +8,7 @@
 
 #include "engine/session/stop_clock.hpp"
 #include "engine/session/stop_signals.hpp"
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace::session {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "ground/base/options.hpp"
-#include "ground/base/settings.hpp"
 #include "ground/base/text.hpp"
+#include "ground/settings/settings.hpp"
 
 extern "C" char** environ;
 

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "faces/streams/files/manifest.hpp"
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 #include "index_samples.hpp"
 
 // The command `tailrace` as a shell sees it: its output and its exit codes.

@@ -13,8 +13,6 @@
 
 namespace tailrace {
 
-enum class TargetKind { posix, uring };
-
 /// The setting servers=: the ranks that become servers.
 struct ServerChoice {
   enum class Kind {
@@ -61,7 +59,7 @@ struct SettingInfo {
   std::string_view default_value;  // as text, "" = none
   std::string_view type;
   std::string_view unit;  // "" = none
-  std::string_view meaning;
+  std::string meaning;
   Status (*set)(Settings& settings, std::string_view text);
 };
 
@@ -85,7 +83,7 @@ struct Settings {
   std::optional<std::int64_t> watchdog_seconds;  // none = silent
   std::string throttle;                          // in the form of storage::parse_throttle; "" = none
   std::string fault;                             // "rank=N" and the form of storage::parse_fault; "" = none
-  TargetKind target = TargetKind::posix;
+  std::string target;                            // a name of storage::target_kinds()
   int progress_sleep_us = 0;
   bool huge_pages = false;
   static constexpr Bytes least_io_buffer = Bytes{64} << 10;

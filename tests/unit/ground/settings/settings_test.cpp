@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "ground/storage/target.hpp"
 
 namespace tailrace {
 namespace {
@@ -39,7 +42,7 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
   EXPECT_FALSE(settings.timeout_seconds.has_value());
   EXPECT_EQ(settings.watchdog_seconds, 60);
   EXPECT_EQ(settings.throttle, "");
-  EXPECT_EQ(settings.target, TargetKind::posix);
+  EXPECT_EQ(settings.target, "posix");
   EXPECT_EQ(settings.progress_sleep_us, 0);
   EXPECT_TRUE(settings.huge_pages);
   EXPECT_EQ(settings.time_limit.kind, TimeLimit::Kind::automatic);
@@ -89,7 +92,7 @@ TEST(settings, options_set_every_one) {
   EXPECT_EQ(settings.timeout_seconds, 600);
   EXPECT_FALSE(settings.watchdog_seconds.has_value());
   EXPECT_EQ(settings.throttle, "50MB/s,2ms");
-  EXPECT_EQ(settings.target, TargetKind::uring);
+  EXPECT_EQ(settings.target, "uring");
   EXPECT_EQ(settings.progress_sleep_us, 250);
   EXPECT_FALSE(settings.huge_pages);
   EXPECT_TRUE(settings.donio_returns);
@@ -216,6 +219,22 @@ TEST(servers, what_names_no_ranks_is_an_error_that_shows_the_forms) {
   }
   EXPECT_TRUE(mentions(parse_servers("rank:1").status().text(), "did you mean \"ranks:\"?"));
   EXPECT_TRUE(mentions(parse_servers("ranks:1-3,2").status().text(), "rank 2 is named twice"));
+}
+
+TEST(settings, a_target_is_one_that_programs_may_choose) {
+  for (const storage::TargetKind& kind : storage::target_kinds()) {
+    const std::string text = "target=" + std::string(kind.name);
+    if (kind.for_programs)
+      EXPECT_EQ(read(text).target, kind.name);
+    else
+      EXPECT_TRUE(mentions(error_of(text), "it may be posix, uring") ||
+                  mentions(error_of(text), "It may be posix, uring"))
+          << error_of(text);
+    const auto row = std::ranges::find(all_settings(), "target", &SettingInfo::name);
+    EXPECT_EQ(mentions(row->meaning, "`" + std::string(kind.name) + "`: " + std::string(kind.use)),
+              kind.for_programs)
+        << row->meaning;
+  }
 }
 
 TEST(settings, the_text_names_each_with_its_variable) {

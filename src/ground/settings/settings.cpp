@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "ground/base/settings.hpp"
+#include "ground/settings/settings.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,7 @@
 #include "ground/base/calendar.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/target.hpp"
 
 namespace tailrace {
 namespace {
@@ -139,14 +140,26 @@ Status set_donio_errors(Settings& settings, std::string_view text) {
 }
 
 Status set_target(Settings& settings, std::string_view text) {
-  const Result<std::size_t> value = parse_choice(text, {"posix", "uring"});
-  TR_TRY(value.status());
-  settings.target = static_cast<TargetKind>(*value);
+  std::vector<std::string_view> names;
+  for (const storage::TargetKind& kind : storage::target_kinds())
+    if (kind.for_programs) names.push_back(kind.name);
+  TR_TRY(parse_choice(text, names).status());
+  settings.target = text;
   return {};
 }
 
+/// Returns the targets that programs may choose, each with its use.
+std::string meaning_of_target() {
+  std::string text;
+  for (const storage::TargetKind& kind : storage::target_kinds()) {
+    if (!kind.for_programs) continue;
+    text += cat(text.empty() ? "how bytes reach storage: `" : "; `", kind.name, "`: ", kind.use);
+  }
+  return text;
+}
+
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-constexpr std::array<SettingInfo, 26> kTable{{
+const std::array<SettingInfo, 26> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -198,8 +211,7 @@ constexpr std::array<SettingInfo, 26> kTable{{
      "fails storage calls on purpose, for tests: `rank=2 nth=3 fault=enospc calls=write,sync for=good` "
      "(rank of the world, all without it; faults eio, enospc, edquot, eintr, short)",
      set_text<&Settings::fault>},
-    {"target", "posix", "choice", "", "how bytes reach storage: `posix` or `uring` (Linux io_uring)",
-     set_target},
+    {"target", storage::target_kinds().front().name, "choice", "", meaning_of_target(), set_target},
     {"progress_sleep_us", "0", "count", "microseconds",
      "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else "
      "100; where ranks share cores up to 2,000 while nothing comes)",
@@ -436,7 +448,8 @@ std::string settings_text() {
 std::string settings_markdown() {
   std::string out =
       "# Settings\n\n"
-      "<!-- Written by `tailrace settings --markdown` from the table in src/ground/base/settings.cpp: change "
+      "<!-- Written by `tailrace settings --markdown` from the table in src/ground/settings/settings.cpp: "
+      "change "
       "that, "
       "not this. -->\n\n"
       "A setting is given in the environment (`TAILRACE_STAGING=512MiB`) or in the options of `tr_init`\n"

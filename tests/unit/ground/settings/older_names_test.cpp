@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "ground/base/settings.hpp"
 #include "ground/compat/environment.hpp"
+#include "ground/settings/settings.hpp"
 
 namespace tailrace {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -391,6 +392,30 @@ TEST_P(TargetConformance, many_files_and_directories_are_synchronised_and_the_fi
   EXPECT_NE(failed.text().find("many7/file7"), std::string::npos) << failed.text();
   paths[3] = at("nowhere/a");
   EXPECT_EQ(target->sync_directories_of(paths).error_number(), ENOENT);
+}
+
+TEST_P(TargetConformance, a_name_tells_what_it_leads_to) {
+  ASSERT_TRUE(put_file(*target, at("f"), "text").is_ok());
+  ASSERT_TRUE(target->make_directories(at("d")).is_ok());
+  const auto kind_of = [&](std::string_view name) { return *target->kind_of(at(name)); };
+  EXPECT_EQ(kind_of("f"), Kind::file);
+  EXPECT_EQ(kind_of("d"), Kind::directory);
+  EXPECT_EQ(kind_of("no"), Kind::nothing);
+  EXPECT_EQ(kind_of("f/below"), Kind::nothing);
+  EXPECT_EQ(kind_of("no/below"), Kind::nothing);
+  EXPECT_TRUE(is_file(*target, at("f")));
+  EXPECT_FALSE(is_file(*target, at("d")) || is_file(*target, at("no")));
+  EXPECT_EQ(target->behind_links(at("f")), at("f"));
+  if (!GetParam().on_disk) return;
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(kind_of("pipe"), Kind::other);
+  std::filesystem::create_symlink("f", at("to_f"));
+  std::filesystem::create_symlink(at("to_f"), at("to_link"));
+  std::filesystem::create_symlink("gone", at("to_nothing"));
+  EXPECT_EQ(kind_of("to_link"), Kind::file);
+  EXPECT_EQ(kind_of("to_nothing"), Kind::nothing);
+  EXPECT_EQ(target->behind_links(at("to_link")), at("f"));
+  EXPECT_EQ(target->behind_links(at("to_nothing")), at("gone"));
 }
 
 TEST_P(TargetConformance, an_open_file_tells_its_descriptors) {

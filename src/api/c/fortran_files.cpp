@@ -337,9 +337,10 @@ int tr_close_f(tr_file* handle, int removes) {
   int code = tr_fclose(handle) == 0 ? TR_OK : TR_ERR_IO;
   if (!ended.is_ok()) code = fail(ended.in("close"));
   if (code != TR_OK || removes == 0) return code;
-  const int removed = local ? std::remove(path.c_str()) : tr_remove(path.c_str());
-  if (local && removed == 0) return result(files::remove_sidecar(state().session->target(), path));
-  return removed == 0 ? TR_OK : TR_ERR_IO;
+  if (!local) return tr_remove(path.c_str()) == 0 ? TR_OK : TR_ERR_IO;
+  storage::Target& target = state().session->target();
+  const Status removed = target.remove(path);
+  return result(removed.is_ok() ? files::remove_sidecar(target, path) : removed);
 }
 
 int tr_seek_f(tr_file* handle, int64_t position) {

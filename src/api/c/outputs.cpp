@@ -25,8 +25,8 @@ void note_closing(const files::File& file) {
 }
 
 void note_closing_text(const std::string& path) {
-  if (!state().checkpoints.empty() && state().session->rank() == 0 && journal::is_regular(path))
-    state().outputs->note_closed(path);
+  if (state().checkpoints.empty() || state().session->rank() != 0) return;
+  if (storage::is_file(state().session->target(), path)) state().outputs->note_closed(path);
 }
 
 void note_renamed(const std::string& from, const std::string& to) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // Opening, flushing and closing (ISO C99 7.19.5), and calls on files that are not open (7.19.4).
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -148,11 +147,9 @@ Outcome outcome_of_libc(int code, const char* operation, const std::string& path
 
 Outcome remove_there(storage::Target& target, const char* path) {
   if (path == nullptr) return refused(-1, EINVAL, "`path` is a null pointer");
-  struct stat about {};
+  const Status removed = target.remove(path);
   // A target removes only files. C's remove also removes empty directories.
-  if (::lstat(path, &about) == 0 && S_ISDIR(about.st_mode))
-    return outcome_of_libc(std::remove(path), "remove", path);
-  return outcome_of_status(target.remove(path));
+  return outcome_of_status(removed.error_number() == EISDIR ? target.remove_directory(path) : removed);
 }
 
 Outcome rename_there(storage::Target& target, const char* from, const char* to) {

@@ -2,7 +2,6 @@
 #include "faces/files/cookie.hpp"
 
 #include <stdio_ext.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -85,12 +84,6 @@ int close_cookie(void* held) {
   return status.is_ok() ? 0 : fail(status, EOF);
 }
 
-/// Returns true if fopen(3) has to open the file: it exists and is no regular file.
-bool is_special(const std::string& path) {
-  struct stat about {};
-  return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
-}
-
 storage::OpenMode how_to_open(const Mode& mode, bool cuts_later,
                               const std::optional<journal::Position>& from) {
   // If no bytes of the file were recorded, it may be missing: it is then made.
@@ -117,7 +110,9 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
                             bool may_be_uncut, const std::optional<journal::Position>& from,
                             journal::Journals& journals) {
   CStream opened;
-  if (is_special(path)) {
+  if (const Result<storage::Kind> kind = target.kind_of(path);
+      kind.is_ok() && *kind == storage::Kind::other) {
+    // A pipe or a device takes no bytes at offsets, so no target opens it: the C library does.
     opened.stream = std::fopen(path.c_str(), mode.for_libc().c_str());
     if (opened.stream == nullptr) return io_error("open", path, errno);
     return opened;

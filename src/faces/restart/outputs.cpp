@@ -200,7 +200,7 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
 
 void Outputs::note_closing(const files::File& file) {
   if (file.is_adopted() || !file.mode().writes() || file.hold() == nullptr) return;
-  if (!journal::is_regular(file.path())) return;
+  if (!storage::is_file(service_.target(), file.path())) return;
   note_closed(file.path());
   if (file.owner().group == nullptr) note_closed(files::sidecar_path(file.path()));
 }

@@ -131,6 +131,10 @@ class StoreTarget final : public storage::ForwardingTarget {
     return below_->exists(*directory);
   }
 
+  Result<storage::Kind> kind_of(const std::string& path) override {
+    return opener_of(path) == nullptr ? below_->kind_of(path) : Target::kind_of(path);
+  }
+
   Status copy(const std::string& from, Bytes size, const std::string& to) override {
     const Opener* const opener = opener_of(from);
     if (opener == nullptr) return Target::copy(from, size, to);
@@ -159,7 +163,7 @@ class StoreTarget final : public storage::ForwardingTarget {
   /// Returns what opens the store with this name, or null if a file has the name, or the store is of a kind
   /// that this build cannot open.
   [[nodiscard]] const Opener* opener_of(std::string_view path) const {
-    const auto found = openers_.find(kind_of(path));
+    const auto found = openers_.find(stores::kind_of(path));
     return found == openers_.end() ? nullptr : &found->second;
   }
 

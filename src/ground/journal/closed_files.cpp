@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <set>
-#include <system_error>
 #include <vector>
 
 #include "ground/base/text.hpp"
@@ -33,11 +31,6 @@ Status sync_all(storage::Target& target, const std::set<std::string>& directorie
 }
 
 }  // namespace
-
-bool is_regular(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
 
 Status sync_if_there(storage::Target& target, const std::string& path) {
   const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
@@ -74,8 +67,8 @@ void ClosedFiles::note_renamed(storage::Target& target, const std::string& from,
   // renamed file may be one of them.
   if (files_.erase(storage::tidy_path(from)) == 0 && !has_dropped_) return;
   // The new name may not be visible on this node yet. Then it is noted all the same.
-  std::error_code ignored;
-  if (is_regular(to) || !std::filesystem::exists(to, ignored)) note(target, to);
+  const Result<storage::Kind> kind = target.kind_of(to);
+  if (!kind.is_ok() || *kind == storage::Kind::nothing || *kind == storage::Kind::file) note(target, to);
 }
 
 /// Synchronises the oldest files and drops them. It does so for several files at a time, because they share

@@ -65,9 +65,6 @@ class ClosedFiles {
   bool has_dropped_ = false;
 };
 
-/// True if `path` is a regular file.
-[[nodiscard]] bool is_regular(const std::string& path);
-
 /// Makes a file's bytes durable. It is no error if the program has meanwhile removed the file, or put
 /// something else in its place.
 [[nodiscard]] Status sync_if_there(storage::Target& target, const std::string& path);

@@ -111,6 +111,8 @@ class FaultyTarget final : public Target {
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
   Result<bool> exists(const std::string& path) override;
+  Result<Kind> kind_of(const std::string& path) override { return below_->kind_of(path); }
+  std::string behind_links(const std::string& path) override { return below_->behind_links(path); }
   Result<bool> is_link(const std::string& path) override { return below_->is_link(path); }
   Status make_directories(const std::string& path) override;
   Status sync_directory_of(const std::string& path) override;

@@ -21,6 +21,8 @@ class ForwardingTarget : public Target {
   Status remove(const std::string& path) override { return below_->remove(path); }
   Status remove_directory(const std::string& path) override { return below_->remove_directory(path); }
   Result<bool> exists(const std::string& path) override { return below_->exists(path); }
+  Result<Kind> kind_of(const std::string& path) override { return below_->kind_of(path); }
+  std::string behind_links(const std::string& path) override { return below_->behind_links(path); }
   Result<bool> is_link(const std::string& path) override { return below_->is_link(path); }
   Status make_directories(const std::string& path) override { return below_->make_directories(path); }
   Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }

@@ -231,6 +231,13 @@ Result<bool> MemoryTarget::exists(const std::string& path) {
   return directories_.contains(tidy) || files_.contains(tidy);
 }
 
+Result<Kind> MemoryTarget::kind_of(const std::string& path) {
+  const std::string tidy = tidy_path(path);
+  const std::lock_guard guard(mutex_);
+  if (directories_.contains(tidy)) return Kind::directory;
+  return files_.contains(tidy) ? Kind::file : Kind::nothing;
+}
+
 Status MemoryTarget::make_directories(const std::string& path) {
   const std::lock_guard guard(mutex_);
   std::vector<std::string> missing;

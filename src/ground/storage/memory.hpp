@@ -69,6 +69,7 @@ class MemoryTarget : public Target {
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
   Result<bool> exists(const std::string& path) override;
+  Result<Kind> kind_of(const std::string& path) override;
   Status make_directories(const std::string& path) override;
   Status sync_directory_of(const std::string& path) override;
   Result<Space> space(const std::string& path) override;

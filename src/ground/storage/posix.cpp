@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <filesystem>
 #include <limits>
 #include <thread>
 
@@ -310,6 +311,28 @@ Result<bool> PosixTarget::exists(const std::string& path) {
   if (::stat(path.c_str(), &info) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
   return io_error("look up", path, errno);
+}
+
+Result<Kind> PosixTarget::kind_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISREG(info.st_mode)) return Kind::file;
+    return S_ISDIR(info.st_mode) ? Kind::directory : Kind::other;
+  }
+  if (errno == ENOENT || errno == ENOTDIR) return Kind::nothing;
+  return io_error("look up", path, errno);
+}
+
+std::string PosixTarget::behind_links(const std::string& path) {
+  constexpr int most_links = 40;  // Linux follows no more, path_resolution(7)
+  std::filesystem::path name = path;
+  std::error_code unknown;
+  for (int links = 0; links < most_links && std::filesystem::is_symlink(name, unknown); ++links) {
+    const std::filesystem::path to = std::filesystem::read_symlink(name, unknown);
+    if (unknown) break;
+    name = name.parent_path() / to;  // if `to` is absolute, the result is `to`
+  }
+  return name.string();
 }
 
 Result<bool> PosixTarget::is_link(const std::string& path) {

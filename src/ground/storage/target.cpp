@@ -50,6 +50,12 @@ Result<bool> File::holds(Bytes end, std::span<const Range>) {
   return *found >= end;
 }
 
+Result<Kind> Target::kind_of(const std::string& path) {
+  const Result<bool> exists = this->exists(path);
+  TR_TRY(exists.status());
+  return *exists ? Kind::file : Kind::nothing;
+}
+
 Status Target::copy(const std::string& from, Bytes size, const std::string& to) {
   constexpr Bytes most = Bytes{4} << 20;
   Result<std::unique_ptr<File>> source = open(from, OpenMode::read);
@@ -82,6 +88,11 @@ Status Target::sync_directories_of(std::span<const std::string> paths) {
   Status status;
   for (const std::string& path : paths) status = first_cause(status, sync_directory_of(path));
   return status;
+}
+
+bool is_file(Target& target, const std::string& path) {
+  const Result<Kind> kind = target.kind_of(path);
+  return kind.is_ok() && *kind == Kind::file;
 }
 
 Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path) {

@@ -108,6 +108,9 @@ class File {
   virtual Status close() = 0;
 };
 
+/// What a name leads to. A link counts as what it leads to.
+enum class Kind { nothing, file, directory, other /* a pipe, a socket, a device */ };
+
 struct Space {
   /// Bytes that this user may still write, apart from quotas. The largest number if unknown.
   Bytes free = 0;
@@ -141,6 +144,10 @@ class Target {
   /// durable; the name is not. Returns Code::corrupt if `from` is shorter.
   virtual Status copy(const std::string& from, Bytes size, const std::string& to);
   virtual Result<bool> exists(const std::string& path) = 0;
+  /// Returns what the name leads to. By default what exists is a file.
+  virtual Result<Kind> kind_of(const std::string& path);
+  /// Returns the name to which `path` leads by links, which may be that of nothing.
+  virtual std::string behind_links(const std::string& path) { return path; }
   /// True if the name itself is a link, wherever it leads.
   virtual Result<bool> is_link(const std::string& /*path*/) { return false; }
   /// Makes the directory and the missing ones above it. On success they are durable.
@@ -168,7 +175,9 @@ class Target {
   virtual Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) = 0;
 };
 
-/// Local, like all functions below. Returns the size of a file, or nothing if there is no file.
+/// Local, like all functions below. True if the name leads to a file, and not if storage does not tell.
+bool is_file(Target& target, const std::string& path);
+/// Returns the size of a file, or nothing if there is no file.
 Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path);
 /// Returns Code::corrupt if something else has cut or removed the file: fewer than `end` bytes lie under its
 /// name, or not all of the ranges. The text says which. Looks the name up again, because a descriptor stays

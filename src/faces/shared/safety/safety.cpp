@@ -3,8 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "ground/base/log.hpp"
@@ -37,20 +35,8 @@ Status why_not_locked(const Status& status, const std::string& path) {
 
 }  // namespace
 
-std::string behind_links(const std::string& path) {
-  constexpr int most_links = 40;  // Linux follows no more, path_resolution(7)
-  std::filesystem::path name = path;
-  std::error_code unknown;
-  for (int links = 0; links < most_links && std::filesystem::is_symlink(name, unknown); ++links) {
-    const std::filesystem::path to = std::filesystem::read_symlink(name, unknown);
-    if (unknown) break;
-    name = name.parent_path() / to;  // if `to` is absolute, the result is `to`
-  }
-  return name.string();
-}
-
 Status bring_back_before_opening(storage::Target& target, const Definition& what) {
-  const std::string path = behind_links(what.path);
+  const std::string path = target.behind_links(what.path);
   const Result<bool> is_left = target.exists(journal::flushed_path(path));
   TR_TRY(is_left.status());
   if (!*is_left) return {};
@@ -67,7 +53,7 @@ Status bring_back_before_opening(storage::Target& target, const Definition& what
 SafeFile::SafeFile(files::Group& group, const Definition& what)
     : group_(group),
       target_(group.service().target()),
-      path_(behind_links(what.path)),
+      path_(target_.behind_links(what.path)),
       temporary_(path_ + ".tmp-flush"),
       is_renamed_(what.safety != Safety::rename),
       permissions_(what.permissions) {}
@@ -76,9 +62,8 @@ Status SafeFile::lock() {
   Result<std::shared_ptr<void>> lock = journal::lock_flushed(target_, path_);
   TR_TRY(why_not_locked(lock.status(), path_));
   lock_ = std::move(*lock);
-  std::error_code unknown;
-  const std::filesystem::file_status there = std::filesystem::status(path_, unknown);
-  if (!is_renamed_ && std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+  const Result<storage::Kind> there = target_.kind_of(path_);
+  if (!is_renamed_ && there.is_ok() && *there != storage::Kind::nothing && *there != storage::Kind::file)
     return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
   TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
   TR_TRY(storage::remove_if_there(target_, temporary_).status());

@@ -74,8 +74,6 @@ class SafeFile {
   Status failure_;  // of a commit that may count all the same; only collective calls change it
 };
 
-/// Local. Returns the name of the file to which `path` leads by symbolic links.
-std::string behind_links(const std::string& path);
 /// Local. Brings a file that a killed program has left back to its last flush. If another program is writing
 /// the file, returns Code::state to a program that writes, and nothing is done for one that only reads.
 Status bring_back_before_opening(storage::Target& target, const Definition& what);

@@ -136,5 +136,19 @@ TEST(ClosedFiles, that_are_renamed_are_durable_under_their_new_names_whenever_th
   }
 }
 
+TEST(ClosedFiles, take_a_new_name_only_if_it_leads_to_a_file_of_their_target) {
+  for (const bool leads_to_directory : {false, true}) {
+    const auto target = storage::memory_target();
+    const std::string name = "/a/new";
+    ASSERT_TRUE(target->make_directories("/a").is_ok());
+    ASSERT_TRUE(
+        (leads_to_directory ? target->make_directories(name) : put_file(*target, name, "text")).is_ok());
+    ClosedFiles files(most_waiting);
+    files.note(*target, "/a/old");
+    files.note_renamed(*target, "/a/old", name);
+    EXPECT_EQ(files.count(), leads_to_directory ? 0U : 1U);
+  }
+}
+
 }  // namespace
 }  // namespace tailrace::journal

@@ -30,12 +30,10 @@ std::vector<Candidate> candidates() {
   std::vector<Candidate> all;
   for (const TargetKind& kind : target_kinds()) {
     if (!kind.make().is_ok()) continue;
-    all.push_back({std::string(kind.name), [&kind] { return *kind.make(); }, kind.for_programs,
-                   kind.for_programs});
+    all.push_back(
+        {std::string(kind.name), [&kind] { return *kind.make(); }, kind.for_programs, kind.for_programs});
   }
-  all.push_back({"throttled", [] {
-                   return throttled_target(memory_target(), {4e9, 1e-6});
-                 }});
+  all.push_back({"throttled", [] { return throttled_target(memory_target(), {4e9, 1e-6}); }});
   all.push_back({"faulty", [] { return faulty_target(memory_target(), {}); }});
   all.push_back({"crash", [] { return crash_target(); }});
   all.push_back({"faulty_posix", [] { return faulty_target(posix_target(), {}); }, true, true});
@@ -416,6 +414,18 @@ TEST_P(TargetConformance, a_name_tells_what_it_leads_to) {
   EXPECT_EQ(kind_of("to_nothing"), Kind::nothing);
   EXPECT_EQ(target->behind_links(at("to_link")), at("f"));
   EXPECT_EQ(target->behind_links(at("to_nothing")), at("gone"));
+}
+
+TEST_P(TargetConformance, an_identity_changes_with_the_file) {
+  ASSERT_TRUE(put_file(*target, at("a"), "text").is_ok());
+  ASSERT_TRUE(put_file(*target, at("b"), "text").is_ok());
+  const Result<Identity> first = target->identity_of(at("a"));
+  EXPECT_EQ(first.is_ok(), GetParam().on_disk) << first.status().text();
+  if (!first.is_ok()) return;
+  EXPECT_EQ(*target->identity_of(at("a")), *first);
+  ASSERT_TRUE(target->rename(at("b"), at("a")).is_ok());
+  EXPECT_NE(*target->identity_of(at("a")), *first);
+  EXPECT_EQ(target->identity_of(at("b")).status().error_number(), ENOENT);
 }
 
 TEST_P(TargetConformance, an_open_file_tells_its_descriptors) {

@@ -26,9 +26,9 @@ Result<streams::IndexContents> load_unchanged(storage::Target& target, const std
 
 }  // namespace
 
-/// A target that is no file system has no identities: a checksum of the file's bytes is used instead.
+/// Of a target that tells no identities a checksum of the file's bytes is used instead.
 Result<std::optional<storage::Identity>> stamp_of(storage::Target& target, const std::string& path) {
-  if (const Result<storage::Identity> told = storage::identity_of(path); told.is_ok())
+  if (const Result<storage::Identity> told = target.identity_of(path); told.is_ok())
     return std::optional(*told);
   const Result<std::optional<Bytes>> size = storage::size_if_there(target, path);
   TR_TRY(size.status());

@@ -38,7 +38,7 @@ Result<KeptInventory> load(Target& target, const std::string& place) {
 /// True if `opening.path` still names the file that `opening` has opened. Another file may have replaced it
 /// after `opening` took its identity.
 bool is_still(const Opening& opening) {
-  const Result<storage::Identity> now = storage::identity_of(opening.path);
+  const Result<storage::Identity> now = opening.target->identity_of(opening.path);
   return now.is_ok() && opening.identity && *now == *opening.identity;
 }
 
@@ -58,7 +58,7 @@ void make_room(Target& target, const std::string& cache) {
   for (const std::string& name : *names) {
     if (!name.ends_with(ending) && name.find(unfinished) == std::string::npos) continue;
     const std::string path = cat(cache, "/", name);
-    const Result<storage::Identity> identity = storage::identity_of(path);
+    const Result<storage::Identity> identity = target.identity_of(path);
     if (identity.is_ok()) kept.emplace_back(identity->modified, path);
   }
   std::ranges::sort(kept);

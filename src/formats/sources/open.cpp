@@ -76,7 +76,7 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   Opening opening;
   opening.target = target;
   opening.path = path;
-  if (const Result<storage::Identity> identity = storage::identity_of(path); identity.is_ok()) {
+  if (const Result<storage::Identity> identity = target->identity_of(path); identity.is_ok()) {
     opening.identity = *identity;
     opening.is_settled = storage::shows_changes(*identity);
   }

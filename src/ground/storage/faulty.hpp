@@ -112,6 +112,7 @@ class FaultyTarget final : public Target {
   Status remove_directory(const std::string& path) override;
   Result<bool> exists(const std::string& path) override;
   Result<Kind> kind_of(const std::string& path) override { return below_->kind_of(path); }
+  Result<Identity> identity_of(const std::string& path) override { return below_->identity_of(path); }
   std::string behind_links(const std::string& path) override { return below_->behind_links(path); }
   Result<bool> is_link(const std::string& path) override { return below_->is_link(path); }
   Status make_directories(const std::string& path) override;

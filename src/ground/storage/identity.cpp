@@ -11,21 +11,6 @@
 
 namespace tailrace::storage {
 
-namespace {
-
-std::int64_t nanoseconds(const timespec& time) {
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
-
-Result<Identity> identity_of(const std::string& path) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return io_error("stat", path, errno);
-  return Identity{static_cast<Bytes>(found.st_size), nanoseconds(found.st_mtim), nanoseconds(found.st_ctim),
-                  static_cast<std::uint64_t>(found.st_ino)};
-}
-
 FileNumber number_of(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return {};

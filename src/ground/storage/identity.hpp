@@ -9,7 +9,7 @@
 
 namespace tailrace::storage {
 
-/// Tells whether a file is still the same file with the same bytes.
+/// Tells whether a file is still the same file with the same bytes: see Target::identity_of().
 struct Identity {
   Bytes size = 0;
   std::int64_t modified = 0;  // nanoseconds since 1970 of the last write of bytes
@@ -17,10 +17,6 @@ struct Identity {
   std::uint64_t inode = 0;
   friend bool operator==(const Identity&, const Identity&) = default;
 };
-
-/// Local. Returns the identity of the file of this name (stat(2)), or Code::io if there is none. Names in
-/// targets that are no file system have no identity.
-Result<Identity> identity_of(const std::string& path);
 
 /// True if the next change of the file will show in its identity: the clock of file times, which moves every
 /// few milliseconds, has moved since the last change.

@@ -323,6 +323,16 @@ Result<Kind> PosixTarget::kind_of(const std::string& path) {
   return io_error("look up", path, errno);
 }
 
+Result<Identity> PosixTarget::identity_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return io_error("stat", path, errno);
+  const auto nanoseconds = [](const timespec& time) {
+    return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  };
+  return Identity{static_cast<Bytes>(info.st_size), nanoseconds(info.st_mtim), nanoseconds(info.st_ctim),
+                  static_cast<std::uint64_t>(info.st_ino)};
+}
+
 std::string PosixTarget::behind_links(const std::string& path) {
   constexpr int most_links = 40;  // Linux follows no more, path_resolution(7)
   std::filesystem::path name = path;

@@ -62,6 +62,7 @@ class PosixTarget final : public Target {
   Status remove_directory(const std::string& path) override;
   Result<bool> exists(const std::string& path) override;
   Result<Kind> kind_of(const std::string& path) override;
+  Result<Identity> identity_of(const std::string& path) override;
   std::string behind_links(const std::string& path) override;
   Result<bool> is_link(const std::string& path) override;
   Status make_directories(const std::string& path) override;

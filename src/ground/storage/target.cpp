@@ -56,6 +56,10 @@ Result<Kind> Target::kind_of(const std::string& path) {
   return *exists ? Kind::file : Kind::nothing;
 }
 
+Result<Identity> Target::identity_of(const std::string& path) {
+  return Status(Code::unsupported, cat(path, ": this storage does not tell whether a file has changed"));
+}
+
 Status Target::copy(const std::string& from, Bytes size, const std::string& to) {
   constexpr Bytes most = Bytes{4} << 20;
   Result<std::unique_ptr<File>> source = open(from, OpenMode::read);

@@ -146,6 +146,8 @@ class Target {
   virtual Result<bool> exists(const std::string& path) = 0;
   /// Returns what the name leads to. By default what exists is a file.
   virtual Result<Kind> kind_of(const std::string& path);
+  /// Returns the identity of the file of this name, or an error also if storage does not tell it.
+  virtual Result<Identity> identity_of(const std::string& path);
   /// Returns the name to which `path` leads by links, which may be that of nothing.
   virtual std::string behind_links(const std::string& path) { return path; }
   /// True if the name itself is a link, wherever it leads.

@@ -295,6 +295,7 @@ int tr_layout_georeference(tr_layout* layout, const char* options) {
   comm::Vote vote{request.status(), call, {}};
   if (layout == nullptr) vote.status = Status(Code::argument, "`layout` is a null pointer");
   if (vote.status.is_ok() && session->rank() == 0 && !request->sample_file.empty()) {
+    // Past storage::Target: a sample lies beside the program, as its other input.
     std::ifstream file(request->sample_file, std::ios::binary);
     std::ostringstream sample;
     if (file) sample << file.rdbuf();

@@ -160,7 +160,8 @@ Outcome rename_there(storage::Target& target, const char* from, const char* to) 
   return outcome_of_libc(std::rename(from, to), "rename", cat(from, " to ", to));
 }
 
-/// Makes a new, empty file and returns its name.
+/// Makes a new, empty file and returns its name. Goes past storage::Target: C's temporary files lie in the
+/// directory of the system for them.
 Outcome make_temporary() {
   char name[] = P_tmpdir "/trXXXXXX";
   static_assert(sizeof name <= L_tmpnam);

@@ -88,6 +88,7 @@ int tr_text_overwrites_f(const char* path) {
 
 int tr_text_lost_f(const char* path, int descriptor, int64_t reached, int64_t kept) {
   struct stat about {};
+  // Past storage::Target: Fortran's own run-time library has opened the file and writes it.
   if (::fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) return TR_OK;
   if (reached >= 0 && about.st_size >= reached) return TR_OK;
   kept = std::min({kept, int64_t{about.st_size}, reached >= 0 ? reached : kept});

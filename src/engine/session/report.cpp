@@ -135,6 +135,7 @@ ordered_json trace_events(const std::map<int, Statistics>& all, const exchange::
   return events;
 }
 
+/// Goes past storage::Target: a report tells of faults and throttles, which would strike it, too.
 Status replace_file(const std::string& path, const std::string& text) {
   const Result<storage::Temporary> temporary = storage::make_temporary(path);
   TR_TRY(temporary.status());

@@ -36,7 +36,8 @@ double Stops::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-/// A parallel file system is asked at most once a second, however short the steps are.
+/// A parallel file system is asked at most once a second, however short the steps are. Goes past
+/// storage::Target: who makes the file has a shell, and no target.
 bool Stops::halt_file_exists() {
   if (halt_file_.empty() || (looked_for_file_ && now() - *looked_for_file_ < 1)) return false;
   looked_for_file_ = now();

@@ -17,6 +17,7 @@ namespace tailrace::streams {
 
 namespace {
 
+/// Goes past storage::Target: the user writes this text beside the program, as its other input.
 Result<std::string> read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

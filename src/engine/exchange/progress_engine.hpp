@@ -37,8 +37,8 @@ class ProgressEngine {
   /// A thread moves requests on only with this lock. Nobody waits for another rank while holding it.
   [[nodiscard]] std::mutex& mutex() { return mutex_; }
   [[nodiscard]] bool has_thread() const { return thread_.joinable(); }
-  /// Returns how long a thread that does nothing but move requests on may sleep before its next look: briefly while
-  /// requests come.
+  /// Returns how long a thread that does nothing but move requests on may sleep before its next look: briefly
+  /// while requests come.
   [[nodiscard]] std::chrono::nanoseconds next_look() const;
 
  private:

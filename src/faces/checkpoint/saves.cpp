@@ -359,6 +359,19 @@ Status take_items(const Items& named, const Outputs& outputs, Items& items) {
 
 }  // namespace
 
+Status Saves::decide(SavePlan& plan) {
+  Slots& slots = *context_.slots;
+  plan.id.generation = slots.next_generation();
+  plan.path = slots.place_for(plan.id.generation);
+  plan.is_given = slots.are_given();
+  const Result<bool> needs_file =
+      slots.check(context_.target(), plan.path, plan.mode, context_.session.ranks());
+  TR_TRY(needs_file.status());
+  plan.needs_file = *needs_file;
+  plan.saved_at = std::time(nullptr);
+  return {};
+}
+
 Status Saves::save(const Items& named, bool async) {
   Items items;
   const Status made = take_items(named, context_.outputs, items);
@@ -377,16 +390,7 @@ Status Saves::save(const Items& named, bool async) {
     vote.status = guarded([&]() -> Status {
       Result<std::vector<SaveItem>> list = to_save(items.list(), session.rank());
       TR_TRY(list.status());
-      if (context_.slots) {
-        plan.id.generation = context_.slots->next_generation();
-        plan.path = context_.slots->place_for(plan.id.generation);
-        plan.is_given = context_.slots->are_given();
-        const Result<bool> needs_file =
-            context_.slots->check(context_.target(), plan.path, plan.mode, session.ranks());
-        TR_TRY(needs_file.status());
-        plan.needs_file = *needs_file;
-        plan.saved_at = std::time(nullptr);
-      }
+      if (context_.slots) TR_TRY(decide(plan));
       saving = std::make_unique<Saving>(context_.target(), plan, session.rank(), session.ranks(),
                                         std::move(*list));
       saving->set_make_durable(std::move(standing->make_durable));

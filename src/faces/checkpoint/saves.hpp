@@ -156,6 +156,8 @@ class Saves {
   bool advance();
   void end_running();
   void note_failure(const Status& failure, bool told);
+  /// On the first rank alone: decides which generation the save is, and its place.
+  Status decide(SavePlan& plan);
 
   Context& context_;
   comm::Line line_;

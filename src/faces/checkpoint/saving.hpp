@@ -111,7 +111,7 @@ class Saving {
   std::function<Status()> clean_up_;
   std::unique_ptr<storage::File> own_;  // the file of this rank's part
   std::unique_ptr<storage::File>
-      copy_;                // of the first rank in the local mode: the copy's file is another one
+      copy_;                 // of the first rank in the local mode: the copy's file is another one
   bool has_begun_ = false;   // the first rank has made the copy's file its own
   bool has_header_ = false;  // the first rank has written the header, so that the file may count as a copy
   std::atomic<bool> cancelled_{false};

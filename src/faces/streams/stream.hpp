@@ -121,8 +121,8 @@ class Stream final {
   pipeline::StreamClient client_;
   std::string options_;
   std::optional<Operations> operations_;  // with interval=
-  Fields fields_;  // behind the members to which it refers
-  std::set<int> put_;  // fields put in this step
+  Fields fields_;                         // behind the members to which it refers
+  std::set<int> put_;                     // fields put in this step
   std::int64_t put_lead_ = 0;
   std::map<int, std::int64_t> put_steps_;  // at put_lead_: for each field, the last step that has it
   Uuid run_;                               // the same on all ranks

@@ -303,8 +303,8 @@ TEST(checkpoint_slots, a_whole_copy_that_was_never_committed_is_replaced_before_
 std::unique_ptr<Saving> sealed_save(CrashTarget& disk) {
   static RankData data(0, 1);
   data.fill(1);
-  auto saving = std::make_unique<Saving>(
-      disk, SavePlan{"run.0", Mode::parallel, {Uuid::random(), 1}, {}, 0}, 0, 1, data.items());
+  auto saving = std::make_unique<Saving>(disk, SavePlan{"run.0", Mode::parallel, {Uuid::random(), 1}, {}, 0},
+                                         0, 1, data.items());
   saving->place({saving->part_bytes()});
   EXPECT_TRUE(saving->write().is_ok() && saving->seal().is_ok());
   EXPECT_TRUE(disk.sync_directory_of("run.0").is_ok());

@@ -24,7 +24,7 @@ Result<shared::Definition> define_shared(const char* path, const char* mode, con
   shared::Definition what;
   what.path = path;
   what.access = *access;
-  TR_TRY(shared::read_options(text_of(options), what));
+  TR_TRY(shared::shared_options.read(text_of(options), what));
   return what;
 }
 

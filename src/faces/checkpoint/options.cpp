@@ -53,15 +53,8 @@ constexpr OptionRow<Options> option_rows[] = {
 constexpr OptionTable<Options> option_table(option_rows);
 
 Result<Options> parse_options(const std::string& text) {
-  const Result<tailrace::Options> given = tailrace::Options::parse(text);
-  TR_TRY(given.status());
   Options options;
-  for (const Option& option : given->entries()) {
-    const OptionRow<Options>* const row = option_table.find(option.key);
-    const Status status = row == nullptr ? unknown_word("value", option.key, option_table.keys())
-                                         : row->set(options, option.value);
-    TR_TRY(status.in(cat(option.key, "=", option.value)));
-  }
+  TR_TRY(option_table.read(text, options));
   return options;
 }
 

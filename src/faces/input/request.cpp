@@ -36,7 +36,7 @@ Status take_timeout(OpenRequest& request, const std::string& text) {
   return {};
 }
 
-// take() stores the values in this order, because the base time depends on the calendar.
+// read() stores the values in this order, because the base time depends on the calendar.
 constexpr OptionRow<OpenRequest> open_rows[] = {
     {{"calendar", "`proleptic_gregorian`", "", "base=2026-03-01 calendar=360_day",
       "the calendar of `base=`; without `base=` that of the files counts"},
@@ -204,11 +204,7 @@ Result<OpenRequest> parse_open(std::string_view pattern, std::string_view option
   Result<streams::Pattern> parsed = streams::Pattern::parse(pattern);
   TR_TRY(parsed.status());
   request.pattern = std::move(*parsed);
-  const Result<Options> given = Options::parse(options);
-  TR_TRY(given.status());
-  if (const Option* const other = open_options.first_unknown(*given))
-    return unknown_word("key", other->key, open_options.keys());
-  TR_TRY(open_options.take(*given, request));
+  TR_TRY(open_options.read(options, request));
   TR_TRY(check_open(request));
   return request;
 }
@@ -236,7 +232,7 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
     } else if (row->set == as_in_output) {
       shared += cat(text_of(option), " ");
     } else {
-      TR_TRY(row->set(request, option.value).in(cat(context, ": ", text_of(option))));
+      TR_TRY(field_options.set(option, request).in(context));
     }
   }
   Result<streams::FieldRequest> parsed = streams::parse_field(name, element_type, shape, shared, "raw");

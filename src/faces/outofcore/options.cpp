@@ -7,7 +7,7 @@ namespace {
 
 constexpr OptionRow<Bytes> window_rows[] = {
     {{"offset", "`0`", "bytes", "offset=1KiB", "where in the file the array begins"},
-     [](auto& offset, auto& t) { return take(parse_bytes(t), offset).in("offset"); }},
+     [](auto& offset, auto& t) { return take(parse_bytes(t), offset); }},
 };
 
 }  // namespace

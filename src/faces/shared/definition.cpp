@@ -2,7 +2,6 @@
 #include "faces/shared/definition.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "ground/base/options.hpp"
@@ -39,30 +38,22 @@ Result<Access> read_mode(const std::string& mode) {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> safety_names{"none", "rename",
-                                                       "journal"};  // in the order of Safety
-
 Status read_safety(Definition& definition, const std::string& name) {
-  const auto* const found = std::ranges::find(safety_names, name);
-  if (found == safety_names.end()) {
-    return {Code::settings,
-            cat("safety may be none, rename or journal, not '", name, "'", did_you_mean(name, safety_names))};
-  }
-  definition.safety = static_cast<Safety>(found - safety_names.begin());
+  TR_TRY(take(parse_choice(name, {"none", "rename", "journal"}), definition.safety));
   if (definition.safety != Safety::rename || definition.access.empties || !definition.access.writes)
     return {};
   return {Code::settings,
-          "safety=rename is for files that are begun anew (modes \"w\" and \"w+\"); what is changed in place "
+          "this is for files that are begun anew (modes \"w\" and \"w+\"); what is changed in place "
           "needs safety=journal"};
 }
 
 Result<Bytes> read_page(const std::string& value) {
   const Result<Bytes> page = parse_bytes(value);
-  TR_TRY(page.status().in("page"));
+  TR_TRY(page.status());
   const bool is_power = *page > 0 && std::has_single_bit(static_cast<std::uint64_t>(*page));
   if (is_power && *page >= Definition::least_page && *page <= Definition::most_page) return *page;
-  return Status(Code::settings, cat("page is a power of 2 from ", size_text(Definition::least_page), " to ",
-                                    size_text(Definition::most_page), ", not ", *page));
+  return Status(Code::settings, cat("a page is a power of 2 from ", size_text(Definition::least_page), " to ",
+                                    size_text(Definition::most_page)));
 }
 
 constexpr OptionRow<Definition> shared_rows[] = {
@@ -73,7 +64,7 @@ constexpr OptionRow<Definition> shared_rows[] = {
     {{"memory", "half of what is left", "bytes a node", "memory=2GiB",
       "the most that the pages of the file take on each node. Without it half of what the node's budget "
       "(`TAILRACE_MEMORY`) leaves"},
-     [](auto& d, auto& t) { return take(parse_bytes(t), d.memory).in("memory"); }},
+     [](auto& d, auto& t) { return take(parse_bytes(t), d.memory); }},
     {{"safety", "`none`", "", "safety=journal", "what a crash leaves: `none`, `journal` or `rename`"},
      read_safety},
 };
@@ -86,13 +77,6 @@ constexpr OptionRow<Bytes> global_rows[] = {
 
 constexpr OptionTable<Definition> shared_options(shared_rows);
 constexpr OptionTable<Bytes> global_options(global_rows);
-
-Status read_options(const std::string& text, Definition& definition) {
-  const Result<Options> given = Options::parse(text);
-  TR_TRY(given.status());
-  for (const Option& option : given->entries()) TR_TRY(shared_options.set(option, definition));
-  return {};
-}
 
 Status load_page(storage::File& file, std::span<std::byte> bytes, Bytes offset) {
   const Result<Bytes> got = file.read(bytes, offset);

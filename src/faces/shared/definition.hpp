@@ -25,7 +25,8 @@ struct Access {
   friend bool operator==(const Access&, const Access&) = default;
 };
 
-/// The content that a file has after a crash of the program that writes it.
+/// The content that a file has after a crash of the program that writes it. The words of safety= have this
+/// order.
 enum class Safety {
   none,    /* old pages mixed with those that were stored since */
   rename,  /* before the first flush the old file's; afterwards as with journal */
@@ -61,12 +62,10 @@ Status load_page(storage::File& file, std::span<std::byte> bytes, Bytes offset);
 /// Returns the access for which a mode of fopen(3) asks, or Code::argument.
 Result<Access> read_mode(const std::string& mode);
 
-/// The keys of tr_shared_open.
+/// The keys of tr_shared_open. The access of the definition must be set before, since safety=rename does not
+/// go with every mode.
 extern const OptionTable<Definition> shared_options;
 /// The keys of tr_global_create. They store the bytes of a page.
 extern const OptionTable<Bytes> global_options;
-/// Reads the keys of tr_shared_open into `definition`. Its access must be set before, since
-/// safety=rename does not go with every mode.
-Status read_options(const std::string& options, Definition& definition);
 
 }  // namespace tailrace::shared

@@ -75,26 +75,29 @@ class OptionTable {
   Status take(const Options& given, Target& target) const {
     for (const Row& row : rows_) {
       const std::string* const value = given.find(row.info.key);
-      if (value != nullptr) TR_TRY(row.set(target, *value).in(text_of({std::string(row.info.key), *value})));
+      if (value != nullptr) TR_TRY(store(row, *value, target));
     }
     return {};
   }
-  /// Stores one value. If the table lacks its key, returns unknown_option().
+  /// Stores one value. An error begins with "KEY=VALUE: ", unless the table lacks the key.
   Status set(const Option& option, Target& target) const {
     const Row* const row = find(option.key);
-    return row == nullptr ? unknown_option(option.key, keys()) : row->set(target, option.value);
+    return row == nullptr ? unknown_word("key", option.key, keys()) : store(*row, option.value, target);
   }
-  /// Reads an options string that may have no other keys, and stores its values in their order. An unknown
-  /// key comes before any wrong value.
+  /// Reads an options string that may have no other keys, as take() does. An unknown key comes before any
+  /// wrong value.
   Status read(std::string_view text, Target& target) const {
     const Result<Options> given = Options::parse(text);
     TR_TRY(given.status());
-    if (const Option* const other = first_unknown(*given)) return unknown_option(other->key, keys());
-    for (const Option& option : given->entries()) TR_TRY(set(option, target));
-    return {};
+    if (const Option* const other = first_unknown(*given)) return set(*other, target);
+    return take(*given, target);
   }
 
  private:
+  static Status store(const Row& row, const std::string& value, Target& target) {
+    return row.set(target, value).in(text_of({std::string(row.info.key), value}));
+  }
+
   std::span<const Row> rows_;
 };
 

@@ -188,17 +188,9 @@ Status settings_error(std::string_view text) { return {Code::settings, std::stri
 Status unknown_word(std::string_view what, std::string_view word,
                     const std::vector<std::string_view>& known) {
   std::string list;
-  for (const std::string_view each : known) list += cat(list.empty() ? "it may be " : ", ", each);
+  for (const std::string_view each : known)
+    list += cat(!list.empty() ? ", " : known.size() == 1 ? "the only one is " : "it may be ", each);
   return settings_error(cat("unknown ", what, " \"", word, "\"", did_you_mean(word, known, list)));
-}
-
-Status unknown_option(std::string_view key, const std::vector<std::string_view>& known) {
-  const std::string text = cat("unknown option '", key, "'");
-  if (known.size() == 1) return settings_error(cat(text, ": the only one is '", known.front(), "'"));
-  std::string list = "it may be ";
-  for (std::size_t i = 0; i < known.size(); ++i)
-    list += cat(i == 0 ? "" : i + 1 == known.size() ? " or " : ", ", known[i]);
-  return settings_error(cat(text, did_you_mean(key, known, list)));
 }
 
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least, std::int64_t most) {

@@ -41,11 +41,9 @@ std::string quote_option(std::string_view value);
 std::string text_of(const Option& option);
 
 Status settings_error(std::string_view text);
-/// Returns the error of a word that is none of `known`: what it is, such as "value", the nearest known one,
-/// and all of them.
+/// Returns the error of a word that is none of `known`: what it is, such as "key" or "value", the nearest
+/// known one, and all of them.
 Status unknown_word(std::string_view what, std::string_view word, const std::vector<std::string_view>& known);
-/// Returns the error of an option that a call with few options lacks.
-Status unknown_option(std::string_view key, const std::vector<std::string_view>& known);
 
 // One function for each kind of value. An error is Code::settings and tells what was given and what is
 // accepted.

@@ -28,7 +28,7 @@ std::string read_field_says(std::string_view options) {
 std::string shared_says(const std::string& options, bool empties = true) {
   shared::Definition definition;
   definition.access = {.writes = true, .empties = empties};
-  return shared::read_options(options, definition).text();
+  return shared::shared_options.read(options, definition).text();
 }
 
 TEST(options_of_input, take_the_calendar_before_the_base_time) {
@@ -87,13 +87,14 @@ TEST(options_of_fields_that_are_read, name_what_was_given_and_what_there_is) {
 TEST(options_of_shared_files, name_what_was_given_and_what_there_is) {
   EXPECT_EQ(shared_says("page=8KiB memory=1MiB safety=rename"), "");
   EXPECT_EQ(shared_says("pages=4KiB"),
-            "unknown option 'pages'; did you mean \"page\"? It may be page, memory or safety");
-  EXPECT_EQ(shared_says("page=5000"), "page is a power of 2 from 4KiB to 1GiB, not 5000");
-  EXPECT_EQ(shared_says("page=x colour=1"), "page: \"x\"" + no_size);
-  EXPECT_EQ(shared_says("memory=x"), "memory: \"x\"" + no_size);
+            "unknown key \"pages\"; did you mean \"page\"? It may be page, memory, safety");
+  EXPECT_EQ(shared_says("page=5000"), "page=5000: a page is a power of 2 from 4KiB to 1GiB");
+  EXPECT_EQ(shared_says("page=x colour=1"), "unknown key \"colour\"; it may be page, memory, safety");
+  EXPECT_EQ(shared_says("memory=x"), "memory=x: \"x\"" + no_size);
   EXPECT_EQ(shared_says("safety=jornal"),
-            "safety may be none, rename or journal, not 'jornal'; did you mean \"journal\"?");
-  EXPECT_TRUE(shared_says("safety=rename", false).starts_with("safety=rename is for files"));
+            "safety=jornal: unknown value \"jornal\"; did you mean \"journal\"? It may be none, rename, "
+            "journal");
+  EXPECT_TRUE(shared_says("safety=rename", false).starts_with("safety=rename: this is for files"));
 }
 
 TEST(options_of_calls_that_have_one, say_so) {
@@ -102,13 +103,13 @@ TEST(options_of_calls_that_have_one, say_so) {
   EXPECT_EQ(value, 7);
   ASSERT_TRUE(outofcore::window_options.read("offset=1KiB", value).is_ok());
   EXPECT_EQ(value, 1024);
-  EXPECT_EQ(outofcore::window_options.read("offset=x", value).text(), "offset: \"x\"" + no_size);
+  EXPECT_EQ(outofcore::window_options.read("offset=x", value).text(), "offset=x: \"x\"" + no_size);
   EXPECT_EQ(outofcore::window_options.read("offset=x ofset=8", value).text(),
-            "unknown option 'ofset': the only one is 'offset'");
+            "unknown key \"ofset\"; did you mean \"offset\"? The only one is offset");
   EXPECT_EQ(shared::global_options.read("pages=4KiB", value).text(),
-            "unknown option 'pages': the only one is 'page'");
+            "unknown key \"pages\"; did you mean \"page\"? The only one is page");
   EXPECT_EQ(shared::global_options.read("page=1", value).text(),
-            "page is a power of 2 from 4KiB to 1GiB, not 1");
+            "page=1: a page is a power of 2 from 4KiB to 1GiB");
   ASSERT_TRUE(shared::global_options.read("page=64KiB", value).is_ok());
   EXPECT_EQ(value, 65536);
 }

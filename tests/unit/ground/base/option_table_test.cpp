@@ -49,20 +49,20 @@ TEST(option_table, stores_a_single_option_or_names_those_that_there_are) {
   Pump pump;
   ASSERT_TRUE(pump_options.set({"runs", "yes"}, pump).is_ok());
   EXPECT_TRUE(pump.runs);
-  EXPECT_EQ(pump_options.set({"limit", "x"}, pump).text(), "\"x\" is no whole number");
+  EXPECT_EQ(pump_options.set({"limit", "x"}, pump).text(), "limit=x: \"x\" is no whole number");
   EXPECT_EQ(pump_options.set({"limt", "1"}, pump).text(),
-            "unknown option 'limt'; did you mean \"limit\"? It may be unit, limit or runs");
+            "unknown key \"limt\"; did you mean \"limit\"? It may be unit, limit, runs");
   EXPECT_EQ(pump_options.set({"colour", "1"}, pump).code(), Code::settings);
 }
 
 TEST(option_table, reads_a_string_that_has_none_but_its_keys) {
   Pump pump;
-  ASSERT_TRUE(pump_options.read("unit=60 limit=3", pump).is_ok());
+  ASSERT_TRUE(pump_options.read("limit=3 unit=60", pump).is_ok());
   EXPECT_EQ(pump.limit, 180);
   EXPECT_TRUE(pump_options.read("", pump).is_ok());
   EXPECT_EQ(pump_options.read("limit=x colour=1", pump).text(),
-            "unknown option 'colour'; it may be unit, limit or runs");
-  EXPECT_EQ(pump_options.read("runs=on limit=x", pump).text(), "\"x\" is no whole number");
+            "unknown key \"colour\"; it may be unit, limit, runs");
+  EXPECT_EQ(pump_options.read("runs=maybe limit=x", pump).text(), "limit=x: \"x\" is no whole number");
   EXPECT_EQ(pump_options.read("limit", pump).code(), Code::settings);
 }
 
@@ -83,7 +83,10 @@ TEST(option_table, prints_no_column_in_which_no_key_has_anything) {
 }
 
 TEST(option_table, a_call_with_one_option_says_so) {
-  EXPECT_EQ(unknown_option("ofset", {"offset"}).text(), "unknown option 'ofset': the only one is 'offset'");
+  EXPECT_EQ(unknown_word("key", "ofset", {"offset"}).text(),
+            "unknown key \"ofset\"; did you mean \"offset\"? The only one is offset");
+  EXPECT_EQ(unknown_word("key", "colour", {"offset"}).text(),
+            "unknown key \"colour\"; the only one is offset");
 }
 
 TEST(option_table, values_keep_their_errors_or_get_them_as_settings) {

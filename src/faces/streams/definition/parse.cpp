@@ -230,9 +230,17 @@ bool has_ending_of(const formats::Format& format, std::string_view pattern) {
 Status check_kind(const formats::Format& format, std::string_view pattern) {
   const stores::Kind* const written = stores::find(format.store);
   const stores::Kind* const promised = stores::kind_of(pattern);
-  if (written != nullptr && !pattern.ends_with(written->ending))
+  if (written != nullptr && !pattern.ends_with(written->ending)) {
+    const std::string_view begin =
+        pattern.substr(0, pattern.size() - std::min(pattern.size(), written->ending.size()));
+    if (lower_case(pattern).ends_with(written->ending))
+      return {Code::settings,
+              cat("format=", format.name, " writes a directory, whose name ends in ", written->ending,
+                  " in small letters, since other readers look for these: name it \"", begin, written->ending,
+                  "\"")};
     return {Code::settings,
             cat("format=", format.name, " writes a directory, whose name ends in ", written->ending)};
+  }
   if (written == nullptr && promised != nullptr)
     return {Code::settings,
             cat("a name that ends in ", promised->ending, " promises a directory, and format=", format.name,

@@ -238,6 +238,9 @@ TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) 
   EXPECT_EQ(parsed("base=2026-03-01", "fc_{lead:03h}.zarr").definition.format, "zarr");
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=raw", "fc.zarr"), "promises a directory"));
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=zarr", "fc"), "whose name ends in .zarr"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01", "OCEAN.ZARR"),
+                       "ends in .zarr in small letters, since other readers look for these: name it "
+                       "\"OCEAN.zarr\""));
   EXPECT_EQ(parsed("base=2026-03-01", "fc").definition.format, "grib2");
 }
 

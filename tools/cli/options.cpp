@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -36,11 +39,21 @@ constexpr CallOptions kCalls[] = {
     {"window", "tr_window_open", [] { return outofcore::window_options.infos(); }},
 };
 
-std::string options_text(const std::string& name) {
+/// The columns of the terminal that standard output is, and otherwise as many as a page or a file suits.
+std::size_t width_of_output() {
+  constexpr std::size_t usual = 100;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual;
+  return size.ws_col;
+}
+
+/// Returns the tables of one call, or of all if there is no name.
+std::string tables_of(const std::string& name, bool markdown) {
   std::string text;
   for (const CallOptions& each : kCalls) {
     if (name.empty()) text += cat(text.empty() ? "" : "\n", each.name, ": options of ", each.call, "\n\n");
-    if (name.empty() || name == each.name) text += options_markdown(each.infos());
+    if (name.empty() || name == each.name)
+      text += markdown ? options_markdown(each.infos()) : options_text(each.infos(), width_of_output());
   }
   return text;
 }
@@ -54,12 +67,15 @@ void add_options(CLI::App& app, int& exit) {
   for (const CallOptions& each : kCalls) names.emplace_back(each.name);
   command->add_option("what", *name, "the options of one call alone; otherwise all")
       ->check(CLI::IsMember(names));
+  const auto markdown = std::make_shared<bool>(false);
+  command->add_flag("--markdown", *markdown, "as the tables in the pages of docs/");
   command->footer(
       "Examples:\n"
       "  tailrace options\n"
-      "  tailrace options field");
-  command->callback([name, &exit] {
-    std::fputs(options_text(*name).c_str(), stdout);
+      "  tailrace options field\n"
+      "  tailrace options field --markdown");
+  command->callback([name, markdown, &exit] {
+    std::fputs(tables_of(*name, *markdown).c_str(), stdout);
     exit = Exit::done;
   });
 }

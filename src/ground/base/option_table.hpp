@@ -10,7 +10,7 @@
 
 namespace tailrace {
 
-/// A key of an options string, and the texts in Markdown that `./dev docs` prints for it into a page.
+/// A key of an options string, and the texts in Markdown that pages and `tailrace options` have about it.
 struct OptionInfo {
   std::string_view key;
   std::string_view default_value;  // "" = none
@@ -24,6 +24,9 @@ inline constexpr std::string_view required_option = "– (required)";
 
 /// Returns a table of Markdown with a line for each key. Columns in which no key has anything are left out.
 std::string options_markdown(const std::vector<OptionInfo>& options);
+/// Returns the same as a plain table for a terminal of so many columns: the texts are wrapped, and have no
+/// marks of Markdown.
+std::string options_text(const std::vector<OptionInfo>& options, std::size_t width);
 
 /// One key of an options string, and the function that stores its value.
 template <typename Target>

@@ -151,6 +151,60 @@ std::vector<std::string> cells_of(const OptionInfo& info) {
           std::string(info.unit), as_code(info.example), std::string(info.meaning)};
 }
 
+/// Keys that cannot be left out come first.
+std::vector<OptionInfo> in_order_of_pages(std::vector<OptionInfo> options) {
+  std::ranges::stable_partition(options,
+                                [](const OptionInfo& info) { return info.default_value == required_option; });
+  return options;
+}
+
+/// Returns the text without Markdown's marks: code stands as it is, and a link is its text.
+std::string plain(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '`' || (text[i] == '[' && text.find("](", i) != std::string_view::npos)) continue;
+    if (text.substr(i).starts_with("](")) {
+      i = std::min(text.find(')', i), text.size());
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+/// Returns the number of characters of a text in UTF-8.
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+/// Breaks the text between words into lines of at most `width` characters. A longer word has a line of its
+/// own.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines{""};
+  for (const std::string& word : split(text, ' ')) {
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (columns_of(line) + 1 + columns_of(word) <= width) {
+      line += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
+
+/// One line of a plain table: each column but the last is filled with blanks up to its width.
+std::string plain_line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    line += cells[i];
+    if (i + 1 < cells.size()) line.append(widths[i] + 2 - std::min(widths[i], columns_of(cells[i])), ' ');
+  }
+  return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+}
+
 }  // namespace
 
 Result<Options> Options::parse(std::string_view text) {
@@ -273,12 +327,9 @@ std::string_view trim(std::string_view text) {
 }
 
 std::string options_markdown(const std::vector<OptionInfo>& options) {
-  std::vector<OptionInfo> sorted = options;
-  std::ranges::stable_partition(sorted,
-                                [](const OptionInfo& info) { return info.default_value == required_option; });
   std::vector<std::vector<std::string>> lines{{"option", "default", "unit", "example", "means"},
                                               {"---", "---", "---", "---", "---"}};
-  for (const OptionInfo& info : sorted) lines.push_back(cells_of(info));
+  for (const OptionInfo& info : in_order_of_pages(options)) lines.push_back(cells_of(info));
   std::string out;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     out += "|";
@@ -289,6 +340,42 @@ std::string options_markdown(const std::vector<OptionInfo>& options) {
       out += i == 1 ? cat(cell, "|") : cell.empty() ? " |" : cat(" ", cell, " |");
     }
     out += "\n";
+  }
+  return out;
+}
+
+std::string options_text(const std::vector<OptionInfo>& options, std::size_t width) {
+  constexpr std::size_t widest_default = 20, narrowest_meaning = 24;
+  struct Entry {
+    std::string key;
+    std::vector<std::string> defaults, meaning;
+  };
+  std::vector<Entry> entries{{"option", {"default"}, {"means"}}};
+  std::vector<std::size_t> widths{6, 7, 0};
+  const auto sorted = in_order_of_pages(options);
+  for (const OptionInfo& info : sorted) {
+    const std::string value = info.default_value.empty() ? "–" : plain(info.default_value);
+    Entry entry{std::string(info.key), wrapped(value, widest_default), {}};
+    if (!info.unit.empty())
+      for (std::string& line : wrapped(cat("(", info.unit, ")"), widest_default))
+        entry.defaults.push_back(std::move(line));
+    widths[0] = std::max(widths[0], columns_of(entry.key));
+    for (const std::string& line : entry.defaults) widths[1] = std::max(widths[1], columns_of(line));
+    entries.push_back(std::move(entry));
+  }
+  const std::size_t left = widths[0] + widths[1] + 4;
+  const std::size_t rest = std::max(width > left ? width - left : 0, narrowest_meaning);
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    entries[i + 1].meaning = wrapped(plain(sorted[i].meaning), rest);
+    if (!sorted[i].example.empty()) entries[i + 1].meaning.push_back(cat("Example: ", sorted[i].example));
+  }
+  std::string out;
+  for (const Entry& entry : entries) {
+    const auto part = [](const std::vector<std::string>& lines, std::size_t at) {
+      return at < lines.size() ? lines[at] : std::string();
+    };
+    for (std::size_t i = 0; i < std::max(entry.defaults.size(), entry.meaning.size()); ++i)
+      out += plain_line({i == 0 ? entry.key : "", part(entry.defaults, i), part(entry.meaning, i)}, widths);
   }
   return out;
 }

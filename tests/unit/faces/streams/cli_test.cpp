@@ -105,9 +105,9 @@ TEST_F(Cli, options_prints_the_tables_that_the_pages_have) {
     const std::string page(std::istreambuf_iterator<char>(file), {});
     for (std::size_t at = page.find(mark); at != std::string::npos; at = page.find(mark, at + 1)) {
       const std::size_t begin = at + mark.size();
-      const std::string name = page.substr(begin, page.find('`', begin) - begin);
+      const std::string name = page.substr(begin, page.find(" --markdown`", begin) - begin);
       const std::size_t table = page.find("\n\n", at) + 2;
-      EXPECT_EQ(run("options " + name).output, page.substr(table, page.find("\n\n", table) + 1 - table))
+      EXPECT_EQ(run("options " + name + " --markdown").output, page.substr(table, page.find("\n\n", table) + 1 - table))
           << entry.path() << ": ./dev docs";
       names += name + " ";
     }
@@ -115,8 +115,16 @@ TEST_F(Cli, options_prints_the_tables_that_the_pages_have) {
   for (const std::string name : {"stream", "field", "georeference", "input", "input_field", "checkpoint",
                                  "shared", "global", "window"})
     EXPECT_TRUE(mentions(names, name + " ")) << names;
-  EXPECT_TRUE(mentions(run("options").output, "field: options of tr_stream_define\n\n| option | default |"));
+  EXPECT_TRUE(mentions(run("options --markdown").output,
+                       "field: options of tr_stream_define\n\n| option | default |"));
   EXPECT_EQ(run("options nonsense").exit, 2);
+}
+
+TEST_F(Cli, options_prints_plain_tables_for_people) {
+  const std::string text = run("options").output;
+  EXPECT_TRUE(mentions(text, "window: options of tr_window_open\n\noption  default  means\noffset  0        "));
+  EXPECT_EQ(text.find_first_of("`|["), std::string::npos) << text;
+  EXPECT_TRUE(mentions(text, run("options window").output));
 }
 
 TEST_F(Cli, wait_returns_at_once_when_the_step_is_durable) {

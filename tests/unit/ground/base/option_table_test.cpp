@@ -82,6 +82,19 @@ TEST(option_table, prints_no_column_in_which_no_key_has_anything) {
             "| `page` | 1 MiB | size of a page |\n");
 }
 
+TEST(option_table, prints_a_plain_table_that_fits_the_terminal) {
+  const std::vector<OptionInfo> infos{
+      {"page", "`1MiB`", "bytes", "page=64KiB", "size of a page: [more](streams.md#pages) in `docs`, on it"},
+      {"base", required_option, "", "", "when"}};
+  EXPECT_EQ(options_text(infos, 50),
+            "option  default       means\n"
+            "base    – (required)  when\n"
+            "page    1MiB          size of a page: more in\n"
+            "        (bytes)       docs, on it\n"
+            "                      Example: page=64KiB\n");
+  EXPECT_EQ(options_text(infos, 0), options_text(infos, 46)) << "a narrow terminal breaks no words";
+}
+
 TEST(option_table, a_call_with_one_option_says_so) {
   EXPECT_EQ(unknown_word("key", "ofset", {"offset"}).text(),
             "unknown key \"ofset\"; did you mean \"offset\"? The only one is offset");

@@ -92,7 +92,7 @@ Result<OutOfCore::Definition> define(const Arguments& given, tr_window** window)
   Result<outofcore::Tiling> tiling = outofcore::Tiling::make(
       checked_list_of(given.shape, given.ndims), checked_list_of(given.portion, given.ndims), halo);
   TR_TRY(tiling.status());
-  Bytes offset = 0;
+  Bytes offset = outofcore::default_offset;
   TR_TRY(outofcore::window_options.read(text_of(given.options), offset));
   OutOfCore::Definition what{given.path,         *access, ElementType{given.type},
                              std::move(*tiling), offset,  std::max(given.depth, 1)};

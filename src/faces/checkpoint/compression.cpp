@@ -19,9 +19,6 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-/// The level of zstd if compress= gives none. It is faster than most storage; higher levels gain little on
-/// floating-point numbers.
-constexpr int default_level = 1;
 constexpr bool have_zstd = TAILRACE_HAVE_ZSTD != 0;
 constexpr bool have_lz4 = TAILRACE_HAVE_LZ4 != 0;
 
@@ -61,12 +58,13 @@ Result<Compression> parse_compression(std::string_view text) {
   const std::size_t colon = text.find(':');
   const Result<std::size_t> choice = parse_choice(text.substr(0, colon), {"none", "lz4", "zstd"});
   TR_TRY(choice.status());
-  Compression compression{static_cast<Coding>(*choice), default_level};
+  Compression compression;
+  compression.coding = static_cast<Coding>(*choice);
   if (compression.coding == Coding::zstd && !have_zstd) return unsupported("zstd: compress=none");
   if (compression.coding == Coding::lz4 && !have_lz4) return unsupported("LZ4: compress=none");
   if (colon == std::string_view::npos) return compression;
   if (compression.coding != Coding::zstd)
-    return Status(Code::settings, cat("compress=", text, ": only zstd takes a level"));
+    return Status(Code::settings, "only zstd takes a level");
   const Result<std::int64_t> level = parse_integer(text.substr(colon + 1), -7, 19);
   TR_TRY(level.status());
   compression.level = static_cast<int>(*level);

@@ -12,7 +12,9 @@ namespace tailrace::checkpoint {
 /// The option compress=: "none", "lz4", "zstd" or "zstd:LEVEL".
 struct Compression {
   Coding coding = Coding::raw;
-  int level = 0;  // of zstd
+  /// Of zstd. Level 1 is faster than most storage; higher levels gain little on floating-point numbers.
+  int level = 1;
+  friend bool operator==(const Compression&, const Compression&) = default;
 };
 /// Reads the value of compress=. Returns Code::settings for any other word, and Code::unsupported for a
 /// method that this build lacks.

@@ -22,6 +22,7 @@ struct Options {
   Capture capture = Capture::copy;
   journal::Overwritten overwritten = journal::Overwritten::refuse;
   Compression compression;
+  friend bool operator==(const Options&, const Options&) = default;
 };
 
 /// The keys of tr_checkpoint_create.

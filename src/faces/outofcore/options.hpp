@@ -5,6 +5,9 @@
 
 namespace tailrace::outofcore {
 
+/// Where an array begins in its file without offset=.
+inline constexpr Bytes default_offset = 0;
+
 /// The keys of tr_window_open. They store where in the file the array begins.
 extern const OptionTable<Bytes> window_options;
 

@@ -29,6 +29,17 @@ TEST(checkpoint_options, are_those_of_the_string_and_otherwise_the_defaults) {
   EXPECT_EQ(given->compression.coding, Coding::raw);
 }
 
+TEST(checkpoint_options, tell_the_defaults_that_the_code_has) {
+  Options told;
+  for (const OptionInfo& info : option_table.infos()) {
+    ASSERT_TRUE(info.default_value.starts_with('`') && info.default_value.ends_with('`')) << info.key;
+    const std::string_view value = info.default_value.substr(1, info.default_value.size() - 2);
+    const Status status = option_table.set({std::string(info.key), std::string(value)}, told);
+    EXPECT_TRUE(status.is_ok()) << status.text();
+  }
+  EXPECT_EQ(told, Options());
+}
+
 TEST(checkpoint_options, name_what_was_given_and_what_there_is) {
   EXPECT_EQ(
       refusal("keeep=3"),

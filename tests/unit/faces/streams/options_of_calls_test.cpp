@@ -31,6 +31,22 @@ std::string shared_says(const std::string& options, bool empties = true) {
   return shared::shared_options.read(options, definition).text();
 }
 
+using Keys = std::vector<std::string_view>;
+
+/// Stores the defaults that a table tells as code, which are those of the library. Returns their keys.
+template <typename Target>
+Keys store_told_defaults(const OptionTable<Target>& table, Target& target) {
+  Keys keys;
+  for (const OptionInfo& info : table.infos()) {
+    if (!info.default_value.starts_with('`')) continue;
+    const std::string_view value = info.default_value.substr(1, info.default_value.find('`', 1) - 1);
+    const Status status = table.set({std::string(info.key), std::string(value)}, target);
+    EXPECT_TRUE(status.is_ok()) << status.text();
+    keys.push_back(info.key);
+  }
+  return keys;
+}
+
 TEST(options_of_input, take_the_calendar_before_the_base_time) {
   const Result<input::OpenRequest> request = input::parse_open("a", "base=2026-02-30 calendar=360_day");
   ASSERT_TRUE(request.is_ok()) << request.status().text();
@@ -82,6 +98,39 @@ TEST(options_of_fields_that_are_read, name_what_was_given_and_what_there_is) {
             "since=\"no time\": \"no time\" is neither start nor last nor a duration such as 6h");
   EXPECT_EQ(read_field_says("percentile=200"), "percentile=200: a percentile lies between 0 and 100");
   EXPECT_EQ(read_field_says("level_axis=9"), "level_axis=9: 9 is out of range; it may be 0 to 1");
+}
+
+TEST(options_of_calls, tell_the_defaults_that_the_code_has) {
+  input::OpenRequest open;
+  EXPECT_EQ(store_told_defaults(input::open_options, open),
+            (Keys{"calendar", "prefetch", "between", "follow"}));
+  const input::OpenRequest opened;
+  EXPECT_EQ(open.calendar, opened.calendar);
+  EXPECT_EQ(open.prefetch, opened.prefetch);
+  EXPECT_EQ(open.is_linear, opened.is_linear);
+  EXPECT_EQ(open.bridges, opened.bridges);
+  EXPECT_EQ(open.follows, opened.follows);
+
+  shared::Definition definition;
+  EXPECT_EQ(store_told_defaults(shared::shared_options, definition), (Keys{"page", "safety"}));
+  EXPECT_EQ(definition.page, shared::Definition::default_page);
+  EXPECT_EQ(definition.safety, shared::Definition().safety);
+
+  Bytes page = 0, offset = 7;
+  EXPECT_EQ(store_told_defaults(shared::global_options, page), Keys{"page"});
+  EXPECT_EQ(page, shared::Definition::default_page);
+  EXPECT_EQ(store_told_defaults(outofcore::window_options, offset), Keys{"offset"});
+  EXPECT_EQ(offset, outofcore::default_offset);
+}
+
+TEST(options_of_fields_that_are_read, tell_the_defaults_that_the_code_has) {
+  const auto allocation = [](std::string_view options) {
+    return input::parse_field("t", static_cast<int>(ElementType::f32), {2, 4}, options)->allocation;
+  };
+  input::FieldRequest request;
+  EXPECT_EQ(store_told_defaults(input::field_options, request), Keys{"level_axis"});
+  EXPECT_EQ(allocation("levels=pressure:850,500").level_axis,
+            allocation("levels=pressure:850,500 level_axis=0").level_axis);
 }
 
 TEST(options_of_shared_files, name_what_was_given_and_what_there_is) {

@@ -63,8 +63,7 @@ Result<Compression> parse_compression(std::string_view text) {
   if (compression.coding == Coding::zstd && !have_zstd) return unsupported("zstd: compress=none");
   if (compression.coding == Coding::lz4 && !have_lz4) return unsupported("LZ4: compress=none");
   if (colon == std::string_view::npos) return compression;
-  if (compression.coding != Coding::zstd)
-    return Status(Code::settings, "only zstd takes a level");
+  if (compression.coding != Coding::zstd) return Status(Code::settings, "only zstd takes a level");
   const Result<std::int64_t> level = parse_integer(text.substr(colon + 1), -7, 19);
   TR_TRY(level.status());
   compression.level = static_cast<int>(*level);

@@ -41,14 +41,12 @@ TEST(checkpoint_options, tell_the_defaults_that_the_code_has) {
 }
 
 TEST(checkpoint_options, name_what_was_given_and_what_there_is) {
-  EXPECT_EQ(
-      refusal("keeep=3"),
-      "unknown key \"keeep\"; did you mean \"keep\"? It may be keep, keep_every, mode, async, "
-      "busy, capture, overwritten, compress");
+  EXPECT_EQ(refusal("keeep=3"),
+            "unknown key \"keeep\"; did you mean \"keep\"? It may be keep, keep_every, mode, async, "
+            "busy, capture, overwritten, compress");
   EXPECT_EQ(refusal("keep=1"), "keep=1: 1 is out of range; it may be 2 to 1000");
   EXPECT_EQ(refusal("keep='3 4'"), "keep=\"3 4\": \"3 4\" is no whole number");
-  EXPECT_EQ(refusal("busy=never"),
-            "busy=never: unknown value \"never\"; it may be wait, drop, replace");
+  EXPECT_EQ(refusal("busy=never"), "busy=never: unknown value \"never\"; it may be wait, drop, replace");
   EXPECT_TRUE(refusal("busy=never colour=1").starts_with("unknown key \"colour\"; it may be keep, "));
   EXPECT_EQ(refusal("mode=paralel"),
             "mode=paralel: unknown value \"paralel\"; did you mean \"parallel\"? It may be parallel, local");

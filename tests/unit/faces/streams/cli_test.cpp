@@ -107,7 +107,8 @@ TEST_F(Cli, options_prints_the_tables_that_the_pages_have) {
       const std::size_t begin = at + mark.size();
       const std::string name = page.substr(begin, page.find(" --markdown`", begin) - begin);
       const std::size_t table = page.find("\n\n", at) + 2;
-      EXPECT_EQ(run("options " + name + " --markdown").output, page.substr(table, page.find("\n\n", table) + 1 - table))
+      EXPECT_EQ(run("options " + name + " --markdown").output,
+                page.substr(table, page.find("\n\n", table) + 1 - table))
           << entry.path() << ": ./dev docs";
       names += name + " ";
     }
@@ -122,7 +123,8 @@ TEST_F(Cli, options_prints_the_tables_that_the_pages_have) {
 
 TEST_F(Cli, options_prints_plain_tables_for_people) {
   const std::string text = run("options").output;
-  EXPECT_TRUE(mentions(text, "window: options of tr_window_open\n\noption  default  means\noffset  0        "));
+  EXPECT_TRUE(
+      mentions(text, "window: options of tr_window_open\n\noption  default  means\noffset  0        "));
   EXPECT_EQ(text.find_first_of("`|["), std::string::npos) << text;
   EXPECT_TRUE(mentions(text, run("options window").output));
 }

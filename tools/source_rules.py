@@ -7,6 +7,8 @@ import subprocess
 import typing
 from pathlib import Path
 
+import faces
+
 ROOT = Path(__file__).resolve().parent.parent
 
 C_ENDINGS = (".c", ".cpp", ".h", ".hpp")
@@ -239,4 +241,4 @@ def format_list_problems():
 def problems():
     """Returns one line for each place that breaks a rule."""
     return (spdx_problems() + length_problems() + module_problems() + format_name_problems() + page_path_problems() +
-            option_problems() + format_list_problems())
+            option_problems() + format_list_problems() + faces.problems())

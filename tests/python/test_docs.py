@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""The code of docs/python.md and the example run, and tables that stand in two places are equal."""
+"""The code of docs/python.md and the example run."""
 import glob
 import os
 import re
@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from conftest import formats
 from made import Writer, field, header
-from tailrace.names import LEVEL_TYPES, QUANTITIES
 from writers import job
 
 SOURCE = Path(os.environ["TEST_SOURCE"])
@@ -82,14 +81,3 @@ def test_the_example_draws_cells_and_leads_of_half_a_minute(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(os.listdir(tmp_path / "maps")) == ["t+00000min.png", "t+00000min30s.png"]
-
-
-def test_names_and_units_are_those_of_the_library():
-    text = (SOURCE / "src/formats/cf/names.cpp").read_text()
-    quantities = re.findall(r'Quantity\{"([^"]*)", "([^"]*)", "([^"]*)"\}', text)
-    assert {name: (standard, units) for name, standard, units in quantities} == QUANTITIES
-    listed = re.findall(r"^\| `(.*)` \| `(.*)` \| `(.*)` \|$", (SOURCE / "docs/formats/weather-names.md").read_text(), re.M)
-    assert [tuple(row) for row in listed[-len(quantities):]] == quantities
-    types = {name: rest for name, *rest in re.findall(r'LevelType\{"([^"]*)", "([^"]*)", "([^"]*)", "([^"]*)", "([^"]*)"\}', text)}
-    assert {name: [each.dimension, each.units, each.positive] for name, each in LEVEL_TYPES.items()} == \
-        {name: [dimension, units, positive] for name, (dimension, _, units, positive) in types.items()}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tailrace as tr
 from made import Writer, field, header
-from tailrace.calendar import Moment, parse_duration, parse_time
+from tailrace.calendar import Moment, calendar_number, parse_duration, parse_time
 
 CONTEXT = tr.Context(parse_time("2026-03-01T00:00Z"), 7)
 
@@ -116,6 +116,7 @@ def test_calendars(tmp_path):
             seconds = chance.randrange(-10**12, 10**12)
             moment = Moment.of(seconds, calendar)
             assert moment.is_valid and moment.seconds == seconds
+    assert calendar_number("no_leap") == calendar_number("365_day") == 2 and calendar_number("360day") == 1
     assert Moment.of(1772323200, 0) == parse_time("20260301") and parse_time("2026-02-30T06:30", 1).second == 0
     with pytest.raises(tr.SettingsError, match="does not exist"):
         parse_time("2026-02-30")

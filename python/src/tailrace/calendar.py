@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from typing import Union
 
 from .errors import SettingsError
+from .tables import CALENDAR_NUMBERS, CALENDARS
 
-CALENDARS = ("proleptic_gregorian", "360_day", "noleap", "julian", "all_leap")  # by their numbers in an index
-_ALIASES = {"gregorian": 0, "standard": 0, "proleptic_gregorian": 0, "360_day": 1, "noleap": 2, "365_day": 2,
-            "julian": 3, "all_leap": 4, "366_day": 4}
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _UNITS = {"d": 86400, "h": 3600, "min": 60, "m": 60, "s": 1}
 # For calendars with leap years: the years after which the leap days repeat, the days of such a cycle, and the days from
@@ -26,9 +24,9 @@ Duration = Union[int, float, str, datetime.timedelta]
 
 def calendar_number(name: str) -> int:
     """Returns the number of a calendar with this name in CF."""
-    if name not in _ALIASES:
+    if name not in CALENDAR_NUMBERS:
         raise SettingsError(f'calendar "{name}" does not exist; there are {", ".join(CALENDARS)}')
-    return _ALIASES[name]
+    return CALENDAR_NUMBERS[name]
 
 
 def _is_leap(year: int, calendar: int) -> bool:

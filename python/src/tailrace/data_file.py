@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .binary import open_regular
-from .calendar import CALENDARS
 from .errors import FormatError, NotThereError, StateError, TailraceError
 from .formats import source_of
 from .index import Index, IndexHeader, IndexStep, find_index, holds_still, index_again, load_index
 from .source import Source
+from .tables import CALENDARS
 
 _TRIES = 5
 T = TypeVar("T")

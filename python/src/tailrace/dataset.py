@@ -9,11 +9,12 @@ import numpy as np
 import xarray
 from xarray.core import indexing
 
-from .calendar import CALENDARS, Moment
+from .calendar import Moment
 from .cube import Cube
 from .errors import NotThereError, StateError
 from .head import Coordinate, Described, plain_dims
 from .names import LEVEL_TYPES, level_attributes
+from .tables import CALENDARS
 from .variables import Variable
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import numpy as np
 
 from .errors import FormatError, UnsupportedError
 from .head import Coordinate, Described, plain_dims
-from .names import QUANTITIES, cf_units
+from .names import cf_units
 from .projection import Earth, lambert, polar
+from .tables import QUANTITIES
 
 # A message beyond both limits counts as damaged: so many points fit into so few bytes only if all values are equal.
 MOST_POINTS, MOST_POINTS_PER_BYTE = 1 << 27, 4096

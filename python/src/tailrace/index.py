@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 
 from .binary import ELEMENT_TYPES, Fields, elements_of, open_regular, pread_whole, text_of, xxh3_64
-from .calendar import CALENDARS, MOST_SECONDS, Moment
+from .calendar import MOST_SECONDS, Moment
 from .errors import FormatError, NotThereError, StateError, UnsupportedError
+from .tables import CALENDARS
 
 MARK = b"TRLINDEX"
 RECORD = np.dtype([("field", "<i4"), ("level", "<i4"), ("offset", "<i8"), ("length", "<i8")])

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from .calendar import CALENDARS, MOST_SECONDS, Moment
+from .calendar import MOST_SECONDS, Moment
 from .errors import SettingsError
+from .tables import CALENDARS
 
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _LETTERS = {"Y": 4, "y": 2, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "j": 3}

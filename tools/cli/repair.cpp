@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,10 +29,8 @@ struct RepairArguments {
 /// Brings a shared file back to its last flush. Returns false, and does nothing, if it is no shared file, or
 /// if its program has closed it. Follows symbolic links, since the undo files lie beside the file itself.
 Result<bool> repair_shared_file(const std::string& name) {
-  std::error_code unknown;
-  const std::string path =
-      std::filesystem::is_symlink(name, unknown) ? std::filesystem::canonical(name, unknown).string() : name;
   const std::shared_ptr<storage::Target> target = storage::default_target();
+  const std::string path = target->behind_links(name);
   const Result<bool> is_left = journal::is_left_open(*target, path);
   TR_TRY(is_left.status());
   if (!*is_left) return false;

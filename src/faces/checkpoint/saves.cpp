@@ -15,7 +15,7 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-constexpr const char* file_vote = "the new file of a checkpoint";
+constexpr const char* room_vote = "the link in the place of a checkpoint's file";
 constexpr const char* parts_vote = "the parts of a checkpoint";
 constexpr const char* commit_vote = "the commit of a checkpoint";
 constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
@@ -36,7 +36,7 @@ ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
   out.put_bytes(standing);
   if (decided != nullptr) {
     out.put(decided->id.generation).put(decided->saved_at);
-    out.put_text(decided->path).put(decided->is_given).put(decided->needs_file);
+    out.put_text(decided->path).put(decided->is_given).put(decided->is_link);
   }
   return out.take();
 }
@@ -49,7 +49,7 @@ void take_decisions(const comm::Verdict& verdict, SavePlan& plan) {
   plan.saved_at = in.get<std::int64_t>();
   plan.path = in.get_text();
   plan.is_given = in.get<bool>();
-  plan.needs_file = in.get<bool>();
+  plan.is_link = in.get<bool>();
 }
 
 /// Checks that the captures of all ranks fit into their nodes. Only the first rank knows how much memory each
@@ -175,14 +175,14 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
   const bool at_once = capture != nullptr && capture->is_at_once();
   const std::int64_t all = worked_ * context_.session.topology().ranks_of_a_core();
   delay_ = at_once && !alone ? std::min(all, longest_delay) : 0;
-  if (!plan().needs_file) return write();
-  // No rank may open the file before the first rank has made it. The first rank makes it only now, since all
-  // ranks have voted for the save: until then a load needs the copy behind a link of this name.
-  stage_ = Stage::making_file;
+  if (!plan().is_link) return write();
+  // No rank may open the file before the first rank has removed the link. The first rank removes it only now,
+  // since all ranks have voted for the save: until then a load needs the copy behind the link.
+  stage_ = Stage::making_room;
   if (context_.is_first())
-    submit([](Saving& each) { return each.make_file(); });
+    submit([](Saving& each) { return each.make_room(); });
   else
-    vote(Stage::making_file, {});
+    vote(Stage::making_room, {});
 }
 
 void RunningSave::write() {
@@ -192,7 +192,7 @@ void RunningSave::write() {
   const bool can_seal =
       unknown_.is_ok() && outputs.are_settled(outputs_) && outputs.unknown_failure(outputs_).is_ok();
   const bool must_wait = context_.is_first() && !can_seal;
-  if (stage_ == Stage::making_file) saving_->set_outputs(outputs_);  // steps may have failed meanwhile
+  if (stage_ == Stage::making_room) saving_->set_outputs(outputs_);  // steps may have failed meanwhile
   stage_ = must_wait ? Stage::writing : Stage::sealing;
   submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
 }
@@ -205,6 +205,7 @@ void RunningSave::place(const comm::Verdict& begun) {
   saving_->know(plan);
   if (context_.slots) {
     context_.slots->begun(plan.id.generation, plan.path);
+    saving_->set_failed(context_.slots->failed());
     clean_up_undo_files();
   }
   outputs_ = context_.outputs.with_failures(
@@ -248,7 +249,7 @@ void RunningSave::submit(Status (*body)(Saving&), std::int64_t delay) {
 
 void RunningSave::vote(Stage next, const Status& mine) {
   stage_ = next;
-  const char* const about = next == Stage::making_file ? file_vote
+  const char* const about = next == Stage::making_room ? room_vote
                             : next == Stage::agreeing  ? parts_vote
                                                        : commit_vote;
   vote_ = line_.agreements().post({mine, about, {}});
@@ -307,7 +308,7 @@ void RunningSave::after_task() {
   }
   if (!status.is_ok())
     status = status.in(cat("checkpoint ", context_.name, ": saving generation ", plan().id.generation));
-  vote(stage_ == Stage::making_file  ? Stage::making_file
+  vote(stage_ == Stage::making_room  ? Stage::making_room
        : stage_ == Stage::committing ? Stage::confirming
                                      : Stage::agreeing,
        status);
@@ -316,7 +317,7 @@ void RunningSave::after_task() {
 void RunningSave::after_vote(const Status& verdict) {
   if (!verdict.is_ok() || stage_ == Stage::confirming) {
     verdict_ = verdict;
-  } else if (stage_ == Stage::making_file) {
+  } else if (stage_ == Stage::making_room) {
     write();
   } else if (context_.is_first()) {
     stage_ = Stage::committing;
@@ -364,10 +365,9 @@ Status Saves::decide(SavePlan& plan) {
   plan.id.generation = slots.next_generation();
   plan.path = slots.place_for(plan.id.generation);
   plan.is_given = slots.are_given();
-  const Result<bool> needs_file =
-      slots.check(context_.target(), plan.path, plan.mode, context_.session.ranks());
-  TR_TRY(needs_file.status());
-  plan.needs_file = *needs_file;
+  const Result<bool> is_link = slots.check(context_.target(), plan.path, plan.mode, context_.session.ranks());
+  TR_TRY(is_link.status());
+  plan.is_link = *is_link;
   plan.saved_at = std::time(nullptr);
   return {};
 }
@@ -449,6 +449,7 @@ void Saves::end_running() {
     if (context_.slots) {
       context_.slots->committed(plan.id.generation, plan.path,
                                 plan.mode == Mode::local ? context_.session.ranks() : 0);
+      context_.slots->forget_failed();
       log(LogLevel::info, cat("checkpoint ", context_.name, ": generation ", plan.id.generation,
                               " is committed in ", plan.path, " after ", seconds(running_->age()), " s"));
     }

@@ -87,9 +87,9 @@ class RunningSave {
   [[nodiscard]] std::int64_t worked() const { return worked_; }
 
  private:
-  /// In the order of time. Some are left out: making_file if there is a file with a mark, waiting_for_outputs
-  /// if nothing has to be waited for. The stage `sealing` then includes the writing.
-  enum class Stage { making_file, writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
+  /// In the order of time. Some are left out: making_room if there is no link, waiting_for_outputs if
+  /// nothing has to be waited for. The stage `sealing` then includes the writing.
+  enum class Stage { making_room, writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
   /// The last task that the writing thread was given, and its result.
   struct Task {
     std::atomic<bool> done{false};

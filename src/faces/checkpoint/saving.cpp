@@ -8,7 +8,6 @@
 #include "ground/base/checksum.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/replace.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -32,10 +31,21 @@ Status remove_part(storage::Target& target, const std::string& path) {
   return target.remove(path);
 }
 
-/// Puts a file under this name that says no more than that a checkpoint has written it.
-Status put_marked_file(storage::Target& target, const std::string& path) {
-  const std::string head = std::string(static_cast<std::size_t>(mark_offset), '\0') + std::string(file_mark);
-  return storage::replace_file(target, path, head, path + ".new");
+/// Marks a new file as a checkpoint's before its header is written. Otherwise a loss of power could leave
+/// random bytes and no mark, and later saves would refuse to overwrite a file that could be anybody's.
+Status mark(storage::File& file) {
+  TR_TRY(file.write(std::as_bytes(std::span(file_mark)), mark_offset));
+  return file.sync();
+}
+
+/// Writes the zeros again with which a failed save has overwritten its header, and makes them durable.
+Status make_void_durably(storage::Target& target, const std::string& path) {
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  if (file.status().error_number() == ENOENT) return {};
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(ByteVector(static_cast<std::size_t>(Header::record)), 0));
+  TR_TRY((*file)->sync());
+  return (*file)->close();
 }
 
 /// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
@@ -93,11 +103,10 @@ Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
   return done;
 }
 
-Status Saving::make_file() {
-  TR_TRY(check_place(target_, plan_.path));
-  TR_TRY(put_marked_file(target_, plan_.path));
-  has_begun_ = true;
-  return {};
+Status Saving::make_room() {
+  const Result<bool> is_link = target_.is_link(plan_.path);  // the link may be gone by now
+  TR_TRY(is_link.status());
+  return *is_link ? target_.remove(plan_.path) : Status();
 }
 
 /// The first rank has checked these names before the save. Another program may have put a file there since:
@@ -113,10 +122,9 @@ Status Saving::open() {
     return has_mark.status();
   }
   has_begun_ = true;
+  if (!*has_mark) TR_TRY(mark(*copy_file()));
   // From here on the file holds neither the old copy nor a new one.
-  std::string head(static_cast<std::size_t>(*has_mark ? Header::record : mark_offset), '\0');
-  if (!*has_mark) head += file_mark;
-  return copy_file()->write(std::as_bytes(std::span(head)), 0);
+  return copy_file()->write(ByteVector(static_cast<std::size_t>(Header::record)), 0);
 }
 
 Status Saving::open_copy(std::unique_ptr<storage::File>& file) {
@@ -127,23 +135,16 @@ Status Saving::open_copy(std::unique_ptr<storage::File>& file) {
   return {};
 }
 
-/// A new file takes the name of the part if there is none, if it has no mark, or if the name is a link, which
-/// may lead to a part of another run. That needs no vote, since no other rank opens it.
+/// If the name of the part is a link, it may lead to a part of another run: a new file takes its name. That
+/// needs no vote, since no other rank opens it.
 Status Saving::open_part() {
   const std::string path = part_path(plan_.path, plan_.mode, rank_);
-  Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::own_existing);
-  const int error = opened.status().error_number();
-  Result<bool> has_mark = false;
-  if (error != ENOENT && error != ELOOP) {
-    TR_TRY(opened.status());
-    has_mark = check_part_ours(**opened, path);
-    TR_TRY(has_mark.status());
-  }
-  if (!*has_mark) {
-    TR_TRY(put_marked_file(target_, path));
-    opened = target_.open(path, storage::OpenMode::own_existing);
-    TR_TRY(opened.status());
-  }
+  Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::own);
+  if (opened.status().error_number() == ELOOP) opened = target_.open(path, storage::OpenMode::anew);
+  TR_TRY(opened.status());
+  const Result<bool> has_mark = check_part_ours(**opened, path);
+  TR_TRY(has_mark.status());
+  if (!*has_mark) TR_TRY(mark(**opened));
   own_ = std::move(*opened);
   return {};
 }
@@ -182,6 +183,9 @@ Status Saving::seal() {
 }
 
 Status Saving::commit() {
+  // A failed save's header could come back with a loss of power. Its generation may be this one, or higher.
+  for (const std::string& path : failed_)
+    TR_TRY(make_void_durably(target_, path).in("overwriting the header of a failed save again"));
   TR_TRY(target_.sync_directory_of(plan_.path));
   TR_TRY(write_header(true));
   TR_TRY(copy_file()->sync());

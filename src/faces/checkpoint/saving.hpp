@@ -20,18 +20,18 @@ struct SavePlan {
   SaveId id;
   Compression compression;
   std::int64_t saved_at = 0;
-  bool is_given = false;    // the user has named the copy's file: it may be a link
-  bool needs_file = false;  // make_file() has to put a new file under `path` first
+  bool is_given = false;  // the user has named the copy's file: it may be a link
+  bool is_link = false;   // `path` is a link that the user has not named: make_room() has to remove it
 };
 
 /// One rank's share of one save. It decides which bytes the rank writes, in which order. Of other ranks, it
 /// only knows how many bytes the parts of all lower ranks take up; the first rank knows the size of each
 /// part. Its owner makes the ranks vote between the steps:
 ///
-///   place -> [capture] -> [make_file, on the first rank alone -> (all ranks voted)] -> write -> seal
+///   place -> [capture] -> [make_room, on the first rank alone -> (all ranks voted)] -> write -> seal
 ///         -> (all ranks voted) -> commit, on the first rank alone -> (all ranks voted)
 ///
-/// make_file, write, seal and commit work on storage. Any thread may call them, one at a time.
+/// make_room, write, seal and commit work on storage. Any thread may call them, one at a time.
 class Saving {
  public:
   Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items);
@@ -53,6 +53,9 @@ class Saving {
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
   /// seal() first calls `make_durable`: this rank's part may count only after that.
   void set_make_durable(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
+  /// On the first rank commit() first makes sure that none of these files, in which a failed save had zeroed
+  /// its header, can be a copy again.
+  void set_failed(std::vector<std::string> paths) { failed_ = std::move(paths); }
   /// On the first rank commit() calls `clean_up` last, once the copy is committed. A failure of it is logged.
   void set_clean_up(std::function<Status()> clean_up) { clean_up_ = std::move(clean_up); }
   /// Copies all elements into `image`, of data_bytes(), which must live until write() is over. Without a
@@ -65,10 +68,8 @@ class Saving {
   /// `behind` refuses, captures everything at once, and returns the reason as an error.
   Status capture_behind(std::byte* memory, capture::CopyOnWrite& behind);
 
-  /// Puts a new file under the name of the copy, which tells that a checkpoint has written it. The file is
-  /// durable before any rank writes to it: otherwise a loss of power could leave random bytes, and later
-  /// saves would refuse to overwrite a file that could be anybody's.
-  Status make_file();
+  /// Removes the link that has the name of the copy's file.
+  Status make_room();
   /// Writes the elements of this rank's part.
   Status write();
   /// Makes this rank's part whole and durable. On the first rank it also writes the directory and the header:
@@ -111,7 +112,8 @@ class Saving {
   std::function<Status()> clean_up_;
   std::unique_ptr<storage::File> own_;  // the file of this rank's part
   std::unique_ptr<storage::File>
-      copy_;                 // of the first rank in the local mode: the copy's file is another one
+      copy_;  // of the first rank in the local mode: the copy's file is another one
+  std::vector<std::string> failed_;
   bool has_begun_ = false;   // the first rank has made the copy's file its own
   bool has_header_ = false;  // the first rank has written the header, so that the file may count as a copy
   std::atomic<bool> cancelled_{false};

@@ -52,19 +52,25 @@ Status foreign(const std::string& path, const char* kind) {
 
 using Check = Result<bool> (*)(storage::File&, const std::string&);
 
-/// Opens the file at `path` and passes it to `check`. Returns true if it has a mark, and false if nothing is
-/// there.
-Result<bool> check_named(storage::Target& target, const std::string& path, Check check) {
+/// Opens the file at `path` and passes it to `check`. Returns success if nothing is there.
+Status check_named(storage::Target& target, const std::string& path, Check check) {
   const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
-  if (file.status().error_number() == ENOENT) return false;
+  if (file.status().error_number() == ENOENT) return {};
   if (file.status().error_number() == EISDIR) return foreign(path, "directory");
   TR_TRY(file.status());
-  return check(**file, path);
+  return check(**file, path).status();
 }
 
 /// Returns `status` if it refuses a foreign file, and success otherwise. A failure of storage is left to the
 /// save, which opens the same file and reports it.
 Status only_foreign(const Status& status) { return status.code() == Code::state ? status : Status(); }
+
+bool is_marked(storage::Target& target, const std::string& path) {
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  if (!file.is_ok()) return false;
+  const Result<bool> mark = check_ours(**file, path);
+  return mark.is_ok() && *mark;
+}
 
 Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   Found found;
@@ -91,7 +97,7 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
   if (header.is_ok()) know(*header);
   found.unfinished = is_unfinished(target, path);
-  found.foreign = check_place(target, path).code() == Code::state;
+  found.foreign = check_named(target, path, check_ours).code() == Code::state;
   return found;
 }
 
@@ -119,7 +125,8 @@ bool is_unfinished(storage::Target& target, const std::string& path) {
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths, Read read) {
   std::vector<Found> all;
   for (const std::string& path : paths) all.push_back(look_at_one(target, path, read));
-  std::ranges::stable_sort(all, std::ranges::greater(), &Found::generation);
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](const Found& each) { return std::pair(each.generation, each.committed); });
   return all;
 }
 
@@ -140,10 +147,6 @@ Result<bool> check_ours(storage::File& file, const std::string& path) {
   TR_TRY(beginning.status());
   if (!is_ours(*beginning)) return foreign(path, "file");
   return has_mark(*beginning);
-}
-
-Status check_place(storage::Target& target, const std::string& path) {
-  return check_named(target, path, check_ours).status();
 }
 
 /// A part that an older version has written has no mark. If the part is whole, its footer shows that a
@@ -204,10 +207,11 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;
-    // What was found may be in memory alone: a commit record, if its process was killed before its fsync, or
-    // the zeros with which a failed save has overwritten its header. That save's generation is not known any
-    // more. If a loss of power brought its header back, it would pass for a newer copy than later ones.
-    if (!found.missing && !found.foreign) TR_TRY(sync_file(target, found.path));
+    // The commit record may be in memory alone: the process that wrote it may have been killed before its
+    // fsync.
+    if (good) TR_TRY(sync_file(target, found.path));
+    if (found.unfinished && found.generation == 0 && is_marked(target, found.path))
+      failed_.push_back(found.path);
     if (found.foreign) foreign_.insert(found.path);
     set({found.path,
          good            ? Has::copy
@@ -249,6 +253,7 @@ bool Slots::has(const std::string& path) const {
 void Slots::begun(std::int64_t generation, const std::string& path) {
   highest_ = std::max(highest_, generation);
   set({path, Has::broken, 0, 0});
+  std::erase(failed_, path);
 }
 
 void Slots::broken(const std::string& path) {
@@ -264,16 +269,13 @@ Result<bool> Slots::check(storage::Target& target, const std::string& path, Mode
       ++each;
       continue;
     }
-    TR_TRY(check_place(target, *each));
+    TR_TRY(check_named(target, *each, check_ours));
     each = foreign_.erase(each);
   }
   // Another program may have put a file there since look().
-  const Result<bool> has_mark = check_named(target, path, check_ours);
-  TR_TRY(only_foreign(has_mark.status()));
+  TR_TRY(only_foreign(check_named(target, path, check_ours)));
   if (mode == Mode::local) TR_TRY(check_parts(target, path, ranks));
-  Result<bool> is_link = target.is_link(path);
-  if (!is_link.is_ok() || *is_link) return are_given_ ? Result<bool>(false) : is_link;
-  return has_mark.is_ok() && !*has_mark;
+  return are_given_ ? Result<bool>(false) : target.is_link(path);
 }
 
 /// The parts of a whole copy are known to be its own, and are not opened again: with very many of them that
@@ -286,7 +288,7 @@ Status Slots::check_parts(storage::Target& target, const std::string& path, int 
   if (!parts.is_ok()) return {};
   for (const int part : *parts) {
     if (part >= known && part < ranks)
-      TR_TRY(only_foreign(check_named(target, part_path(path, Mode::local, part), check_part_ours).status()));
+      TR_TRY(only_foreign(check_named(target, part_path(path, Mode::local, part), check_part_ours)));
   }
   return {};
 }

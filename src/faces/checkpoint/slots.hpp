@@ -43,8 +43,6 @@ Result<std::vector<std::string>> find_copies(storage::Target& target, const std:
 /// Local. Returns true if the open file has the mark of a checkpoint's files, and Code::state if no
 /// checkpoint has written it: a save would overwrite it.
 Result<bool> check_ours(storage::File& file, const std::string& path);
-/// Returns Code::state if something that no checkpoint has written has the name `path`.
-Status check_place(storage::Target& target, const std::string& path);
 /// Does the same for a part in a file of its own.
 Result<bool> check_part_ours(storage::File& file, const std::string& path);
 /// Local. Returns the parts that have files of their own beside the copy at `path`.
@@ -73,6 +71,12 @@ class Slots {
   Result<std::vector<Found>> look(storage::Target& target);
   /// Returns the places of committed copies that are not known to be broken.
   [[nodiscard]] std::vector<std::string> good() const;
+  /// Returns the files in which look() has found a header that a failed save had overwritten with zeros,
+  /// which may be in memory alone. A save makes them durable before it commits: a loss of power could bring
+  /// the header back, with a generation that is not known here any more.
+  [[nodiscard]] const std::vector<std::string>& failed() const { return failed_; }
+  /// Notes that they are durable.
+  void forget_failed() { failed_.clear(); }
   /// Returns the next save's generation: one more than any ever begun.
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
   /// Returns Code::corrupt if no copy of that generation could be loaded.
@@ -82,9 +86,8 @@ class Slots {
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
   /// Local; changes nothing on storage. Checks the places that a save of `ranks` ranks will take. Returns
   /// Code::state if a file that no checkpoint has written has the name `path` or that of a part, or is still
-  /// in another slot where look() has found it. Returns true if the save must put a new file under `path`
-  /// first: nothing is there, or a file without a mark, or a link that the user has not named and that may
-  /// lead to a copy that another run needs.
+  /// in another slot where look() has found it. Returns true if `path` is a link that the user has not named:
+  /// the save must replace it, since it may lead to a copy that another run needs.
   Result<bool> check(storage::Target& target, const std::string& path, Mode mode, int ranks);
   [[nodiscard]] bool are_given() const { return are_given_; }
   /// Returns true if saves alternate over this place.
@@ -118,7 +121,8 @@ class Slots {
   bool are_given_;
   std::vector<Slot> slots_;
   std::set<std::string> foreign_;  // files that no checkpoint has written
-  std::int64_t highest_ = 0;       // the last generation that was begun
+  std::vector<std::string> failed_;
+  std::int64_t highest_ = 0;  // the last generation that was begun
 };
 
 }  // namespace tailrace::checkpoint

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include "formats/cf/json.hpp"
-#include "ground/storage/replace.hpp"
 #endif
 
 namespace tailrace::references {

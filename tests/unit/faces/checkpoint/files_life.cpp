@@ -250,29 +250,21 @@ std::function<Status()> Life::what_makes_durable() {
   };
 }
 
-/// A loss of power may leave arbitrary bytes in a file that was never synchronised. A save refuses it, and
-/// the user moves it away, as the error says.
-void Life::move_foreign_away(const std::string& name) {
-  for (const std::string& path : Slots::paths(name, 2)) {
-    const auto file = target_->open(path, storage::OpenMode::read);
-    if (file.is_ok() && check_ours(**file, path).status().code() == Code::state)
-      alive_ = alive_ && target_->remove(path).is_ok();
-  }
-}
-
 void Life::save(Checkpoint& checkpoint) {
   auto& [name, slots] = checkpoint;
   const std::int64_t generation = slots.next_generation();
   const std::vector<journal::Position> positions = stand(name, generation);
   if (!alive_) return;
   const SavePlan plan{slots.place_for(generation), Mode::parallel, {run_, generation}, {}, 1'700'000'000};
-  move_foreign_away(name);
-  alive_ = alive_ && slots.check(*target_, plan.path, plan.mode, 1).is_ok();
+  const Result<bool> checked = slots.check(*target_, plan.path, plan.mode, 1);
+  EXPECT_NE(checked.status().code(), Code::state) << checked.status().text();
+  alive_ = alive_ && checked.is_ok();
   if (!alive_) return;
   slots.begun(generation, plan.path);
   journals_.of(*target_, name).begin(generation, positions);
   data_.fill(generation);
   Saving saving(*target_, plan, 0, 1, data_.items());
+  saving.set_failed(slots.failed());
   saving.set_make_durable(what_makes_durable());
   saving.set_clean_up([&] {
     clean_up(checkpoint);

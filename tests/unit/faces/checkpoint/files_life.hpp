@@ -93,7 +93,6 @@ class Life {
   std::vector<journal::Position> stand(const std::string& name, std::int64_t generation);
   void clean_up(const Checkpoint& checkpoint);
   std::function<Status()> what_makes_durable();
-  void move_foreign_away(const std::string& name);
   /// Saves as Checkpoint does; the program goes on during the save.
   void save(Checkpoint& checkpoint);
 

@@ -115,6 +115,7 @@ class Job {
       ranks.push_back(std::make_unique<Saving>(*targets_[at], plan, r, count, data_[at].items()));
       sizes.push_back(ranks.back()->part_bytes());
     }
+    ranks.front()->set_failed(slots_.failed());
     for (std::size_t r = 0; r < ranks.size(); ++r) {
       ranks[r]->place(sizes);
       if (!captured) continue;

@@ -134,8 +134,7 @@ class Target {
   /// get a name that is free. Both names must lie in one directory; otherwise returns Code::argument, because
   /// no system makes a move between two directories durable as one.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
-  /// Removes a file or a link. Returns an error with EISDIR for a directory.
-  virtual Status remove(const std::string& path) = 0;
+  virtual Status remove(const std::string& path) = 0;  // EISDIR for a directory
   /// Returns Code::state if the file must not be emptied or removed, because it is a directory to which
   /// another program has added something.
   virtual Status check_removable(const std::string& /*path*/) { return {}; }

@@ -320,7 +320,7 @@ MPI_TEST(global, what_cannot_be_made_says_why_on_every_rank) {
   fails_to_make(TR_F64, -1, nullptr, TR_ERR_ARGUMENT, "below 0");
   fails_to_make(TR_F64, INT64_MAX / 2, nullptr, TR_ERR_ARGUMENT, "64 bits");
   fails_to_make(TR_BYTE, INT64_MAX, nullptr, TR_ERR_ARGUMENT, "set page= higher");
-  fails_to_make(TR_F64, 10, "pages=4KiB", TR_ERR_SETTINGS, "'page'");
+  fails_to_make(TR_F64, 10, "pages=4KiB", TR_ERR_SETTINGS, "did you mean \"page\"?");
   fails_to_make(TR_F64, 10, "page=5000", TR_ERR_SETTINGS, "power of 2");
   fails_to_make(TR_F64, INT64_MAX / 16, "page=1GiB", TR_ERR_ARGUMENT, "pages");
   fails_to_make(TR_F64, 1'000'000'000, nullptr, TR_ERR_MEMORY, "");

@@ -12,7 +12,8 @@ namespace tailrace::checkpoint {
 /// The option compress=: "none", "lz4", "zstd" or "zstd:LEVEL".
 struct Compression {
   Coding coding = Coding::raw;
-  /// Of zstd. Level 1 is faster than most storage; higher levels gain little on floating-point numbers.
+  /// The level of zstd. Level 1 is faster than most storage; higher ones gain little on floating-point
+  /// numbers.
   int level = 1;
   friend bool operator==(const Compression&, const Compression&) = default;
 };

@@ -38,10 +38,12 @@ Status mark(storage::File& file) {
   return file.sync();
 }
 
-/// Writes the zeros again with which a failed save has overwritten its header, and makes them durable.
+/// Writes the zeros again with which a failed save has overwritten its header, and makes them durable. Leaves
+/// what is behind a link alone: another run may be saving there, and this run has no lock on it.
 Status make_void_durably(storage::Target& target, const std::string& path) {
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
-  if (file.status().error_number() == ENOENT) return {};
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::own_existing);
+  const int error = file.status().error_number();
+  if (error == ENOENT || error == ELOOP) return {};
   TR_TRY(file.status());
   TR_TRY((*file)->write(ByteVector(static_cast<std::size_t>(Header::record)), 0));
   TR_TRY((*file)->sync());

@@ -26,7 +26,7 @@ Result<streams::IndexContents> load_unchanged(storage::Target& target, const std
 
 }  // namespace
 
-/// Of a target that tells no identities a checksum of the file's bytes is used instead.
+/// Returns the identity of the file, or a checksum of its bytes if the target tells no identities.
 Result<std::optional<storage::Identity>> stamp_of(storage::Target& target, const std::string& path) {
   if (const Result<storage::Identity> told = target.identity_of(path); told.is_ok())
     return std::optional(*told);

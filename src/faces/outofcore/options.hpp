@@ -5,7 +5,7 @@
 
 namespace tailrace::outofcore {
 
-/// Where an array begins in its file without offset=.
+/// An array begins here in its file if the options have no offset=.
 inline constexpr Bytes default_offset = 0;
 
 /// The keys of tr_window_open. They store where in the file the array begins.

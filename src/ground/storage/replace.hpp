@@ -21,8 +21,8 @@ Status write_durably(Target& target, const std::string& path, std::span<const st
 /// Gives the file `from` the name `to`. The name is durable on return.
 Status rename_durably(Target& target, const std::string& from, const std::string& to);
 
-/// Whether a file that replaces another one is durable on return. Without that, a loss of power may leave any
-/// bytes under the name: the file must tell its readers whether it is whole.
+/// Says whether replace_file() makes the new file durable. If it does not, a loss of power may leave any
+/// bytes under the name, and the file must tell its readers whether it is whole.
 enum class Durability { none, bytes_and_name };
 
 /// Makes `bytes` the contents of the file `path`, whether it exists or not. `temporary` is the name that the

@@ -108,7 +108,7 @@ class File {
   virtual Status close() = 0;
 };
 
-/// What a name leads to. A link counts as what it leads to.
+/// A name leads to one of these. Links are followed.
 enum class Kind { nothing, file, directory, other /* a pipe, a socket, a device */ };
 
 struct Space {

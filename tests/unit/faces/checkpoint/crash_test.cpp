@@ -2,10 +2,12 @@
 //
 // The invariants of docs/design/008-checkpoints.md, tested at every call that storage gets.
 #include <cstdlib>
+#include <filesystem>
 
 #include "faces/checkpoint/ranks.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::checkpoint {
 namespace {
@@ -333,6 +335,31 @@ TEST(checkpoint_crash, what_a_run_finds_of_a_failed_save_is_what_a_loss_of_power
   const auto left = disk->crash({}, 1);
   EXPECT_FALSE(read_directory(*left, "run.0").is_ok());
   EXPECT_TRUE(read_directory(*left, "run.1").is_ok());
+}
+
+/// The zeros may be those with which the other run's save begins.
+TEST(checkpoint_slots, the_copy_of_another_run_behind_a_link_keeps_its_header) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::filesystem::path directory = testing::TempDir() + "checkpoint-behind-a-link";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  std::filesystem::current_path(directory);
+  const std::shared_ptr<storage::Target> disk = storage::posix_target();
+  const std::string zeros = std::string(static_cast<std::size_t>(mark_offset), '\0') + std::string(file_mark);
+  ASSERT_TRUE(storage::replace_file(*disk, "other.0", zeros, "other.0.new").is_ok());
+  std::filesystem::create_symlink("other.0", "run.1");
+  Job job(for_all(disk), Mode::parallel);
+  {
+    const auto file = *disk->open("other.0", storage::OpenMode::existing);
+    const std::string header(static_cast<std::size_t>(Header::record), 'x');
+    ASSERT_TRUE(file->write(std::as_bytes(std::span(header)), 0).is_ok());
+  }
+  ASSERT_EQ(job.slots().failed(), std::vector<std::string>{"run.1"});
+  EXPECT_TRUE(job.save(1, false).is_ok());
+  const std::string left = *file_beginning(**disk->open("other.0", storage::OpenMode::read));
+  EXPECT_EQ(left.front(), 'x');
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(directory);
 }
 
 TEST(checkpoint_slots, a_copy_with_a_damaged_header_is_known_and_what_no_checkpoint_has_written_is_too) {

@@ -282,13 +282,13 @@ struct StayingSite : Site {
   static constexpr Index elements = 20;
   static constexpr Bytes record_bytes = 4 * elements;
 
-  explicit StayingSite(int ranks = 1) {
+  explicit StayingSite(int ranks = 1, const std::string& format = "raw") {
     std::vector<int> all(static_cast<std::size_t>(ranks));
     std::iota(all.begin(), all.end(), 0);
     roster = {all, all, all, all, all, std::vector<char>(all.size(), 1), true};
     context.streams = 1;
     codec::StreamDefinition definition;
-    definition.format = "raw";
+    definition.format = format;
     definition.base = {2026, 3, 1, 0, 0, 0};
     stream.codec = *formats::make_codec(definition);
     codec::FieldDefinition field;
@@ -317,6 +317,44 @@ struct StayingSite : Site {
 
   FakeLane* lane = nullptr;
 };
+
+/// Registers an encoder that makes 24 bytes of each record.
+std::string format_of_few_bytes() {
+  static const tr_encoder functions{
+      sizeof(tr_encoder),
+      [](const tr_record* record, tr_encoded* out, void*, void*) {
+        return tr_encoded_append(out, record->values, 24);
+      },
+      [](const tr_record*, tr_encoded*, void*) -> std::int64_t { return StayingSite::record_bytes; },
+      nullptr,
+      nullptr,
+      nullptr};
+  EXPECT_TRUE(formats::register_encoder("few_bytes", &functions, nullptr).is_ok());
+  return "few_bytes";
+}
+
+TEST(sim_writing, a_record_that_becomes_small_lies_in_memory_of_its_size_and_all_memory_is_used_again) {
+  StayingSite site(1, format_of_few_bytes());
+  site.context.workspace = 1000;
+  pipeline::Encoding encoding(site.stream);
+  const std::byte* memory = nullptr;
+  for (std::uint64_t chunk = 1; chunk <= 3; ++chunk) {
+    site.take(encoding, chunk);
+    (void)site.settle();
+    EXPECT_EQ(encoding.kept(), StayingSite::record_bytes) << "what it was encoded in";
+    pipeline::Encoded encoded = encoding.hand_on(chunk);
+    const ByteVector& bytes = encoded.records.at(0).bytes;
+    EXPECT_EQ(bytes.size(), 24U);
+    EXPECT_LE(bytes.capacity(), 27U);
+    if (chunk > 1) {
+      EXPECT_EQ(bytes.data(), memory);
+    }
+    memory = bytes.data();
+    encoding.forget(chunk, std::move(encoded));
+    EXPECT_EQ(encoding.kept(), StayingSite::record_bytes + 24);
+  }
+  EXPECT_EQ(site.stream.counters().workspace_peak, StayingSite::record_bytes + 24);
+}
 
 TEST(sim_writing, values_stay_in_their_lane_until_they_are_written) {
   StayingSite site;

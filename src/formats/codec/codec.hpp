@@ -30,8 +30,7 @@ class Encoder {
   /// the type that Codec::assembled_type() returns; the encoder may overwrite it. Returns Code::data for a
   /// value that the format cannot hold (GRIB2: NaN and Inf, unless they mean "no value"). That error names
   /// the field, the level and the index in the record, and the caller adds the rank. The bytes depend on the
-  /// arguments alone, never on earlier records. If `out` is empty before the call, it has little unused room
-  /// afterwards.
+  /// arguments alone, never on earlier records. The caller reserves encoded_bound() in `out`.
   virtual Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) = 0;
   /// Returns the index in the record of the first value that made encode() fail with Code::data. Returns -1
   /// if the last encode() succeeded, or failed for another reason.

@@ -77,7 +77,6 @@ Status tr_encoded::finish(int code) {
     out_.resize(before_);
     return failure_;
   }
-  if (before_ == 0 && out_.capacity() - out_.size() > out_.size() / 8) out_.shrink_to_fit();
   return {};
 }
 

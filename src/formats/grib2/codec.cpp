@@ -81,9 +81,6 @@ class Grib2Encoder final : public codec::Encoder {
                         ? append(field, key, reinterpret_cast<float*>(values), count, out)
                         : append(field, key, reinterpret_cast<double*>(values), count, out);
     if (!status.is_ok()) out.resize(before);
-    // A record that compressed well fills little of its buffer. The copy that shrinking makes is worth the
-    // memory that it gives back.
-    if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
     return status.in(cat("field '", field.definition.name, "'"));
   }
   [[nodiscard]] Index offending() const override { return offending_; }

@@ -114,7 +114,6 @@ Status ChunkEncoder::encode(const RecordShape& record, std::byte* values, std::i
                record.missing);
   to_file_order(bytes, record.element_size);
   const std::size_t before = out.size();
-  if (before == 0) out.reserve(static_cast<std::size_t>(record.bound()));
   std::vector<std::uint32_t> lengths;
   for (Index i = 0; i < record.count(); ++i) {
     const std::size_t begin = out.size();
@@ -127,7 +126,6 @@ Status ChunkEncoder::encode(const RecordShape& record, std::byte* values, std::i
   }
   for (const std::uint32_t length : lengths) put_little_endian(out, length);
   if (record.has_interval) put_little_endian(out, interval_start);
-  if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
   return {};
 }
 

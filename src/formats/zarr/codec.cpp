@@ -55,7 +55,6 @@ class ZarrEncoder final : public codec::Encoder {
     if constexpr (std::endian::native == std::endian::big) cf::swap(bytes, size_of(type));
     const ByteVector fill(array.fill.rbegin(), array.fill.rend());
     const std::size_t before = out.size();
-    if (before == 0) out.reserve(static_cast<std::size_t>(most_of_level(array)));
     const Index chunks = array.chunking.count();
     for (Index i = 0; i < chunks; ++i) {
       const std::size_t begin = out.size();
@@ -67,7 +66,6 @@ class ZarrEncoder final : public codec::Encoder {
       }
       if (chunks > 1) parts_.push_back(static_cast<Bytes>(out.size() - begin));
     }
-    if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
     return {};
   }
   [[nodiscard]] std::vector<Bytes> parts() const override { return parts_; }

@@ -9,23 +9,38 @@
 namespace tailrace {
 
 ByteVector BytePool::take(Bytes size, Bytes most) {
+  std::optional<ByteVector> kept = find(size, most);
+  if (!kept) return ByteVector(static_cast<std::size_t>(size));
+  kept->resize(static_cast<std::size_t>(size));
+  return std::move(*kept);
+}
+
+ByteVector BytePool::room(Bytes size, Bytes most) {
+  ByteVector bytes = find(size, most).value_or(ByteVector());
+  bytes.clear();
+  bytes.reserve(static_cast<std::size_t>(size));
+  return bytes;
+}
+
+std::optional<ByteVector> BytePool::find(Bytes size, Bytes most) {
   const auto fits = [size](const ByteVector& bytes) {
     const Bytes more = static_cast<Bytes>(bytes.capacity()) - size;
     return more >= 0 && more <= size / 8;
   };
+  const std::lock_guard lock(mutex_);
   const auto found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
   if (found == kept_.rend()) {
-    shrink(most);
-    return ByteVector(static_cast<std::size_t>(size));
+    shrink_locked(most);
+    return std::nullopt;
   }
   ByteVector bytes = std::move(*found);
   kept_.erase(std::next(found).base());
   size_ -= static_cast<Bytes>(bytes.capacity());
-  bytes.resize(static_cast<std::size_t>(size));
   return bytes;
 }
 
 void BytePool::give_back(ByteVector bytes) noexcept {
+  const std::lock_guard lock(mutex_);
   const auto more = static_cast<Bytes>(bytes.capacity());
   // If the list cannot grow, the bytes go back to the system.
   if (guarded([&]() -> Status {
@@ -36,6 +51,16 @@ void BytePool::give_back(ByteVector bytes) noexcept {
 }
 
 void BytePool::shrink(Bytes most) {
+  const std::lock_guard lock(mutex_);
+  shrink_locked(most);
+}
+
+Bytes BytePool::size() const {
+  const std::lock_guard lock(mutex_);
+  return size_;
+}
+
+void BytePool::shrink_locked(Bytes most) {
   auto keep = kept_.begin();
   for (; keep != kept_.end() && size_ > most; ++keep) size_ -= static_cast<Bytes>(keep->capacity());
   kept_.erase(kept_.begin(), keep);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "ground/base/bytes.hpp"
@@ -9,18 +11,25 @@ namespace tailrace {
 
 /// Keeps memory that was used, for the same use again. Memory returned to the system would cost a page fault
 /// for every 4 KiB when it is needed again, and a page fault takes longer than filling 4 KiB.
+/// Any thread may call the functions.
 class BytePool {
  public:
   /// Returns memory of `size` bytes with any content: the memory given back last whose size is `size` or at
   /// most an eighth more. If the pool has none, it first frees memory until at most `most` bytes are left in
   /// the pool, then allocates.
   [[nodiscard]] ByteVector take(Bytes size, Bytes most);
+  /// Returns no bytes, with room for `size` of them: memory as take() finds or allocates it.
+  [[nodiscard]] ByteVector room(Bytes size, Bytes most);
   void give_back(ByteVector bytes) noexcept;
   /// Frees memory, the oldest first, until at most `most` bytes are left.
   void shrink(Bytes most);
-  [[nodiscard]] Bytes size() const { return size_; }
+  [[nodiscard]] Bytes size() const;
 
  private:
+  [[nodiscard]] std::optional<ByteVector> find(Bytes size, Bytes most);
+  void shrink_locked(Bytes most);
+
+  mutable std::mutex mutex_;
   std::vector<ByteVector> kept_;
   Bytes size_ = 0;
 };

@@ -90,13 +90,15 @@ void Encoding::take(Gathered gathered) {
     return;
   }
   held_ += bound;
-  if (stream_.codec->plain(field)) work->bytes = pool_.take(bound, most_in_pool());
+  work->bytes =
+      stream_.codec->plain(field) ? pool_.take(bound, most_in_pool()) : pool_.room(bound, most_in_pool());
   shrink_pool();
   ++encoding_;
   stream_.context.executor.compute([this, work](int worker) { return assemble_and_encode(worker, *work); },
                                    [this, work, bound](const Status& status) {
                                      --encoding_;
                                      held_ += static_cast<Bytes>(work->bytes.size()) - bound;
+                                     shrink_pool();
                                      count(*work);
                                      on_encoded(*work, status);
                                    });
@@ -255,12 +257,22 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   Status status = encoder->encode(key, values.data(), layout.elements(), work.bytes);
   if (status.is_ok()) {
     work.parts = encoder->parts();
+    shorten(work.bytes);
     return {};
   }
   int owner = -1;
   if (const Index index = encoder->offending(); index >= 0) owner = layout.owner(index);
   if (owner >= 0) status = status.in(cat("rank ", owner));
   return status.at({entry.step, work.record.operation, owner});
+}
+
+/// Moves a record that fills little of its memory into memory of its size. The copy takes less time than the
+/// record waits for the disk, and what it frees is room for other records.
+void Encoding::shorten(ByteVector& record) {
+  if (record.size() >= record.capacity() / 5 * 4) return;
+  ByteVector shorter = pool_.room(std::ssize(record), pool_.size());
+  shorter.assign(record.begin(), record.end());
+  pool_.give_back(std::exchange(record, std::move(shorter)));
 }
 
 /// Puts the pieces together in the memory of the work's worker, in the element type that the codec takes.
@@ -362,7 +374,7 @@ void Encoding::forget(std::uint64_t number, Encoded encoded) {
     encoded.records[i].settle();
     let_go(*work);
     held_ -= std::exchange(work->held, 0);
-    if (!bytes.empty() && stream_.codec->plain(work->record.entry.field)) pool_.give_back(std::move(bytes));
+    if (bytes.capacity() > 0) pool_.give_back(std::move(bytes));
   }
 }
 

@@ -158,6 +158,7 @@ class Encoding {
   using Pieces = std::span<const std::span<const std::byte>>;
   Status assemble_and_encode(int worker, Work& work);
   Status encode(Work& work, std::span<std::byte> values);
+  void shorten(ByteVector& record);
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   [[nodiscard]] bool may_stay(const Gathered& record) const;
@@ -182,7 +183,7 @@ class Encoding {
   OpenStream& stream_;
   std::vector<Worker> workers_;
   std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
-  BytePool pool_;                          // of plain records
+  BytePool pool_;                          // of records; workers use it too
   Bytes held_ = 0;                         // by records, without the pool
   int encoding_ = 0;                       // number of records on workers
   int staying_ = 0;                        // number of records that stay

@@ -75,6 +75,37 @@ MPI_TEST(checkpoint, what_is_saved_comes_back_in_any_layout) {
   remove_directory(directory);
 }
 
+MPI_TEST(checkpoint, copies_of_an_older_version_are_loaded_and_replaced) {
+  const std::string directory = fresh_directory("checkpoint-older");
+  if (rank() == 0) {
+    for (const auto& each : std::filesystem::directory_iterator(TAILRACE_OLDER_COPIES)) {
+      const std::string name = each.path().filename();
+      if (name.starts_with("old.")) std::filesystem::copy_file(each, directory + "/" + name);
+    }
+  }
+  MPI_Barrier(state().comm);
+  {
+    const Session session;
+    Field field(0, {10}, 0);
+    tr_checkpoint* cp = create(directory + "/old", "mode=local async=off");
+    CHECK_EQ(load(cp, field), 2);
+    CHECK(field.holds(200));
+    if (rank() == 0) std::filesystem::resize_file(directory + "/old.1.r00001", 100);
+    MPI_Barrier(state().comm);
+    CHECK_EQ(load(cp, field), 1);
+    CHECK(field.holds(100));
+    for (int step = 3; step <= 5; ++step) {
+      field.fill(step);
+      CHECK_EQ(save(cp, step, field), TR_OK);
+      field.clear();
+      CHECK_EQ(load(cp, field), step);
+      CHECK(field.holds(step));
+    }
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, the_newest_of_several_is_loaded_and_others_are_kept) {
   const std::string directory = fresh_directory("checkpoint-keep");
   {

@@ -36,7 +36,6 @@ class Part {
   /// Returns the bytes of the packed elements, which a capture takes.
   [[nodiscard]] Bytes data_bytes() const { return data_bytes_; }
   [[nodiscard]] Bytes bytes() const { return data_bytes_ + table_bytes_ + Footer::size; }
-  [[nodiscard]] const Table& table() const { return table_; }
 
   /// Copies the elements of all items to their offsets in `image`, of data_bytes().
   void capture(const std::vector<SaveItem>& items, std::byte* image) const;

@@ -35,7 +35,6 @@ class TimedField {
   /// count these steps.
   [[nodiscard]] std::int64_t calls() const;
   [[nodiscard]] operations::Accumulator& accumulator() { return accumulator_; }
-  [[nodiscard]] const operations::Accumulator& accumulator() const { return accumulator_; }
 
  private:
   explicit TimedField(const operations::Accumulated& what) : accumulator_(what) {}

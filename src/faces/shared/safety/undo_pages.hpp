@@ -47,8 +47,6 @@ class UndoPages {
   /// theirs. If it fails, the caller must not change these bytes.
   Status keep(storage::File& file, Bytes offset, Bytes bytes);
 
-  [[nodiscard]] const journal::Flushed& flushed() const { return flushed_; }
-
  private:
   enum class State : std::uint8_t { changeable, being_kept, kept };
   using Note = std::atomic<State>;

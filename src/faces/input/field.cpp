@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "faces/input/field.hpp"
 
-#include <utility>
-
 #include "ground/base/text.hpp"
 
 namespace tailrace::input {

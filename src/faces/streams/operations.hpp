@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "engine/operations/accumulator.hpp"
 #include "engine/operations/interval.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/cdf/codec.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "formats/cdf/classic.hpp"

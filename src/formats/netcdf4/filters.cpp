@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/netcdf4/filters.hpp"
 
-#include <cstring>
 #include <limits>
 
 #include "formats/compression/decompressor.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <memory>
 
 #include "formats/netcdf4/head.hpp"
 

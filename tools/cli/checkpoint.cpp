@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 
 #include "checkpoint.hpp"

@@ -5,7 +5,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 
 #include "../run/placeholder.hpp"
 #include "preload.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "api/c/fortran_files.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "formats/codec/definition.hpp"
 #include "ground/comm/line.hpp"

@@ -25,9 +25,7 @@ RecordPlan::RecordPlan(layout::Layout layout, const Roster& roster, int me)
     if (counts_.back() == 0) continue;
     looked_at += for_each_rank + layout::entries_looked_at(rows_.back(), layout_.elements());
     const int home = roster.home[static_cast<std::size_t>(c)];
-    if (roster.sees(me, c))
-      read_here_.push_back(c);
-    else if (std::find(senders_.begin(), senders_.end(), home) == senders_.end())
+    if (!roster.sees(me, c) && std::find(senders_.begin(), senders_.end(), home) == senders_.end())
       senders_.push_back(home);
     if (home != me) continue;
     for (int owner = 0; owner < roster.servers(); ++owner) {

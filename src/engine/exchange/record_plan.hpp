@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -27,9 +26,6 @@ class RecordPlan {
   /// True if a server can put the stretches of a record together one after another (layout::place_stretch) in
   /// about the time that copying takes: each stretch has few ranks and entries to look at.
   [[nodiscard]] bool comes_in_stretches() const { return comes_in_stretches_; }
-  /// Returns the compute ranks that own elements and whose lanes this server sees. If this server owns a
-  /// record, it reads their pieces itself.
-  [[nodiscard]] const std::vector<int>& read_here() const { return read_here_; }
   /// Returns the servers that send this server the pieces from lanes that it does not see.
   [[nodiscard]] const std::vector<int>& senders() const { return senders_; }
   /// Returns the compute ranks whose pieces this server sends to `owner`.
@@ -43,7 +39,6 @@ class RecordPlan {
   std::vector<std::vector<layout::Rows>> rows_;
   std::vector<layout::Reach> reaches_;
   bool comes_in_stretches_ = true;
-  std::vector<int> read_here_;
   std::vector<int> senders_;
   std::vector<std::vector<int>> sent_to_;
 };

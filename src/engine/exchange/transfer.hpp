@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <vector>
 
 #include "engine/arrays/array.hpp"
 #include "engine/exchange/far_exchange.hpp"

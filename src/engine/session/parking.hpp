@@ -14,9 +14,8 @@ namespace tailrace::session {
 class Parking {
  public:
   struct Conditions {
-    bool crowded = false;   // fewer cores than ranks
-    bool others = false;    // ranks that cannot ring send it messages
-    std::int64_t told = 0;  // microseconds; 0: not set by the user
+    bool crowded = false;  // fewer cores than ranks
+    bool others = false;   // ranks that cannot ring send it messages
   };
   explicit Parking(const Conditions& conditions) : conditions_(conditions) { start_over(); }
 
@@ -28,8 +27,7 @@ class Parking {
   /// Returns the longest time to park before the next look.
   [[nodiscard]] std::chrono::nanoseconds next() {
     const std::chrono::nanoseconds limit = limit_;
-    if (conditions_.crowded && conditions_.told == 0)
-      limit_ = std::max(limit_, std::min(2 * limit_, longest));
+    if (conditions_.crowded) limit_ = std::min(2 * limit_, longest);
     return limit;
   }
   /// True if the server is to look, at `now`, at pieces that were not announced.
@@ -45,11 +43,7 @@ class Parking {
   static constexpr std::int64_t patience = 100'000'000;  // nanoseconds
 
  private:
-  void start_over() {
-    limit_ = std::chrono::microseconds(conditions_.told > 0 ? conditions_.told
-                                       : conditions_.others ? 100
-                                                            : 500);
-  }
+  void start_over() { limit_ = std::chrono::microseconds(conditions_.others ? 100 : 500); }
 
   Conditions conditions_;
   std::chrono::nanoseconds limit_{};

@@ -171,7 +171,7 @@ void Serving::run() {
   const KeepServing guard;
   comm::Switchboard& board = session_.board();
   const bool others = session_.topology().roster().servers() > 1 || !received_.empty();
-  Parking parking({session_.topology().is_crowded(), others, session_.settings().progress_sleep_us});
+  Parking parking({session_.topology().is_crowded(), others});
   const auto now = [this] { return session_.line().now(); };
   std::int64_t last = now();
   heard_ = last;

@@ -46,7 +46,6 @@ class Checkpoint {
   Status wait();
   Status close();
   [[nodiscard]] const Saves& saves() const { return saves_; }
-  [[nodiscard]] const std::string& name() const { return context_.name; }
 
  private:
   Checkpoint(Context context, comm::LineNumber number)

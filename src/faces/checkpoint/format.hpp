@@ -4,7 +4,6 @@
 // storage.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>

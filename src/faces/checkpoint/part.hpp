@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "engine/arrays/array.hpp"
@@ -36,7 +35,6 @@ class Part {
   /// Returns the bytes of the packed elements, which a capture takes.
   [[nodiscard]] Bytes data_bytes() const { return data_bytes_; }
   [[nodiscard]] Bytes bytes() const { return data_bytes_ + table_bytes_ + Footer::size; }
-  [[nodiscard]] const Table& table() const { return table_; }
 
   /// Copies the elements of all items to their offsets in `image`, of data_bytes().
   void capture(const std::vector<SaveItem>& items, std::byte* image) const;

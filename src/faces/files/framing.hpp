@@ -13,7 +13,7 @@ namespace tailrace::files {
 class Framing {
  public:
   /// `unit` > 1: numbers of this many bytes lie in the file in the other byte order.
-  explicit Framing(Bytes array_bytes, Bytes unit = 1) : array_bytes_(array_bytes), unit_(unit) {}
+  Framing(Bytes array_bytes, Bytes unit) : array_bytes_(array_bytes), unit_(unit) {}
 
   /// Inserts `bytes` in front of byte `before` of the array, or behind its last. Calls come in ascending
   /// order. When reading, only the number of bytes counts.

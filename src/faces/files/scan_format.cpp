@@ -2,7 +2,6 @@
 #include "faces/files/scanf_pieces.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <cwchar>
 
 #include "ground/base/text.hpp"

@@ -51,7 +51,7 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
 /// Returns the sidecar of `path`. Returns an empty one if the file is begun anew or the sidecar cannot be
 /// read. `from` is what a checkpoint has recorded of a file that goes on there.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
-                     const std::optional<journal::Position>& from = {});
+                     const std::optional<journal::Position>& from);
 /// Removes the sidecar of a file that holds no arrays any more, and an unfinished one that a killed process
 /// has left.
 Status remove_sidecar(storage::Target& target, const std::string& path);

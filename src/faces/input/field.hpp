@@ -12,6 +12,7 @@
 #include "faces/input/request.hpp"
 #include "faces/input/share.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
+#include "faces/streams/definition/shaped_arrays.hpp"
 #include "ground/node/budget.hpp"
 #include "ground/node/node_memory.hpp"
 
@@ -28,10 +29,7 @@ struct Field {
   const std::vector<Index> halo;
   layout::Box cut;  // the part that the ranks of the node need
   Share share;      // for arrays allocated as defined
-  /// The share for the last array that came with a shape, and its shape.
-  std::vector<Index> last_extents;
-  std::vector<Bytes> last_strides;
-  std::optional<Share> last_share;
+  streams::ShapedArrays<Share> shaped;
   std::unique_ptr<node::Draw> drawn;  // on the first rank of the node
   std::unique_ptr<node::NodeMemory> memory;
   std::unique_ptr<Loader> loader;  // null: the node needs no part of the field

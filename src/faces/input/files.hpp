@@ -64,7 +64,6 @@ class Files {
   /// nullptr: no writer takes steps back.
   Files(const FilesDefinition& definition, Opener open, storage::Target* target = nullptr);
 
-  [[nodiscard]] const FilesDefinition& definition() const { return definition_; }
   /// Local. Blocks on storage, or until another thread has opened the file. Returns the file with the step at
   /// `lead`, opened anew if its index now has another version of the step. After an error the next call tries
   /// again.

@@ -3,10 +3,8 @@
 
 #include <array>
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "faces/input/definition.hpp"

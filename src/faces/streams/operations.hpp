@@ -5,7 +5,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "engine/operations/accumulator.hpp"
 #include "engine/operations/interval.hpp"
@@ -35,7 +34,6 @@ class TimedField {
   /// count these steps.
   [[nodiscard]] std::int64_t calls() const;
   [[nodiscard]] operations::Accumulator& accumulator() { return accumulator_; }
-  [[nodiscard]] const operations::Accumulator& accumulator() const { return accumulator_; }
 
  private:
   explicit TimedField(const operations::Accumulated& what) : accumulator_(what) {}

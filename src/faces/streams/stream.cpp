@@ -182,14 +182,14 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   } else if (data == nullptr && field.count > 0) {
     status = Status(Code::argument, "the array is a null pointer");
   } else {
-    Result<std::shared_ptr<const layout::MemoryMap>> map = field.map_of(shape, session_.rank());
+    const Result<const SharedMap*> map = field.map_of(shape, session_.rank());
     status = map.status();
     // An array with its shape may be a compiler's temporary, gone after the call: it is never lent.
     const bool may_lend = shape == nullptr;
     if (map.is_ok() && operations_)
-      accumulate(field, static_cast<const std::byte*>(data), **map);
+      accumulate(field, static_cast<const std::byte*>(data), ***map);
     else if (map.is_ok())
-      status = capture(field, *number, static_cast<const std::byte*>(data), *map, may_lend);
+      status = capture(field, *number, static_cast<const std::byte*>(data), **map, may_lend);
   }
   latch(status.in(call()));
   session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());

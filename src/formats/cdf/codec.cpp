@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/cdf/codec.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "formats/cdf/classic.hpp"
@@ -37,10 +36,6 @@ class CdfCodec final : public codec::Codec {
     return add_plain(field);
   }
   [[nodiscard]] bool has_coordinates() const override { return true; }
-  Status check_lead(const RecordKey& key) const override {
-    if (key.lead >= 0) return {};
-    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
-  }
   [[nodiscard]] ByteVector head() const override { return encode(conventions().contents(), places_); }
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
   [[nodiscard]] std::vector<Patch> rest_of_step(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "formats/codec/definition.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::codec {
 
@@ -157,8 +158,11 @@ class Codec {
   /// formats that have no listings.
   [[nodiscard]] virtual ByteVector example(int /*field*/) const { return {}; }
   /// Returns an error if no record can have this lead: it is before the base time, contradicts the field's
-  /// statistic, or is beyond what the format holds.
-  virtual Status check_lead(const RecordKey& key) const = 0;
+  /// statistic, or is beyond what the format holds. In most formats only the first can be.
+  virtual Status check_lead(const RecordKey& key) const {
+    if (key.lead >= 0) return {};
+    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
+  }
   [[nodiscard]] virtual std::unique_ptr<Encoder> encoder() const = 0;
   /// Returns the form of the field's records if they consist of their values alone, otherwise nothing. A
   /// server can then write the values without an encoder. The record has exactly the size encoded_bound().

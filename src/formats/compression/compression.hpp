@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "formats/codec/definition.hpp"
 #include "ground/base/types.hpp"

@@ -134,10 +134,6 @@ class UserCodec final : public codec::Codec {
     return add(field, [&](Bytes) { return unpack(field, prepared); });
   }
   [[nodiscard]] ByteVector head() const override { return head_; }
-  Status check_lead(const codec::RecordKey& key) const override {
-    if (key.lead >= 0) return {};
-    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
-  }
   [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
     return std::make_unique<UserEncoder>(registered_, fields_);
   }

@@ -252,6 +252,11 @@ std::optional<long> Handle::integer(const std::string& key) const {
   return error == CODES_SUCCESS ? std::optional(value) : std::nullopt;
 }
 
+std::optional<long> Handle::present_integer(const std::string& key) const {
+  if (!has(key) || is_missing(key)) return std::nullopt;
+  return integer(key);
+}
+
 std::optional<double> Handle::number(const std::string& key) const {
   double value = 0;
   const int error = ask([&](grib_handle* handle) { return codes_get_double(handle, key.c_str(), &value); });

@@ -56,6 +56,8 @@ class Handle {
   [[nodiscard]] std::vector<std::string> keys() const;
   [[nodiscard]] bool is_missing(const std::string& key) const;
   [[nodiscard]] std::optional<long> integer(const std::string& key) const;
+  /// Returns an integer key of the message, or nothing if the message lacks it or says "missing".
+  [[nodiscard]] std::optional<long> present_integer(const std::string& key) const;
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] std::optional<std::string> text(const std::string& key) const;
   [[nodiscard]] std::vector<double> numbers(const std::string& key) const;

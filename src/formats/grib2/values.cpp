@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/grib2/values.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "formats/grib2/ccsds.hpp"

@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 
 #include "formats/grib2/listings.hpp"
 #include "ground/base/text.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // NCEP's abbreviations of parameters of WMO's code table 4.2, as wgrib2 prints them.
-#include <algorithm>
 
 #include "formats/grib2/listings.hpp"
 

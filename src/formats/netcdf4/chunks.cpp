@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "formats/compression/shuffle.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::netcdf4 {
@@ -37,24 +38,7 @@ T get_little_endian(std::span<const std::byte> from) {
   return value;
 }
 
-template <std::size_t size>
-void shuffle_all(std::span<const std::byte> elements, std::byte* out) {
-  const std::size_t count = elements.size() / size;
-  for (std::size_t byte = 0; byte < size; ++byte) {
-    const std::byte* from = elements.data() + byte;
-    for (std::size_t i = 0; i < count; ++i) *out++ = from[i * size];
-  }
-}
-
 }  // namespace
-
-void shuffle(std::span<const std::byte> elements, Bytes element_size, ByteVector& out) {
-  out.resize(elements.size());
-  if (element_size == 2) return shuffle_all<2>(elements, out.data());
-  if (element_size == 4) return shuffle_all<4>(elements, out.data());
-  if (element_size == 8) return shuffle_all<8>(elements, out.data());
-  std::ranges::copy(elements, out.begin());
-}
 
 Bytes RecordShape::trailer_bytes() const {
   return (count() > 1 ? count() * length_size : 0) + (has_interval ? lead_size : 0);
@@ -131,7 +115,7 @@ Status ChunkEncoder::encode(const RecordShape& record, std::byte* values, std::i
 
 Status ChunkEncoder::append_chunk(const RecordShape& record, std::span<std::byte> elements, ByteVector& out) {
   const bool shuffles = record.compression.method != compression::Method::none && record.element_size > 1;
-  if (shuffles) shuffle(elements, record.element_size, shuffled_);
+  if (shuffles) compression::shuffle(elements, record.element_size, shuffled_);
   return compressor_.compress(record.compression, shuffles ? std::span<const std::byte>(shuffled_) : elements,
                               record.element_size, out);
 }

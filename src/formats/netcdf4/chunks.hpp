@@ -61,7 +61,4 @@ class ChunkEncoder {
   ByteVector shuffled_;
 };
 
-/// Shuffles as HDF5's filter does: the first bytes of all elements, then all second bytes, and so on.
-void shuffle(std::span<const std::byte> elements, Bytes element_size, ByteVector& out);
-
 }  // namespace tailrace::netcdf4

@@ -82,10 +82,6 @@ class Netcdf4Codec final : public codec::Codec {
     return added;
   }
   [[nodiscard]] bool has_coordinates() const override { return true; }
-  Status check_lead(const RecordKey& key) const override {
-    if (key.lead >= 0) return {};
-    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
-  }
   [[nodiscard]] ByteVector head() const override { return encode_head(definitions_); }
   [[nodiscard]] Result<std::optional<codec::Ending>> ending(const codec::ReadBytes& read,
                                                             std::span<const FinishedStep> steps,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/netcdf4/filters.hpp"
 
-#include <cstring>
 #include <limits>
 
 #include "formats/compression/decompressor.hpp"
+#include "formats/compression/shuffle.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
 
@@ -26,17 +26,6 @@ std::optional<compression::Packed> packed_by(int filter) {
   if (filter == blosc_filter) return compression::Packed::blosc;
   if (filter == zstd_filter) return compression::Packed::zstd;
   return std::nullopt;
-}
-
-void unshuffle(const ByteVector& from, Bytes element, ByteVector& to) {
-  const std::size_t size = static_cast<std::size_t>(element), count = from.size() / size;
-  to.resize(from.size());
-  for (std::size_t byte = 0; byte < size; ++byte) {
-    const std::byte* in = from.data() + byte * count;
-    for (std::size_t i = 0; i < count; ++i) to[i * size + byte] = in[i];
-  }
-  std::copy(from.begin() + static_cast<std::ptrdiff_t>(count * size), from.end(),
-            to.begin() + static_cast<std::ptrdiff_t>(count * size));
 }
 
 /// Returns Fletcher's sum as the HDF5 library computes it: over big-endian words of 16 bits (H5checksum.c).
@@ -156,7 +145,7 @@ Status undo_filters(const Dataset& dataset, unsigned left_out, ByteVector& bytes
       const Bytes element = filter.values.empty() ? 1 : filter.values.front();
       // With fewer than two elements shuffle moves nothing. A damaged file may state any size of elements.
       if (element <= 1 || element > std::ssize(bytes) / 2) continue;
-      unshuffle(bytes, element, chunk);
+      compression::unshuffle(bytes, element, chunk);
       bytes.swap(chunk);
     } else if (filter.id != nbit_filter) {
       // Filters before this one may have added sums and heads to the elements.

@@ -2,7 +2,6 @@
 #include "formats/netcdf4/head.hpp"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "ground/base/checksum.hpp"

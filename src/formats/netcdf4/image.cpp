@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <memory>
 
+#include "formats/netcdf4/driver.hpp"
 #include "formats/netcdf4/head.hpp"
 
 namespace tailrace::netcdf4 {
@@ -16,56 +16,29 @@ constexpr Bytes word = 8;
 
 Bytes aligned(Bytes offset) { return (offset + word - 1) / word * word; }
 
-/// An open file as the library knows it. The library's own part must come first, because it casts the
-/// pointer.
-struct OpenImage {
-  H5FD_t own;
-  Image* image;
-};
-
-Image& image_of(const H5FD_t* file) { return *reinterpret_cast<const OpenImage*>(file)->image; }
-
 }  // namespace
 
 /// The functions of the driver, which the library calls. No exception leaves them.
-struct Driver {
-  static H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) {
-    const void* const info = H5Pget_driver_info(access);
-    if (info == nullptr) return nullptr;
-    auto* const opened = new (std::nothrow) OpenImage{};
-    if (opened == nullptr) return nullptr;
-    std::memcpy(&opened->image, info, sizeof opened->image);
-    return &opened->own;
-  }
-  static herr_t close(H5FD_t* file) {
-    delete reinterpret_cast<OpenImage*>(file);
-    return 0;
-  }
-  static herr_t query(const H5FD_t*, unsigned long* flags) {
-    *flags = 0;  // no features: the library does not gather requests, and each comes here by itself
-    return 0;
-  }
+struct Driver : DriverOf<Image> {
   static haddr_t alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
-    Image& image = image_of(file);
+    Image& image = of(file);
     const haddr_t offset = image.allocate(type, static_cast<Bytes>(size));
     image.failed_ = image.failed_ || offset == HADDR_UNDEF;
     return offset;
   }
-  static haddr_t get_end(const H5FD_t* file, H5FD_mem_t) {
-    return static_cast<haddr_t>(image_of(file).allocated_);
-  }
+  static haddr_t get_end(const H5FD_t* file, H5FD_mem_t) { return static_cast<haddr_t>(of(file).allocated_); }
   static herr_t set_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
-    image_of(file).allocated_ = static_cast<Bytes>(end);
+    of(file).allocated_ = static_cast<Bytes>(end);
     return 0;
   }
   static herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* to) {
-    Image& image = image_of(file);
+    Image& image = of(file);
     if (image.read(static_cast<Bytes>(offset), size, to)) return 0;
     image.failed_ = true;
     return -1;
   }
   static herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, const void* from) {
-    Image& image = image_of(file);
+    Image& image = of(file);
     try {
       if (image.write(static_cast<Bytes>(offset), size, from)) return 0;
     } catch (const std::exception&) {  // out of memory
@@ -75,27 +48,13 @@ struct Driver {
   }
 
   static H5FD_class_t description() {
-    H5FD_class_t driver{};
-#if H5_VERSION_GE(1, 13, 2)
-    driver.version = H5FD_CLASS_VERSION;
-    driver.value = static_cast<H5FD_class_value_t>(511);  // HDF5 keeps some numbers below 512 for testing
-#endif
-    driver.name = "tailrace_image";
-    driver.maxaddr = HADDR_MAX;
-    driver.fc_degree = H5F_CLOSE_STRONG;
-    driver.fapl_size = sizeof(Image*);
-    driver.open = open;
-    driver.close = close;
-    driver.query = query;
+    H5FD_class_t driver = DriverOf::description("tailrace_image", 511);
     driver.alloc = alloc;
     driver.get_eoa = get_end;
     driver.set_eoa = set_end;
     driver.get_eof = get_end;
     driver.read = read;
     driver.write = write;
-    // The library manages free room for each kind of data by itself, so a chunk never gets room that metadata
-    // gave back.
-    std::fill(std::begin(driver.fl_map), std::end(driver.fl_map), H5FD_MEM_DEFAULT);
     return driver;
   }
 };
@@ -108,16 +67,7 @@ Image::~Image() {
 
 hid_t Image::access() {
   static const H5FD_class_t driver = Driver::description();
-  // Each image registers the driver anew, because a program that uses the same library may close the library
-  // in between.
-  if (driver_ < 0) driver_ = H5FDregister(&driver);
-  if (driver_ < 0) return -1;
-  const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-  if (list < 0) return -1;
-  Image* const self = this;
-  if (H5Pset_driver(list, driver_, static_cast<const void*>(&self)) >= 0) return list;
-  H5Pclose(list);
-  return -1;
+  return Driver::access(this, driver, driver_);
 }
 
 haddr_t Image::allocate(H5FD_mem_t type, Bytes size) {

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <utility>
 
 #include "formats/netcdf4/head.hpp"
 #include "formats/netcdf4/image.hpp"

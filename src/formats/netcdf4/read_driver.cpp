@@ -4,25 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <exception>
-#include <new>
 #include <string_view>
 #include <utility>
 
+#include "formats/netcdf4/driver.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::netcdf4 {
 
 namespace {
-
-/// An open file as the library knows it. The library's own part must come first, because it casts the
-/// pointer.
-struct OpenedFile {
-  H5FD_t own;
-  ReadFile* file;
-  haddr_t end;  // the end of the address space, as the library has set it
-};
 
 std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at, std::size_t width) {
   std::uint64_t number = 0;
@@ -52,36 +43,15 @@ bool is_sound(std::span<const std::byte> heap, std::size_t width) {
 }  // namespace
 
 /// The functions of the driver, which the library calls. No exception leaves them.
-struct ReadDriver {
-  static OpenedFile& of(const H5FD_t* file) {
-    return *const_cast<OpenedFile*>(reinterpret_cast<const OpenedFile*>(file));
-  }
-  static H5FD_t* open(const char*, unsigned, hid_t access, haddr_t) {
-    const void* const info = H5Pget_driver_info(access);
-    if (info == nullptr) return nullptr;
-    auto* const opened = new (std::nothrow) OpenedFile{};
-    if (opened == nullptr) return nullptr;
-    std::memcpy(&opened->file, info, sizeof opened->file);
-    return &opened->own;
-  }
-  static herr_t close(H5FD_t* file) {
-    delete &of(file);
-    return 0;
-  }
-  static herr_t query(const H5FD_t*, unsigned long* flags) {
-    *flags = 0;
-    return 0;
-  }
-  static haddr_t get_end(const H5FD_t* file, H5FD_mem_t) { return of(file).end; }
+struct ReadDriver : DriverOf<ReadFile> {
+  static haddr_t get_end(const H5FD_t* file, H5FD_mem_t) { return opened(file).end; }
   static herr_t set_end(H5FD_t* file, H5FD_mem_t, haddr_t end) {
-    of(file).end = end;
+    opened(file).end = end;
     return 0;
   }
-  static haddr_t get_size(const H5FD_t* file, H5FD_mem_t) {
-    return static_cast<haddr_t>(of(file).file->size_);
-  }
-  static herr_t read(H5FD_t* opened, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* to) {
-    ReadFile& file = *of(opened).file;
+  static haddr_t get_size(const H5FD_t* file, H5FD_mem_t) { return static_cast<haddr_t>(of(file).size_); }
+  static herr_t read(H5FD_t* from, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* to) {
+    ReadFile& file = of(from);
     try {
       const Status status = file.read_at(static_cast<Bytes>(offset), {static_cast<std::byte*>(to), size});
       if (status.is_ok()) return 0;
@@ -93,24 +63,12 @@ struct ReadDriver {
   static herr_t refuse(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) { return -1; }
 
   static H5FD_class_t description() {
-    H5FD_class_t driver{};
-#if H5_VERSION_GE(1, 13, 2)
-    driver.version = H5FD_CLASS_VERSION;
-    driver.value = static_cast<H5FD_class_value_t>(510);  // HDF5 keeps some numbers below 512 for testing
-#endif
-    driver.name = "tailrace_read";
-    driver.maxaddr = HADDR_MAX;
-    driver.fc_degree = H5F_CLOSE_STRONG;
-    driver.fapl_size = sizeof(ReadFile*);
-    driver.open = open;
-    driver.close = close;
-    driver.query = query;
+    H5FD_class_t driver = DriverOf::description("tailrace_read", 510);
     driver.get_eoa = get_end;
     driver.set_eoa = set_end;
     driver.get_eof = get_size;
     driver.read = read;
     driver.write = refuse;
-    std::fill(std::begin(driver.fl_map), std::end(driver.fl_map), H5FD_MEM_DEFAULT);
     return driver;
   }
 };
@@ -165,16 +123,7 @@ Status ReadFile::check_heaps(Bytes offset, std::span<const std::byte> bytes) {
 
 hid_t ReadFile::access() {
   static const H5FD_class_t driver = ReadDriver::description();
-  // Each file registers the driver anew, because a program that uses the same library may close the library
-  // in between.
-  if (driver_ < 0) driver_ = H5FDregister(&driver);
-  if (driver_ < 0) return -1;
-  const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
-  if (list < 0) return -1;
-  ReadFile* const self = this;
-  if (H5Pset_driver(list, driver_, static_cast<const void*>(&self)) >= 0) return list;
-  H5Pclose(list);
-  return -1;
+  return ReadDriver::access(this, driver, driver_);
 }
 
 }  // namespace tailrace::netcdf4

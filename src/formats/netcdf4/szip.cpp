@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "formats/netcdf4/filters.hpp"
 #include "ground/base/text.hpp"

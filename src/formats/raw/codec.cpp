@@ -23,10 +23,6 @@ class RawCodec final : public codec::Codec {
     fields_.push_back({field.name, field.type, field.elements(), std::endian::little});
     return {};
   }
-  Status check_lead(const codec::RecordKey& key) const override {
-    if (key.lead >= 0) return {};
-    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
-  }
   std::optional<codec::Decoding> decoding() const override { return codec::Decoding{}; }
   std::unique_ptr<codec::Encoder> encoder() const override { return codec::plain_encoder(fields_); }
   std::optional<codec::PlainValues> plain(int field) const override { return at(field).values(); }

@@ -19,12 +19,6 @@ namespace {
 
 using grib2::Handle;
 
-/// Returns an integer key of the message, or nothing if the message lacks it or says "missing".
-std::optional<long> present(const Handle& handle, const std::string& key) {
-  if (!handle.has(key) || handle.is_missing(key)) return std::nullopt;
-  return handle.integer(key);
-}
-
 Status lacks(std::string_view what) {
   return {Code::corrupt,
           cat("ecCodes does not tell its ", what, "; codes_info prints which ecCodes this is")};
@@ -35,7 +29,7 @@ Status lacks(std::string_view what) {
 std::string name_of(const Handle& handle) {
   const std::string name = handle.text("shortName").value_or("unknown");
   if (name != "unknown" && !name.empty() && name != "~") return name;
-  const auto number = [&](const char* key) { return present(handle, key).value_or(255); };
+  const auto number = [&](const char* key) { return handle.present_integer(key).value_or(255); };
   if (handle.integer("edition").value_or(2) == 1)
     return cat(number("indicatorOfParameter"), ".", number("table2Version"));
   return cat(number("discipline"), ".", number("parameterCategory"), ".", number("parameterNumber"));
@@ -55,8 +49,8 @@ void set_level(const Handle& handle, Record& record) {
 /// centres add such a section to every message: outside of an ensemble it holds zeros. Other writers number
 /// the members but leave the total at 0.
 int member_of(const Handle& handle) {
-  const int number = static_cast<int>(present(handle, "perturbationNumber").value_or(-1));
-  const auto members = present(handle, "numberOfForecastsInEnsemble");
+  const int number = static_cast<int>(handle.present_integer("perturbationNumber").value_or(-1));
+  const auto members = handle.present_integer("numberOfForecastsInEnsemble");
   if (!members || *members != 0 || number > 0) return number;
   // Member 0 is real if the message has a template of ensembles (GRIB2) or ECMWF's keys for one: the first
   // member, or the control run, has number 0.
@@ -66,12 +60,12 @@ int member_of(const Handle& handle) {
 
 Result<std::vector<Index>> shape_of(const Handle& handle, const std::string& type) {
   if (type == "sh") {
-    const auto most = present(handle, "J");
+    const auto most = handle.present_integer("J");
     if (!most || *most < 0 || *most > 65535) return lacks("truncation");
     return std::vector<Index>{(*most + 1) * (*most + 2)};
   }
   const Index points = handle.integer("numberOfDataPoints").value_or(0);
-  const auto ni = present(handle, "Ni"), nj = present(handle, "Nj");
+  const auto ni = handle.present_integer("Ni"), nj = handle.present_integer("Nj");
   const bool is_reduced = handle.has("PLPresent") && handle.integer("PLPresent").value_or(0) != 0;
   if (is_reduced || !ni || !nj) {
     if (points <= 0) return lacks("number of points");
@@ -171,9 +165,9 @@ std::optional<PlainTime> plain_time(std::span<const std::byte> message) {
 }  // namespace
 
 std::optional<double> negative_surface(const Handle& handle, const std::string& which) {
-  const auto scaled = present(handle, cat("scaledValueOf", which, "FixedSurface"));
+  const auto scaled = handle.present_integer(cat("scaledValueOf", which, "FixedSurface"));
   if (!scaled || *scaled < grib2::sign_of_surface) return std::nullopt;
-  const auto factor = present(handle, cat("scaleFactorOf", which, "FixedSurface")).value_or(0);
+  const auto factor = handle.present_integer(cat("scaleFactorOf", which, "FixedSurface")).value_or(0);
   // In the unit of ecCodes' key `level`.
   const double unit = handle.text("typeOfLevel") == "potentialVorticity" ? 1e6 : 1;
   return -static_cast<double>(*scaled - grib2::sign_of_surface) * unit /

@@ -5,26 +5,19 @@
 #include <cstring>
 #include <memory>
 
+#include "formats/grib2/sections.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::sources {
 
 namespace {
 
+using grib2::get_number;
+using grib2::put_number;
+
 constexpr Bytes window = 8192;
 constexpr Bytes longest_header = Bytes{16} << 20;
 constexpr Bytes length_of_end = 4;
-
-std::uint64_t number_at(std::span<const std::byte> bytes, Bytes at, int width) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < width; ++i)
-    value = value << 8 | std::to_integer<std::uint64_t>(bytes[static_cast<std::size_t>(at) + i]);
-  return value;
-}
-
-void put_number_at(std::byte* to, std::uint64_t value, int width) {
-  for (int i = width - 1; i >= 0; --i, value >>= 8) to[i] = static_cast<std::byte>(value & 0xff);
-}
 
 /// Reads one message, section by section.
 class MessageReader {
@@ -38,7 +31,7 @@ class MessageReader {
     field_.message = begin_;
     field_.edition = std::to_integer<int>((*head)[7]);
     if (field_.edition == 1) {
-      length_ = static_cast<Bytes>(number_at(*head, 4, 3));
+      length_ = static_cast<Bytes>(get_number(&(*head)[4], 3));
       TR_TRY(read_edition_1(fields));
     } else if (field_.edition == 2) {
       TR_TRY(read_edition_2(fields));
@@ -89,7 +82,7 @@ class MessageReader {
   Status take_edition_1(int number, Bytes least, Bytes& at) {
     const Result<std::span<const std::byte>> bytes = need(at, 3, cat("section ", number));
     TR_TRY(bytes.status());
-    const auto length = static_cast<Bytes>(number_at(*bytes, 0, 3));
+    const auto length = static_cast<Bytes>(get_number(&(*bytes)[0], 3));
     if (length < least) return wrong(cat("length of section ", number), cat("at least ", least), cat(length));
     field_.sections[static_cast<std::size_t>(number)] = {at, length};
     at += length;
@@ -150,7 +143,7 @@ class MessageReader {
     constexpr std::array<Bytes, 8> least{16, 21, 5, 14, 9, 11, 6, 5};
     const Result<std::span<const std::byte>> head = need(8, 8, "its length");
     TR_TRY(head.status());
-    const std::uint64_t stated = number_at(*head, 0, 8);
+    const std::uint64_t stated = get_number(&(*head)[0], 8);
     if (stated >> 62 != 0) return wrong("length", "a number of bytes", cat(stated));
     length_ = static_cast<Bytes>(stated);
     TR_TRY(check_length(least[0] + length_of_end));
@@ -161,7 +154,7 @@ class MessageReader {
     for (Bytes at = least[0]; at < length_ - length_of_end;) {
       const Result<std::span<const std::byte>> bytes = need(at, 5, "a section");
       TR_TRY(bytes.status());
-      const auto length = static_cast<Bytes>(number_at(*bytes, 0, 4));
+      const auto length = static_cast<Bytes>(get_number(&(*bytes)[0], 4));
       const int number = std::to_integer<int>((*bytes)[4]);
       if (!follows(before, number))
         return wrong(cat("section behind section ", before, ", at byte ", begin_ + at), cat(before % 7 + 1),
@@ -228,9 +221,9 @@ ByteVector constant_values_2(std::span<const std::byte> points) {
 /// Writes the length into section 0.
 void put_length(ByteVector& message, int edition) {
   if (edition == 1)
-    put_number_at(&message[4], message.size(), 3);
+    put_number(&message[4], message.size(), 3);
   else
-    put_number_at(&message[8], message.size(), 8);
+    put_number(&message[8], message.size(), 8);
 }
 
 }  // namespace

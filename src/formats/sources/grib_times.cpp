@@ -17,11 +17,6 @@ using grib2::Handle;
 
 constexpr Calendar gregorian = Calendar::proleptic_gregorian;
 
-std::optional<long> told_number(const Handle& handle, const std::string& key) {
-  if (!handle.has(key) || handle.is_missing(key)) return std::nullopt;
-  return handle.integer(key);
-}
-
 Status time_error(const std::string& what) { return {Code::corrupt, what}; }
 
 /// Returns the months of a unit of time, or 0. The codes are the same in both editions.
@@ -87,7 +82,7 @@ std::optional<std::int64_t> signed_time(std::optional<long> octets) {
 std::optional<DateTime> stated_end(const Handle& handle) {
   if (!handle.has("yearOfEndOfOverallTimeInterval")) return std::nullopt;
   const auto part = [&](const std::string& name) {
-    return told_number(handle, name + "OfEndOfOverallTimeInterval").value_or(-1);
+    return handle.present_integer(name + "OfEndOfOverallTimeInterval").value_or(-1);
   };
   return DateTime{part("year"),
                   static_cast<int>(part("month")),
@@ -123,7 +118,7 @@ Status set_valid(std::int64_t begin, const Span& span, Record& record) {
 }
 
 Status set_valid_1(Handle& handle, Record& record) {
-  const auto unit = told_number(handle, "indicatorOfUnitOfTimeRange"), p1 = handle.integer("P1"),
+  const auto unit = handle.present_integer("indicatorOfUnitOfTimeRange"), p1 = handle.integer("P1"),
              p2 = handle.integer("P2"), indicator = handle.integer("timeRangeIndicator");
   if (!unit || !p1 || !p2 || !indicator || !is_known({1, *unit, 0}))
     return set_as_eccodes_says(handle, record);
@@ -153,17 +148,17 @@ Status set_valid_2(Handle& handle, Record& record) {
     record.valid = to_seconds(*end, gregorian);
     return {};
   }
-  const long ranges = end ? told_number(handle, "numberOfTimeRange").value_or(0) : 1;
+  const long ranges = end ? handle.present_integer("numberOfTimeRange").value_or(0) : 1;
   if (ranges != 1 && ranges != 2)
     return time_error(cat("the end of its interval, ", format_time(*end), ", does not exist"));
-  const auto unit = told_number(handle, "indicatorOfUnitOfTimeRange");
+  const auto unit = handle.present_integer("indicatorOfUnitOfTimeRange");
   if (!unit || !is_known({2, *unit, 0}) || !handle.has("forecastTime") || ranges == 2)
     return set_as_eccodes_says(handle, record);
   // A missing forecast time counts as 0: the record is valid at the base time.
   const std::int64_t step = signed_time(handle.integer("forecastTime")).value_or(0);
   TR_TRY(set_valid(record.reference, {2, *unit, step}, record));
   if (!end) return {};
-  const Span length{2, told_number(handle, "indicatorOfUnitForTimeRange").value_or(255),
+  const Span length{2, handle.present_integer("indicatorOfUnitForTimeRange").value_or(255),
                     signed_time(handle.integer("lengthOfTimeRange")).value_or(0)};
   if (!is_known(length)) return set_as_eccodes_says(handle, record);
   return set_valid(record.valid, length, record);
@@ -172,7 +167,7 @@ Status set_valid_2(Handle& handle, Record& record) {
 }  // namespace
 
 std::optional<std::int64_t> interval_begin_of(const Handle& handle, int edition, std::int64_t reference) {
-  const auto unit = told_number(handle, edition == 1 ? "unitOfTimeRange" : "indicatorOfUnitOfTimeRange");
+  const auto unit = handle.present_integer(edition == 1 ? "unitOfTimeRange" : "indicatorOfUnitOfTimeRange");
   const std::optional<std::int64_t> count =
       edition == 1 ? handle.integer("P1") : signed_time(handle.integer("forecastTime"));
   if (!unit || !count || !is_known({edition, *unit, 0})) return std::nullopt;

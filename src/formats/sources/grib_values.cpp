@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
 
 #include "formats/grib2/handle.hpp"
+#include "formats/grib2/sections.hpp"
 #include "formats/sources/grib_codes.hpp"
 #include "formats/sources/grib_groups.hpp"
 #include "ground/base/text.hpp"
@@ -26,9 +26,7 @@ namespace {
 using Octets = std::span<const std::byte>;
 
 std::uint64_t number(Octets section, std::size_t at, int width) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < width; ++i) value = value << 8 | std::to_integer<std::uint64_t>(section[at + i]);
-  return value;
+  return grib2::get_number(&section[at], width);
 }
 
 /// Returns a number of two octets: a sign bit and a magnitude.

@@ -131,10 +131,6 @@ class StoreTarget final : public storage::ForwardingTarget {
     return below_->exists(*directory);
   }
 
-  Result<storage::Kind> kind_of(const std::string& path) override {
-    return opener_of(path) == nullptr ? below_->kind_of(path) : Target::kind_of(path);
-  }
-
   Status copy(const std::string& from, Bytes size, const std::string& to) override {
     const Opener* const opener = opener_of(from);
     if (opener == nullptr) return Target::copy(from, size, to);

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <limits>
-#include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "formats/cf/found.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <algorithm>
 #include <array>
 
 #include "formats/sources/front_end.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <algorithm>
 
 #include "formats/netcdf4/codec.hpp"
 #include "formats/netcdf4/reader.hpp"

@@ -92,10 +92,6 @@ class ZarrCodec final : public codec::Codec {
   [[nodiscard]] ByteVector prepared(int field) const override { return fields_.prepared(field); }
   Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override;
   [[nodiscard]] bool has_coordinates() const override { return true; }
-  Status check_lead(const RecordKey& key) const override {
-    if (key.lead >= 0) return {};
-    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
-  }
   [[nodiscard]] ByteVector head() const override;
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
   [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,

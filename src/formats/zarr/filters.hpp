@@ -4,7 +4,6 @@
 #include <bit>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "formats/cf/found.hpp"
 #include "formats/cf/json.hpp"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "formats/compression/shuffle.hpp"
 #include "formats/zarr/crc32c.hpp"
 #include "formats/zarr/reading.hpp"
 #include "ground/base/byte_order.hpp"
@@ -46,18 +47,11 @@ void transpose(std::span<const std::size_t> order, std::span<const Index> chunk,
   }
 }
 
-/// Undoes a shuffle: brings the bytes of each element together again.
 Status unshuffle(Bytes element, ByteVector& bytes, ByteVector& scratch) {
-  const Bytes count = std::ssize(bytes) / element;
-  if (count * element != std::ssize(bytes))
+  if (std::ssize(bytes) % element != 0)
     return {Code::corrupt, cat("expected shuffled elements of ", counted(element, "byte"), ", got ",
                                counted(bytes.size(), "byte"))};
-  scratch.resize(bytes.size());
-  for (Bytes part = 0; part < element; ++part) {
-    const std::byte* const from = bytes.data() + part * count;
-    std::byte* const to = scratch.data() + part;
-    for (Bytes i = 0; i < count; ++i) to[i * element] = from[i];
-  }
+  compression::unshuffle(bytes, element, scratch);
   bytes.swap(scratch);
   return {};
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "ground/comm/communicators.hpp"
 
-#include <algorithm>
 #include <numeric>
 #include <vector>
 

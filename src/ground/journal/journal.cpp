@@ -2,7 +2,6 @@
 #include "ground/journal/journal.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"

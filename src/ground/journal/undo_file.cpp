@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <tuple>
 
 #include "ground/base/checksum.hpp"

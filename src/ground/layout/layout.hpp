@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "ground/base/status.hpp"

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "ground/comm/doorbell.hpp"
 #include "ground/comm/line.hpp"

@@ -159,7 +159,7 @@ std::string meaning_of_target() {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-const std::array<SettingInfo, 26> kTable{{
+const std::array<SettingInfo, 25> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -212,10 +212,6 @@ const std::array<SettingInfo, 26> kTable{{
      "(rank of the world, all without it; faults eio, enospc, edquot, eintr, short)",
      set_text<&Settings::fault>},
     {"target", storage::target_kinds().front().name, "choice", "", meaning_of_target(), set_target},
-    {"progress_sleep_us", "0", "count", "microseconds",
-     "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else "
-     "100; where ranks share cores up to 2,000 while nothing comes)",
-     set_count<&Settings::progress_sleep_us, 1'000'000>},
     {"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory",
      set_parsed<&Settings::huge_pages, parse_boolean>},
     {"io_buffer", "100MiB", "size", "bytes per aggregator",
@@ -464,6 +460,20 @@ std::string settings_markdown() {
       "`aggregators`, `parallel_threshold` and `check_conflicts` are those of rank 0 on every rank; where "
       "another rank was\n"
       "given something else, a warning says so.\n\n"
+      "Most programs set at most three: `servers`, to have ranks that write while the others compute; "
+      "`memory`, where the\n"
+      "program itself will need more than a quarter of what its node has left at `tr_init`; and `report`, to "
+      "see where time goes.\n"
+      "The others are for\n\n"
+      "- jobs that have to end in time: `time_limit`, `stop_margin`, `stop_signals` and `halt_file` "
+      "([stopping](stopping.md));\n"
+      "- programs that hang, or may be wrong: `log`, `trace`, `timeout`, `watchdog`, `check_conflicts` and "
+      "`check_world`;\n"
+      "- machines on which another value is faster, as `report` shows: `staging`, `threads`, `target`, "
+      "`huge_pages` and `cache`, and\n"
+      "  for collective files `io_buffer`, `io_threads`, `aggregators` and `parallel_threshold`;\n"
+      "- Fortran programs for DONIO: `donio_errors`;\n"
+      "- tests and benchmarks: `throttle` and `fault`.\n\n"
       "| setting | environment | default | type | unit | meaning |\n"
       "|---|---|---|---|---|---|\n";
   for (const SettingInfo& info : kTable) {

@@ -84,7 +84,6 @@ struct Settings {
   std::string throttle;                          // in the form of storage::parse_throttle; "" = none
   std::string fault;                             // "rank=N" and the form of storage::parse_fault; "" = none
   std::string target;                            // a name of storage::target_kinds()
-  int progress_sleep_us = 0;
   bool huge_pages = false;
   static constexpr Bytes least_io_buffer = Bytes{64} << 10;
   Bytes io_buffer = 0;           // per aggregator of a collective file

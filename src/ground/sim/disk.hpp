@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -50,12 +50,6 @@ Result<bool> File::holds(Bytes end, std::span<const Range>) {
   return *found >= end;
 }
 
-Result<Kind> Target::kind_of(const std::string& path) {
-  const Result<bool> exists = this->exists(path);
-  TR_TRY(exists.status());
-  return *exists ? Kind::file : Kind::nothing;
-}
-
 Result<Identity> Target::identity_of(const std::string& path) {
   return Status(Code::unsupported, cat(path, ": this storage does not tell whether a file has changed"));
 }

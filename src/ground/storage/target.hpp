@@ -144,8 +144,8 @@ class Target {
   /// durable; the name is not. Returns Code::corrupt if `from` is shorter.
   virtual Status copy(const std::string& from, Bytes size, const std::string& to);
   virtual Result<bool> exists(const std::string& path) = 0;
-  /// Returns what the name leads to. By default what exists is a file.
-  virtual Result<Kind> kind_of(const std::string& path);
+  /// Returns what the name leads to.
+  virtual Result<Kind> kind_of(const std::string& path) = 0;
   /// Returns the identity of the file of this name, or an error also if storage does not tell it.
   virtual Result<Identity> identity_of(const std::string& path);
   /// Returns the name to which `path` leads by links, which may be that of nothing.

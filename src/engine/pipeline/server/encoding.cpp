@@ -34,11 +34,6 @@ bool Claim::take() {
   return std::exchange(state_, State::taken) == State::moved;
 }
 
-bool Claim::is_free() const {
-  const std::lock_guard lock(mutex_);
-  return state_ == State::free;
-}
-
 Encoding::Encoding(OpenStream& stream)
     : stream_(stream), workers_(static_cast<std::size_t>(stream.context.executor.count())) {}
 

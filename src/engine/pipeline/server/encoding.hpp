@@ -74,12 +74,10 @@ class Claim {
   void end_move();
   /// Returns true if the values were moved. Waits for a move that has begun; none begins later.
   bool take();
-  /// True if nobody has taken or moved the values yet.
-  [[nodiscard]] bool is_free() const;
 
  private:
   enum class State { free, moving, moved, taken };
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable end_of_move_;
   State state_ = State::free;
 };

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <memory>
-#include <span>
 #include <thread>
 #include <vector>
 

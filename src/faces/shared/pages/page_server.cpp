@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "faces/shared/pages/page_server.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>

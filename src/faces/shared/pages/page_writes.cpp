@@ -8,7 +8,6 @@
 // the frame is locked, it removes the mark and waits. A thread that needs the page for itself, to store it or
 // to write a large piece, first locks the frame, and then waits until no Hold has the mark.
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "faces/shared/pages/node_pages.hpp"

@@ -5,7 +5,6 @@
 #include <limits>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "ground/base/log.hpp"

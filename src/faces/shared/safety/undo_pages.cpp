@@ -2,7 +2,6 @@
 #include "faces/shared/safety/undo_pages.hpp"
 
 #include <algorithm>
-#include <new>
 
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "faces/shared/pages/page_deal.hpp"
@@ -46,8 +45,6 @@ class UndoPages {
   /// the flushed bytes of their pages are durable in undo files. Leaves out pages of other nodes, which keep
   /// theirs. If it fails, the caller must not change these bytes.
   Status keep(storage::File& file, Bytes offset, Bytes bytes);
-
-  [[nodiscard]] const journal::Flushed& flushed() const { return flushed_; }
 
  private:
   enum class State : std::uint8_t { changeable, being_kept, kept };

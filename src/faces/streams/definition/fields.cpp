@@ -41,29 +41,15 @@ Status check_references(const codec::StreamDefinition& stream, const codec::Code
 
 }  // namespace
 
-Result<std::shared_ptr<const layout::MemoryMap>> Field::map_of(const ArrayShape* shape, int rank) {
-  if (shape == nullptr) return map;
-  if (shape->type != definition.type) {
-    return Status(Code::argument, cat("the array holds ", name_of(shape->type), ", the field was defined as ",
-                                      name_of(definition.type)));
-  }
-  if (last_map && last_extents == shape->extents && last_strides == shape->strides) {
-    return last_map;
-  }
-  layout::Allocation given = allocation;
-  if (given.nproma == 0) {
-    Result<layout::Allocation> matched =
-        layout::match_extents(layout->layout, rank, std::move(given), shape->extents);
-    TR_TRY(matched.status());
-    given = std::move(*matched);
-  }
-  given.strides = shape->strides;
-  Result<layout::MemoryMap> made = layout::memory_map(layout->layout, rank, definition.type, given);
-  TR_TRY(made.status());
-  last_extents = shape->extents;
-  last_strides = shape->strides;
-  last_map = std::make_shared<const layout::MemoryMap>(std::move(*made));
-  return last_map;
+Result<const SharedMap*> Field::map_of(const ArrayShape* shape, int rank) {
+  if (shape == nullptr) return &map;
+  return shaped.find(*shape, definition.type, layout->layout, rank, allocation,
+                     [&](const layout::Allocation& given) -> Result<SharedMap> {
+                       Result<layout::MemoryMap> made =
+                           layout::memory_map(layout->layout, rank, definition.type, given);
+                       TR_TRY(made.status());
+                       return std::make_shared<const layout::MemoryMap>(std::move(*made));
+                     });
 }
 
 std::string Field::place_of(Index element, int rank) const {

@@ -10,12 +10,15 @@
 #include "engine/session/session.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
+#include "faces/streams/definition/shaped_arrays.hpp"
 #include "faces/streams/operations.hpp"
 #include "formats/codec/codec.hpp"
 #include "formats/references/references.hpp"
 #include "ground/layout/memory.hpp"
 
 namespace tailrace::streams {
+
+using SharedMap = std::shared_ptr<const layout::MemoryMap>;
 
 /// A field of a stream that is written, on one compute rank.
 struct Field {
@@ -24,16 +27,14 @@ struct Field {
   std::shared_ptr<const codec::Coordinates> coordinates;  // until the servers have been told
   std::unique_ptr<node::Draw> drawn;  // on rank 0: memory of these; the first field has it
   layout::Allocation allocation;
-  std::shared_ptr<const layout::MemoryMap> map;  // for arrays allocated as defined
-  Index count = 0;                               // number of elements of a level that this rank owns
-  std::vector<Index> last_extents;               // of the last array that came with its shape
-  std::vector<Bytes> last_strides;
-  std::shared_ptr<const layout::MemoryMap> last_map;
+  SharedMap map;    // for arrays allocated as defined
+  Index count = 0;  // number of elements of a level that this rank owns
+  ShapedArrays<SharedMap> shaped;
   std::unique_ptr<TimedField> timed;  // in streams with interval=
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
   /// allocated as defined. Code::argument if an array of this shape does not hold the field.
-  Result<std::shared_ptr<const layout::MemoryMap>> map_of(const ArrayShape* shape, int rank);
+  Result<const SharedMap*> map_of(const ArrayShape* shape, int rank);
   /// Returns the place of an accumulated element of `rank`, which is this one, as texts of errors name it.
   [[nodiscard]] std::string place_of(Index element, int rank) const;
 };

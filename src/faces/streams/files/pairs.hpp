@@ -49,7 +49,7 @@ class Pairs {
     std::optional<codec::FixedPlaces> places;
   };
   Pairs(const pipeline::Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
-        std::shared_ptr<storage::Target> target, Frame frame, std::vector<LeftBehind> left_behind = {});
+        std::shared_ptr<storage::Target> target, Frame frame, std::vector<LeftBehind> left_behind);
 
   [[nodiscard]] const StreamRequest& request() const { return request_; }
   [[nodiscard]] storage::Target& target() const { return *target_; }

@@ -134,7 +134,7 @@ Status make_index_durable(storage::Target& target, const std::string& data_path)
 /// Opens a pair, first or second, for more steps. Cuts it back to its last committed step before, and to
 /// `through_lead`.
 Result<IndexWriter> reopen_pair(storage::Target& target, const std::string& data_path,
-                                std::optional<std::int64_t> through_lead = {});
+                                std::optional<std::int64_t> through_lead);
 
 /// Completes a replace_by_again that a crash has interrupted between its two renames: the data have their new
 /// name, the index has not. Renames an index that has the old name of an earlier Tailrace: the other

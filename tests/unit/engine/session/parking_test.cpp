@@ -9,7 +9,7 @@ namespace {
 using std::chrono::microseconds;
 
 TEST(Parking, with_cores_for_all_ranks_is_the_same_however_long_nothing_moves) {
-  Parking alone({false, false, 0}), with_others({false, true, 0});
+  Parking alone({false, false}), with_others({false, true});
   for (int looks = 0; looks < 100; ++looks) {
     EXPECT_EQ(alone.next(), microseconds(500));
     EXPECT_EQ(with_others.next(), microseconds(100));
@@ -18,7 +18,7 @@ TEST(Parking, with_cores_for_all_ranks_is_the_same_however_long_nothing_moves) {
 }
 
 TEST(Parking, on_a_shared_core_grows_to_its_limit_and_starts_over_when_something_moves) {
-  Parking parking({true, true, 0});
+  Parking parking({true, true});
   parking.moved(0);
   EXPECT_EQ(parking.next(), microseconds(100));
   EXPECT_EQ(parking.next(), microseconds(200));
@@ -28,14 +28,9 @@ TEST(Parking, on_a_shared_core_grows_to_its_limit_and_starts_over_when_something
   EXPECT_EQ(parking.next(), microseconds(100));
 }
 
-TEST(Parking, of_which_the_setting_tells_is_that_long) {
-  Parking parking({true, true, 10'000});
-  for (int looks = 0; looks < 10; ++looks) EXPECT_EQ(parking.next(), microseconds(10'000));
-}
-
 TEST(Parking, on_a_shared_core_hurries_once_each_time_that_nothing_has_moved_for_long) {
   constexpr std::int64_t patience = Parking::patience;
-  Parking parking({true, false, 0});
+  Parking parking({true, false});
   parking.moved(1000);
   EXPECT_FALSE(parking.is_to_hurry(999 + patience));
   EXPECT_TRUE(parking.is_to_hurry(1000 + patience));

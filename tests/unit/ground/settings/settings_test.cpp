@@ -43,7 +43,6 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
   EXPECT_EQ(settings.watchdog_seconds, 60);
   EXPECT_EQ(settings.throttle, "");
   EXPECT_EQ(settings.target, "posix");
-  EXPECT_EQ(settings.progress_sleep_us, 0);
   EXPECT_TRUE(settings.huge_pages);
   EXPECT_EQ(settings.time_limit.kind, TimeLimit::Kind::automatic);
   EXPECT_FALSE(settings.stop_margin_seconds.has_value());
@@ -80,8 +79,7 @@ TEST(settings, that_all_ranks_need_alike_are_taken_from_another) {
 TEST(settings, options_set_every_one) {
   const Settings settings = read(
       "servers=2 staging=512MiB threads=3 report=r.json trace=t.json log=debug timeout=10m watchdog=off "
-      "throttle=50MB/s,2ms target=uring progress_sleep_us=250 huge_pages=off time_limit=2h30m "
-      "stop_margin=90s "
+      "throttle=50MB/s,2ms target=uring huge_pages=off time_limit=2h30m stop_margin=90s "
       "donio_errors=return stop_signals=int halt_file=STOP cache=/scratch/kept");
   EXPECT_EQ(settings.servers.count, 2);
   EXPECT_EQ(settings.staging, Bytes{512} << 20);
@@ -93,7 +91,6 @@ TEST(settings, options_set_every_one) {
   EXPECT_FALSE(settings.watchdog_seconds.has_value());
   EXPECT_EQ(settings.throttle, "50MB/s,2ms");
   EXPECT_EQ(settings.target, "uring");
-  EXPECT_EQ(settings.progress_sleep_us, 250);
   EXPECT_FALSE(settings.huge_pages);
   EXPECT_TRUE(settings.donio_returns);
   EXPECT_EQ(settings.time_limit.kind, TimeLimit::Kind::duration);
@@ -245,7 +242,7 @@ TEST(settings, the_text_names_each_with_its_variable) {
     EXPECT_FALSE(info.meaning.empty());
     EXPECT_FALSE(info.type.empty());
   }
-  EXPECT_EQ(environment_name("progress_sleep_us"), "TAILRACE_PROGRESS_SLEEP_US");
+  EXPECT_EQ(environment_name("parallel_threshold"), "TAILRACE_PARALLEL_THRESHOLD");
 }
 
 TEST(settings, the_page_in_the_docs_is_the_generated_one) {

@@ -9,6 +9,7 @@
 
 #include "../support/process_memory.hpp"
 #include "../unit/formats/grib2/grib_fixture.hpp"
+#include "ground/base/byte_pool.hpp"
 
 namespace tailrace::codec::test {
 namespace {
@@ -91,13 +92,15 @@ TEST_P(RecordMemory, encoding_takes_no_more_than_the_codec_said) {
       fill<double>(values, tenths);
     }
     const auto encoder = codec_->encoder();
-    ByteVector out;
+    BytePool pool;
     ::malloc_trim(0);
     const Bytes before = process_memory("VmRSS");
     if (!forget_peak() || process_memory("VmHWM") > before + (4 << 20))
       GTEST_SKIP() << "the peak of this process cannot be set back (/proc/self/clear_refs)";
+    ByteVector out = pool.room(codec_->encoded_bound(0), 0);
     const Status status = encoder->encode({0, 0, hour, 0}, values.data(), rows * columns, out);
     ASSERT_TRUE(status.is_ok()) << status.text();
+    pool.shorten(out);
     const Bytes added = process_memory("VmHWM") - before;
     constexpr Bytes whole_pages = 4 << 20;  // of tables and of the kernel's counting in batches
     EXPECT_LE(added, codec_->encoded_bound(0) + codec_->working_bytes(0) + whole_pages);

@@ -312,7 +312,7 @@ class Grib2Codec final : public codec::Codec {
     const Bytes bound = data_bound(defined, own_, defined.points, bits);
     const Bytes always = small + bitmap_length(defined);
     if (own_.have(defined) && !defined.ccsds) return always;
-    // This counts the portions, and the copy that shrinks the buffer of a record that compressed well.
+    // This counts the portions, and the copy that a server makes of a record that compressed well.
     if (own_.have(defined))
       return always + bound / 5 * 4 +
              CcsdsPacking::working_bytes(ccsds_parameters(defined.parts.representation), defined.points,

@@ -50,6 +50,13 @@ void BytePool::give_back(ByteVector bytes) noexcept {
     size_ += more;
 }
 
+void BytePool::shorten(ByteVector& bytes) {
+  if (bytes.size() >= bytes.capacity() / 5 * 4) return;
+  ByteVector shorter = room(std::ssize(bytes), size());
+  shorter.assign(bytes.begin(), bytes.end());
+  give_back(std::exchange(bytes, std::move(shorter)));
+}
+
 void BytePool::shrink(Bytes most) {
   const std::lock_guard lock(mutex_);
   shrink_locked(most);

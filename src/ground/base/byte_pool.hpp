@@ -21,6 +21,9 @@ class BytePool {
   /// Returns no bytes, with room for `size` of them: memory as take() finds or allocates it.
   [[nodiscard]] ByteVector room(Bytes size, Bytes most);
   void give_back(ByteVector bytes) noexcept;
+  /// Moves bytes that fill less than four fifths of their memory into memory of their size, and keeps the
+  /// larger one. Both are there for a moment.
+  void shorten(ByteVector& bytes);
   /// Frees memory, the oldest first, until at most `most` bytes are left.
   void shrink(Bytes most);
   [[nodiscard]] Bytes size() const;

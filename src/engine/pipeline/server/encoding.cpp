@@ -252,22 +252,13 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   Status status = encoder->encode(key, values.data(), layout.elements(), work.bytes);
   if (status.is_ok()) {
     work.parts = encoder->parts();
-    shorten(work.bytes);
+    pool_.shorten(work.bytes);
     return {};
   }
   int owner = -1;
   if (const Index index = encoder->offending(); index >= 0) owner = layout.owner(index);
   if (owner >= 0) status = status.in(cat("rank ", owner));
   return status.at({entry.step, work.record.operation, owner});
-}
-
-/// Moves a record that fills little of its memory into memory of its size. The copy takes less time than the
-/// record waits for the disk, and what it frees is room for other records.
-void Encoding::shorten(ByteVector& record) {
-  if (record.size() >= record.capacity() / 5 * 4) return;
-  ByteVector shorter = pool_.room(std::ssize(record), pool_.size());
-  shorter.assign(record.begin(), record.end());
-  pool_.give_back(std::exchange(record, std::move(shorter)));
 }
 
 /// Puts the pieces together in the memory of the work's worker, in the element type that the codec takes.

@@ -156,7 +156,6 @@ class Encoding {
   using Pieces = std::span<const std::span<const std::byte>>;
   Status assemble_and_encode(int worker, Work& work);
   Status encode(Work& work, std::span<std::byte> values);
-  void shorten(ByteVector& record);
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   [[nodiscard]] bool may_stay(const Gathered& record) const;

@@ -48,6 +48,7 @@ class ClosedFiles {
   void note_renamed(storage::Target& target, const std::string& from, const std::string& to);
   /// Returns all files that no earlier save has made durable, and forgets the durable ones.
   [[nodiscard]] Due due();
+  [[nodiscard]] std::size_t count() const { return files_.size(); }
 
  private:
   struct ClosedFile {

@@ -27,6 +27,10 @@ class Definitions {
   /// Asks for the definitions of a stream that is not open here. The lane of a rank has come to `begun`, the
   /// stream's beginning or end, which tells how many fields the stream has, and its reference.
   void want(const node::Descriptor& begun);
+  /// Counts the entries that this server keeps: 0 when every stream is open or forgotten.
+  [[nodiscard]] std::size_t kept() const {
+    return collected_.size() + wanted_.size() + asked_.size() + told_.size() + parts_.size();
+  }
 
  private:
   struct Wanted {

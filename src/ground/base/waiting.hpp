@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
+
+#include "ground/base/status.hpp"
 
 namespace tailrace {
 
@@ -25,5 +28,33 @@ class GrowingPause {
   Time longest_;
   Time next_;
 };
+
+/// Which failure passes by itself, and how long it is worth waiting for that.
+struct Patience {
+  Code code;
+  std::chrono::nanoseconds period;  // between two attempts
+  std::chrono::nanoseconds limit;   // 0: there is one attempt
+};
+
+/// Calls `attempt`, which returns a Status or a Result, until it no longer fails with the patience's code, or
+/// until the limit has passed. Blocks meanwhile: call it only on a thread that may wait. Returns what the last
+/// attempt returned.
+template <typename Attempt>
+auto try_patiently(const Patience& patience, Attempt attempt) {
+  const auto fails_with = [](const auto& tried) {
+    if constexpr (requires { tried.code(); })
+      return tried.code();
+    else
+      return tried.status().code();
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    auto tried = attempt();
+    if (fails_with(tried) != patience.code) return tried;
+    const std::chrono::nanoseconds left = patience.limit - (std::chrono::steady_clock::now() - begin);
+    if (left <= std::chrono::nanoseconds::zero()) return tried;
+    std::this_thread::sleep_for(std::min(patience.period, left));
+  }
+}
 
 }  // namespace tailrace

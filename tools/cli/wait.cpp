@@ -16,6 +16,7 @@
 #include "ground/base/calendar.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
+#include "ground/base/waiting.hpp"
 
 namespace tailrace::cli {
 namespace {
@@ -162,8 +163,8 @@ int wait_for(const Wanted& wanted, bool quiet) {
   const std::shared_ptr<Target> target = stores::with_stores(storage::default_target());
   Watch watch(*target, wanted);
   const auto begin = Clock::now();
-  for (auto pause = std::chrono::milliseconds(10);;
-       pause = std::min(pause * 2, std::chrono::milliseconds(500))) {
+  GrowingPause pause(std::chrono::milliseconds(10), std::chrono::milliseconds(500));
+  for (;;) {
     const Result<Seen> seen = watch.look();
     if (!seen.is_ok()) return report("wait", seen.status());
     if (*seen == Seen::durable) {
@@ -175,7 +176,7 @@ int wait_for(const Wanted& wanted, bool quiet) {
                    duration_text(wanted.lead).c_str());
       return Exit::ended;
     }
-    auto sleep = std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
+    std::chrono::nanoseconds sleep = pause.next();
     if (wanted.timeout_seconds) {
       const auto left = begin + std::chrono::seconds(*wanted.timeout_seconds) - Clock::now();
       if (left <= Clock::duration::zero()) {

@@ -45,7 +45,7 @@ void ExchangeThread::run() {
     lock.unlock();
     while (!current->is_done()) {
       // No doorbell rings for a message from another node. The sleep leaves the core to the threads that
-      // compute.
+      // compute. It does not grow, because a rank may wait for the end of the exchange.
       if (!current->advance(line_)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     lock.lock();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
+
+#include "ground/base/waiting.hpp"
 
 namespace tailrace::session {
 
@@ -17,19 +18,15 @@ class Parking {
     bool crowded = false;  // fewer cores than ranks
     bool others = false;   // ranks that cannot ring send it messages
   };
-  explicit Parking(const Conditions& conditions) : conditions_(conditions) { start_over(); }
+  explicit Parking(const Conditions& conditions) : conditions_(conditions), pause_(pause_of(conditions)) {}
 
   /// Notes that something moved on at `now`.
   void moved(std::int64_t now) {
     since_ = now;
-    start_over();
+    pause_.moved();
   }
   /// Returns the longest time to park before the next look.
-  [[nodiscard]] std::chrono::nanoseconds next() {
-    const std::chrono::nanoseconds limit = limit_;
-    if (conditions_.crowded) limit_ = std::min(2 * limit_, longest);
-    return limit;
-  }
+  [[nodiscard]] std::chrono::nanoseconds next() { return pause_.next(); }
   /// True if the server is to look, at `now`, at pieces that were not announced.
   [[nodiscard]] bool is_to_hurry(std::int64_t now) {
     // The server also looks now and then while other things move, since they may not help the rank that
@@ -43,10 +40,13 @@ class Parking {
   static constexpr std::int64_t patience = 100'000'000;  // nanoseconds
 
  private:
-  void start_over() { limit_ = std::chrono::microseconds(conditions_.others ? 100 : 500); }
+  static GrowingPause pause_of(const Conditions& conditions) {
+    const std::chrono::nanoseconds shortest = std::chrono::microseconds(conditions.others ? 100 : 500);
+    return {shortest, conditions.crowded ? longest : shortest};
+  }
 
   Conditions conditions_;
-  std::chrono::nanoseconds limit_{};
+  GrowingPause pause_;
   std::int64_t since_ = 0;
   std::int64_t hurried_ = 0;
 };

@@ -11,6 +11,7 @@
 #include "faces/input/interpolation.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
+#include "ground/base/waiting.hpp"
 
 namespace tailrace::input {
 
@@ -24,7 +25,7 @@ constexpr int most_reads = 20;
 constexpr std::chrono::milliseconds way_for_others{3};
 
 /// How long a thread without memory rests. Nobody wakes it when memory is given back.
-constexpr std::chrono::milliseconds first_wait{2};
+constexpr std::chrono::milliseconds shortest_wait{2};
 constexpr std::chrono::milliseconds longest_wait{50};
 
 /// The least time in which a killed program can be started again and write a step again.
@@ -111,17 +112,16 @@ bool work_on_soonest(std::span<Loader* const> loaders, DrawnScratch& scratch) {
 
 Status work_on_all(const std::function<std::vector<Loader*>()>& loaders, const std::atomic<bool>& is_over,
                    DrawnScratch& scratch) {
-  std::chrono::milliseconds rest = first_wait;
+  GrowingPause rest(shortest_wait, longest_wait);
   const Status worked = guarded([&] {
     while (!is_over) {
       if (work_on_soonest(loaders(), scratch)) {
-        rest = first_wait;
+        rest.moved();
         scratch.make_way();
         continue;
       }
       if (scratch.refused().is_ok()) break;
-      std::this_thread::sleep_for(rest);
-      rest = std::min(2 * rest, longest_wait);
+      std::this_thread::sleep_for(rest.next());
     }
     return Status();
   });

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ground/base/thread.hpp"
+#include "ground/base/waiting.hpp"
 #include "ground/comm/switchboard.hpp"
 
 namespace tailrace::input {
@@ -14,7 +15,7 @@ namespace {
 
 // How long a thread rests if there is nothing to do. Nobody rings a bell for it: the memory belongs to
 // others.
-constexpr std::chrono::microseconds first_rest{500};
+constexpr std::chrono::microseconds shortest_rest{1000};
 constexpr std::chrono::microseconds longest_rest{10'000};
 
 }  // namespace
@@ -120,7 +121,7 @@ void InputServer::stop() {
 
 void InputServer::run() {
   DrawnScratch scratch(session_.memory().budget());
-  std::chrono::microseconds rest = first_rest;
+  GrowingPause rest(shortest_rest, longest_rest);
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -133,10 +134,14 @@ void InputServer::run() {
       has_worked = work_once(scratch);
       return Status();
     }));
-    rest = has_worked ? first_rest : std::min(2 * rest, longest_rest);
-    if (has_worked) scratch.make_way();
-    if (!has_worked) scratch.release();
-    if (!has_worked) std::this_thread::sleep_for(rest);
+    if (has_worked) {
+      rest.moved();
+      scratch.make_way();
+      continue;
+    }
+    scratch.release();
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, rest.next(), [this] { return is_stopping_; });
   }
 }
 

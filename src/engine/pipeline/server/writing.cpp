@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "ground/base/thread.hpp"
 
@@ -25,13 +24,14 @@ struct Writing::Spent {
 Status Writing::write_patiently(const std::string& path, std::int64_t step, std::span<const Extent> extents,
                                 Spent& spent) {
   Context& context = stream_.context;
-  const std::int64_t patience = stream_.opening.policy.wait_for_space_seconds * 1'000'000'000;
-  Status status = context.files.write(path, step, extents);
-  while (status.code() == Code::space && context.line.now() - spent.begin < patience) {
-    ++spent.waits;
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    status = context.files.write(path, step, extents);
-  }
+  Patience patience = stream_.opening.policy.patience_for_space(std::chrono::milliseconds(250));
+  patience.limit -= std::chrono::nanoseconds(context.line.now() - spent.begin);
+  std::int64_t tries = 0;
+  Status status = try_patiently(patience, [&] {
+    ++tries;
+    return context.files.write(path, step, extents);
+  });
+  spent.waits += tries - 1;
   return status;
 }
 

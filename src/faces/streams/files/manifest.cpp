@@ -7,10 +7,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
+#include "ground/base/waiting.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -107,13 +107,10 @@ class Turn {
 
 // Two processes that finish files in one directory at the same moment must both get their line.
 Result<std::shared_ptr<void>> lock_patiently(Target& target, const std::string& path) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  for (;;) {
-    Result<std::shared_ptr<void>> lock = target.lock(path);
-    if (lock.is_ok() || lock.status().code() != Code::state) return lock;
-    if (std::chrono::steady_clock::now() > limit) return Status(Code::timeout, lock.status().text());
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+  const Patience patience{Code::state, std::chrono::milliseconds(2), std::chrono::seconds(10)};
+  Result<std::shared_ptr<void>> lock = try_patiently(patience, [&] { return target.lock(path); });
+  if (lock.status().code() == Code::state) return Status(Code::timeout, lock.status().text());
+  return lock;
 }
 
 // Returns the end of the last line that ends within the first `size` bytes, or 0 if there is none.

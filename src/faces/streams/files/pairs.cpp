@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -218,18 +218,14 @@ bool Pairs::has_decided_steps(const std::string& path) const {
 }
 
 Status Pairs::wait_for_space(const std::string& path, Bytes expected) {
-  const std::int64_t patience = request_.options.policy.wait_for_space_seconds;
-  for (std::int64_t waited = 0;; ++waited) {
+  const Patience patience = request_.options.policy.patience_for_space(std::chrono::seconds(1));
+  return try_patiently(patience, [&]() -> Status {
     Result<storage::Space> space = target_->space(path);
     TR_TRY(space.status());
     if (space->free >= expected) return {};
-    if (waited >= patience) {
-      return Status(Code::space, cat("no space for ", path, ": the first step takes ",
-                                     counted(expected, "byte"), ", ", space->free, " are free"));
-    }
-    const timespec second{1, 0};
-    ::nanosleep(&second, nullptr);
-  }
+    return {Code::space, cat("no space for ", path, ": the first step takes ", counted(expected, "byte"),
+                             ", ", space->free, " are free")};
+  });
 }
 
 /// Returns the pair that a server before this one has begun in this run, if there is any. In a run that

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "faces/streams/definition/parse.hpp"
@@ -16,6 +19,7 @@
 #include "ground/base/text.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
+#include "ground/storage/memory.hpp"
 
 // Ledgers of a format with a head, beside what the simulated world runs: definitions that change between two
 // jobs, and jobs that are killed around files without steps.
@@ -325,6 +329,30 @@ TEST(head, of_a_file_that_a_killed_job_was_removing_is_nobodys) {
     if (!faulty->fired()) return;
     ASSERT_LT(nth, 30);
   }
+}
+
+/// A disk without space, each look at which takes a second: a file server that hardly answers.
+class SlowFullDisk final : public storage::MemoryTarget {
+ public:
+  SlowFullDisk() : MemoryTarget(false) {}
+  Result<storage::Space> space(const std::string&) override {
+    ++looks;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return storage::Space{0, 1};
+  }
+  int looks = 0;
+};
+
+TEST(waiting_for_space, ends_at_its_time_however_long_each_look_at_the_disk_takes) {
+  const auto disk = std::make_shared<SlowFullDisk>();
+  Job job(disk, "format=raw on_full=wait:1s");
+  EXPECT_EQ(job.begin().status().code(), Code::space);
+  EXPECT_EQ(disk->looks, 1);
+}
+
+TEST(waiting_for_space, may_last_for_more_years_than_nanoseconds_can_count) {
+  const pipeline::Policy policy{std::numeric_limits<std::int64_t>::max(), 0};
+  EXPECT_GT(policy.patience_for_space(std::chrono::seconds(1)).limit, std::chrono::hours(99 * 365 * 24));
 }
 
 }  // namespace

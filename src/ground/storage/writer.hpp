@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "ground/storage/target.hpp"
 
@@ -35,5 +36,10 @@ class Writer {
 /// Returns a writer that writes by itself, at offsets, and ignores epochs. It writes extents that follow one
 /// another in the file in one call.
 std::unique_ptr<Writer> file_writer(std::unique_ptr<File> file);
+
+/// Opens a file that exists, and returns what writes it. Waits for storage.
+using MakeWriter = Result<std::unique_ptr<Writer>> (*)(Target& target, const std::string& path);
+/// Returns a file_writer of the file.
+Result<std::unique_ptr<Writer>> open_file_writer(Target& target, const std::string& path);
 
 }  // namespace tailrace::storage

@@ -26,11 +26,11 @@ Status Writing::write_patiently(const std::string& path, std::int64_t step, std:
                                 Spent& spent) {
   Context& context = stream_.context;
   const std::int64_t patience = stream_.opening.policy.wait_for_space_seconds * 1'000'000'000;
-  Status status = context.files.write(path, step, extents);
+  Status status = context.files.write(path, stream_.make_writer(), step, extents);
   while (status.code() == Code::space && context.line.now() - spent.begin < patience) {
     ++spent.waits;
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    status = context.files.write(path, step, extents);
+    status = context.files.write(path, stream_.make_writer(), step, extents);
   }
   return status;
 }
@@ -168,7 +168,7 @@ void Writing::sync(const std::string& path, std::int64_t step, std::vector<codec
           if (status.is_ok()) status = write_patch(path, step, patch, *spent);
         }
         spent->written = stream_.context.line.now();
-        if (status.is_ok()) status = stream_.context.files.sync(path);
+        if (status.is_ok()) status = stream_.context.files.sync(path, stream_.make_writer());
         spent->end = stream_.context.line.now();
         return status;
       },

@@ -15,15 +15,6 @@
 namespace tailrace::storage {
 namespace {
 
-/// Opens a file that exists for writing.
-using MakeWriter = Result<std::unique_ptr<Writer>> (*)(Target& target, const std::string& path);
-
-Result<std::unique_ptr<Writer>> make_file_writer(Target& target, const std::string& path) {
-  auto file = target.open(path, OpenMode::existing);
-  if (!file.is_ok()) return file.status();
-  return file_writer(*std::move(file));
-}
-
 struct Candidate {
   std::string name;
   MakeWriter make;
@@ -37,12 +28,12 @@ std::vector<Candidate> candidates() {
   for (const TargetKind& kind : target_kinds()) {
     if (!kind.make().is_ok()) continue;
     all.push_back(
-        {cat("file_on_", kind.name), make_file_writer, [&kind] { return *kind.make(); }, kind.for_programs});
+        {cat("file_on_", kind.name), open_file_writer, [&kind] { return *kind.make(); }, kind.for_programs});
   }
-  all.push_back({"file_on_throttled", make_file_writer, [] {
+  all.push_back({"file_on_throttled", open_file_writer, [] {
                    return throttled_target(memory_target(), {4e9, 1e-6});
                  }});
-  all.push_back({"file_on_crash", make_file_writer, [] { return crash_target(); }});
+  all.push_back({"file_on_crash", open_file_writer, [] { return crash_target(); }});
   return all;
 }
 

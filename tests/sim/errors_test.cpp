@@ -400,14 +400,16 @@ TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have
       const ByteVector bytes(8, std::byte{1});
       const std::array<std::span<const std::byte>, 1> parts = {bytes};
       const std::array<storage::Extent, 1> extents = {{{0, parts}}};
-      for (int i = 0; i < files; ++i) ASSERT_TRUE(open.write(cat(i), 0, extents).is_ok());
+      constexpr storage::MakeWriter make = storage::open_file_writer;
+      for (int i = 0; i < files; ++i) ASSERT_TRUE(open.write(cat(i), make, 0, extents).is_ok());
       ASSERT_TRUE(faulty->fired());
       std::vector<int> failed;
       for (int i = 0; i < files; ++i) {
-        if (!open.sync(cat(i)).is_ok()) failed.push_back(i);
+        if (!open.sync(cat(i), make).is_ok()) failed.push_back(i);
       }
       EXPECT_EQ(failed, std::vector<int>{nth - 1});
-      EXPECT_TRUE(open.sync(cat(nth - 1)).is_ok()) << "what is written next goes through a new descriptor";
+      EXPECT_TRUE(open.sync(cat(nth - 1), make).is_ok())
+          << "what is written next goes through a new descriptor";
     }
   }
 }
@@ -428,8 +430,8 @@ TEST(sim_errors, files_are_used_side_by_side_while_the_oldest_are_closed) {
         const ByteVector bytes(8, static_cast<std::byte>(round));
         const std::array<std::span<const std::byte>, 1> parts = {bytes};
         const std::array<storage::Extent, 1> extents = {{{8 * round, parts}}};
-        if (!open.write(path, round, extents).is_ok()) ++failed;
-        if (round % 2 == 1 && !open.sync(path).is_ok()) ++failed;
+        if (!open.write(path, storage::open_file_writer, round, extents).is_ok()) ++failed;
+        if (round % 2 == 1 && !open.sync(path, storage::open_file_writer).is_ok()) ++failed;
         if (round == 3) open.forget(path);
       });
     }

@@ -27,23 +27,24 @@ void OpenFiles::give_back(Entry& entry, bool keep) {
   given_back_.notify_all();
 }
 
-Status OpenFiles::with(const std::string& path, const std::function<Status(Open&)>& body) {
+Status OpenFiles::with(const std::string& path, storage::MakeWriter make,
+                       const std::function<Status(Open&)>& body) {
   Entry& entry = take(path);
   const Status status = guarded([&]() -> Status {
-    if (entry.second.writer == nullptr) TR_TRY(open(entry));
+    if (entry.second.writer == nullptr) TR_TRY(open(entry, make));
     return body(entry.second);
   });
   give_back(entry, entry.second.writer != nullptr);
   return status;
 }
 
-Status OpenFiles::open(Entry& entry) {
+Status OpenFiles::open(Entry& entry, storage::MakeWriter make) {
   make_room();
-  Result<std::unique_ptr<storage::File>> file = target_->open(entry.first, storage::OpenMode::existing);
-  TR_TRY(file.status());
+  Result<std::unique_ptr<storage::Writer>> writer = make(*target_, entry.first);
+  TR_TRY(writer.status());
   const std::lock_guard lock(mutex_);
   order_.push_back(entry.first);
-  entry.second.writer = storage::file_writer(std::move(*file));
+  entry.second.writer = std::move(*writer);
   return {};
 }
 
@@ -79,16 +80,16 @@ void OpenFiles::make_room() {
   give_back(*oldest, false);
 }
 
-Status OpenFiles::write(const std::string& path, std::int64_t epoch,
+Status OpenFiles::write(const std::string& path, storage::MakeWriter make, std::int64_t epoch,
                         std::span<const storage::Extent> extents) {
-  return with(path, [&](Open& open) {
+  return with(path, make, [&](Open& open) {
     open.unsynced = true;
     return open.writer->round(epoch, extents);
   });
 }
 
-Status OpenFiles::sync(const std::string& path) {
-  Status status = with(path, [&](Open& open) -> Status {
+Status OpenFiles::sync(const std::string& path, storage::MakeWriter make) {
+  Status status = with(path, make, [&](Open& open) -> Status {
     {
       const std::lock_guard lock(mutex_);
       if (const auto lost = lost_.find(path); lost != lost_.end()) return lost->second;

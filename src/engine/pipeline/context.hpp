@@ -32,10 +32,12 @@ class OpenFiles {
 
   explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
   /// Writes one round (storage::Writer::round). The next sync() of the path answers for its bytes, even if
-  /// the file was closed in between.
-  Status write(const std::string& path, std::int64_t epoch, std::span<const storage::Extent> extents);
+  /// the file was closed in between. If the file is not open, `make` opens it: all calls for a path give the
+  /// same one.
+  Status write(const std::string& path, storage::MakeWriter make, std::int64_t epoch,
+               std::span<const storage::Extent> extents);
   /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
-  Status sync(const std::string& path);
+  Status sync(const std::string& path, storage::MakeWriter make);
   /// Makes the next write() open the file anew.
   void forget(const std::string& path);
   [[nodiscard]] storage::Target& target() const { return *target_; }
@@ -47,10 +49,10 @@ class OpenFiles {
     bool used = false;  // a job uses it; that job alone touches the other members
   };
   using Entry = std::pair<const std::string, Open>;
-  Status with(const std::string& path, const std::function<Status(Open&)>& body);
+  Status with(const std::string& path, storage::MakeWriter make, const std::function<Status(Open&)>& body);
   Entry& take(const std::string& path);
   void give_back(Entry& entry, bool keep);
-  Status open(Entry& entry);
+  Status open(Entry& entry, storage::MakeWriter make);
   void make_room();
 
   std::shared_ptr<storage::Target> target_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/pipeline/method.hpp"
 #include "engine/pipeline/policy.hpp"
 #include "formats/codec/codec.hpp"
 #include "ground/base/status.hpp"
@@ -110,6 +111,8 @@ struct Opening {
   Status add_coordinates(Unpacker& in);
   static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
   void add_layout(Unpacker& in);
+  /// Returns how the stream's records are placed and written: the one place where a method is chosen.
+  [[nodiscard]] const Method& method() const { return default_method(); }
   /// Returns a codec that knows the fields.
   [[nodiscard]] Result<std::unique_ptr<codec::Codec>> codec() const;
 };

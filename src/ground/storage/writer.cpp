@@ -38,4 +38,10 @@ std::unique_ptr<Writer> file_writer(std::unique_ptr<File> file) {
   return std::make_unique<FileWriter>(std::move(file));
 }
 
+Result<std::unique_ptr<Writer>> open_file_writer(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  return file_writer(*std::move(file));
+}
+
 }  // namespace tailrace::storage

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "ground/storage/target.hpp"
 
@@ -15,15 +16,16 @@ struct Extent {
   Parts parts;
 };
 
-/// Writes one process's bytes of a file, in rounds. A collective method moves, in each round, the bytes of
-/// all processes that write the file. So every process must call its writer in the same order in each epoch,
-/// with no extents if it has none. Methods wait for storage. They must not run at the same time.
+/// Writes one process's bytes of a file, in rounds. A collective method is to move, in each round, the bytes
+/// of all processes that write the file. So every process will have to call its writer in the same order in
+/// each epoch, with no extents if it has none. No process does so yet (docs/design/016-stages.md). Methods
+/// wait for storage. They must not run at the same time.
 class Writer {
  public:
   virtual ~Writer() = default;
   /// Writes the extents, which do not overlap, or fails. A failed round may have left any part of them in the
-  /// file, and may be tried again. `epoch` is the number of a step of the file, and never falls from round to
-  /// round.
+  /// file, and may be tried again. `epoch` is the number of the step that the bytes belong to. What a step
+  /// holds beside its records may come after records of the next step.
   virtual Status round(std::int64_t epoch, std::span<const Extent> extents) = 0;
   /// Makes all rounds so far durable. A failure is final: every later sync() returns it.
   virtual Status sync() = 0;
@@ -35,5 +37,10 @@ class Writer {
 /// Returns a writer that writes by itself, at offsets, and ignores epochs. It writes extents that follow one
 /// another in the file in one call.
 std::unique_ptr<Writer> file_writer(std::unique_ptr<File> file);
+
+/// Opens a file that exists, and returns what writes it. Waits for storage.
+using MakeWriter = Result<std::unique_ptr<Writer>> (*)(Target& target, const std::string& path);
+/// Returns a file_writer of the file.
+Result<std::unique_ptr<Writer>> open_file_writer(Target& target, const std::string& path);
 
 }  // namespace tailrace::storage

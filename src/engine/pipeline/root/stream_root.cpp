@@ -11,7 +11,7 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
     : context_(context),
       opening_(opening),
       sequencer_(opening, codec, context.roster.servers()),
-      placement_(placement::make_placement(codec)),
+      placement_(opening.method().make_placement(codec)),
       commits_(context, opening, codec, *placement_, std::move(ledger)) {}
 
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {

@@ -32,6 +32,8 @@ struct OpenStream {
     return opening.fields[static_cast<std::size_t>(field)];
   }
   [[nodiscard]] bool owns(const SequenceEntry& record) const { return record.owner == context.me; }
+  /// Opens a file of the stream for writing, in the way of the stream's method.
+  [[nodiscard]] storage::MakeWriter make_writer() const { return opening.method().make_writer; }
   Counters& counters() { return context.statistics.streams[name]; }
   void send_to_root(const Packer& message) {
     context.send_to_server(context.home_of(opening.reference), message);

@@ -29,7 +29,7 @@ Status Writing::write_patiently(const std::string& path, std::int64_t step, std:
   std::int64_t tries = 0;
   Status status = try_patiently(patience, [&] {
     ++tries;
-    return context.files.write(path, step, extents);
+    return context.files.write(path, stream_.make_writer(), step, extents);
   });
   spent.waits += tries - 1;
   return status;
@@ -168,7 +168,7 @@ void Writing::sync(const std::string& path, std::int64_t step, std::vector<codec
           if (status.is_ok()) status = write_patch(path, step, patch, *spent);
         }
         spent->written = stream_.context.line.now();
-        if (status.is_ok()) status = stream_.context.files.sync(path);
+        if (status.is_ok()) status = stream_.context.files.sync(path, stream_.make_writer());
         spent->end = stream_.context.line.now();
         return status;
       },

@@ -37,8 +37,8 @@ struct Patience {
 };
 
 /// Calls `attempt`, which returns a Status or a Result, until it no longer fails with the patience's code, or
-/// until the limit has passed. Blocks meanwhile: call it only on a thread that may wait. Returns what the last
-/// attempt returned.
+/// until the limit has passed. Blocks meanwhile: call it only on a thread that may wait. Returns what the
+/// last attempt returned.
 template <typename Attempt>
 auto try_patiently(const Patience& patience, Attempt attempt) {
   const auto fails_with = [](const auto& tried) {

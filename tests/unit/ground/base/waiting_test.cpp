@@ -35,8 +35,8 @@ Result<std::unique_ptr<int>> attempt(int& tries, int failures, Code code) {
 
 TEST(try_patiently, tries_until_it_succeeds) {
   int tries = 0;
-  const auto got = try_patiently({Code::space, milliseconds(1), hours(1)},
-                                 [&] { return attempt(tries, 3, Code::space); });
+  const auto got =
+      try_patiently({Code::space, milliseconds(1), hours(1)}, [&] { return attempt(tries, 3, Code::space); });
   ASSERT_TRUE(got.is_ok());
   EXPECT_EQ(**got, 4);
 }

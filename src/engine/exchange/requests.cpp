@@ -179,8 +179,7 @@ bool Requests::is_waiting() const {
 /// now.
 bool Requests::serve_first(int source, Queue& queue) {
   Request& request = queue.requests.front();
-  const bool is_done =
-      queue.done == nullptr && served_.is_quick(request.pieces()) && work_on(request, false, queue.answer);
+  const bool is_done = queue.done == nullptr && is_quick(request) && work_on(request, false, queue.answer);
   if (!is_done) {
     if (queue.done == nullptr) submit(request, queue);
     if (!queue.done->load()) return false;
@@ -212,13 +211,27 @@ Unpacker Requests::Request::pieces() const {
   return Unpacker(bytes.first(bytes.size() - sizeof(Bytes)).subspan(begin));
 }
 
+bool Requests::is_quick(const Request& request) const {
+  if (served_.is_quick == nullptr) return true;
+  for (Unpacker pieces = request.pieces(); !pieces.rest().empty();)
+    if (!served_.is_quick(pieces)) return false;
+  return true;
+}
+
 /// Does the pieces of a request and removes those that are done from it. Returns false if some are still to
 /// be done.
 bool Requests::work_on(Request& request, bool waits, Answer& answer) const {
   Unpacker pieces = request.pieces();
   bool is_over = true;
   const Status out_of_memory = guarded([&] {
-    is_over = served_.serve(pieces, waits, answer);
+    while (is_over && !pieces.rest().empty()) {
+      const Unpacker before = pieces;
+      const std::size_t values = answer.values.size();
+      is_over = served_.serve(pieces, waits, answer);
+      if (is_over) continue;
+      pieces = before;
+      answer.values.resize(values);
+    }
     return Status();
   });
   answer.changed = first_cause(answer.changed, out_of_memory);

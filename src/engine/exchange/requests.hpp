@@ -44,11 +44,12 @@ class Requests {
     /// rank's message.
     std::function<Bytes()> tell = [] { return Bytes{0}; };
     std::function<void(Bytes told)> hear = [](Bytes) {};
-    /// True if these pieces of work probably need not wait for storage.
-    std::function<bool(Unpacker pieces)> is_quick = [](Unpacker) { return true; };
-    /// Does the pieces and returns true when all are done. A piece that fails does not stop those after it.
-    /// `waits` is true on a thread that may wait for storage. Returns false if it cannot go on now, or would
-    /// have to wait where it must not: `pieces` then holds the pieces still to be done.
+    /// Unpacks the first of these pieces of work. Returns true if it probably need not wait for storage.
+    /// nullptr: no piece waits.
+    std::function<bool(Unpacker& pieces)> is_quick = nullptr;
+    /// Unpacks the first of these pieces of work, and does it. The pieces after one that fails are done, too.
+    /// `waits` is true on a thread that may wait for storage. Returns false if the piece cannot be done now,
+    /// or would have to wait where it must not: Requests then comes again with the same piece.
     std::function<bool(Unpacker& pieces, bool waits, Answer& answer)> serve;
     /// A thread that has done work for another rank calls it: the thread that moves requests on then sends
     /// the answer.
@@ -191,6 +192,7 @@ class Requests {
   void submit(Request& request, Queue& queue);
   /// True if a thread works on one of the requests.
   [[nodiscard]] bool is_waiting() const;
+  [[nodiscard]] bool is_quick(const Request& request) const;
   [[nodiscard]] bool work_on(Request& request, bool waits, Answer& answer) const;
   void reply(int source, std::uint64_t number, const Answer& answer);
 

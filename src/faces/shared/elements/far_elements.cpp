@@ -74,14 +74,12 @@ std::uint64_t FarElements::ask(int rank, const Named& named) {
 }
 
 void FarElements::serve(Unpacker& pieces, Requests::Answer& answer) const {
-  while (!pieces.rest().empty()) {
-    const auto work = pieces.get<Work>();
-    const auto form = pieces.get<Named::Form>();
-    const std::vector<Index> numbers = pieces.get_list<Index>();
-    const Status done = do_work_(work, {form, numbers}, pieces.get_bytes(), answer.values);
-    Status& outcome = work == Work::get ? answer.got : answer.changed;
-    outcome = first_cause(outcome, done);
-  }
+  const auto work = pieces.get<Work>();
+  const auto form = pieces.get<Named::Form>();
+  const std::vector<Index> numbers = pieces.get_list<Index>();
+  const Status done = do_work_(work, {form, numbers}, pieces.get_bytes(), answer.values);
+  Status& outcome = work == Work::get ? answer.got : answer.changed;
+  outcome = first_cause(outcome, done);
 }
 
 }  // namespace tailrace::shared

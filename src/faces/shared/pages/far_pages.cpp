@@ -17,7 +17,7 @@ FarPages::FarPages(exchange::ProgressEngine& progress, Requests::Peers peers, st
                 {.at_once = served_.at_once,
                  .tell = served_.size,
                  .hear = served_.raise_size,
-                 .is_quick = [this](Unpacker pieces) { return are_here(pieces); },
+                 .is_quick = [this](Unpacker& pieces) { return is_here(pieces); },
                  .serve = [this](Unpacker& pieces, bool waits,
                                  Requests::Answer& answer) { return serve(pieces, waits, answer); },
                  .wake = served_.wake,
@@ -61,36 +61,25 @@ Result<Bytes> FarPages::add_to_size(Bytes bytes) {
   return Unpacker(*answer).get<Bytes>();
 }
 
-bool FarPages::are_here(Unpacker pieces) const {
-  while (!pieces.rest().empty()) {
-    const auto what = pieces.get<What>();
-    const auto offset = pieces.get<Bytes>();
-    if (what == What::write)
-      pieces.get_bytes();
-    else
-      pieces.get<Bytes>();
-    if (what != What::grow && !served_.is_here(offset)) return false;
-  }
-  return true;
+bool FarPages::is_here(Unpacker& pieces) const {
+  const auto what = pieces.get<What>();
+  const auto offset = pieces.get<Bytes>();
+  if (what == What::write)
+    pieces.get_bytes();
+  else
+    pieces.get<Bytes>();
+  return what == What::grow || served_.is_here(offset);
 }
 
 bool FarPages::serve(Unpacker& pieces, bool waits, Requests::Answer& answer) const {
-  while (!pieces.rest().empty()) {
-    const Unpacker before = pieces;
-    const auto what = pieces.get<What>();
-    const auto offset = pieces.get<Bytes>();
-    const std::size_t values = answer.values.size();
-    const Status done = what == What::write
-                            ? served_.write(offset, pieces.get_bytes(), waits)
-                            : serve_read(what, offset, pieces.get<Bytes>(), waits, answer.values);
-    if (!done.is_ok() && served_.is_to_wait(done)) {
-      answer.values.resize(values);
-      pieces = before;
-      return false;
-    }
-    Status& outcome = what == What::write ? answer.changed : answer.got;
-    outcome = first_cause(outcome, done);
-  }
+  const auto what = pieces.get<What>();
+  const auto offset = pieces.get<Bytes>();
+  const Status done = what == What::write
+                          ? served_.write(offset, pieces.get_bytes(), waits)
+                          : serve_read(what, offset, pieces.get<Bytes>(), waits, answer.values);
+  if (!done.is_ok() && served_.is_to_wait(done)) return false;
+  Status& outcome = what == What::write ? answer.changed : answer.got;
+  outcome = first_cause(outcome, done);
   return true;
 }
 

@@ -65,7 +65,7 @@ class FarPages {
 
  private:
   enum class What : std::uint8_t { write, read, grow };
-  [[nodiscard]] bool are_here(Unpacker pieces) const;
+  bool is_here(Unpacker& pieces) const;
   bool serve(Unpacker& pieces, bool waits, exchange::Requests::Answer& answer) const;
   Status serve_read(What what, Bytes offset, Bytes bytes, bool waits, ByteVector& values) const;
 

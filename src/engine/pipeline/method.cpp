@@ -7,7 +7,7 @@ namespace tailrace::pipeline {
 
 namespace {
 
-/// A new method is a row here. The first row is the default.
+/// A new method is a row here (src/engine/README.md). The first row is the default.
 constexpr std::array method_rows{
     Method{.name = "scan",
            .make_placement = placement::make_placement,

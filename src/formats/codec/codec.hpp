@@ -31,7 +31,8 @@ class Encoder {
   /// the type that Codec::assembled_type() returns; the encoder may overwrite it. Returns Code::data for a
   /// value that the format cannot hold (GRIB2: NaN and Inf, unless they mean "no value"). That error names
   /// the field, the level and the index in the record, and the caller adds the rank. The bytes depend on the
-  /// arguments alone, never on earlier records. The caller reserves encoded_bound() in `out`.
+  /// arguments alone, never on earlier records. Returns Code::argument, and appends nothing, if the field was
+  /// not defined or `count` is not the number of its elements. The caller reserves encoded_bound() in `out`.
   virtual Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) = 0;
   /// Returns the index in the record of the first value that made encode() fail with Code::data. Returns -1
   /// if the last encode() succeeded, or failed for another reason.
@@ -120,7 +121,8 @@ class Codec {
  public:
   virtual ~Codec() = default;
   /// Checks the field and prepares what its records need (GRIB2: encodes one header and reads every requested
-  /// key back). The field's number is the count of earlier successful calls.
+  /// key back). The field's number is the count of earlier successful calls. Returns Code::argument if
+  /// check_field() does, or if encoded_bound() would be beyond 2^63 bytes.
   virtual Status define(const FieldDefinition& field) = 0;
   /// Returns what `define` prepared for a field. Other ranks of the job hand these bytes to `adopt`.
   [[nodiscard]] virtual ByteVector prepared(int /*field*/) const { return {}; }

@@ -97,7 +97,8 @@ TEST_P(RecordMemory, encoding_takes_no_more_than_the_codec_said) {
     const Bytes before = process_memory("VmRSS");
     if (!forget_peak() || process_memory("VmHWM") > before + (4 << 20))
       GTEST_SKIP() << "the peak of this process cannot be set back (/proc/self/clear_refs)";
-    ByteVector out = pool.room(codec_->encoded_bound(0), 0);
+    ByteVector out;
+    out.reserve(static_cast<std::size_t>(codec_->encoded_bound(0)));
     const Status status = encoder->encode({0, 0, hour, 0}, values.data(), rows * columns, out);
     ASSERT_TRUE(status.is_ok()) << status.text();
     pool.shorten(out);

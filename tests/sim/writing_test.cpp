@@ -203,6 +203,7 @@ TEST(sim_writing, memory_of_records_is_used_again_by_those_of_its_size) {
   const ByteVector again = pool.take(950, 9999);
   EXPECT_EQ(again.data(), same);
   EXPECT_EQ(again.size(), 950U);
+  EXPECT_EQ(pool.kept(950, 9999).capacity(), 0U) << "allocates nothing";
 }
 
 TEST(sim_writing, memory_kept_for_records_counts_against_the_workspace_and_shrinks_with_it) {
@@ -340,6 +341,7 @@ TEST(sim_writing, a_record_that_becomes_small_lies_in_memory_of_its_size_and_all
   const std::byte* memory = nullptr;
   for (std::uint64_t chunk = 1; chunk <= 3; ++chunk) {
     site.take(encoding, chunk);
+    EXPECT_EQ(encoding.kept(), chunk == 1 ? 0 : 24);
     (void)site.settle();
     EXPECT_EQ(encoding.kept(), StayingSite::record_bytes) << "what it was encoded in";
     pipeline::Encoded encoded = encoding.hand_on(chunk);

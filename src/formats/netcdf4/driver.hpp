@@ -10,8 +10,9 @@
 
 namespace tailrace::netcdf4 {
 
-/// What the drivers share through which the HDF5 library reads and writes an `Of` of this process. The
-/// library calls these functions. No exception leaves them.
+/// Opens, closes and describes files for the HDF5 library, which calls these functions. Two drivers derive
+/// from it: each lets the library read or write an object of this process, an `Of`, as if it were a file. No
+/// exception leaves the functions.
 template <typename Of>
 struct DriverOf {
   /// An open file as the library knows it. The library's own part must come first, because it casts the

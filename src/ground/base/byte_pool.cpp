@@ -9,20 +9,12 @@
 namespace tailrace {
 
 ByteVector BytePool::take(Bytes size, Bytes most) {
-  std::optional<ByteVector> kept = find(size, most);
-  if (!kept) return ByteVector(static_cast<std::size_t>(size));
-  kept->resize(static_cast<std::size_t>(size));
-  return std::move(*kept);
-}
-
-ByteVector BytePool::room(Bytes size, Bytes most) {
-  ByteVector bytes = find(size, most).value_or(ByteVector());
-  bytes.clear();
-  bytes.reserve(static_cast<std::size_t>(size));
+  ByteVector bytes = kept(size, most);
+  bytes.resize(static_cast<std::size_t>(size));
   return bytes;
 }
 
-std::optional<ByteVector> BytePool::find(Bytes size, Bytes most) {
+ByteVector BytePool::kept(Bytes size, Bytes most) {
   const auto fits = [size](const ByteVector& bytes) {
     const Bytes more = static_cast<Bytes>(bytes.capacity()) - size;
     return more >= 0 && more <= size / 8;
@@ -31,7 +23,7 @@ std::optional<ByteVector> BytePool::find(Bytes size, Bytes most) {
   const auto found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
   if (found == kept_.rend()) {
     shrink_locked(most);
-    return std::nullopt;
+    return {};
   }
   ByteVector bytes = std::move(*found);
   kept_.erase(std::next(found).base());
@@ -52,7 +44,7 @@ void BytePool::give_back(ByteVector bytes) noexcept {
 
 void BytePool::shorten(ByteVector& bytes) {
   if (bytes.size() >= bytes.capacity() / 5 * 4) return;
-  ByteVector shorter = room(std::ssize(bytes), size());
+  ByteVector shorter = kept(std::ssize(bytes), size());
   shorter.assign(bytes.begin(), bytes.end());
   give_back(std::exchange(bytes, std::move(shorter)));
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "ground/base/bytes.hpp"
@@ -18,8 +17,9 @@ class BytePool {
   /// most an eighth more. If the pool has none, it first frees memory until at most `most` bytes are left in
   /// the pool, then allocates.
   [[nodiscard]] ByteVector take(Bytes size, Bytes most);
-  /// Returns no bytes, with room for `size` of them: memory as take() finds or allocates it.
-  [[nodiscard]] ByteVector room(Bytes size, Bytes most);
+  /// Returns memory as take() finds it, with the size that it was given back with. If the pool has none, it
+  /// frees memory as take() does, and returns none: a caller whose thread must not fail allocates elsewhere.
+  [[nodiscard]] ByteVector kept(Bytes size, Bytes most);
   void give_back(ByteVector bytes) noexcept;
   /// Moves bytes that fill less than four fifths of their memory into memory of their size, and keeps the
   /// larger one. Both are there for a moment.
@@ -29,7 +29,6 @@ class BytePool {
   [[nodiscard]] Bytes size() const;
 
  private:
-  [[nodiscard]] std::optional<ByteVector> find(Bytes size, Bytes most);
   void shrink_locked(Bytes most);
 
   mutable std::mutex mutex_;

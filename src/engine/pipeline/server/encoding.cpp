@@ -85,8 +85,7 @@ void Encoding::take(Gathered gathered) {
     return;
   }
   held_ += bound;
-  work->bytes =
-      stream_.codec->plain(field) ? pool_.take(bound, most_in_pool()) : pool_.room(bound, most_in_pool());
+  work->bytes = pool_.kept(bound, most_in_pool());  // if none is kept, the worker allocates, and may fail
   shrink_pool();
   ++encoding_;
   stream_.context.executor.compute([this, work](int worker) { return assemble_and_encode(worker, *work); },
@@ -217,6 +216,7 @@ Status Encoding::assemble_and_encode(int worker, Work& work) {
     pieces.push_back(record.pieces[i].content(stream_.context, packed[i]));
   const std::int64_t begin = line.now();
   if (const auto plain = stream_.codec->plain(record.entry.field)) {
+    work.bytes.resize(static_cast<std::size_t>(stream_.codec->encoded_bound(record.entry.field)));
     assemble_plain(work, *plain, pieces);
     work.assemble = line.now() - begin;
     return {};
@@ -249,6 +249,8 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   const SequenceEntry& entry = work.record.entry;
   const codec::RecordKey key{entry.field, entry.level, entry.lead, entry.interval_start};
   const layout::Layout& layout = stream_.plan(entry.field).layout();
+  work.bytes.clear();
+  work.bytes.reserve(static_cast<std::size_t>(stream_.codec->encoded_bound(entry.field)));
   Status status = encoder->encode(key, values.data(), layout.elements(), work.bytes);
   if (status.is_ok()) {
     work.parts = encoder->parts();

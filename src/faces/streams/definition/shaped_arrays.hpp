@@ -11,8 +11,9 @@
 
 namespace tailrace::streams {
 
-/// Where the elements of a field lie in arrays that come with their shape, as a `Made`. It is made once for
-/// each new shape: a program gives arrays of the same shape again and again.
+/// Keeps what a field needs to know of arrays that come with their shape: a `Made`, such as the map of where
+/// the field's elements lie. Programs give arrays of the same shape again and again, so a `Made` is made only
+/// when the shape changes.
 template <typename Made>
 class ShapedArrays {
  public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "formats/cdf/codec.hpp"
 #include "formats/encoders/codec.hpp"
@@ -67,11 +68,13 @@ std::vector<std::string_view> names() {
   return found;
 }
 
-/// Joins words as "a", "a or b", "a, b or c", with `before_each` in front of each word.
-std::string list_of(const std::vector<std::string_view>& each, std::string_view before_each) {
+/// Joins words as "a", "a or b", "a, b or c", with `before_each` in front of each word and `behind_each`
+/// behind it.
+std::string list_of(const std::vector<std::string_view>& each, std::string_view before_each,
+                    std::string_view behind_each = "") {
   std::string text;
   for (std::size_t i = 0; i < each.size(); ++i)
-    text += cat(i == 0 ? "" : i + 1 == each.size() ? " or " : ", ", before_each, each[i]);
+    text += cat(i == 0 ? "" : i + 1 == each.size() ? " or " : ", ", before_each, each[i], behind_each);
   return text;
 }
 
@@ -91,6 +94,7 @@ Format classic(std::string_view name, decltype(Format::make) make, std::vector<s
                decltype(Format::step_count) step_count) {
   return {.name = name,
           .make = make,
+          .about = "classic [NetCDF](#netcdf)",
           .endings = std::move(endings),
           .options = cdf::options(),
           .step_count = step_count,
@@ -138,11 +142,12 @@ const std::vector<Format>& all() {
       {.name = grib2::format_name,
        .make = make_grib2,
        .why = no_eccodes,
+       .about = "GRIB edition 2",
        .endings = {".grib2", ".grb2", ".grib", ".grb"},
        .options = grib2::options(),
        .listings = list_grib2(),
        .check_keys = check_grib2},
-      {.name = "raw", .make = raw::make},
+      {.name = "raw", .make = raw::make, .about = "elements in C order, little-endian, nothing around them"},
       classic("cdf5", cdf::make<cdf::Version::cdf5>, {".nc", ".cdf", ".netcdf"},
               cdf::count<cdf::Version::cdf5>),
       classic("cdf2", cdf::make<cdf::Version::cdf2>, {}, cdf::count<cdf::Version::cdf2>),
@@ -150,6 +155,7 @@ const std::vector<Format>& all() {
       {.name = "netcdf4",
        .make = make_netcdf4,
        .why = no_hdf5,
+       .about = "compressed [NetCDF-4](#netcdf-4)",
        .endings = {".nc4", ".h5", ".hdf5"},
        .options = netcdf4::options(),
        .finishing = finish_netcdf4,
@@ -157,6 +163,7 @@ const std::vector<Format>& all() {
       {.name = "zarr",
        .make = make_zarr,
        .why = no_zarr,
+       .about = "a [Zarr](#zarr) store",
        .endings = {".zarr"},
        .options = zarr::options(),
        .step_count = count_zarr,
@@ -177,6 +184,29 @@ const std::vector<Format>& all() {
       {.name = "GRIB1", .why = absent, .endings = {".grib1", ".grb1"}, .asked_as = {"grib1", "grb1"}},
   };
   return formats;
+}
+
+std::string about_formats() {
+  std::vector<std::pair<std::vector<std::string_view>, std::string_view>> alike;
+  for (const Format& format : all()) {
+    if (!format.asked_as.empty()) continue;
+    if (alike.empty() || alike.back().second != format.about) alike.push_back({{}, format.about});
+    alike.back().first.push_back(format.name);
+  }
+  std::string text;
+  for (const auto& [each, about] : alike)
+    text += cat(text.empty() ? "" : "; ", list_of(each, "`", "`"), ": ", about);
+  return text;
+}
+
+std::string about_endings() {
+  std::string text;
+  const Format& usual = all().front();
+  for (const Format& format : all()) {
+    if (format.asked_as.empty() && !format.endings.empty() && &format != &usual)
+      text += cat(list_of(format.endings, "`", "`"), " means `", format.name, "`; ");
+  }
+  return cat(text, "any other means `", usual.name, "`");
 }
 
 Result<const Format*> find(std::string_view text) {

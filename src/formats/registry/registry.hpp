@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +29,10 @@ struct Finishing {
 struct Format {
   std::string_view name;  // as users write it behind format=
   Result<std::unique_ptr<codec::Codec>> (*make)(const codec::StreamDefinition&) = nullptr;
-  std::string_view why{};                   // the reason why `make` is null
+  std::string_view why{};  // the reason why `make` is null
+  /// What the files are, in Markdown with links as in docs/streams.md; about_formats() prints it. Formats
+  /// that stand one behind another with the same text are explained together.
+  std::string_view about{};
   std::vector<std::string_view> endings{};  // a file name with one of these endings promises this format
   codec::FormatOptions options{};
   std::vector<std::string_view> asked_as{};  // words for a format that does not exist here; otherwise empty
@@ -49,6 +53,11 @@ struct Format {
 /// Returns all formats of the library, and the names that no format has here. The first format is the
 /// default.
 const std::vector<Format>& all();
+
+/// Returns what the option format= takes, in Markdown: the name of each format with what its files are, then
+/// what formats the endings of file names promise.
+std::string about_formats();
+std::string about_endings();
 
 /// Makes the program's functions a format of this name. Local. Returns Code::argument if a format of the
 /// library has the name, and errors of encoders::add.

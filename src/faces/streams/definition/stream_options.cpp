@@ -53,15 +53,7 @@ Status take_conventions(StreamRequest& request, const std::string& text) {
 
 // take() stores the values in this order, because the base time depends on the calendar.
 constexpr OptionRow<StreamRequest> kStreamRows[] = {
-    {{"format", "`grib2`", "", "format=cdf5",
-      "`grib2`; `cdf5`, `cdf2` or `cdf1`: classic [NetCDF](#netcdf); `netcdf4`: compressed "
-      "[NetCDF-4](#netcdf-4); `zarr`: a [Zarr](#zarr) store; `raw`: elements in C order, little-endian, "
-      "nothing around them; or the name of [an encoder of your own](#an-encoder-of-your-own) ([which "
-      "one](choosing-a-format.md)). Without it a pattern that ends in `.nc`, `.cdf` or `.netcdf` means "
-      "`cdf5`, one that ends in `.nc4`, `.h5` or `.hdf5` means `netcdf4`, and one that ends in `.zarr` means "
-      "`zarr`. An ending that promises a format which this version lacks (`.grib1`), or which is called "
-      "otherwise here (`.ncdf`), is refused, and any other means `grib2`. An option that the format does not "
-      "take is an error that names the format which does"},
+    {{"format", "`grib2`", "", "format=cdf5", "" /* about_format() */},
      [](auto&, auto&) { return Status(); }},  // taken before all others
     {{"calendar", "`proleptic_gregorian`", "", "format=raw calendar=360_day",
       "also `360_day`, `noleap` (`365_day`), `julian` and `all_leap` (`366_day`); GRIB has the default only"},
@@ -142,6 +134,17 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
      [](auto& r, auto& t) { return take(operations::parse_interval(t), r.options.interval); }},
 };
 
+/// Returns the meaning of format=, in which the registry explains its formats.
+std::string about_format() {
+  return cat(formats::about_formats(),
+             "; or the name of [an encoder of your own](#an-encoder-of-your-own) ([which "
+             "one](choosing-a-format.md)). Without it the end of the pattern decides: ",
+             formats::about_endings(),
+             ". An ending that promises a format which this version lacks (`.grib1`), or which is called "
+             "otherwise here (`.ncdf`), is refused. An option that the format does not take is an error that "
+             "names the format which does");
+}
+
 // Options that only some formats have. take_others() stores their values as keys of the format.
 constexpr OptionInfo kStreamOptionsOfFormats[] = {
     {"compress", "`deflate:1`, in Zarr `blosc_zstd:1`", "", "format=netcdf4 compress=deflate:4",
@@ -152,6 +155,13 @@ constexpr OptionInfo kStreamOptionsOfFormats[] = {
 
 constexpr OptionTable<StreamRequest> stream_options(kStreamRows);
 
-std::vector<OptionInfo> stream_option_infos() { return stream_options.infos(kStreamOptionsOfFormats); }
+std::vector<OptionInfo> stream_option_infos() {
+  static const auto& about = *new const std::string(about_format());
+  std::vector<OptionInfo> infos = stream_options.infos(kStreamOptionsOfFormats);
+  for (OptionInfo& info : infos) {
+    if (info.key == "format") info.meaning = about;
+  }
+  return infos;
+}
 
 }  // namespace tailrace::streams

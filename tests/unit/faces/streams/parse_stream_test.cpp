@@ -271,6 +271,13 @@ TEST(parse_stream, options_that_only_some_formats_have_are_explained_with_the_ot
   }
 }
 
+TEST(parse_stream, the_option_format_explains_the_formats_as_the_registry_does) {
+  const std::vector<OptionInfo> infos = stream_option_infos();
+  const std::string text(std::ranges::find(infos, "format", &OptionInfo::key)->meaning);
+  EXPECT_EQ(text.find(formats::about_formats() + "; or the name of [an encoder of your own]"), 0U) << text;
+  EXPECT_TRUE(mentions(text, "the end of the pattern decides: " + formats::about_endings() + ".")) << text;
+}
+
 TEST(parse_stream, a_pattern_with_member_needs_one) {
   EXPECT_TRUE(mentions(error_of("base=2026-03-01", "fc_{member:02}"), "no member= is given"));
   EXPECT_EQ(parsed("base=2026-03-01 member=0", "fc_{member:02}").definition.member, 0);

@@ -54,5 +54,28 @@ TEST(registry, each_format_is_found_by_its_name_and_an_absent_one_by_its_words) 
   }
 }
 
+TEST(registry, each_format_is_explained_once_with_its_names_and_endings) {
+  const std::string about = about_formats(), endings = about_endings();
+  const auto count = [](const std::string& text, const std::string& part) {
+    int times = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++times;
+    return times;
+  };
+  for (const Format& format : all()) {
+    const bool is_here = format.asked_as.empty();
+    EXPECT_EQ(is_here, !format.about.empty()) << format.name;
+    EXPECT_EQ(count(about, "`" + std::string(format.name) + "`"), is_here ? 1 : 0) << about;
+    EXPECT_EQ(is_here ? count(about, ": " + std::string(format.about)) : 1, 1) << about;
+    for (const std::string_view ending : format.endings) {
+      const bool decides = is_here && &format != &all().front();
+      EXPECT_EQ(count(endings, "`" + std::string(ending) + "`"), decides ? 1 : 0) << endings;
+    }
+  }
+  EXPECT_TRUE(about.find("; `cdf5`, `cdf2` or `cdf1`: classic ") != std::string::npos) << about;
+  EXPECT_TRUE(endings.find("`.nc4`, `.h5` or `.hdf5` means `netcdf4`; `.zarr` means `zarr`; any other means "
+                           "`grib2`") != std::string::npos)
+      << endings;
+}
+
 }  // namespace
 }  // namespace tailrace::formats

@@ -30,10 +30,6 @@ std::optional<codec::Patch> count(std::int64_t steps) {
 
 /// Returns the options of classic NetCDF. accuracy=, relative_accuracy= and bits= are taken and change
 /// nothing, because files keep the values as they are.
-inline codec::FormatOptions options() {
-  return {.stream = {{"attributes", {}}},
-          .field = {{"attributes", {}}, {"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}},
-          .keys = ""};
-}
+inline codec::FormatOptions options() { return codec::options_of_variables(); }
 
 }  // namespace tailrace::cdf

@@ -20,4 +20,20 @@ struct FormatOptions {
   bool has_short_names = false;  // the name of a field says what quantity the field is
 };
 
+/// Returns the options of formats whose files have variables: attributes, and how exactly values are kept.
+inline FormatOptions options_of_variables() {
+  return {.stream = {{"attributes", {}}},
+          .field = {{"attributes", {}}, {"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}},
+          .keys = ""};
+}
+
+/// Returns the same with the options of formats that cut variables into compressed chunks.
+inline FormatOptions options_of_chunked_variables() {
+  FormatOptions options = options_of_variables();
+  options.stream.push_back({"compress", {}});
+  options.field.push_back({"compress", {}});
+  options.field.push_back({"chunks", {}});
+  return options;
+}
+
 }  // namespace tailrace::codec

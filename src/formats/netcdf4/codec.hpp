@@ -32,15 +32,6 @@ struct RecordsOfField {
 /// Code::corrupt and Code::unsupported as from decode_head.
 Result<std::vector<RecordsOfField>> fields_in(std::span<const std::byte> head);
 
-inline codec::FormatOptions options() {
-  return {.stream = {{"attributes", {}}, {"compress", {}}},
-          .field = {{"attributes", {}},
-                    {"accuracy", {}},
-                    {"relative_accuracy", {}},
-                    {"bits", {}},
-                    {"compress", {}},
-                    {"chunks", {}}},
-          .keys = ""};
-}
+inline codec::FormatOptions options() { return codec::options_of_chunked_variables(); }
 
 }  // namespace tailrace::netcdf4

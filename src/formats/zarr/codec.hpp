@@ -17,15 +17,6 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
 /// Returns the bytes in a head that say how many steps a store has, and their place.
 std::optional<codec::Patch> step_count(std::int64_t steps);
 
-inline codec::FormatOptions options() {
-  return {.stream = {{"attributes", {}}, {"compress", {}}},
-          .field = {{"attributes", {}},
-                    {"accuracy", {}},
-                    {"relative_accuracy", {}},
-                    {"bits", {}},
-                    {"compress", {}},
-                    {"chunks", {}}},
-          .keys = ""};
-}
+inline codec::FormatOptions options() { return codec::options_of_chunked_variables(); }
 
 }  // namespace tailrace::zarr

@@ -13,6 +13,7 @@
 #include "ground/base/text.hpp"
 #include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
+#include "ground/storage/routing/routing.hpp"
 #include "ground/storage/scratch.hpp"
 
 namespace tailrace::storage {
@@ -21,8 +22,9 @@ namespace {
 struct Candidate {
   std::string name;
   std::function<std::shared_ptr<Target>()> make;
-  bool on_disk = false;           // names are real paths, shared with the rest of the machine
-  bool lock_leaves_file = false;  // a lock is a file while it is held
+  bool on_disk = false;                    // names are real paths, shared with the rest of the machine
+  bool lock_leaves_file = false;           // a lock is a file while it is held
+  std::string root = "/conformance/root";  // if names are no real paths
 };
 
 /// Every kind of the registry that this machine grants, and what wraps one.
@@ -37,6 +39,11 @@ std::vector<Candidate> candidates() {
   all.push_back({"faulty", [] { return faulty_target(memory_target(), {}); }});
   all.push_back({"crash", [] { return crash_target(); }});
   all.push_back({"faulty_posix", [] { return faulty_target(posix_target(), {}); }, true, true});
+  const auto routing = [] {
+    return routing_target(posix_target(), {{"memory://", [memory = memory_target()] { return memory; }}});
+  };
+  all.push_back({"routing_by_prefix", routing, false, false, "memory://conformance/root"});
+  all.push_back({"routing_the_others", routing, true, true});
   return all;
 }
 
@@ -45,7 +52,7 @@ class TargetConformance : public testing::TestWithParam<Candidate> {
   void SetUp() override {
     target = GetParam().make();
     ASSERT_NE(target, nullptr);
-    root = GetParam().on_disk ? scratch.path() : "/conformance/root";
+    root = GetParam().on_disk ? scratch.path() : GetParam().root;
     ASSERT_TRUE(target->make_directories(root).is_ok());
   }
   [[nodiscard]] std::string at(std::string_view name) const { return root + "/" + std::string(name); }
@@ -562,6 +569,16 @@ TEST(registry, the_default_is_the_first_kind_and_programs_may_name_it) {
   const auto same = make_target(target_kinds().front().name);
   ASSERT_TRUE(same.is_ok());
   EXPECT_EQ(contents_of(**same, scratch / "a"), "text");
+}
+
+TEST(registry, prefixes_end_in_a_root_and_none_begins_with_another) {
+  for (const TargetKind& kind : target_kinds()) {
+    if (kind.prefix.empty()) continue;
+    EXPECT_TRUE(kind.prefix.ends_with("://") && kind.prefix.size() > 3) << kind.name;
+    for (const TargetKind& other : target_kinds())
+      EXPECT_TRUE(&other == &kind || other.prefix.empty() || !other.prefix.starts_with(kind.prefix))
+          << kind.name << " and " << other.name;
+  }
 }
 
 TEST(registry, the_page_on_storage_lists_every_kind_in_order_with_its_use_and_its_page) {

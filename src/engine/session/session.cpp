@@ -50,7 +50,7 @@ Status Storage::open(const Settings& settings, std::shared_ptr<storage::Target> 
   target_ = std::move(given);
   world_rank_ = world_rank;
   if (target_ == nullptr) {
-    Result<std::shared_ptr<storage::Target>> target = storage::make_target(settings.target);
+    Result<std::shared_ptr<storage::Target>> target = storage::make_target_of_program(settings.target);
     TR_TRY(target.status());
     target_ = *target;
   }

@@ -2,12 +2,12 @@
 #include "faces/checkpoint/checkpoint.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 #include <utility>
 
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/paths.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -18,8 +18,8 @@ Status state_error(std::string text) { return {Code::state, std::move(text)}; }
 /// Returns an error unless there are two files or more, each of another name: a save into a single file would
 /// write over the only copy.
 Status check_files(const std::vector<std::string>& files) {
-  std::set<std::filesystem::path> different;
-  for (const std::string& file : files) different.insert(std::filesystem::path(file).lexically_normal());
+  std::set<std::string> different;
+  for (const std::string& file : files) different.insert(storage::tidy_path(file));
   if (different.size() == files.size() && files.size() > 1) return {};
   return {
       Code::argument,
@@ -69,8 +69,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
 /// it has found.
 Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   storage::Target& target = context_.target();
-  if (const auto parent = std::filesystem::path(context_.name).parent_path(); !parent.empty())
-    TR_TRY(target.make_directories(parent.string()));
+  if (const std::string parent = storage::parent_of(storage::tidy_path(context_.name)); parent != ".")
+    TR_TRY(target.make_directories(parent));
   Result<std::shared_ptr<void>> lock = target.lock(cat(context_.name, ".lock"));
   // A full disk must not keep a program from loading.
   if (lock.status().code() == Code::space)

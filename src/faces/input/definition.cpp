@@ -5,6 +5,7 @@
 
 #include "ground/base/text.hpp"
 #include "ground/layout/rows.hpp"
+#include "ground/storage/paths.hpp"
 
 namespace tailrace::input {
 
@@ -105,7 +106,7 @@ std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> 
 
 FilesDefinition FilesDefinition::from_root() const {
   FilesDefinition files = *this;
-  if (!pattern.starts_with('/')) {
+  if (!pattern.starts_with('/') && storage::prefix_length(pattern) == 0) {
     files.pattern.clear();
     for (const char letter : directory) files.pattern.append(letter == '{' || letter == '}' ? 2 : 1, letter);
     files.pattern += pattern;

@@ -2,10 +2,11 @@
 #include "formats/references/references.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
 #include "ground/base/text.hpp"
+#include "ground/storage/identity.hpp"
+#include "ground/storage/paths.hpp"
 #include "ground/storage/replace.hpp"
 
 #if TAILRACE_HAVE_JSON
@@ -221,12 +222,10 @@ std::string References::text(const std::string& data_path,
   const Contents& contents = conventions_.contents();
   Json attributes = Json::object();
   for (const cf::Attribute& each : contents.attributes) attributes[each.name] = value_of(each);
-  std::error_code unknown;
-  const std::filesystem::path absolute = std::filesystem::absolute(data_path, unknown);
-  std::string text = cat("{\"version\":1,\"templates\":{\"f\":",
-                         text_of(unknown ? data_path : absolute.lexically_normal().string()),
-                         "},\"refs\":{\n\".zgroup\":", text_of(text_of(Json{{"zarr_format", 2}})),
-                         ",\n\".zattrs\":", text_of(text_of(attributes)));
+  std::string text = cat(
+      "{\"version\":1,\"templates\":{\"f\":", text_of(storage::tidy_path(storage::path_from_root(data_path))),
+      "},\"refs\":{\n\".zgroup\":", text_of(text_of(Json{{"zarr_format", 2}})),
+      ",\n\".zattrs\":", text_of(text_of(attributes)));
   for (const Line& line : arrays(steps)) text += cat(",\n", text_of(line.name), ":", line.value);
   // There may be millions of records: make the texts around their numbers once for each field.
   struct Around {

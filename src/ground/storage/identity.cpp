@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "ground/storage/paths.hpp"
+
 namespace tailrace::storage {
 
 FileNumber number_of(const std::string& path) {
@@ -31,7 +33,7 @@ Result<std::string> whole_path(const std::string& path) {
 }
 
 std::string path_from_root(const std::string& path) {
-  if (path.starts_with('/')) return path;
+  if (path.starts_with('/') || prefix_length(path) > 0) return path;
   const std::unique_ptr<char, decltype(&std::free)> here(::getcwd(nullptr, 0), &std::free);
   return here == nullptr ? path : std::string(here.get()) + "/" + path;
 }

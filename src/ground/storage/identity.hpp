@@ -25,8 +25,8 @@ bool shows_changes(const Identity& identity);
 /// Local. Returns the path that names the same file from everywhere, without links (realpath(3)).
 Result<std::string> whole_path(const std::string& path);
 
-/// Returns the path with the current directory of this process before it, unless the path begins with "/".
-/// The file need not exist.
+/// Returns the path with the current directory of this process before it, unless the path begins with "/" or
+/// with the prefix of a target. The file need not exist.
 std::string path_from_root(const std::string& path);
 
 /// The numbers that tell a file from all others that processes of one machine can open.

@@ -105,7 +105,11 @@ Status held_here(const std::string& path) {
 
 }  // namespace
 
-MemoryTarget::MemoryTarget(bool journalled) : journalled_(journalled) {}
+MemoryTarget::MemoryTarget(bool journalled) : journalled_(journalled) {
+  for (const TargetKind& kind : target_kinds()) {
+    if (!kind.prefix.empty()) directories_.emplace(kind.prefix);
+  }
+}
 
 Status MemoryTarget::check_parent(const char* operation, const std::string& path) const {
   if (directories_.contains(parent_of(path))) return {};

@@ -11,6 +11,8 @@
 namespace tailrace::storage {
 
 std::string tidy_path(const std::string& path) {
+  if (const std::size_t prefix = prefix_length(path); prefix > 0)
+    return path.substr(0, prefix) + tidy_path("/" + path.substr(prefix)).substr(1);
   std::string tidy = std::filesystem::path(path).lexically_normal().string();
   while (tidy.size() > 1 && tidy.back() == '/') tidy.pop_back();
   return tidy.empty() ? "." : tidy;
@@ -19,6 +21,7 @@ std::string tidy_path(const std::string& path) {
 std::string parent_of(const std::string& tidy) {
   const std::size_t slash = tidy.rfind('/');
   if (slash == std::string::npos) return ".";
+  if (const std::size_t prefix = prefix_length(tidy); slash < prefix) return tidy.substr(0, prefix);
   return slash == 0 ? "/" : tidy.substr(0, slash);
 }
 

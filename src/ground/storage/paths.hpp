@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "ground/base/status.hpp"
 
 namespace tailrace::storage {
 
+/// Returns the number of letters in the prefix that chooses the target of this name (TargetKind::prefix), or
+/// 0 if the name has none.
+std::size_t prefix_length(std::string_view path);
+
 /// Returns the path without "//", "/./", "x/.." and a "/" at the end, or "." for the empty path. Does not
-/// follow links.
+/// follow links. A prefix stays as it is, and the rest counts from the root that the prefix is:
+/// "memory:///a//b/" -> "memory://a/b".
 std::string tidy_path(const std::string& path);
 
-/// Returns the directory that holds a tidy path: "/a" -> "/", "a" -> ".", "/" -> "/".
+/// Returns the directory that holds a tidy path: "/a" -> "/", "a" -> ".", "/" -> "/", "memory://a" ->
+/// "memory://".
 std::string parent_of(const std::string& tidy);
 
 /// Local. Adds advice to `status`, which comes from a call that should have made a file at `path`. If the

@@ -7,6 +7,8 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/paths.hpp"
+#include "ground/storage/routing/routing.hpp"
 
 namespace tailrace::storage {
 
@@ -28,6 +30,7 @@ constexpr std::array registry{
     TargetKind{.name = "memory",
                .use = "unit tests, the simulated world",
                .for_programs = false,
+               .prefix = "memory://",
                .make = [] { return Made(memory_target()); }},
 };
 
@@ -168,6 +171,23 @@ Result<std::shared_ptr<Target>> make_target(std::string_view name) {
   return unknown_word("storage target", name, names);
 }
 
-std::shared_ptr<Target> default_target() { return *registry.front().make(); }
+Result<std::shared_ptr<Target>> make_target_of_program(std::string_view name) {
+  Result<std::shared_ptr<Target>> usual = make_target(name);
+  TR_TRY(usual.status());
+  std::vector<Route> routes;
+  for (const TargetKind& kind : registry) {
+    if (kind.for_programs && !kind.prefix.empty()) routes.push_back({std::string(kind.prefix), kind.make});
+  }
+  return routes.empty() ? usual : routing_target(*usual, std::move(routes));
+}
+
+std::shared_ptr<Target> default_target() { return *make_target_of_program(registry.front().name); }
+
+std::size_t prefix_length(std::string_view path) {
+  for (const TargetKind& kind : registry) {
+    if (!kind.prefix.empty() && path.starts_with(kind.prefix)) return kind.prefix.size();
+  }
+  return 0;
+}
 
 }  // namespace tailrace::storage

@@ -157,7 +157,7 @@ class Target {
   /// Makes the entries of the directory that holds `path` durable, also removals and renames, by fsync.
   virtual Status sync_directory_of(const std::string& path) = 0;
   /// Calls sync() of all these files, several at a time if storage is slow. Returns the first failure in the
-  /// order of `files`.
+  /// order of `files`. Files of other targets may be among them.
   virtual Status sync_files(std::span<File* const> files);
   /// Calls sync_directory_of() for all these paths in the same way.
   virtual Status sync_directories_of(std::span<const std::string> paths);
@@ -209,13 +209,19 @@ struct TargetKind {
   std::string_view name;
   std::string_view use;  // what it is for, as the docs and `tailrace settings` print it
   bool for_programs;     // the setting `target` may name it: all processes find the same files there
+  /// The beginning of its names ("memory://"), by which names alone can choose it beside another target.
+  /// Empty: its names are those of a file system. The target gets names with the prefix, as users wrote them.
+  std::string_view prefix{};
   /// Returns the reason if this build or this machine cannot make it.
   Result<std::shared_ptr<Target>> (*make)();
 };
 std::span<const TargetKind> target_kinds();
 /// Returns a target of the kind with this name. Any other name gives Code::settings with the nearest one.
 Result<std::shared_ptr<Target>> make_target(std::string_view name);
-/// Returns a target of the kind that counts where nobody has chosen one, as in the command `tailrace`.
+/// Returns a target for a program: of the kind with this name, and for the names that have the prefix of
+/// another kind for programs, of that kind.
+Result<std::shared_ptr<Target>> make_target_of_program(std::string_view name);
+/// Returns the target of a program where nobody has chosen one, as in the command `tailrace`.
 std::shared_ptr<Target> default_target();
 
 struct Throttle {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 
 #include "faces/streams/files/existing_files.hpp"
@@ -14,6 +13,7 @@
 #include "formats/registry/registry.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/paths.hpp"
 
 namespace tailrace::streams {
 
@@ -75,9 +75,8 @@ Result<std::string> Pairs::path_of(std::int64_t lead) const {
 }
 
 Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead, Bytes expected) {
-  if (const auto parent = std::filesystem::path(path).parent_path(); !parent.empty()) {
-    TR_TRY(target_->make_directories(parent.string()));
-  }
+  if (const std::string parent = storage::parent_of(storage::tidy_path(path)); parent != ".")
+    TR_TRY(target_->make_directories(parent));
   TR_TRY(wait_for_space(path, expected));
   Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
   TR_TRY(lock.status());
@@ -136,8 +135,8 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
           cat(path, ": a run before has left it unfinished, and it stays so: ", whole.status().text()));
     return std::optional<WholePair>();
   }
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  if (!parent.empty()) TR_TRY(target_->make_directories(parent));
+  if (const std::string parent = storage::parent_of(storage::tidy_path(path)); parent != ".")
+    TR_TRY(target_->make_directories(parent));
   Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
   TR_TRY(lock.status());
   TR_TRY(end_replacing(*target_, path));

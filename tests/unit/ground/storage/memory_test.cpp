@@ -69,6 +69,12 @@ TEST(memory_target, absolute_and_relative_paths_are_told_apart) {
   EXPECT_EQ(*target->list(""), std::vector<std::string>{"a"});
 }
 
+TEST(paths, with_a_prefix_begin_at_its_root_and_not_in_the_current_directory) {
+  EXPECT_EQ(path_from_root("memory://a/b"), "memory://a/b");
+  EXPECT_EQ(path_from_root("/a"), "/a");
+  EXPECT_EQ(path_from_root("a"), std::filesystem::current_path().string() + "/a");
+}
+
 TEST(paths, are_tidied_and_split) {
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"", ".", "."},
@@ -81,6 +87,13 @@ TEST(paths, are_tidied_and_split) {
       {"a/./b", "a/b", "a"},
       {"a/x/../b", "a/b", "a"},
       {"/a/b/c", "/a/b/c", "/a/b"},
+      {"memory://", "memory://", "memory://"},
+      {"memory://a", "memory://a", "memory://"},
+      {"memory:///a//b/", "memory://a/b", "memory://a"},
+      {"memory://a/./x/../b", "memory://a/b", "memory://a"},
+      {"memory://../a", "memory://a", "memory://"},
+      {"memory:/a", "memory:/a", "memory:"},  // no prefix
+      {"other://a", "other:/a", "other:"},    // the prefix of no target
   };
   for (const auto& [path, tidy, parent] : cases) {
     EXPECT_EQ(tidy_path(path), tidy) << path;

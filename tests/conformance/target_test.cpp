@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/routing/routing.hpp"
 #include "ground/storage/scratch.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::storage {
 namespace {

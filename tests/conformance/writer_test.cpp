@@ -8,9 +8,9 @@
 #include <functional>
 
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/scratch.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::storage {
 namespace {

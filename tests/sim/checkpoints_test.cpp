@@ -12,11 +12,11 @@
 
 #include "faces/checkpoint/checkpoint.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "no_outputs.hpp"
 #include "scenario.hpp"
 #include "session_world.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::sim {
 namespace checkpoints_test {

@@ -13,10 +13,10 @@
 #include "faces/unformatted/record_file.hpp"
 #include "file_program.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/memory.hpp"
 #include "scenario.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::sim {
 namespace files_test {

@@ -13,8 +13,8 @@
 #include "faces/checkpoint/checkpoint.hpp"
 #include "faces/restart/outputs.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "scenario.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::sim {
 namespace operations_test {

@@ -14,8 +14,8 @@
 #include "faces/checkpoint/slots.hpp"
 #include "faces/restart/outputs.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "scenario.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::sim {
 namespace restart_test {

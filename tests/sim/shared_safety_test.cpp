@@ -12,9 +12,9 @@
 #include "faces/shared/pages/page_server.hpp"
 #include "faces/shared/shared_file.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "scenario.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::sim {
 namespace {

@@ -10,7 +10,8 @@
 
 #include "ground/storage/target.hpp"
 
-// The fault model: what FaultyTarget does to the target below it. (Loss of power is in crash.hpp.)
+// The fault model: what FaultyTarget does to the target below it. (Tests have another target for a loss of
+// power.)
 //
 //  - Calls are counted from 1 in the order in which they arrive, over all files of the target. Only calls
 //    whose kind is in FaultPlan::calls count.

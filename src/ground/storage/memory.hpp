@@ -57,8 +57,8 @@ struct DirectoryChange {
   std::vector<EntryChange> unsynced{};
 };
 
-/// A tree of files in memory. If `journalled`, it also keeps the changes that are not durable yet, for
-/// CrashTarget.
+/// A tree of files in memory. If `journalled`, it also keeps the changes that are not durable yet, for the
+/// CrashTarget of the tests.
 class MemoryTarget : public Target {
  public:
   explicit MemoryTarget(bool journalled);

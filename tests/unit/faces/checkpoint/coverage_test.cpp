@@ -10,8 +10,8 @@
 
 #include "faces/checkpoint/ranks.hpp"
 #include "ground/base/checksum.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::checkpoint {
 namespace {

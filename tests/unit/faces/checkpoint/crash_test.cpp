@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "faces/checkpoint/ranks.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/replace.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::checkpoint {
 namespace {

@@ -9,8 +9,8 @@
 #include <limits>
 
 #include "faces/checkpoint/files_life.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::checkpoint {
 namespace {

@@ -17,9 +17,9 @@
 #include "formats/index/index.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/memory.hpp"
+#include "support/crash.hpp"
 
 // Ledgers of a format with a head, beside what the simulated world runs: definitions that change between two
 // jobs, and jobs that are killed around files without steps.

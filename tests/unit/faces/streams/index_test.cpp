@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "index_samples.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::streams {
 namespace {

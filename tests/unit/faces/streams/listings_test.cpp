@@ -18,10 +18,10 @@
 #include "formats/registry/registry.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/memory.hpp"
 #include "index_samples.hpp"
+#include "support/crash.hpp"
 
 // Listings tell exactly the committed steps, whatever happens to the file, and are nobody else's file.
 namespace tailrace::streams {

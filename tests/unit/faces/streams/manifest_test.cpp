@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "index_samples.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::streams {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "faces/streams/files/file_ledger.hpp"
-#include "ground/storage/crash.hpp"
+#include "support/crash.hpp"
 
 // A forecast, usually of six steps in three files, which is written as the root of a stream does it.
 namespace tailrace::streams {

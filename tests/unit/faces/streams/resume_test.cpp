@@ -19,10 +19,10 @@
 #include "formats/registry/registry.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "index_samples.hpp"
 #include "resume_samples.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::streams {
 namespace {

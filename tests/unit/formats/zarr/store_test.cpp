@@ -9,10 +9,10 @@
 #include "formats/stores/stores.hpp"
 #include "formats/zarr/layout.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/memory.hpp"
 #include "sample.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::stores {
 namespace {

@@ -17,9 +17,9 @@
 
 #include "ground/base/checksum.hpp"
 #include "ground/journal/journal.hpp"
-#include "ground/storage/crash.hpp"
 #include "ground/storage/forwarding.hpp"
 #include "ground/storage/scratch.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::journal {
 namespace {

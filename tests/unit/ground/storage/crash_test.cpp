@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "ground/storage/crash.hpp"
+#include "support/crash.hpp"
 
 #include <gtest/gtest.h>
 

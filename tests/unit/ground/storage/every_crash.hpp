@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ground/storage/crash.hpp"
+#include "support/crash.hpp"
 
 namespace tailrace::storage {
 

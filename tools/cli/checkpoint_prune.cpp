@@ -127,7 +127,7 @@ Status remove_all(storage::Target& target, const std::vector<Removal>& removals,
 
 Status prune(storage::Target& target, const PruneArguments& arguments) {
   // The lock is held to the end: no program saves meanwhile.
-  const Result<std::shared_ptr<void>> lock = target.lock(cat(arguments.name, ".lock"));
+  const Result<std::shared_ptr<void>> lock = target.lock(checkpoint::lock_path(arguments.name));
   TR_TRY(lock.status());
   const Result<std::vector<std::string>> paths = checkpoint::find_copies(target, arguments.name);
   TR_TRY(paths.status());

@@ -71,7 +71,7 @@ Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   storage::Target& target = context_.target();
   if (const std::string parent = storage::parent_of(storage::tidy_path(context_.name)); parent != ".")
     TR_TRY(target.make_directories(parent));
-  Result<std::shared_ptr<void>> lock = target.lock(cat(context_.name, ".lock"));
+  Result<std::shared_ptr<void>> lock = target.lock(lock_path(context_.name));
   // A full disk must not keep a program from loading.
   if (lock.status().code() == Code::space)
     log(LogLevel::warn,

@@ -130,6 +130,8 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
   return all;
 }
 
+std::string lock_path(const std::string& name) { return name + ".lock"; }
+
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name) {
   const Result<std::vector<std::string>> found = endings(target, name, ".");
   TR_TRY(found.status());

@@ -38,6 +38,9 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
 /// Local. Returns true if the file at `path` tells that its save was never committed: it has no header yet,
 /// or the header says so.
 bool is_unfinished(storage::Target& target, const std::string& path);
+/// Local. Returns "NAME.lock". A program that saves to or removes copies of checkpoint `name` holds
+/// Target::lock of this file.
+std::string lock_path(const std::string& name);
 /// Local. Returns the copies of a checkpoint that may be there: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
 /// Local. Returns true if the open file has the mark of a checkpoint's files, and Code::state if no

@@ -106,9 +106,9 @@ class Turn {
 };
 
 // Two processes that finish files in one directory at the same moment must both get their line.
-Result<std::shared_ptr<void>> lock_patiently(Target& target, const std::string& path) {
+Result<std::shared_ptr<void>> lock_manifest(Target& target, const std::string& path) {
   const Patience patience{Code::state, std::chrono::milliseconds(2), std::chrono::seconds(10)};
-  Result<std::shared_ptr<void>> lock = try_patiently(patience, [&] { return target.lock(path); });
+  Result<std::shared_ptr<void>> lock = try_patiently(patience, [&] { return target.lock(path + ".lock"); });
   if (lock.status().code() == Code::state) return Status(Code::timeout, lock.status().text());
   return lock;
 }
@@ -323,7 +323,7 @@ Status append_to_manifest(Target& target, const std::string& path, const Manifes
   return guarded([&]() -> Status {
     const std::string line = line_of(entry);
     const Turn turn(path);
-    const Result<std::shared_ptr<void>> lock = lock_patiently(target, path + ".lock");
+    const Result<std::shared_ptr<void>> lock = lock_manifest(target, path);
     TR_TRY(lock.status());
     return append_line(target, path, line);
   });
@@ -339,7 +339,7 @@ Result<bool> ensure_in_manifest(Target& target, const std::string& path, const M
   // The process that wrote the line may have been killed while it held the lock. Taking and giving back the
   // lock removes its lock file, too.
   const Turn turn(path);
-  const Result<std::shared_ptr<void>> lock = lock_patiently(target, path + ".lock");
+  const Result<std::shared_ptr<void>> lock = lock_manifest(target, path);
   TR_TRY(lock.status());
   TR_TRY(storage::make_durable(target, path));
   return false;

@@ -78,9 +78,8 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
   if (const std::string parent = storage::parent_of(storage::tidy_path(path)); parent != ".")
     TR_TRY(target_->make_directories(parent));
   TR_TRY(wait_for_space(path, expected));
-  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  Result<std::shared_ptr<void>> lock = lock_pair(path);
   TR_TRY(lock.status());
-  TR_TRY(end_replacing(*target_, path));
   TR_TRY(check_listings(path));
   Result<std::optional<Pair>> pair = taken_over_pair(path);
   TR_TRY(pair.status());
@@ -113,6 +112,15 @@ Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair
   return std::optional(WholePair{std::move(file.lock), !file.again});
 }
 
+/// Takes the lock of both pairs of the file. Ends a replacement that a process before this one has begun: all
+/// that looks at the file under the lock relies on that.
+Result<std::shared_ptr<void>> Pairs::lock_pair(const std::string& path) {
+  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(end_replacing(*target_, path));
+  return lock;
+}
+
 /// Writes the ending of the file, if its format has one. The index tells where everything lies.
 Status Pairs::end_data(const std::string& data) {
   if (formats::finishing(header_.format) == nullptr) return {};
@@ -137,9 +145,8 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
   }
   if (const std::string parent = storage::parent_of(storage::tidy_path(path)); parent != ".")
     TR_TRY(target_->make_directories(parent));
-  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  Result<std::shared_ptr<void>> lock = lock_pair(path);
   TR_TRY(lock.status());
-  TR_TRY(end_replacing(*target_, path));
   const bool another_server = opening_.is_taken_over && (takes_over_steps() || !resuming_);
   if (!another_server) {
     Result<bool> skipped = path == resuming_->path ? was_taken_away(*target_, *resuming_) : is_settled(path);
@@ -164,9 +171,8 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
 
 /// Finishes a file that existing=continue has found. Whatever the file is, this run goes on without it.
 Result<std::optional<WholePair>> Pairs::finish_left_behind(const std::string& path) {
-  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  Result<std::shared_ptr<void>> lock = lock_pair(path);
   TR_TRY(lock.status());
-  TR_TRY(end_replacing(*target_, path));
   const Result<bool> exists = pair_exists(*target_, path);
   TR_TRY(exists.status());
   if (!*exists) return std::optional<WholePair>();

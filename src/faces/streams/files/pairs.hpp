@@ -81,6 +81,7 @@ class Pairs {
   [[nodiscard]] bool takes_over_steps() const { return opening_.is_taken_over && opening_.first_step > 0; }
   [[nodiscard]] bool has_decided_steps(const std::string& path) const;
   [[nodiscard]] bool goes_on_with_others() const { return request_.options.existing == Existing::resume; }
+  Result<std::shared_ptr<void>> lock_pair(const std::string& path);
   Status wait_for_space(const std::string& path, Bytes expected);
   Result<std::optional<Pair>> taken_over_pair(const std::string& path);
   Result<Beginning> take_over(const std::string& path, const Pair& pair, std::shared_ptr<void> lock);

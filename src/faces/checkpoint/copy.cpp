@@ -215,17 +215,10 @@ Result<Copy> read_copy(storage::Target& target, const std::string& path) {
   return copy;
 }
 
-Status sync_file(storage::Target& target, const std::string& path) {
-  const Result<FileHandle> file = target.open(path, storage::OpenMode::existing);
-  TR_TRY(file.status());
-  TR_TRY((*file)->sync());
-  return (*file)->close();
-}
-
 Status commit_copy(storage::Target& target, Copy& copy) {
   for (std::int32_t part = 0; copy.header.mode == Mode::local && part < copy.header.parts; ++part)
-    TR_TRY(sync_file(target, part_path(copy.path, copy.header.mode, part)));
-  TR_TRY(sync_file(target, copy.path));
+    TR_TRY(storage::sync_file(target, part_path(copy.path, copy.header.mode, part)));
+  TR_TRY(storage::sync_file(target, copy.path));
   TR_TRY(target.sync_directory_of(copy.path));
   Header header = copy.header;
   header.committed = true;

@@ -46,8 +46,6 @@ Result<Copy> read_directory(storage::Target& target, const std::string& path);
 /// wrong with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
 
-/// Local. Makes durable all bytes of the file at `path` that the system has.
-Status sync_file(storage::Target& target, const std::string& path);
 /// Local. Commits a copy that is whole, but that the run which saved it has not committed: makes its files
 /// durable and then says so in its header. Call it only after all elements were read and checked: if the
 /// machine has lost power, storage may lack some of them.

@@ -8,6 +8,7 @@
 #include "ground/base/checksum.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -48,13 +49,6 @@ Status make_void_durably(storage::Target& target, const std::string& path) {
   TR_TRY((*file)->write(ByteVector(static_cast<std::size_t>(Header::record)), 0));
   TR_TRY((*file)->sync());
   return (*file)->close();
-}
-
-/// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
-Status cut(storage::File& file, Bytes end) {
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
-  return *size > end ? file.truncate(end) : Status();
 }
 
 }  // namespace
@@ -167,13 +161,14 @@ Status Saving::seal() {
   // The outputs must be durable before a copy that records them counts.
   if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
   TR_TRY(part_.write_table(*own_, place_.offset));
-  if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.offset + place_.bytes));
+  // An older, larger copy may have left bytes behind the end of this one. No rank writes there.
+  if (plan_.mode == Mode::local) TR_TRY(storage::cut_back(*own_, place_.offset + place_.bytes).status());
   if (is_first()) {
     const ByteVector bytes = encode(directory_);
     directory_place_.bytes = static_cast<Bytes>(bytes.size());
     directory_place_.checksum = checksum(bytes);
     TR_TRY(copy_file()->write(bytes, directory_place_.offset));
-    TR_TRY(cut(*copy_file(), directory_place_.offset + directory_place_.bytes));
+    TR_TRY(storage::cut_back(*copy_file(), directory_place_.offset + directory_place_.bytes).status());
     TR_TRY(write_header(false));
     if (copy_) TR_TRY(copy_->sync());
   }

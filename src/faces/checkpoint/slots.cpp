@@ -211,7 +211,7 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
     const bool good = found.status.is_ok() && found.committed;
     // The commit record may be in memory alone: the process that wrote it may have been killed before its
     // fsync.
-    if (good) TR_TRY(sync_file(target, found.path));
+    if (good) TR_TRY(storage::sync_file(target, found.path));
     if (found.unfinished && found.generation == 0 && is_marked(target, found.path))
       failed_.push_back(found.path);
     if (found.foreign) foreign_.insert(found.path);

@@ -5,6 +5,7 @@
 
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::streams {
 
@@ -59,8 +60,6 @@ Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
 /// Writes the tail, and then the head that points to it. Writes both even if the file seems to hold them:
 /// after a failed fsync, it may hold bytes that never reach storage.
 Status write_parts(File& file, const codec::Patch& mark, const codec::Ending& ending, Bytes data_end) {
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
   // A head must not point into a half-written tail, so mark the file as unfinished first.
   const Result<bool> marked = holds(file, mark.bytes, mark.offset);
   TR_TRY(marked.status());
@@ -69,8 +68,7 @@ Status write_parts(File& file, const codec::Patch& mark, const codec::Ending& en
     TR_TRY(file.sync());
   }
   TR_TRY(file.write(ending.tail, data_end));
-  const Bytes end = data_end + std::ssize(ending.tail);
-  if (*size > end) TR_TRY(file.truncate(end));
+  TR_TRY(storage::cut_back(file, data_end + std::ssize(ending.tail)).status());
   TR_TRY(file.sync());
   TR_TRY(file.write(ending.head.bytes, ending.head.offset));
   return file.sync();
@@ -125,10 +123,7 @@ Status remove_ending(Target& target, const std::string& path, std::string_view f
     TR_TRY((*file)->write(mark.bytes, mark.offset));
     TR_TRY((*file)->sync());
   }
-  if (*size > data_end) {
-    TR_TRY((*file)->truncate(data_end));
-    TR_TRY((*file)->sync());
-  }
+  TR_TRY(storage::cut_back_durably(**file, data_end).status());
   return (*file)->close();
 }
 

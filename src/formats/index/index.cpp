@@ -39,26 +39,13 @@ Status check_tail(const std::string& path, const IndexContents& contents) {
               " whole steps stand before them, and `tailrace repair --force` keeps just those")};
 }
 
-// Cuts the file to `size` durably. Returns the number of bytes cut off.
-Result<Bytes> cut(File& file, Bytes size) {
-  const Result<Bytes> before = file.size();
-  TR_TRY(before.status());
-  if (*before <= size) return Bytes{0};
-  TR_TRY(file.truncate(size));
-  TR_TRY(file.sync());
-  return *before - size;
-}
-
 // Cuts the data file to `size`, the end of its last step, and removes its ending. Returns the number of bytes
 // cut off.
 Result<Bytes> cut_data(Target& target, const std::string& path, std::string_view format, Bytes size) {
   const Result<std::optional<Bytes>> before = storage::size_if_there(target, path);
   TR_TRY(before.status());
   TR_TRY(remove_ending(target, path, format, size));
-  Result<std::unique_ptr<File>> data = target.open(path, OpenMode::existing);
-  TR_TRY(data.status());
-  TR_TRY(cut(**data, size).status());
-  TR_TRY((*data)->close());
+  TR_TRY(storage::cut_back_durably(target, path, size, OpenMode::existing).status());
   return std::max<Bytes>(0, before->value_or(0) - size);
 }
 
@@ -199,7 +186,7 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
     TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
   // The index is cut first. If the data were cut first, a crash in between would leave steps without their
   // bytes.
-  const Result<Bytes> index_cut = cut(**index, index_end);
+  const Result<Bytes> index_cut = storage::cut_back_durably(**index, index_end);
   TR_TRY(index_cut.status());
   recovered.index_bytes_cut = *index_cut;
   if (*exists) TR_TRY((*data)->close());
@@ -236,7 +223,7 @@ Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string
   TR_TRY(check_tail(path, *contents));
   IndexWriter writer(target, path, std::move(*file), std::move(contents->header));
   writer.written_ = {contents->marks.back(), {}, static_cast<std::int64_t>(contents->steps.size())};
-  TR_TRY(cut(*writer.file_, writer.written_.mark.position).status());
+  TR_TRY(storage::cut_back_durably(*writer.file_, writer.written_.mark.position).status());
   if (!contents->steps.empty()) {
     writer.written_.last = std::move(contents->steps.back());
     writer.written_.last->records.clear();
@@ -271,11 +258,12 @@ Status IndexWriter::write(const ByteVector& record) {
   TR_TRY(check_owner());
   const Status written = file_->write(record, written_.mark.position);
   if (!written.is_ok()) {
-    dirty_tail_ = !file_->truncate(written_.mark.position).is_ok();
+    dirty_tail_ = !storage::cut_back(*file_, written_.mark.position).is_ok();
     return written;
   }
   // A longer record may have failed here before: cut off its rest.
-  if (dirty_tail_) TR_TRY(file_->truncate(written_.mark.position + static_cast<Bytes>(record.size())));
+  if (dirty_tail_)
+    TR_TRY(storage::cut_back(*file_, written_.mark.position + static_cast<Bytes>(record.size())).status());
   dirty_tail_ = false;
   written_.mark = {written_.mark.position + static_cast<Bytes>(record.size()),
                    next_chain(written_.mark.chain, record)};
@@ -317,7 +305,7 @@ Status IndexWriter::sync() {
 Status IndexWriter::take_back() {
   Result<std::unique_ptr<File>> fresh = target_->open(path_, OpenMode::existing);
   TR_TRY(fresh.status());
-  TR_TRY((*fresh)->truncate(synced_.mark.position));
+  TR_TRY(storage::cut_back(**fresh, synced_.mark.position).status());
   TR_TRY((*fresh)->sync());
   file_ = std::move(*fresh);
   written_ = synced_;

@@ -151,18 +151,18 @@ Status replace_end(Target& target, const std::string& path, const Listing& kind,
                    std::string_view text) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   TR_TRY(file.status());
-  const Result<Bytes> size = (*file)->size();
-  TR_TRY(size.status());
-  if (*size > at && !kind.enclosure) TR_TRY((*file)->truncate(at));
+  if (!kind.enclosure) TR_TRY(storage::cut_back(**file, at).status());
   const Status written = text.empty() ? Status() : (*file)->write(std::as_bytes(std::span(text)), at);
   if (!written.is_ok()) {
     // On a full disk, give the space back to the data. A listing with an enclosure is useless without its
     // tail.
-    static_cast<void>(kind.enclosure ? storage::remove_if_there(target, path) : (*file)->truncate(at));
+    if (kind.enclosure)
+      static_cast<void>(storage::remove_if_there(target, path));
+    else
+      static_cast<void>(storage::cut_back(**file, at));
     return written;
   }
-  const Bytes end = at + static_cast<Bytes>(text.size());
-  if (*size > end && kind.enclosure) TR_TRY((*file)->truncate(end));
+  if (kind.enclosure) TR_TRY(storage::cut_back(**file, at + static_cast<Bytes>(text.size())).status());
   TR_TRY((*file)->sync());
   return (*file)->close();
 }

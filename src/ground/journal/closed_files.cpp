@@ -33,10 +33,7 @@ Status sync_all(storage::Target& target, const std::set<std::string>& directorie
 }  // namespace
 
 Status sync_if_there(storage::Target& target, const std::string& path) {
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
-  if (!file.is_ok()) return unless_gone(file.status());
-  TR_TRY((*file)->sync());
-  return (*file)->close();
+  return unless_gone(storage::sync_file(target, path, storage::OpenMode::read_regular));
 }
 
 Status ClosedFiles::Due::sync(storage::Target& target) const {

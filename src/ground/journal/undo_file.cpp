@@ -14,6 +14,7 @@
 #include "ground/base/text.hpp"
 #include "ground/journal/ranges.hpp"
 #include "ground/storage/paths.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::journal {
 
@@ -207,7 +208,7 @@ void UndoWriter::take_back() {
   if (sealed_ == 0)
     (void)target_.remove(name_.path).is_ok();
   else
-    (void)file_->truncate(sealed_).is_ok();
+    (void)storage::cut_back(*file_, sealed_).is_ok();
 }
 
 Result<UndoReader> UndoReader::open(storage::Target& target, const UndoName& name) {
@@ -335,10 +336,7 @@ Status check_end(storage::Target& target, storage::File& file, const Position& f
 /// synchronised. Once their bytes are put back, the file relies on them.
 Status make_durable(storage::Target& target, const Position& from) {
   for (const UndoName& name : from.undo) {
-    const Result<std::unique_ptr<storage::File>> file = target.open(name.path, storage::OpenMode::read);
-    TR_TRY(file.status());
-    TR_TRY((*file)->sync());
-    TR_TRY((*file)->close());
+    TR_TRY(storage::sync_file(target, name.path, storage::OpenMode::read));
   }
   return from.undo.empty() ? Status() : target.sync_directory_of(from.undo.front().path);
 }
@@ -358,9 +356,7 @@ Status bring_back(storage::Target& target, storage::File& file, const Position& 
         return file.write(std::span(record.bytes).first(static_cast<std::size_t>(bytes)), record.offset);
       });
   TR_TRY(put.in(what));
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
-  return *size > from.size ? file.truncate(from.size) : Status();
+  return storage::cut_back(file, from.size).status();
 }
 
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from) {

@@ -2,7 +2,8 @@
 //
 // How a whole file takes a name. Readers, and runs after a crash or a loss of power, find the old contents or
 // the new ones, and never a part: the bytes are written and synchronised under a temporary name, then the
-// file is renamed, then the directory is synchronised.
+// file is renamed, then the directory is synchronised. And how a file loses what lies behind its last whole
+// record. docs/design/032-five-ways-to-commit.md says who uses which of these functions in which order.
 #pragma once
 
 #include <span>
@@ -33,5 +34,18 @@ inline Status replace_file(Target& target, const std::string& path, std::string_
                            const std::string& temporary, Durability durability = Durability::bytes_and_name) {
   return replace_file(target, path, std::as_bytes(std::span(text)), temporary, durability);
 }
+
+/// Cuts the file off behind its first `size` bytes. A shorter file stays as it is: zeros in the place of lost
+/// bytes would hide the loss. Returns the number of bytes cut off.
+Result<Bytes> cut_back(File& file, Bytes size);
+/// Opens the file, cuts it and closes it. `mode` says whether a link may lead to the file:
+/// OpenMode::own_existing refuses links, OpenMode::existing follows them, which is for names that users give.
+Result<Bytes> cut_back(Target& target, const std::string& path, Bytes size,
+                       OpenMode mode = OpenMode::own_existing);
+/// Cut as cut_back() does, and synchronise the file if bytes were cut off: otherwise a loss of power could
+/// bring them back, and nothing would cut a file again that gets no further record.
+Result<Bytes> cut_back_durably(File& file, Bytes size);
+Result<Bytes> cut_back_durably(Target& target, const std::string& path, Bytes size,
+                               OpenMode mode = OpenMode::own_existing);
 
 }  // namespace tailrace::storage

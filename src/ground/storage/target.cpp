@@ -152,11 +152,15 @@ Status create_empty(Target& target, const std::string& path, OpenMode mode) {
   return target.sync_directory_of(path);
 }
 
-Status make_durable(Target& target, const std::string& path) {
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+Status sync_file(Target& target, const std::string& path, OpenMode mode) {
+  const Result<std::unique_ptr<File>> file = target.open(path, mode);
   TR_TRY(file.status());
   TR_TRY((*file)->sync());
-  TR_TRY((*file)->close());
+  return (*file)->close();
+}
+
+Status make_durable(Target& target, const std::string& path) {
+  TR_TRY(sync_file(target, path));
   return target.sync_directory_of(path);
 }
 

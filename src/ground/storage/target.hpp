@@ -191,6 +191,9 @@ Result<bool> remove_if_there(Target& target, const std::string& path);
 Status remove_durably(Target& target, const std::string& path);
 /// Makes an empty file. Its name is durable on return.
 Status create_empty(Target& target, const std::string& path, OpenMode mode = OpenMode::create);
+/// Makes the bytes durable that any process has written to the file. For this OpenMode::read is enough, which
+/// is for files that this user may not write to.
+Status sync_file(Target& target, const std::string& path, OpenMode mode = OpenMode::existing);
 /// Makes a file and its name durable: the process that wrote them may have been killed before its fsync.
 Status make_durable(Target& target, const std::string& path);
 

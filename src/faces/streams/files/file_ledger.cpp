@@ -24,6 +24,7 @@
 #include "formats/references/references.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::streams {
 
@@ -130,20 +131,8 @@ class FileLedger final : public pipeline::Ledger {
     OpenPair* const open = find_open(path);
     // Data that the index still tells of are never cut.
     if (open != nullptr) TR_TRY(open->index.lost());
-    Result<std::unique_ptr<storage::File>> file = pairs_.target().open(
-        open != nullptr ? written_to(path, open->again) : path, storage::OpenMode::existing);
-    TR_TRY(file.status());
-    const Result<Bytes> found = (*file)->size();
-    TR_TRY(found.status());
-    // If the file is shorter, something else has cut it. It stays so: zeros in place of the lost bytes would
-    // hide the loss.
-    if (*found > size) {
-      TR_TRY((*file)->truncate(size));
-      // Without this sync the cut might be lost: the file may get no further step, and then nothing cuts it
-      // again.
-      TR_TRY((*file)->sync());
-    }
-    return (*file)->close();
+    const std::string data = open != nullptr ? written_to(path, open->again) : path;
+    return storage::cut_back_durably(pairs_.target(), data, size, storage::OpenMode::existing).status();
   }
 
   Status finish_file(const std::string& path) override {

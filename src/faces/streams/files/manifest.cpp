@@ -11,6 +11,7 @@
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/waiting.hpp"
+#include "ground/storage/replace.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -228,11 +229,11 @@ Status append_line(Target& target, const std::string& path, const std::string& l
   const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());
   TR_TRY(check_lines(**file, path, *end));
-  TR_TRY((*file)->truncate(*end));
+  TR_TRY(storage::cut_back(**file, *end).status());
   const Status written = (*file)->write(std::as_bytes(std::span(line)), *end);
   if (!written.is_ok()) {
     // The next append would only cut half a line off, but a reader would see it until then.
-    static_cast<void>((*file)->truncate(*end).is_ok());
+    static_cast<void>(storage::cut_back(**file, *end));
     return written;
   }
   TR_TRY((*file)->sync());
@@ -367,7 +368,7 @@ Status create_ready_marker(Target& target, const std::string& data_path, const s
   // Others can guess the marker's name, and put a link there: OpenMode::own refuses links.
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::own);
   TR_TRY(file.status());
-  TR_TRY((*file)->truncate(0));
+  TR_TRY(storage::cut_back(**file, 0).status());
   TR_TRY((*file)->sync());
   TR_TRY((*file)->close());
   return target.sync_directory_of(path);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "ground/storage/every_crash.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/scratch.hpp"
@@ -67,6 +69,57 @@ TEST(replace, a_link_with_the_temporary_name_is_not_followed) {
   ASSERT_TRUE(replace_file(*target, directory / "a", new_text, directory / "a.new").is_ok());
   EXPECT_EQ(contents_of(*target, directory / "other"), old_text);
   EXPECT_EQ(contents_of(*target, directory / "a"), new_text);
+}
+
+TEST(cut_back, a_longer_file_is_cut_and_a_shorter_one_gets_no_zeros) {
+  const auto disk = memory_target();
+  ASSERT_TRUE(put_file(*disk, "a", "0123456789").is_ok());
+  EXPECT_EQ(*cut_back(*disk, "a", 6), 4);
+  EXPECT_EQ(*cut_back(*disk, "a", 6), 0);
+  EXPECT_EQ(*cut_back_durably(*disk, "a", 8), 0);
+  EXPECT_EQ(contents_of(*disk, "a"), "012345");
+  EXPECT_EQ(*cut_back_durably(*disk, "a", 2), 4);
+  EXPECT_EQ(contents_of(*disk, "a"), "01");
+  EXPECT_EQ(cut_back(*disk, "b", 0).status().error_number(), ENOENT);
+}
+
+TEST(cut_back, what_was_cut_off_durably_does_not_come_back) {
+  const auto disk = crash_target();
+  ASSERT_TRUE(put_file(*disk, "a", old_text).is_ok());
+  ASSERT_EQ(*cut_back_durably(*disk, "a", 9), std::ssize(old_text) - 9);
+  after_every_crash(*disk, 20,
+                    [](CrashTarget& left) { EXPECT_EQ(contents_of(left, "a"), old_text.substr(0, 9)); });
+}
+
+TEST(cut_back, every_failure_is_told) {
+  for (const Call call : {Call::open, Call::size, Call::truncate, Call::sync, Call::close}) {
+    const auto disk = memory_target();
+    ASSERT_TRUE(put_file(*disk, "a", old_text).is_ok());
+    const auto faulty = faulty_target(disk, {1, Fault::io_error, set_of(call), false});
+    EXPECT_EQ(cut_back_durably(*faulty, "a", 9).status().code(), Code::io) << static_cast<int>(call);
+  }
+}
+
+TEST(cut_back, a_link_is_followed_only_if_the_caller_says_so) {
+  const ScratchDirectory directory;
+  const auto target = posix_target();
+  ASSERT_TRUE(put_file(*target, directory / "other", old_text).is_ok());
+  std::filesystem::create_symlink(directory / "other", directory / "a");
+  EXPECT_EQ(cut_back(*target, directory / "a", 9).status().error_number(), ELOOP);
+  EXPECT_EQ(cut_back_durably(*target, directory / "a", 9).status().error_number(), ELOOP);
+  EXPECT_EQ(contents_of(*target, directory / "other"), old_text);
+  EXPECT_TRUE(cut_back(*target, directory / "a", 9, OpenMode::existing).is_ok());
+  EXPECT_EQ(contents_of(*target, directory / "other"), old_text.substr(0, 9));
+}
+
+TEST(sync_file, what_another_descriptor_has_written_is_durable) {
+  const auto disk = crash_target();
+  ASSERT_TRUE(put_file(*disk, "a", old_text).is_ok());
+  auto file = disk->open("a", OpenMode::existing);
+  ASSERT_TRUE((*file)->write(bytes_of(new_text), 0).is_ok());
+  ASSERT_TRUE(sync_file(*disk, "a", OpenMode::read).is_ok());
+  after_every_crash(*disk, 20, [](CrashTarget& left) { EXPECT_EQ(contents_of(left, "a"), new_text); });
+  EXPECT_EQ(sync_file(*disk, "b").error_number(), ENOENT);
 }
 
 }  // namespace

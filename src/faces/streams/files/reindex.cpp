@@ -86,6 +86,22 @@ bool has_all_fields(const IndexStep& step, const std::vector<IndexField>& fields
   return step.records.size() == records && has_whole_fields(step, fields);
 }
 
+/// Returns the bytes of an index that has these steps and is not closed.
+Result<ByteVector> encode_index_of(const IndexHeader& header, const std::vector<IndexStep>& steps) {
+  TR_TRY(check_header(header));
+  ByteVector bytes = encode_header(header);
+  IndexChain chain = first_chain(bytes);
+  const IndexStep* before = nullptr;
+  for (const IndexStep& step : steps) {
+    TR_TRY(check_step(header, before, step));
+    const ByteVector record = encode_step(step, chain);
+    chain = next_chain(chain, record);
+    bytes.insert(bytes.end(), record.begin(), record.end());
+    before = &step;
+  }
+  return bytes;
+}
+
 enum class LastStep { whole, unfinished, unknown };
 
 LastStep judge_last(const FoundSteps& found, const std::vector<IndexField>& fields) {
@@ -184,16 +200,14 @@ Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& 
 Status write_index(Target& target, const std::string& data_path, const IndexHeader& header,
                    const std::vector<IndexStep>& steps) {
   const std::string path = index_path(data_path);
-  const std::string temporary = path + ".found";
+  const Result<ByteVector> bytes = guarded([&] { return encode_index_of(header, steps); });
+  TR_TRY(bytes.status().in(path));
   // The reference file and the listings may tell of other steps.
   TR_TRY(storage::remove_durably(target, references_path(data_path)));
   TR_TRY(listings::cut_all(target, data_path, ranges_of(steps)));
-  Result<IndexWriter> index = IndexWriter::create(target, temporary, header);
-  TR_TRY(index.status());
-  for (const IndexStep& step : steps) TR_TRY(index->append(step));
-  TR_TRY(index->sync());
-  TR_TRY(index->close());
-  return storage::rename_durably(target, temporary, path);
+  // The temporary name is that of IndexWriter::create(): what a crash leaves under it goes with the next
+  // index of this file, however that comes to be.
+  return storage::replace_file(target, path, *bytes, path + ".new");
 }
 
 Result<bool> is_empty_or_indexed(Target& target, const std::string& data_path) {

@@ -30,7 +30,8 @@ Result<FoundSteps> find_steps(storage::Target& target, const std::string& path,
 Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& fields, FoundSteps& found);
 
 /// Local; the caller holds the lock. Writes an index of these steps, durable on return. The index gets its
-/// name when it is complete.
+/// name when it is complete. After a failure no part of it is left, which gives its space back on a full
+/// disk.
 Status write_index(storage::Target& target, const std::string& data_path, const IndexHeader& header,
                    const std::vector<IndexStep>& steps);
 

@@ -10,6 +10,7 @@
 #include "faces/streams/files/file_ledger.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/faulty.hpp"
 #include "index_samples.hpp"
 
 // A stream finds its own GRIB messages again if the index is gone, and empties nobody else's file.
@@ -158,6 +159,33 @@ TEST_F(Reindex, a_stream_that_continues_keeps_the_steps_of_a_file_without_index)
     ASSERT_EQ(index->steps[i].records.size(), 3U);
     EXPECT_EQ(index->steps[i].records[2].field, 1);
     EXPECT_EQ(index->steps[i].records[2].level, 1);
+  }
+}
+
+TEST_F(Reindex, a_call_that_fails_leaves_no_part_of_the_new_index) {
+  using storage::Call;
+  write(4);
+  const ByteVector four = get_bytes(*target_, kPath);
+  const std::vector<std::string> names = *target_->list(".");
+  for (std::int64_t nth = 1;; ++nth) {
+    SCOPED_TRACE(nth);
+    put_bytes(*target_, kPath, four);
+    ASSERT_TRUE(remove_index(*target_, kPath).is_ok());
+    // Removals and cuts succeed on a full disk.
+    const auto faulty = storage::faulty_target(
+        target_, {nth, storage::Fault::no_space,
+                  set_of(Call::open, Call::write, Call::sync, Call::close, Call::rename), false});
+    const Status status = GribStream(faulty, "existing=continue").put(4 * 3600);
+    if (!faulty->fired()) {
+      EXPECT_TRUE(status.is_ok()) << status.text();
+      EXPECT_GT(nth, 10);
+      break;
+    }
+    std::vector<std::string> left = *target_->list(".");
+    std::erase(left, index_path(kPath));  // it is whole, or not there
+    EXPECT_EQ(left, names) << status.text();
+    const bool indexed = *target_->exists(index_path(kPath));
+    EXPECT_TRUE(!indexed || load_index(*target_, index_path(kPath))->steps.size() >= 4U);
   }
 }
 

@@ -13,7 +13,7 @@ from array import array
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
-SAVE, SWAP = MODEL, os.path.abspath(sys.argv[2])
+SAVE, SWAP, FAIL_DIRECTORIES = MODEL, os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
 JSON = tailrace("checkpoint", "ls", "--json", "nothing")[2].count("built without") == 0
 CONFIGURATIONS = {"plain": "mode=parallel compress=none", "local": "mode=local compress=none", "zstd": "mode=parallel compress=zstd",
                   "local-zstd": "mode=local compress=zstd"}
@@ -93,6 +93,13 @@ def extracted(name):
               f"extract to {out}, whose temporary file was swapped")
         for link in glob.glob(f"{out}*"):
             os.remove(link)
+    # A name that is not durable is none that the command may report.
+    os.mkdir("unnamed")
+    lost = subprocess.run([COMMAND, "checkpoint", "extract", name, "t", "-o", "unnamed/t.bin"], capture_output=True, text=True, check=False,
+                          env=dict(os.environ, LD_PRELOAD=FAIL_DIRECTORIES))
+    check(lost.returncode == 2 and not lost.stdout and "fsync directory" in lost.stderr and not glob.glob("unnamed/*.tmp-*"),
+          f"extract to a name that is not durable: {lost.returncode}: {lost.stdout}{lost.stderr}")
+    shutil.rmtree("unnamed")
     code, _, err = checkpoint("extract", name, "tt", "-o", "no.bin")
     check(code == 2 and 'did you mean "t"?' in err and contents("no.bin") is None, f"extract tt: {code} {err}")
     check(checkpoint("extract", name, "t", "-o", "missing/t.bin")[0] == 2, "extract into a missing directory")

@@ -62,18 +62,14 @@ Status extract(storage::Target& target, const ExtractArguments& arguments) {
   // The array goes to a temporary file first, so that no program finds half an array under the output's name.
   const Result<storage::Temporary> temporary = storage::make_temporary(arguments.out);
   TR_TRY(temporary.status());
-  Status status = *netcdf ? write_netcdf(reader, *copy, *item, temporary->opened).in(temporary->name)
-                          : write_raw(reader, *copy, *item, *temporary->file);
-  // The contents are durable before the file gets its name.
-  if (status.is_ok()) status = temporary->file->sync();
-  if (status.is_ok()) status = temporary->file->close();
-  if (status.is_ok()) status = target.rename(temporary->name, arguments.out);
-  if (!status.is_ok()) {
-    const Result<bool> left = target.exists(temporary->name);
+  const Status written = *netcdf ? write_netcdf(reader, *copy, *item, temporary->opened).in(temporary->name)
+                                 : write_raw(reader, *copy, *item, *temporary->file);
+  if (!written.is_ok()) {
     // An error of the removal is ignored: the user hears of the first error.
-    if (left.is_ok() && *left) (void)target.remove(temporary->name);
-    return status;
+    static_cast<void>(storage::remove_if_there(target, temporary->name));
+    return written;
   }
+  TR_TRY(storage::take_name(target, *temporary, arguments.out));
   std::puts(cat(arguments.out, ": ", arguments.item, ", ",
                 copy->directory.items[static_cast<std::size_t>(*item)].text(), ", of generation ",
                 copy->generation(), " in ", copy->path)

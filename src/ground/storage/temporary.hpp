@@ -23,4 +23,8 @@ struct Temporary {
 /// exists.
 Result<Temporary> make_temporary(const std::string& path);
 
+/// Local. Gives the file the name `path`, beside which it was made; call it once all bytes are written. Bytes
+/// and name are durable on return. After a failure nothing has the temporary name.
+Status take_name(Target& target, const Temporary& temporary, const std::string& path);
+
 }  // namespace tailrace::storage

@@ -447,6 +447,28 @@ TEST(temporary, is_written_whatever_has_its_name_by_then) {
   EXPECT_EQ(contents_of(*target, scratch / "precious"), "precious");
 }
 
+TEST(temporary, takes_its_name_durably_or_leaves_nothing) {
+  for (const Call call : {Call::rename, Call::sync_directory}) {
+    const ScratchDirectory scratch;
+    const auto target = posix_target();
+    ASSERT_TRUE(put_file(*target, scratch / "out", "old").is_ok());
+    auto made = make_temporary(scratch / "out");
+    ASSERT_TRUE(made.is_ok());
+    ASSERT_TRUE(made->file->write(bytes_of("new"), 0).is_ok());
+    const auto faulty = faulty_target(posix_target(), {1, Fault::io_error, set_of(call), false});
+    EXPECT_EQ(take_name(*faulty, *made, scratch / "out").code(), Code::io) << static_cast<int>(call);
+    EXPECT_EQ(*target->list(scratch.path()), std::vector<std::string>{"out"}) << static_cast<int>(call);
+    EXPECT_EQ(contents_of(*target, scratch / "out"), call == Call::rename ? "old" : "new");
+  }
+  const ScratchDirectory scratch;
+  auto made = make_temporary(scratch / "out");
+  ASSERT_TRUE(made.is_ok());
+  ASSERT_TRUE(made->file->write(bytes_of("new"), 0).is_ok());
+  const auto target = posix_target();
+  EXPECT_TRUE(take_name(*target, *made, scratch / "out").is_ok());
+  EXPECT_EQ(contents_of(*target, scratch / "out"), "new");
+}
+
 TEST(posix_loops, end_where_a_system_call_is_interrupted_for_good) {
   for (const Call call : {Call::open, Call::write, Call::read, Call::sync, Call::truncate, Call::rename,
                           Call::remove, Call::make_directories}) {

@@ -447,7 +447,12 @@ Result<Pair> pair_without_checkpoint(Target& target, const std::string& data_pat
   if (second.status().code() == Code::io) return second.status();
   const bool further = second.is_ok() && !second->steps.empty() &&
                        (first->steps.empty() || second->steps.back().lead > first->steps.back().lead);
-  if (!further) return Pair{std::move(*first), false};
+  if (!further) {
+    // The caller removes the second pair. If the first one has lost bytes, the steps of the second may be all
+    // that is left.
+    if (!first->steps.empty()) TR_TRY(storage::check_holds(target, data_path, first->data_end()));
+    return Pair{std::move(*first), false};
+  }
   if (second->header == first->header) return Pair{std::move(*second), true};
   return Status(Code::state, cat(again, ": has steps that ", data_path,
                                  " lacks, and is of another run or stream; put the index of ", data_path,

@@ -155,7 +155,8 @@ Result<IndexWriter> copy_again(storage::Target& target, const std::string& data_
 
 /// Changes nothing. Returns the pair in which a run without a checkpoint goes on: the one whose steps reach
 /// the later lead. Returns Code::state if this is the second pair, and it is of another run or stream than
-/// the first.
+/// the first. Returns Code::corrupt if this is the first pair, and its data lack bytes that the steps of the
+/// second one may replace.
 Result<Pair> pair_without_checkpoint(storage::Target& target, const std::string& data_path);
 
 /// Puts the second pair in the first one's place if `again_holds`; otherwise removes it.

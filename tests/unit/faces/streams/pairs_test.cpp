@@ -8,6 +8,7 @@
 #include <map>
 
 #include "ground/base/text.hpp"
+#include "ground/storage/every_crash.hpp"
 #include "ground/storage/posix.hpp"
 #include "ground/storage/scratch.hpp"
 #include "index_samples.hpp"
@@ -484,6 +485,18 @@ TEST(pairs, follow_a_link_to_the_data) {
     EXPECT_EQ(fs::is_symlink(kPath), expected != replaced);
     if (expected == anew) EXPECT_EQ(fs::file_size("far/data"), 0U);
   });
+}
+
+TEST(pairs, do_not_get_back_what_a_failed_step_has_left) {
+  const auto disk = make_disk();
+  const auto ledger = make_sample_ledger(disk, {});
+  const Result<pipeline::Begun> begun = ledger->begin_file(kPath, 0, 1);
+  ASSERT_TRUE(begun.is_ok()) << begun.status().text();
+  put_bytes(*disk, kPath, data_of(2));
+  ASSERT_TRUE(storage::make_durable(*disk, kPath).is_ok());
+  ASSERT_TRUE(ledger->cut(kPath, begun->end).is_ok());
+  storage::after_every_crash(
+      *disk, 4, [&](storage::CrashTarget& left) { EXPECT_EQ(size_of_file(left, kPath), begun->end); });
 }
 
 }  // namespace

@@ -224,22 +224,24 @@ TR_API int tr_layout_free(tr_layout** layout);
  * describes streams and all options at length.
  *
  * `pattern` is the name of the files, with places for times and the member: {base:%Y%m%d%H} {valid:%Y%m%d%H}
- * {lead:03h} {lead:05m} {member:02}.
+ * {lead:03h} {lead:05m} {lead:09ms} {time:08.3f} {member:02}.
  *
  * Options. An option that the format does not take is TR_ERR_SETTINGS.
- *   base=TIME           the base time, from which leads count; required
- *   format=NAME         grib2, cdf5, cdf2, cdf1, netcdf4, zarr, raw, or a name given to tr_encoder_register.
- *                       Without it the end of the pattern decides: .nc, .cdf or .netcdf means cdf5 (classic
- *                       NetCDF), .nc4, .h5 or .hdf5 means netcdf4, .zarr means zarr, any other means grib2.
- *                       The ending of a format that this version lacks (.grib1) is TR_ERR_SETTINGS. zarr
- *                       needs a pattern that ends in .zarr
- *   packing=simple|ccsds
- *                       for grib2: how numbers are packed
- *   keys="..."          for grib2: keys of all records; GRIB keys may also stand by themselves. They give the
- *                       origin, for example centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an.
- *                       Without them there is no centre, no process, and the data is a forecast. The names of
- *                       fields are those of the centre, or without a centre those of WMO
- *   index=LIST          for grib2: some of wgrib2,ecmwf,cfgrib: listings of each file, for other tools
+ *   base=TIME           the base time, from which leads count; required but for time=model
+ *   time=leads|model    leads (default): a step is at a whole number of units after the base time. model: a
+ *                       step is at a time of the model's own, given to tr_stream_begin_at
+ *   lead_unit=UNIT      the unit of leads: ns, us, ms, s (default), min, h or d
+ *   time_units=TEXT     for cdf5, cdf2, cdf1, netcdf4 and zarr: the units of the variable of time. A unit of
+ *                       leads (default: lead_unit), or with time=model and without base= any text (default:
+ * s) time_name=NAME      the name of the variable of time; default: time format=NAME         grib2, cdf5,
+ * cdf2, cdf1, netcdf4, zarr, raw, or a name given to tr_encoder_register. Without it the end of the pattern
+ * decides: .nc, .cdf or .netcdf means cdf5 (classic NetCDF), .nc4, .h5 or .hdf5 means netcdf4, .zarr means
+ * zarr, any other means grib2. The ending of a format that this version lacks (.grib1) is TR_ERR_SETTINGS.
+ * zarr needs a pattern that ends in .zarr packing=simple|ccsds for grib2: how numbers are packed keys="..."
+ * for grib2: keys of all records; GRIB keys may also stand by themselves. They give the origin, for example
+ * centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an. Without them there is no centre, no
+ * process, and the data is a forecast. The names of fields are those of the centre, or without a centre those
+ * of WMO index=LIST          for grib2: some of wgrib2,ecmwf,cfgrib: listings of each file, for other tools
  *                       (docs/formats/other-indexes.md). TR_ERR_STATE, here or with the first step of a file,
  *                       if another file has the name of a listing. TR_ERR_FORMAT from tr_stream_define if the
  *                       line of a field is not known
@@ -320,9 +322,15 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
-/* Local. Begins the step that is valid `lead` seconds after the base time. Errors are kept for
- * tr_stream_end. */
+/* Local. Begins the step that is valid `lead` seconds after the base time, or other units if the stream has
+ * lead_unit=. Errors are kept for tr_stream_end. */
 TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
+
+/* Local. Begins the step at a time of the model, in a stream with time=model. Two times are equal if the two
+ * doubles are: 0.1 + 0.2 is not 0.3, and -0 is 0. Files and checkpoints hold the double as it is, so that a
+ * run that goes on compares exactly. Errors are kept for tr_stream_end: TR_ERR_ARGUMENT for a time that is
+ * not finite, TR_ERR_STATE in a stream without time=model, and in one that is read. */
+TR_API int tr_stream_begin_at(tr_stream* stream, double time);
 
 /* Local. Captures the caller's part of `field`, all levels, from the array at `data`, which is allocated as
  * the layout (halo) and the definition (level_axis, nproma) say. Waits only while the staging memory is full;

@@ -243,7 +243,9 @@ class Stream {
     return define(field, layout, type_of<T>(), options);
   }
 
-  Kept begin(std::int64_t lead_seconds) { return Kept(tr_stream_begin(handle_, lead_seconds)); }
+  Kept begin(std::int64_t lead) { return Kept(tr_stream_begin(handle_, lead)); }
+  /// Begins the step at a time of the model, in a stream with time=model.
+  Kept begin_at(double time) { return Kept(tr_stream_begin_at(handle_, time)); }
   /// Puts an array that is allocated as layout and definition say.
   Kept put(const std::string& field, const void* data) {
     return Kept(tr_stream_put(handle_, field.c_str(), data));

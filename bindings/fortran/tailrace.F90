@@ -119,6 +119,7 @@ module tailrace
     procedure :: define => stream_define
     procedure, private :: begin_i4, begin_i8
     generic :: begin => begin_i4, begin_i8
+    procedure :: begin_at => stream_begin_at
     procedure, private :: stream_seek_i4, stream_seek_i8
     generic :: seek => stream_seek_i4, stream_seek_i8
     procedure :: put_address => stream_put_address
@@ -335,18 +336,23 @@ contains
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
-                           references, interval, attributes, compress, index, conventions)
+                           references, interval, attributes, compress, index, conventions, time, lead_unit, &
+                           time_units, time_name)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
     character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes, compress, index
-    character(*), intent(in), optional :: conventions
+    character(*), intent(in), optional :: conventions, time, lead_unit, time_units, time_name
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     all = ''
     call add(all, 'base', base)
+    call add(all, 'time', time)
+    call add(all, 'lead_unit', lead_unit)
+    call add(all, 'time_units', time_units)
+    call add(all, 'time_name', time_name)
     call add(all, 'format', format)
     call add(all, 'packing', packing)
     call add(all, 'calendar', calendar)
@@ -369,6 +375,14 @@ contains
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
+  end subroutine
+
+  !> Begins the step at a time of the model, in a stream with time='model': tr_stream_begin_at.
+  subroutine stream_begin_at(self, time, ierr)
+    class(tr_stream), intent(in) :: self
+    real(real64), intent(in) :: time
+    integer, intent(out), optional :: ierr
+    call keep(c_begin_at(self%handle, real(time, c_double)), ierr)
   end subroutine
 
   !> Files that are read: tr_stream_open. `define` takes the same arguments as for output; accuracy, coefficients

@@ -46,19 +46,24 @@ typedef struct tr_record {
   int64_t level_number;       /* the number of this level among them, from 0 */
   int64_t field_number;       /* the number of this field in the stream, from 0, in the order of definition */
   const char* statistic;      /* "instant", "accum", "average", "maximum" or "minimum" */
-  int64_t lead;               /* seconds from the base time to the time of validity */
-  int64_t interval_start;     /* lead at which the statistic's interval began; equal to `lead` if instant */
-  const char* base_time;      /* "2026-03-01T00:00:00Z" */
-  const char* calendar;       /* "proleptic_gregorian", "360_day", "noleap", "julian" or "all_leap" */
-  int32_t member;             /* number of this run in the ensemble; -1: none */
-  int32_t bits;               /* bits= of the field; 0: not given */
-  double accuracy;            /* accuracy= of the field; NaN: not given */
-  double relative_accuracy;   /* relative_accuracy= of the field; NaN: not given */
+  /* Seconds from the base time to the time of validity, or other units if lead_unit= says so; 0 with
+   * time=model. `time` has the time of any stream. */
+  int64_t lead;
+  int64_t interval_start;   /* lead at which the statistic's interval began; equal to `lead` if instant */
+  const char* base_time;    /* "2026-03-01T00:00:00Z" */
+  const char* calendar;     /* "proleptic_gregorian", "360_day", "noleap", "julian" or "all_leap" */
+  int32_t member;           /* number of this run in the ensemble; -1: none */
+  int32_t bits;             /* bits= of the field; 0: not given */
+  double accuracy;          /* accuracy= of the field; NaN: not given */
+  double relative_accuracy; /* relative_accuracy= of the field; NaN: not given */
   /* missing= of the field, if has_missing: the value that means "no value". It is as elements of the type
    * hold it, so that values[i] == missing finds 1e20 in float32, too. */
   double missing;
   int32_t has_missing;     /* 1 if missing= was given, else 0 */
   const char* const* keys; /* other options: name, value, name, value, ..., NULL; see tr_record_key */
+  double time;             /* the time as a variable of time has it, in time_units */
+  double interval_begin;   /* the time at which the statistic's interval began; equal to `time` if instant */
+  const char* time_units;  /* "seconds since 2026-03-01 00:00:00"; with time=model and no base=, as "s" */
 } tr_record;
 
 /* Local. Returns the value of an option that Tailrace does not know, such as quality=3, as given for the

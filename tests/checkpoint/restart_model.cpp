@@ -2,9 +2,9 @@
 //
 // A model that computes each value from the one before, so that an inexact restart changes everything that
 // comes later. Each step is a quarter of an hour. The model writes each step to a stream of any format (its
-// second field, which has no grid, only to raw files) and to the files log.txt and log.bin, which it opens in
-// mode LOG_MODE, and writes over state.bin. It saves every third step. When it is told to stop, it saves once
-// more and ends in good order.
+// second field, which has no grid, only to raw files), whose times are leads or with time=model its own, and
+// to the files log.txt and log.bin, which it opens in mode LOG_MODE, and writes over state.bin. It saves
+// every third step. When it is told to stop, it saves once more and ends in good order.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
 // or "stopped". Each process makes a file named after its process id in the directory `pids`.
@@ -148,12 +148,20 @@ class Logs {
   tr_file* state_ = nullptr;
 };
 
+/// Begins a step at a quarter of an hour each, or with time=model at times that no double tells exactly.
+int begin(tr_stream* stream, std::int64_t step, const std::string& options) {
+  if (options.find("time=model") != std::string::npos)
+    return tr_stream_begin_at(stream, static_cast<double>(step) * 0.24 + 0.01);
+  const bool in_ms = options.find("lead_unit=ms") != std::string::npos;
+  return tr_stream_begin(stream, step * step_seconds * (in_ms ? 1000 : 1));
+}
+
 /// Runs the model's steps. Returns true if it came to its last step, false if it was told to stop before.
 bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoint* cp, char** arguments) {
   Commits commits;
   while (model.step < std::atoll(arguments[5])) {
     model.advance();
-    must(tr_stream_begin(stream, model.step * step_seconds), "begin");
+    must(begin(stream, model.step, arguments[2]), "begin");
     must(tr_stream_put(stream, "t", model.t.data()), "put t");
     if (has_u) must(tr_stream_put(stream, "u", model.u.data()), "put u");
     must(tr_stream_end(stream), "end");
@@ -184,7 +192,8 @@ void run(MPI_Comm compute, char** arguments) {
     std::printf("loaded %lld %lld\n", static_cast<long long>(tr_checkpoint_generation(cp)),
                 static_cast<long long>(model.step));
   tr_stream* stream = nullptr;
-  const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
+  const bool has_base = std::string(arguments[2]).find("time=model") == std::string::npos;
+  const std::string options = std::string(has_base ? "base=2026-03-01T00:00Z " : "") + arguments[2];
   must(tr_stream_create(arguments[1], options.c_str(), &stream), "stream");
   const bool is_raw = options.find("format=raw") != std::string::npos;
   if (!is_raw) must(tr_layout_georeference(model.blocks, grid_keys), "georeference");

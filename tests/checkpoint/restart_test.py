@@ -36,8 +36,10 @@ parser.add_argument("--rounds", type=int)
 parser.add_argument("--round", type=int, help="this one alone")
 given = parser.parse_args()
 FORMAT, ENDING = given.format
-PATTERN = "out/fc_{valid:%Y%m%d%H}" + ENDING
-OPTIONS = f"format={FORMAT} ready=.ready manifest=on"
+# What the steps' times count; GRIB has no times without a date.
+TIMES = random.Random(given.seed).choice(("", "lead_unit=ms") if FORMAT == "grib2" else ("", "lead_unit=ms", "time=model"))
+PATTERN = ("out/fc_{time:.0f}" if TIMES == "time=model" else "out/fc_{valid:%Y%m%d%H}") + ENDING
+OPTIONS = f"format={FORMAT} ready=.ready manifest=on {TIMES}"
 ROUNDS = (24 if MPI == "openmpi" else 20) if ALL and FORMAT == "raw" else 8 if ALL else 6 if FORMAT == "raw" else 1
 GROWS = FORMAT in ("raw", "grib2")  # a file that was stopped early is the beginning of the whole one
 DISK = 12 << 20
@@ -256,7 +258,7 @@ def undisturbed():
     return data
 
 
-print(f"seed {given.seed}", flush=True)
+print(f"seed {given.seed} {TIMES}", flush=True)
 reference_data = undisturbed()
 for number in [given.round] if given.round is not None else range(given.rounds or ROUNDS):
     one = Round(number)

@@ -74,6 +74,8 @@ TEST(CppFace, AStreamPassesItsArraysWithTypeExtentsAndStrides) {
   const double values[] = {1, 2, 3, 4, 5, 6, 7, 8};
   stream->begin(5000000000);
   EXPECT_STREQ(recorder_line(), "tr_stream_begin lead=5000000000");
+  stream->begin_at(0.5);
+  EXPECT_STREQ(recorder_line(), "tr_stream_begin_at time=0.5");
   stream->put("t", values, {2, 4});
   EXPECT_STREQ(recorder_line(), "tr_stream_put_array [t] type=6 extents=2,4 strides=none");
   stream->put("t", values + 1, {2, 2}, {32, 16});

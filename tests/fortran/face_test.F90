@@ -213,6 +213,10 @@ contains
     call expect('tr_stream_begin lead=3600')
     call stream%begin(lead=5000000000_int64)
     call expect('tr_stream_begin lead=5000000000')
+    call stream%begin_at(0.5_real64)
+    call expect('tr_stream_begin_at time=0.5')
+    call stream%create('x{time}', time='model', time_units='days', time_name='Times', lead_unit='ms')
+    call expect('tr_stream_create [x{time}] [time=model lead_unit=ms time_units=days time_name=Times]')
     call stream%wait(TR_DURABLE)
     call expect('tr_stream_wait event=2')
   end subroutine

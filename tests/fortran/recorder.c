@@ -214,6 +214,12 @@ int tr_stream_begin(tr_stream* stream, int64_t lead) {
   say(" lead=%lld", (long long)lead);
   return verdict("tr_stream_begin");
 }
+int tr_stream_begin_at(tr_stream* stream, double time) {
+  (void)stream;
+  begin("tr_stream_begin_at");
+  say(" time=%.17g", time);
+  return verdict("tr_stream_begin_at");
+}
 int tr_stream_put(tr_stream* stream, const char* field, const void* data) {
   (void)stream;
   begin("tr_stream_put");

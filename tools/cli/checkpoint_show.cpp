@@ -283,7 +283,8 @@ void add_outputs(Json& json, const Recorded& outputs) {
   json["streams"] = Json::array();
   for (const streams::Position& stream : outputs.streams) {
     Json added{{"pattern", stream.pattern}, {"steps", stream.steps}};
-    if (stream.lead) added["lead"] = *stream.lead;
+    if (stream.lead && !stream.time.is_model()) added["lead"] = *stream.lead;
+    if (stream.lead && stream.time.is_model()) added["time"] = TimeAxis::time_of(*stream.lead);
     json["streams"].push_back(std::move(added));
   }
   json["files"] = Json::array();

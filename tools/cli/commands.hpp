@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "ground/base/status.hpp"
+#include "ground/base/time_axis.hpp"
 
 namespace tailrace::cli {
 
@@ -34,6 +35,8 @@ int report(const char* command, const Status& status);
 
 /// Returns a text such as "6h", "1h30m" or "0s".
 std::string duration_text(std::int64_t seconds);
+/// Returns "lead 6h" or "time 0.667 s".
+std::string at_text(const TimeAxis& times, std::int64_t lead);
 /// Returns the data file if `path` is that of its index, and otherwise `path`, without slashes at its end.
 std::string data_path_of(std::string path);
 

@@ -45,14 +45,17 @@ std::string_view name_of(IndexTail tail) {
 
 void print_text(const std::string& path, const IndexContents& contents, bool records) {
   const streams::IndexHeader& header = contents.header;
-  std::string out = cat(path, ": ", header.format, ", base ", format_time(header.base), " (",
-                        tailrace::name_of(header.calendar), "), run ", header.run.text());
+  std::string out = cat(path, ": ", header.format, ", ");
+  if (!header.time.is_default()) out += cat("times in ", header.time.unit(), ", ");
+  if (header.time.has_base())
+    out += cat("base ", format_time(header.base), " (", tailrace::name_of(header.calendar), "), ");
+  out += cat("run ", header.run.text());
   if (header.member) out += cat(", member ", *header.member);
   out += cat("\n", contents.steps.size(), contents.steps.size() == 1 ? " step, " : " steps, ",
              counted(contents.data_end(), "byte"), ", ",
              contents.closed ? "closed" : "open: more steps may follow", "\n");
   for (const IndexStep& step : contents.steps) {
-    out += cat("step ", step.step, "  lead ", duration_text(step.lead), "  bytes ", step.begin, "..",
+    out += cat("step ", step.step, "  ", at_text(header.time, step.lead), "  bytes ", step.begin, "..",
                step.end, "  ", step.records.size(), step.records.size() == 1 ? " record\n" : " records\n");
     if (!records) continue;
     for (const IndexRecord& record : step.records) {
@@ -79,7 +82,7 @@ Json json_of(const IndexField& field) {
           {"levels", field.levels}};
 }
 
-Json json_of(const IndexStep& step) {
+Json json_of(const IndexStep& step, const TimeAxis& times) {
   Json records = Json::array();
   for (const IndexRecord& record : step.records) {
     records.push_back({{"field", record.field},
@@ -87,11 +90,11 @@ Json json_of(const IndexStep& step) {
                        {"offset", record.offset},
                        {"length", record.length}});
   }
-  return {{"step", step.step},
-          {"lead", step.lead},
-          {"begin", step.begin},
-          {"end", step.end},
-          {"records", records}};
+  Json json{{"step", step.step}};
+  if (!times.is_model()) json["lead"] = step.lead;
+  if (!times.is_default()) json["time"] = times.number(step.lead);
+  json.update({{"begin", step.begin}, {"end", step.end}, {"records", records}});
+  return json;
 }
 
 int print_json(const std::string& path, const IndexContents& contents) {
@@ -107,9 +110,13 @@ int print_json(const std::string& path, const IndexContents& contents) {
             {"tail", name_of(contents.tail)},
             {"fields", Json::array()},
             {"steps", Json::array()}};
+  const TimeAxis& times = contents.header.time;
+  if (!times.has_base()) json["base"] = json["calendar"] = nullptr;
+  if (!times.is_default()) json["time_units"] = times.units(contents.header.base);
+  if (!times.is_default() && !times.is_model()) json["lead_unit"] = times.unit();
   if (contents.header.member) json["member"] = *contents.header.member;
   for (const IndexField& field : contents.header.fields) json["fields"].push_back(json_of(field));
-  for (const IndexStep& step : contents.steps) json["steps"].push_back(json_of(step));
+  for (const IndexStep& step : contents.steps) json["steps"].push_back(json_of(step, times));
   std::puts(json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
   return Exit::done;
 }

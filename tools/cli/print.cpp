@@ -32,6 +32,10 @@ std::string duration_text(std::int64_t seconds) {
   return out;
 }
 
+std::string at_text(const TimeAxis& times, std::int64_t lead) {
+  return times.is_default() ? "lead " + duration_text(lead) : times.at(lead);
+}
+
 std::string data_path_of(std::string path) {
   // A shell completes the name of a store, which is a directory, with a slash.
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();

@@ -48,19 +48,29 @@ Result<bool> repair_shared_file(const std::string& name) {
   return true;
 }
 
+/// Returns the lead that a text means in a file: a length such as 6h or 250ms, or a time of the model.
+Result<std::int64_t> through_lead(storage::Target& target, const std::string& path, const std::string& text) {
+  const Result<streams::IndexContents> contents = streams::load_index(target, streams::index_path(path));
+  if (!contents.is_ok() || !contents->header.time.is_model())
+    return (contents.is_ok() ? contents->header.time : TimeAxis()).parse_length(text);
+  const Result<double> time = parse_real(text);
+  TR_TRY(time.status());
+  return TimeAxis::code_of(*time);
+}
+
 int run_repair(const RepairArguments& arguments) {
   const Result<bool> is_shared = repair_shared_file(arguments.file);
   if (!is_shared.is_ok()) return report("repair", is_shared.status());
   if (*is_shared) return Exit::done;
+  const std::string path = data_path_of(arguments.file);
+  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::default_target());
   streams::Reopen options;
   options.force = arguments.force;
   if (!arguments.through_lead.empty()) {
-    const Result<std::int64_t> lead = parse_duration(arguments.through_lead);
+    const Result<std::int64_t> lead = through_lead(*target, path, arguments.through_lead);
     if (!lead.is_ok()) return report("repair", lead.status().in("--through-lead"));
     options.through_lead = *lead;
   }
-  const std::string path = data_path_of(arguments.file);
-  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::default_target());
   // FILE with its index, and FILE.again with its index, have one lock.
   const std::string file =
       path.ends_with(again_suffix) ? path.substr(0, path.size() - again_suffix.size()) : path;
@@ -97,8 +107,8 @@ int run_repair(const RepairArguments& arguments) {
   if (ended.is_ok()) ended = streams::write_ending(*target, path, kept);
   if (!ended.is_ok()) return report("repair", ended);
   const std::string last = kept.steps.empty() ? "none"
-                                              : cat("step ", kept.steps.back().step, " at lead ",
-                                                    duration_text(kept.steps.back().lead));
+                                              : cat("step ", kept.steps.back().step, " at ",
+                                                    at_text(kept.header.time, kept.steps.back().lead));
   std::printf(
       "%s: %zu whole step%s kept (last: %s), %zu whole step%s dropped, %lld bytes cut off the data, %lld off "
       "the index%s\n",
@@ -117,7 +127,8 @@ void add_repair(CLI::App& app, int& exit) {
   const auto arguments = std::make_shared<RepairArguments>();
   command->add_option("FILE", arguments->file, "the data file, or its index; or a shared file")->required();
   command->add_option("--through-lead", arguments->through_lead,
-                      "keep only the steps up to this lead, as 6h");
+                      "keep only the steps up to this lead, as 6h or 250ms, or up to this time of a stream "
+                      "with time=model, as 0.5");
   command->add_flag("--force", arguments->force,
                     "give up committed steps that are damaged, and keep the whole ones before them");
   command->footer(

@@ -29,7 +29,7 @@ using storage::Target;
 struct WaitArguments {
   std::string pattern;
   std::string base;
-  std::string lead;
+  std::string lead, time;
   std::string timeout;
   std::string calendar = "proleptic_gregorian";
   std::string member;
@@ -40,6 +40,7 @@ struct WaitArguments {
 /// The step for which the command waits, as read from the arguments.
 struct Wanted {
   std::string path;
+  TimeAxis times;
   std::int64_t lead = 0;
   std::optional<std::int64_t> timeout_seconds;
   std::optional<Uuid> run;
@@ -65,9 +66,38 @@ Result<streams::PatternContext> context_of(const WaitArguments& arguments) {
   return context;
 }
 
+/// Takes the lead, in a unit that tells it, or the time of the model.
+Status take_time(const WaitArguments& arguments, Wanted& wanted) {
+  if (!arguments.time.empty()) {
+    const Result<double> time = parse_real(arguments.time);
+    TR_TRY(time.status().in("--time"));
+    const Result<std::int64_t> code = TimeAxis::code_of(*time);
+    TR_TRY(code.status().in("--time"));
+    wanted.times = TimeAxis::of_model();
+    wanted.lead = *code;
+    return {};
+  }
+  const std::string& text = arguments.lead;
+  if (text.empty())
+    return {Code::settings, "give the step's time: --lead 6h, or --time 0.667 in a stream with time=model"};
+  for (const std::string_view unit : {"ms", "us", "ns"})
+    if (text.ends_with(unit)) wanted.times = TimeAxis::of_leads(*find_time_unit(unit));
+  const Result<std::int64_t> lead = wanted.times.parse_length(text);
+  TR_TRY(lead.status().in("--lead"));
+  wanted.lead = *lead;
+  return {};
+}
+
+/// Returns true if a step of a file is the wanted one. Streams with other units name the same time.
+bool is_wanted(const Wanted& wanted, const TimeAxis& times, std::int64_t lead) {
+  if (wanted.times.is_model() || times.is_model())
+    return wanted.times.is_model() && times.is_model() && lead == wanted.lead;
+  return times.lead_of(wanted.lead, wanted.times.nanoseconds()) == lead;
+}
+
 Result<Wanted> wanted_by(const WaitArguments& arguments) {
   Wanted wanted;
-  const Result<streams::PatternContext> context = context_of(arguments);
+  Result<streams::PatternContext> context = context_of(arguments);
   TR_TRY(context.status());
   const Result<streams::Pattern> pattern = streams::Pattern::parse(arguments.pattern);
   TR_TRY(pattern.status());
@@ -75,10 +105,10 @@ Result<Wanted> wanted_by(const WaitArguments& arguments) {
     return Status(Code::settings,
                   cat("file pattern \"", arguments.pattern, "\" names times; give --base 2026-03-01T00:00Z"));
   }
-  const Result<std::int64_t> lead = parse_duration(arguments.lead);
-  TR_TRY(lead.status().in("--lead"));
-  wanted.lead = *lead;
-  Result<std::string> path = pattern->expand(*lead, *context);
+  TR_TRY(take_time(arguments, wanted));
+  context->time = wanted.times;
+  TR_TRY(pattern->check(wanted.times));
+  Result<std::string> path = pattern->expand(wanted.lead, *context);
   TR_TRY(path.status());
   wanted.path = std::move(*path);
   if (!arguments.timeout.empty()) {
@@ -123,7 +153,7 @@ class Watch {
   Result<Seen> judge(File& index, const std::string& path, const streams::IndexContents& contents) {
     if (wanted_.run && contents.header.run != *wanted_.run) return Seen::nothing;
     for (const streams::IndexStep& step : contents.steps) {
-      if (step.lead == wanted_.lead)
+      if (is_wanted(wanted_, contents.header.time, step.lead))
         return confirm(index, contents.header.format, step, &step - contents.steps.data() + 1);
     }
     if (contents.tail == streams::IndexTail::damaged) {
@@ -172,8 +202,8 @@ int wait_for(const Wanted& wanted, bool quiet) {
       return Exit::done;
     }
     if (*seen == Seen::ended) {
-      std::fprintf(stderr, "tailrace wait: %s was closed without lead %s\n", wanted.path.c_str(),
-                   duration_text(wanted.lead).c_str());
+      std::fprintf(stderr, "tailrace wait: %s was closed without %s\n", wanted.path.c_str(),
+                   at_text(wanted.times, wanted.lead).c_str());
       return Exit::ended;
     }
     std::chrono::nanoseconds sleep = pause.next();
@@ -181,7 +211,7 @@ int wait_for(const Wanted& wanted, bool quiet) {
       const auto left = begin + std::chrono::seconds(*wanted.timeout_seconds) - Clock::now();
       if (left <= Clock::duration::zero()) {
         return report(
-            "wait", {Code::timeout, cat(wanted.path, ": lead ", duration_text(wanted.lead),
+            "wait", {Code::timeout, cat(wanted.path, ": ", at_text(wanted.times, wanted.lead),
                                         " was not durable within ", duration_text(*wanted.timeout_seconds))});
       }
       sleep = std::min<std::chrono::nanoseconds>(sleep, left);
@@ -208,7 +238,8 @@ void add_wait(CLI::App& app, int& exit) {
   command->add_option("PATTERN", arguments->pattern, "the stream's file pattern, with its directory")
       ->required();
   command->add_option("--base", arguments->base, "the stream's base time, as 2026-03-01T00:00Z");
-  command->add_option("--lead", arguments->lead, "the step's lead, as 6h, 90m or 0")->required();
+  command->add_option("--lead", arguments->lead, "the step's lead, as 6h, 90m, 250ms or 0");
+  command->add_option("--time", arguments->time, "the step's time, as 0.667, of a stream with time=model");
   command->add_option("--timeout", arguments->timeout,
                       "how long to wait, as 20m; 0 looks once (default: for ever)");
   command->add_option("--calendar", arguments->calendar,

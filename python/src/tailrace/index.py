@@ -207,6 +207,9 @@ class _Reading:
         if len(data) != length or xxh3_64(memoryview(data)[:-8]) != struct.unpack("<Q", data[-8:])[0]:
             raise FormatError(f"{self.path}: the header's checksum is wrong: its bytes were changed after they were written")
         version = struct.unpack_from("<I", data, 8)[0]
+        if version == 2:
+            raise UnsupportedError(f"{self.path}: the steps of this file are not counted in seconds (lead_unit=, time=model, time_units= or time_name= of "
+                                   "its stream), and this package does not read those: open NetCDF and Zarr with xarray itself")
         if version != 1:
             raise UnsupportedError(f"{self.path}: an index of version {version}, and this package reads version 1")
         return _header(data, self.path)

@@ -65,6 +65,15 @@ int tr_stream_begin(tr_stream* stream, int64_t lead) {
   return TR_OK;
 }
 
+int tr_stream_begin_at(tr_stream* stream, double time) {
+  if (find_input(stream) != nullptr) return fail_on_input(*stream, cat("tr_stream_begin_at(", time, ")"));
+  streams::Stream* const open = stream_of(stream, "tr_stream_begin_at");
+  if (open == nullptr) return TR_ERR_STATE;
+  note_going_on();
+  open->begin_at(time);
+  return TR_OK;
+}
+
 int tr_stream_put(tr_stream* stream, const char* field, const void* data) {
   if (find_input(stream) != nullptr)
     return fail_on_input(*stream, cat("tr_stream_put('", text_of(field), "')"));

@@ -19,18 +19,22 @@ Result<IntervalLength> months(std::string_view number, std::int64_t unit, std::s
 
 }  // namespace
 
-Result<IntervalLength> parse_interval(std::string_view text) {
+Result<IntervalLength> parse_interval(std::string_view text, const TimeAxis& time) {
+  if (time.is_model())
+    return Status(Code::settings,
+                  "intervals need leads, which end at the same instant in each run: leave time=model out and "
+                  "give lead_unit=");
   if (text.ends_with("mo")) return months(text.substr(0, text.size() - 2), 1, text);
   if (text.ends_with("y")) return months(text.substr(0, text.size() - 1), 12, text);
-  const Result<std::int64_t> seconds = parse_duration(text);
-  if (!seconds.is_ok())
-    return Status(Code::settings, cat(seconds.status().text(), "; months and years are 1mo and 1y"));
-  if (*seconds == 0) return Status(Code::settings, "an interval of 0 s has no steps; leave interval= out");
-  return IntervalLength{*seconds, 0};
+  const Result<std::int64_t> leads = time.parse_length(text);
+  if (!leads.is_ok())
+    return Status(Code::settings, cat(leads.status().text(), "; months and years are 1mo and 1y"));
+  if (*leads == 0) return Status(Code::settings, "an interval of 0 s has no steps; leave interval= out");
+  return IntervalLength{*leads, 0};
 }
 
-std::string text_of(const IntervalLength& length) {
-  return length.months > 0 ? counted(length.months, "month") : cat(length.seconds, " s");
+std::string text_of(const IntervalLength& length, const TimeAxis& time) {
+  return length.months > 0 ? counted(length.months, "month") : time.text(length.leads);
 }
 
 Status Intervals::check() const {
@@ -43,20 +47,21 @@ Status Intervals::check() const {
 
 /// Returns the number of the interval that has `lead`, counted from 1.
 std::int64_t Intervals::number_of(std::int64_t lead) const {
-  if (length_.months == 0) return (lead - 1) / length_.seconds + 1;
-  const DateTime time = from_seconds(to_seconds(base_, calendar_) + lead, calendar_);
+  if (length_.months == 0) return (lead - 1) / length_.leads + 1;
+  const DateTime time = from_seconds(to_seconds(base_, calendar_) + time_.floor_seconds(lead), calendar_);
   const std::int64_t passed = (time.year - base_.year) * 12 + time.month - base_.month;
   const std::int64_t number = passed / length_.months;
   return end_of_number(number) < lead ? number + 1 : number;
 }
 
 std::int64_t Intervals::end_of_number(std::int64_t number) const {
-  if (length_.months == 0) return number * length_.seconds;
+  if (length_.months == 0) return number * length_.leads;
   const std::int64_t month = base_.month - 1 + number * length_.months;
   DateTime time = base_;
   time.year += month / 12;
   time.month = static_cast<int>(month % 12) + 1;
-  return to_seconds(time, calendar_) - to_seconds(base_, calendar_);
+  // A month ends after whole days, which are whole numbers of each unit of leads.
+  return time_.lead_at(to_seconds(time, calendar_) - to_seconds(base_, calendar_)).value_or(0);
 }
 
 std::int64_t Intervals::end_of(std::int64_t lead) const {

@@ -7,29 +7,30 @@
 
 #include "ground/base/calendar.hpp"
 #include "ground/base/status.hpp"
+#include "ground/base/time_axis.hpp"
 
 namespace tailrace::operations {
 
-/// The length of an interval: so many seconds, or so many months of the calendar. One of them is 0.
+/// The length of an interval: so many units of leads, or so many months of the calendar. One of them is 0.
 struct IntervalLength {
-  std::int64_t seconds = 0;
+  std::int64_t leads = 0;
   std::int64_t months = 0;
   friend bool operator==(const IntervalLength&, const IntervalLength&) = default;
 };
 
-/// Parses "1mo", "3mo", "1y" and every duration above 0, such as "6h". Returns Code::settings for other
-/// texts.
-Result<IntervalLength> parse_interval(std::string_view text);
+/// Parses "1mo", "3mo", "1y" and every length above 0 that the axis has, such as "6h" or "250ms". Returns
+/// Code::settings for other texts, and for an axis of the model's own times.
+Result<IntervalLength> parse_interval(std::string_view text, const TimeAxis& time = {});
 /// Returns "3600 s" or "1 month", for people.
-std::string text_of(const IntervalLength& length);
+std::string text_of(const IntervalLength& length, const TimeAxis& time = {});
 
 /// The intervals of a stream. They follow one another from the base time on. An interval has the leads above
 /// its begin, up to and with its end: each lead above 0 is in one interval.
 class Intervals {
  public:
   /// Intervals of months need a base time on one of the days 1 to 28: see check().
-  Intervals(IntervalLength length, const DateTime& base, Calendar calendar)
-      : length_(length), base_(base), calendar_(calendar) {}
+  Intervals(IntervalLength length, const DateTime& base, Calendar calendar, const TimeAxis& time = {})
+      : length_(length), base_(base), calendar_(calendar), time_(time) {}
 
   /// Returns Code::settings if the base time is on a day that some months lack.
   [[nodiscard]] Status check() const;
@@ -48,6 +49,7 @@ class Intervals {
   IntervalLength length_;
   DateTime base_;
   Calendar calendar_;
+  TimeAxis time_;
 };
 
 }  // namespace tailrace::operations

@@ -98,7 +98,7 @@ struct Opening {
   [[nodiscard]] std::string name() const { return ledger.substr(0, ledger.find('\n')); }
   /// Names a step of the stream in messages.
   [[nodiscard]] std::string step_text(std::int64_t lead) const {
-    return cat("stream ", name(), ", step at lead ", lead, " s");
+    return cat("stream ", name(), ", step at ", definition.time.at(lead));
   }
   void pack(Packer& out, bool with_values) const;
   static Result<Opening> unpack(Unpacker& in);

@@ -30,7 +30,7 @@ std::string interval_text(std::int64_t begin, std::int64_t end) {
 }
 
 bool has_length(std::int64_t begin, std::int64_t end, const operations::IntervalLength& length) {
-  if (length.months == 0) return end - begin == length.seconds;
+  if (length.months == 0) return end - begin == length.leads;
   // GRIB, the only format with such intervals, has this calendar.
   DateTime at = from_seconds(begin, Calendar::proleptic_gregorian);
   const std::int64_t month = at.month - 1 + length.months;
@@ -42,7 +42,7 @@ bool has_length(std::int64_t begin, std::int64_t end, const operations::Interval
 bool has_since(const Record& record, std::int64_t begin, const codec::Statistic& since) {
   if (since.since == codec::Statistic::Since::start) return begin == record.reference;
   // An interval that would begin before the base time begins at the base time.
-  return begin == std::max(record.reference, record.valid - since.duration_seconds);
+  return begin == std::max(record.reference, record.valid - since.duration);
 }
 
 /// One trait that a definition asks for: the option, the same option with the record's own value, and whether
@@ -75,13 +75,13 @@ std::vector<Asked> asked_of(const Record& record, const Traits& traits, const Ch
                    choice.statistic == traits.statistic});
   if (choice.interval)
     all.push_back({choice.interval->months > 0 ? cat("interval=", choice.interval->months, "mo")
-                                               : cat("interval=", interval_text(0, choice.interval->seconds)),
+                                               : cat("interval=", interval_text(0, choice.interval->leads)),
                    option_text("interval", interval),
                    traits.begin && has_length(*traits.begin, record.valid, *choice.interval)});
   if (choice.since)
     all.push_back({choice.since->since == codec::Statistic::Since::start
                        ? "since=start"
-                       : cat("since=", interval_text(0, choice.since->duration_seconds)),
+                       : cat("since=", interval_text(0, choice.since->duration)),
                    option_text("interval", interval),
                    traits.begin && has_since(record, *traits.begin, *choice.since)});
   if (bottom)

@@ -53,8 +53,9 @@ Result<CommittedSteps> CommittedSteps::read(storage::Target& target, const std::
   commits.stamp_ = *stamp;
   if (!commits.stamp_) return commits;
   const bool shows_changes = storage::shows_changes(**stamp);
-  const Result<streams::IndexContents> contents = load_unchanged(target, *path, commits.stamp_);
+  Result<streams::IndexContents> contents = load_unchanged(target, *path, commits.stamp_);
   TR_TRY(contents.status());
+  TR_TRY(streams::count_seconds(*contents).in(data_path));
   commits.shows_changes_ = shows_changes && commits.stamp_ == *stamp;
   const std::int64_t base = to_seconds(contents->header.base, contents->header.calendar);
   // If several steps have the same lead, the last one counts: readers take its records, too.

@@ -383,8 +383,8 @@ Status Outputs::resume(const checkpoint::Copy& copy) {
   for (const Position& position : recorded->streams) {
     if (service_.session().rank() == 0) {
       for (const streams::FailedStep& failed : position.failed)
-        log(LogLevel::warn,
-            cat("stream ", position.pattern, " lacks the step at lead ", failed.lead, " s: ", failed.text));
+        log(LogLevel::warn, cat("stream ", position.pattern, " lacks the step at ",
+                                position.time.at(failed.lead), ": ", failed.text));
     }
     streams_.emplace(position.pattern, position);
   }

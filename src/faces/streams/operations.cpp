@@ -88,26 +88,27 @@ std::int64_t TimedField::calls() const {
 Status Operations::resume(const Position& position) {
   last_ = position.lead;
   if (position.lead && !intervals_.is_end(*position.lead)) {
-    return {Code::state,
-            cat("the checkpoint has the stream behind lead ", *position.lead, " s, where no interval of ",
-                text_of(intervals_.length()), " ends: create the stream with the interval= that it had")};
+    return {Code::state, cat("the checkpoint has the stream behind ", time_.at(*position.lead),
+                             ", where no interval of ", text_of(intervals_.length(), time_),
+                             " ends: create the stream with the interval= that it had")};
   }
   if (!position.interval) return {};
   recorded_ = position.interval;
   for (const OpenInterval::Field& field : recorded_->fields) awaited_.insert(field.name);
   if (!(recorded_->length == intervals_.length()))
-    return {Code::state, cat("the checkpoint is in the middle of an interval of ", text_of(recorded_->length),
-                             ", and not of ", text_of(intervals_.length()),
-                             ": create the stream with the interval= that it had")};
+    return {Code::state,
+            cat("the checkpoint is in the middle of an interval of ", text_of(recorded_->length, time_),
+                ", and not of ", text_of(intervals_.length(), time_),
+                ": create the stream with the interval= that it had")};
   refused_ = recorded_->begin == recorded_->lead;
   if (refused_ && recorded_->lead == last_.value_or(0)) return {};  // no step has counted yet
   last_ = recorded_->lead;
   begin_ = intervals_.begin_of(*last_);
   if (*begin_ == recorded_->begin && !intervals_.is_end(*last_)) return {};
   return {Code::state,
-          cat("the checkpoint has an interval that began at lead ", recorded_->begin,
-              " s and had come to lead ", recorded_->lead, " s, which is none of ",
-              text_of(intervals_.length()), ": create the stream with the interval= that it had")};
+          cat("the checkpoint has an interval that began at ", time_.at(recorded_->begin),
+              " and had come to ", time_.at(recorded_->lead), ", which is none of ",
+              text_of(intervals_.length(), time_), ": create the stream with the interval= that it had")};
 }
 
 Status Operations::define(FieldRequest& field) const {
@@ -119,8 +120,8 @@ Status Operations::define(FieldRequest& field) const {
     return settings_error(cat("statistic= contradicts operation=", name_of(operation),
                               ", from which the statistic follows: leave statistic= out"));
   using Since = codec::Statistic::Since;
-  const std::int64_t seconds = intervals_.length().seconds;
-  statistic = {process_of(operation), seconds > 0 ? Since::duration : Since::last_output, seconds};
+  const std::int64_t length = intervals_.length().leads;
+  statistic = {process_of(operation), length > 0 ? Since::duration : Since::last_output, length};
   return {};
 }
 
@@ -165,10 +166,11 @@ Status Operations::check_complete() const {
 }
 
 Status Operations::check_order(std::int64_t lead) const {
-  if (lead < 0) return {Code::argument, cat("lead ", lead, " s is before the base time")};
+  TR_TRY(time_.check(lead));
   if (last_ && lead <= *last_)
-    return {Code::order, cat("lead ", lead, " s does not lie behind that of the step before, ", *last_,
-                             " s: with interval= each step has a lead of its own, above the one before")};
+    return {Code::order,
+            cat(time_.at(lead), " does not lie behind that of the step before, ", time_.text(*last_),
+                ": with interval= each step has a lead of its own, above the one before")};
   return check_complete();
 }
 
@@ -178,9 +180,10 @@ Status Operations::check_ends(std::int64_t before) const {
   const std::int64_t due = intervals_.end_of(before + 1);
   if (lead_ <= due) return {};
   return {Code::order,
-          cat("lead ", lead_, " s passes over lead ", due, " s, where an interval of ",
-              text_of(intervals_.length()), " ends, behind lead ", before, " s: nothing is written at lead ",
-              due, " s, and the step counts in its own interval; a step lies at the end of each interval")};
+          cat(time_.at(lead_), " passes over ", time_.at(due), ", where an interval of ",
+              text_of(intervals_.length(), time_), " ends, behind ", time_.at(before),
+              ": nothing is written at ", time_.at(due),
+              ", and the step counts in its own interval; a step lies at the end of each interval")};
 }
 
 Status Operations::begin(std::int64_t lead) {

@@ -47,7 +47,9 @@ class TimedField {
 class Operations {
  public:
   explicit Operations(const StreamRequest& request)
-      : intervals_(*request.options.interval, request.definition.base, request.definition.calendar) {}
+      : intervals_(*request.options.interval, request.definition.base, request.definition.calendar,
+                   request.definition.time),
+        time_(request.definition.time) {}
 
   /// Goes on behind `position`. Returns Code::state if the position fits no interval, or if its interval has
   /// another length.
@@ -91,6 +93,7 @@ class Operations {
   [[nodiscard]] Status check_ends(std::int64_t before) const;
 
   operations::Intervals intervals_;
+  TimeAxis time_;
   std::int64_t lead_ = 0;
   bool begins_ = false;
   bool counts_ = false;

@@ -68,13 +68,18 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
 }
 
 Status Stream::prepare_operations(const std::optional<Position>& resume) {
+  if (resume && !(resume->time == times()))
+    return {Code::state,
+            cat("the checkpoint has the stream at ", text_of(*resume),
+                ", and its time=, lead_unit=, time_units= or time_name= was another: create it as it was")};
   if (request_.options.interval) {
     operations_.emplace(request_);
     return resume ? operations_->resume(*resume) : Status();
   }
   if (!resume || !resume->interval) return {};
-  return {Code::state, cat("the checkpoint has the stream in the middle of an interval, at lead ",
-                           resume->interval->lead, " s: create it with the interval= that it had")};
+  return {Code::state,
+          cat("the checkpoint has the stream in the middle of an interval, at ",
+              resume->time.at(resume->interval->lead), ": create it with the interval= that it had")};
 }
 
 void Stream::continue_from(const Position& position, std::shared_ptr<operations::Kept> kept) {
@@ -115,6 +120,26 @@ void Stream::tell(const pipeline::Told& told) {
 }
 
 void Stream::begin(std::int64_t lead) {
+  if (!times().is_model()) return begin_step(lead, {});
+  // The step begins nevertheless, so that its end tells the error.
+  begin_step(client_.lead(), {Code::state, cat("tr_stream_begin(\"", name(), "\", ", lead,
+                                               "): the stream has time=model: give the time of the step to "
+                                               "tr_stream_begin_at")});
+}
+
+void Stream::begin_at(double time) {
+  const auto call = [&] { return cat("tr_stream_begin_at(\"", name(), "\", ", time, ")"); };
+  if (!times().is_model()) {
+    return begin_step(lead(), {Code::state, cat(call(),
+                                                ": the stream counts leads: give the lead of the step to "
+                                                "tr_stream_begin, or create the stream with time=model")});
+  }
+  const Result<std::int64_t> code = TimeAxis::code_of(time);
+  begin_step(code.is_ok() ? *code : client_.lead(), code.status().in(call()));
+}
+
+/// Begins a step. If the program asked for it with a wrong call, the step fails with the error `wrong`.
+void Stream::begin_step(std::int64_t lead, const Status& wrong) {
   const std::int64_t entered = session_.line().now();
   stop_if_broken();
   Status order;
@@ -124,6 +149,7 @@ void Stream::begin(std::int64_t lead) {
   if (is_within ? !client_.begin_within() : !client_.begin(lead)) return;
   if (is_timed) client_.put_off_records();
   if (is_timed && operations_->counts()) client_.note_interval(operations_->interval_begin());
+  latch(wrong);
   latch(order.in(cat("tr_stream_begin(\"", name(), "\")")));
   put_.clear();
   has_put_ = false;
@@ -161,7 +187,7 @@ void Stream::note_missed(const Status& missed) {
 
 void Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
   const std::int64_t entered = session_.line().now();
-  const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", lead(), " s"); };
+  const auto call = [&] { return cat("tr_stream_put('", name, "') at ", times().at(lead())); };
   if (client_.out_of_step()) return;
   if (!client_.in_step()) {
     latch(Status(Code::state,
@@ -219,8 +245,9 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   if (is_statistic && lead == 0 && !statistic.write_at_zero) return {};
   codec::RecordKey key{number, 0, lead, 0};
   if (is_statistic && statistic.since == codec::Statistic::Since::duration) {
-    key.interval_start = std::max<std::int64_t>(0, lead - statistic.duration_seconds);
+    key.interval_start = std::max<std::int64_t>(0, lead - statistic.duration);
   }
+  TR_TRY(times().check(lead));
   TR_TRY(fields_.codec().check_lead(key));
   has_put_ = has_put_ || field.definition.elements() > 0;
   if (field.count == 0 && session_.rank() != client_.definitions().reference()) return {};
@@ -261,7 +288,7 @@ void Stream::put_results() {
     // The other ranks expect this rank's pieces, also if the step fails.
     const Status captured = capture(field, number, accumulator.values(), accumulator.map(), true);
     latch((status.is_ok() ? captured : status)
-              .in(cat("tr_stream_end(\"", name(), "\") at lead ", operations_->lead(), " s, field '",
+              .in(cat("tr_stream_end(\"", name(), "\") at ", times().at(operations_->lead()), ", field '",
                       field.definition.name, "'")));
   }
 }
@@ -293,12 +320,12 @@ Status Stream::end_step() {
   if (!client_.in_step()) {
     // An extra step carries the error. All ranks get its verdict, and no rank waits for ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
-    begin(client_.lead());
+    begin_step(client_.lead(), {});
   } else if (put_.empty() && session_.rank() == client_.definitions().reference() &&
              !request_.options.keeps_empty_steps) {
     // Other ranks may leave out puts of fields of which they own nothing.
-    latch(Status(Code::state, cat("the step at lead ", client_.lead(),
-                                  " s has no field: put one, leave the step out, or create the stream with "
+    latch(Status(Code::state, cat("the step at ", times().at(client_.lead()),
+                                  " has no field: put one, leave the step out, or create the stream with "
                                   "empty_step=keep if it is meant")));
   }
   if (!client_.out_of_step()) ++counters().steps;
@@ -352,7 +379,8 @@ Status Stream::wait(bool durable) {
 }
 
 Position Stream::position() const {
-  Position here = with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}});
+  Position here =
+      with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}, {}, times()});
   here.interval = operations_ ? operations_->open() : std::nullopt;
   if (!here.interval) return here;
   for (const Field& field : fields_.all())
@@ -408,16 +436,17 @@ Status Stream::failure_up_to(const Position& position) const {
   const auto& [step, status] = *client_.verdicts().failures().begin();
   if (step >= std::min<std::int64_t>(position.steps - from_.steps, std::ssize(ended_))) return {};
   const std::int64_t lead = ended_[static_cast<std::size_t>(step)].lead;
-  return status.in(cat("stream ", name(), " lacks the step at lead ", lead, " s"));
+  return status.in(cat("stream ", name(), " lacks the step at ", times().at(lead)));
 }
 
 /// Says what is lost if the stream is closed in the middle of an interval.
 void Stream::warn_of_open_interval() const {
   const std::optional<OpenInterval> open = operations_ ? operations_->open() : std::nullopt;
   if (!open || session_.rank() != 0) return;
-  log(LogLevel::warn, cat("stream ", name(), " is closed within the interval from lead ", open->begin,
-                          " s to ", operations_->end(), " s: what was put in it up to lead ", open->lead,
-                          " s is not written. A run that goes on from a checkpoint saved there has it"));
+  log(LogLevel::warn,
+      cat("stream ", name(), " is closed within the interval from ", times().at(open->begin), " to ",
+          times().text(operations_->end()), ": what was put in it up to ", times().at(open->lead),
+          " is not written. A run that goes on from a checkpoint saved there has it"));
 }
 
 Status Stream::close() {

@@ -35,6 +35,7 @@ class Stream final {
     return fields_.define(field, layout, type, options);
   }
   void begin(std::int64_t lead);
+  void begin_at(double time);
   void put(const std::string& field, const void* data, const ArrayShape* shape);
   Status end();
   Status wait(bool durable);
@@ -94,7 +95,8 @@ class Stream final {
   Stream(session::Session& session, StreamRequest request, const std::string& pattern)
       : session_(session),
         request_(std::move(request)),
-        client_(session.line(), session.topology().roster(), session.rank(), pattern),
+        client_(session.line(), session.topology().roster(), session.rank(), pattern,
+                request_.definition.time),
         fields_(session_, request_, client_, operations_) {}
   Status prepare_operations(const std::optional<Position>& resume);
   [[nodiscard]] pipeline::Opening head() const;
@@ -102,12 +104,14 @@ class Stream final {
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
   void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
+  void begin_step(std::int64_t lead, const Status& wrong);
   [[nodiscard]] Status begin_timed(std::int64_t lead);
   void put_results();
   Status end_step();
   Status end_within();
   void note_missed(const Status& missed);
   void warn_of_open_interval() const;
+  [[nodiscard]] const TimeAxis& times() const { return request_.definition.time; }
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);

@@ -89,7 +89,7 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
   const auto add_times = [&](std::size_t variable, std::initializer_list<std::int64_t> leads) {
     Patch& patch = patches.emplace_back(Patch{offset_of(variable), {}, 1});
     for (const std::int64_t each : leads)
-      cf::put_number(patch.bytes, Type::float64, static_cast<double>(each));
+      cf::put_number(patch.bytes, Type::float64, conventions().time_at(each));
   };
   add_times(conventions().time(), {lead});
   for (const Conventions::Interval& each : conventions().intervals()) {
@@ -116,7 +116,7 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
 }  // namespace
 
 Result<std::unique_ptr<codec::Codec>> make_codec(Version version, const codec::StreamDefinition& stream) {
-  TR_TRY(Conventions::check_attributes(stream.attributes));
+  TR_TRY(Conventions::check_stream(stream));
   return std::unique_ptr<codec::Codec>(std::make_unique<CdfCodec>(version, stream));
 }
 

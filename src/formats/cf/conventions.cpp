@@ -142,13 +142,6 @@ bool are_same(const Levels& one, const Levels& other) {
          one.coefficients == other.coefficients;
 }
 
-std::string time_units(const codec::StreamDefinition& stream) {
-  std::string text = format_time(stream.base);  // 2026-03-01T00:00:00Z
-  std::replace(text.begin(), text.end(), 'T', ' ');
-  text.pop_back();
-  return "seconds since " + text;
-}
-
 std::function<ByteVector()> constant(Type type, std::vector<double> values) {
   return [type, values = std::move(values)] {
     ByteVector data;
@@ -200,14 +193,20 @@ std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
 
 }  // namespace
 
-Conventions::Conventions(const codec::StreamDefinition& stream, Accept accept) : accept_(std::move(accept)) {
+Conventions::Conventions(const codec::StreamDefinition& stream, Accept accept)
+    : accept_(std::move(accept)), axis_(stream.time) {
   const std::string* const conventions = codec::find_key(stream.keys, codec::conventions_key);
   names_tell_ = conventions != nullptr && *conventions == codec::weather_conventions;
   contents_.attributes.push_back(Attribute::text("Conventions", "CF-1.8"));
   for (const auto& [name, value] : stream.attributes) set(contents_.attributes, Attribute::text(name, value));
-  add_dimension("time", 0);
+  add_dimension(axis_.name(), 0);
   add_time(stream);
   if (stream.member) add_member(stream);
+}
+
+Status Conventions::check_stream(const codec::StreamDefinition& stream) {
+  TR_TRY(check_attributes(stream.attributes));
+  return check_name(stream.time.name()).in(cat("time_name=", stream.time.name()));
 }
 
 Status Conventions::check_attributes(const codec::Keys& attributes) {
@@ -227,7 +226,7 @@ Status Conventions::check_attributes(const codec::Keys& attributes) {
 
 bool Conventions::begin_alike(const Statistic& one, const Statistic& other) {
   return one.since == other.since &&
-         (one.since != Statistic::Since::duration || one.duration_seconds == other.duration_seconds);
+         (one.since != Statistic::Since::duration || one.duration == other.duration);
 }
 
 Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
@@ -322,10 +321,13 @@ Status Conventions::check_new(const FieldDefinition& field) const {
 }
 
 void Conventions::add_time(const codec::StreamDefinition& stream) {
-  Variable time{"time", {record_dimension}, Type::float64, {}};
-  time.attributes = {Attribute::text("standard_name", "time"), Attribute::text("long_name", "time"),
-                     Attribute::text("units", time_units(stream)),
-                     Attribute::text("calendar", name_of(stream.calendar)), Attribute::text("axis", "T")};
+  Variable time{axis_.name(), {record_dimension}, Type::float64, {}};
+  // CF-1.8, section 4.4: a variable with this standard_name counts from a date.
+  if (axis_.has_base()) time.attributes.push_back(Attribute::text("standard_name", "time"));
+  time.attributes.push_back(Attribute::text("long_name", "time"));
+  time.attributes.push_back(Attribute::text("units", axis_.units(stream.base)));
+  if (axis_.has_base()) time.attributes.push_back(Attribute::text("calendar", name_of(stream.calendar)));
+  time.attributes.push_back(Attribute::text("axis", "T"));
   time_ = add_variable(std::move(time));
 }
 
@@ -585,7 +587,7 @@ const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
   if (!intervals_.empty()) {
     // A variable of time has one set of bounds, so other intervals need a variable of their own.
     Variable time = contents_.variables[time_];
-    time.name = free_name("time");
+    time.name = free_name(axis_.name());
     std::erase_if(time.attributes,
                   [](const Attribute& each) { return each.name == "axis" || each.name == "bounds"; });
     added.time = add_variable(std::move(time));

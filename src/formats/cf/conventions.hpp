@@ -23,6 +23,9 @@ class Conventions {
 
   /// Returns Code::argument if users must not set one of the attributes, or if NetCDF does not take its name.
   static Status check_attributes(const codec::Keys& attributes);
+  /// Returns Code::argument if check_attributes() does, or if NetCDF does not take the name of the variable
+  /// of time.
+  static Status check_stream(const codec::StreamDefinition& stream);
 
   struct Field {
     std::string name;
@@ -47,6 +50,8 @@ class Conventions {
   [[nodiscard]] const Contents& contents() const { return contents_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::size_t time() const { return time_; }
+  /// Returns the value of the variable of time for a lead.
+  [[nodiscard]] double time_at(std::int64_t lead) const { return axis_.number(lead); }
 
   /// The intervals over which fields are means, sums or extremes. Fields whose intervals begin at the same
   /// leads share one entry.
@@ -99,6 +104,7 @@ class Conventions {
   [[nodiscard]] bool is_taken(const std::string& name) const;
 
   Accept accept_;
+  TimeAxis axis_;
   Contents contents_;
   std::vector<Field> fields_;
   std::unordered_multimap<std::string, std::size_t> by_name_;  // numbers of fields

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "formats/codec/definition.hpp"
-#include "ground/base/text.hpp"
 
 namespace tailrace::codec {
 
-/// The record's place in its stream, and the time for which it is valid. Leads are seconds after the stream's
-/// base time.
+/// The record's place in its stream, and the time for which it is valid. StreamDefinition::time says what
+/// leads count.
 struct RecordKey {
   int field = 0;    // number of the field, in the order of definitions
   Index level = 0;  // index into Levels::values
@@ -159,12 +158,9 @@ class Codec {
   /// Returns an example of a record: the first level of a field at lead 0, with all values equal. Empty in
   /// formats that have no listings.
   [[nodiscard]] virtual ByteVector example(int /*field*/) const { return {}; }
-  /// Returns an error if no record can have this lead: it is before the base time, contradicts the field's
-  /// statistic, or is beyond what the format holds. In most formats only the first can be.
-  virtual Status check_lead(const RecordKey& key) const {
-    if (key.lead >= 0) return {};
-    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
-  }
+  /// Returns an error if no record of the format can have this lead, which TimeAxis::check() has accepted: it
+  /// contradicts the field's statistic, or is beyond what the format holds. In most formats neither can be.
+  virtual Status check_lead(const RecordKey& /*key*/) const { return {}; }
   [[nodiscard]] virtual std::unique_ptr<Encoder> encoder() const = 0;
   /// Returns the form of the field's records if they consist of their values alone, otherwise nothing. A
   /// server can then write the values without an encoder. The record has exactly the size encoded_bound().

@@ -57,7 +57,7 @@ std::int64_t Statistic::interval_start(std::int64_t lead, std::int64_t previous_
     case Since::last_output:
       return previous_lead;
     case Since::duration:
-      return std::max<std::int64_t>(0, lead - duration_seconds);
+      return std::max<std::int64_t>(0, lead - duration);
   }
   return 0;
 }
@@ -107,7 +107,7 @@ void FieldDefinition::pack(Packer& out) const {
   put_keys(out, georeference.keys);
   out.put_text(levels.type).put_list<double>(levels.values).put_list<double>(levels.bottoms);
   out.put_list<double>(levels.coefficients);
-  out.put(statistic.process).put(statistic.since).put(statistic.duration_seconds);
+  out.put(statistic.process).put(statistic.since).put(statistic.duration);
   out.put(static_cast<std::int8_t>(statistic.write_at_zero));
   put_optional(out, accuracy);
   put_optional(out, relative_accuracy);
@@ -145,6 +145,7 @@ void StreamDefinition::pack(Packer& out) const {
   out.put_text(packing);
   put_keys(out, keys);
   put_keys(out, attributes);
+  time.pack(out);
 }
 
 Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
@@ -159,6 +160,9 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   stream.packing = in.get_text();
   stream.keys = get_keys(in);
   stream.attributes = get_keys(in);
+  Result<TimeAxis> time = TimeAxis::unpack(in);
+  if (!time.is_ok()) return damaged("stream");
+  stream.time = std::move(*time);
   if (!in.ok() || !is_calendar(static_cast<std::int32_t>(stream.calendar))) return damaged("stream");
   return stream;
 }

@@ -11,6 +11,7 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/calendar.hpp"
 #include "ground/base/status.hpp"
+#include "ground/base/time_axis.hpp"
 #include "ground/base/types.hpp"
 
 namespace tailrace::codec {
@@ -74,7 +75,7 @@ enum class Process { instant, accum, average, maximum, minimum };
 struct Statistic {
   Process process = Process::instant;
   enum class Since { start, last_output, duration } since = Since::start;
-  std::int64_t duration_seconds = 0;
+  std::int64_t duration = 0;  // in the unit of leads
   bool write_at_zero = true;  // at lead 0 the field is written, as an empty interval; false: it is left out
 
   /// Returns the lead at which the interval of the step at `lead` begins.
@@ -111,6 +112,7 @@ struct StreamDefinition {
   std::string packing = "simple";  // or "ccsds"
   Keys keys;                       // e.g. {"centre","98"}; set before field keys
   Keys attributes;                 // of each file, in formats that have attributes; e.g. {"title","..."}
+  TimeAxis time{};                 // what leads count, and the variable of time in files
 
   void pack(Packer& out) const;
   static Result<StreamDefinition> unpack(Unpacker& in);

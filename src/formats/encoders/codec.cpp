@@ -59,6 +59,7 @@ void set_head(Answers& answers, const ByteVector& before, const ByteVector& head
 struct Fields {
   std::deque<Description> described;  // a deque, because a Description must not move
   std::vector<Answers> answers;
+  TimeAxis axis{};
 };
 
 class UserEncoder final : public codec::Encoder {
@@ -92,7 +93,7 @@ class UserEncoder final : public codec::Encoder {
       status = {Code::format, "the encoder returned 0 and appended no byte"};
     offending_ = to.offending() < count ? to.offending() : -1;
     return status.in(cat("format=", registered_.name, ": field '", record.field, "' at level ", record.level,
-                         " (", record.level_type, "), lead ", record.lead, " s",
+                         " (", record.level_type, "), ", fields_.axis.at(key.lead),
                          offending_ >= 0 ? cat(", value at index ", offending_) : ""));
   }
   [[nodiscard]] Index offending() const override { return offending_; }
@@ -115,7 +116,9 @@ class UserEncoder final : public codec::Encoder {
 class UserCodec final : public codec::Codec {
  public:
   UserCodec(const Registered& registered, const codec::StreamDefinition& stream)
-      : registered_(registered), stream_(stream) {}
+      : registered_(registered), stream_(stream) {
+    fields_.axis = stream.time;
+  }
 
   Status define(const codec::FieldDefinition& field) override {
     return add(field, [this](Bytes length) { return ask(2 * length + kUsualBound); });

@@ -25,6 +25,8 @@ Description::Description(const codec::StreamDefinition& stream, const codec::Fie
       stream_(stream.name),
       base_time_(format_time(stream.base)),
       calendar_(tailrace::name_of(stream.calendar)),
+      time_units_(stream.time.units(stream.base)),
+      axis_(stream.time),
       options_(field.keys) {
   // The field's keys come first, because tr_record_key returns the first key with a name.
   options_.insert(options_.end(), stream.keys.begin(), stream.keys.end());
@@ -50,6 +52,7 @@ Description::Description(const codec::StreamDefinition& stream, const codec::Fie
   record_.missing = missing_in(field_.type, field_.missing.value_or(0));
   record_.has_missing = field_.missing.has_value() ? 1 : 0;
   record_.keys = keys_.data();
+  record_.time_units = time_units_.c_str();
   record_ = record({number, 0, 0, 0}, nullptr);
 }
 
@@ -60,9 +63,13 @@ tr_record Description::record(const codec::RecordKey& key, const std::byte* valu
   record.level_number = key.level;
   record.level = field_.levels.values[level];
   record.level_bottom = level < field_.levels.bottoms.size() ? field_.levels.bottoms[level] : record.level;
-  record.lead = key.lead;
   const bool instant = field_.statistic.process == codec::Process::instant;
-  record.interval_start = instant ? key.lead : key.interval_start;
+  const std::int64_t begin = instant ? key.lead : key.interval_start;
+  record.time = axis_.number(key.lead);
+  record.interval_begin = axis_.number(begin);
+  if (axis_.is_model()) return record;
+  record.lead = key.lead;
+  record.interval_start = begin;
   return record;
 }
 

@@ -26,7 +26,8 @@ class Description {
 
  private:
   const codec::FieldDefinition field_;
-  const std::string stream_, base_time_, calendar_;
+  const std::string stream_, base_time_, calendar_, time_units_;
+  const TimeAxis axis_;
   codec::Keys options_;
   std::vector<const char*> keys_;
   tr_record record_{};

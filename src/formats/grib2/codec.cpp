@@ -160,14 +160,15 @@ Status Grib2Encoder::append(const Field& field, const codec::RecordKey& key, Val
             cat("level index ", key.level, " was not defined; ", field.levels.size(), " were")};
   if (count != field.points)
     return {Code::argument, cat("a record of ", count, " values was given, ", field.points, " were defined")};
-  const Interval interval{key.interval_start, key.lead};
-  TR_TRY(check_interval(interval, field.statistic, field.base));
+  const Result<Interval> interval = in_seconds(field.axis, key.interval_start, key.lead);
+  TR_TRY(interval.status());
+  TR_TRY(check_interval(*interval, field.statistic, field.base));
 
   const std::size_t start = out.size();
   out.insert(out.end(), field.parts.head.begin(), field.parts.head.end());
   for (const Patch& patch : field.levels[static_cast<std::size_t>(key.level)])
     out[start + patch.offset] = patch.value;
-  write_time(&out[start], field.time, interval, field.base);
+  write_time(&out[start], field.time, *interval, field.base);
   TR_TRY(append_values(field, key, values, count, out));
   finish(start, out);
   return {};
@@ -278,7 +279,9 @@ class Grib2Codec final : public codec::Codec {
   }
   Status check_lead(const codec::RecordKey& key) const override {
     const Field& field = at(key.field);
-    TR_TRY(check_interval({key.interval_start, key.lead}, field.statistic, field.base).in(name(key.field)));
+    const Result<Interval> interval = in_seconds(field.axis, key.interval_start, key.lead);
+    TR_TRY(interval.status().in(name(key.field)));
+    TR_TRY(check_interval(*interval, field.statistic, field.base).in(name(key.field)));
     return check_since(field, key).in(name(key.field));
   }
   /// Returns the name of the filter of the Python package kerchunk.
@@ -356,6 +359,7 @@ Status Grib2Codec::add(const codec::FieldDefinition& field) {
     return {Code::format,
             cat("a record of ", field.elements(), " points in ", bits, " bits takes more than the ",
                 largest_section, " octets of a GRIB2 section; ask for fewer bits, or write it in parts")};
+  TR_TRY(in_seconds(stream_.time, 0, field.statistic.duration).status().in("since="));
   Result<Field> prepared = headers_.prepare(field);
   if (!prepared.is_ok()) return prepared.status();
   fields_.push_back(std::move(*prepared));
@@ -366,13 +370,13 @@ Status Grib2Codec::check_since(const Field& field, const codec::RecordKey& key) 
   const codec::Statistic& statistic = field.definition.statistic;
   if (!field.statistic) return {};
   if (statistic.since == codec::Statistic::Since::start && key.interval_start != 0)
-    return {Code::argument, cat("the interval begins at lead ", key.interval_start,
-                                " s, but the field was defined since=start")};
+    return {Code::argument, cat("the interval begins at ", field.axis.at(key.interval_start),
+                                ", but the field was defined since=start")};
   if (statistic.since == codec::Statistic::Since::duration &&
-      key.lead - key.interval_start > statistic.duration_seconds)
+      key.lead - key.interval_start > statistic.duration)
     return {Code::argument,
-            cat("the interval from ", key.interval_start, " s to ", key.lead, " s is longer than the ",
-                statistic.duration_seconds, " s it was defined with")};
+            cat("the interval from ", field.axis.text(key.interval_start), " to ", field.axis.text(key.lead),
+                " is longer than the ", field.axis.text(statistic.duration), " it was defined with")};
   return {};
 }
 
@@ -380,6 +384,11 @@ Status check_stream(const codec::StreamDefinition& stream) {
   if (stream.calendar != Calendar::proleptic_gregorian)
     return {Code::format, cat("GRIB2 dates are proleptic Gregorian; calendar ", name_of(stream.calendar),
                               " cannot be held: choose format=raw, or calendar=proleptic_gregorian")};
+  if (stream.time.is_model())
+    return {Code::format,
+            "GRIB2 counts times from a date, in whole seconds or longer units: leave time=model out and give "
+            "leads, or "
+            "choose another format"};
   if (stream.packing != "simple" && stream.packing != "ccsds")
     return {Code::settings, cat("packing '", stream.packing, "' is unknown; it may be 'simple' or 'ccsds'")};
   return {};

@@ -130,7 +130,10 @@ class Grib2Finder final : public codec::Finder {
     ByteVector ours = head;
     write_time(ours.data(), shape.time, interval, field.base);
     if (ours != head) return false;
-    key = {found->second.first, found->second.second, interval.end, field.statistic ? interval.start : 0};
+    const std::optional<std::int64_t> end = field.axis.lead_at(interval.end);
+    const std::optional<std::int64_t> start = field.axis.lead_at(field.statistic ? interval.start : 0);
+    if (!end || !start) return false;
+    key = {found->second.first, found->second.second, *end, *start};
     return true;
   }
 

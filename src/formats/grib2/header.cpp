@@ -728,6 +728,7 @@ Field field_of(const codec::StreamDefinition& stream, const codec::FieldDefiniti
   field.definition = definition;
   field.definition.georeference = {};  // not needed any more; it may be a large sample
   field.base = stream.base;
+  field.axis = stream.time;
   field.points = definition.elements();
   field.ccsds = stream.packing == "ccsds";
   field.statistic = definition.statistic.process != codec::Process::instant;

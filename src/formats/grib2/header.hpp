@@ -22,6 +22,7 @@ struct Patch {
 struct Field {
   codec::FieldDefinition definition;
   DateTime base;
+  TimeAxis axis;
   Index points = 0;
   bool ccsds = false;
   bool statistic = false;                  // records have an interval

@@ -32,6 +32,15 @@ TimeUnit unit_of(std::int64_t start, std::int64_t end) {
   return second;
 }
 
+Result<Interval> in_seconds(const TimeAxis& axis, std::int64_t start, std::int64_t end) {
+  for (const std::int64_t lead : {start, end}) {
+    if (!axis.seconds(lead))
+      return Status(Code::format,
+                    cat(axis.at(lead), " is no whole second, the shortest time that GRIB2 holds"));
+  }
+  return Interval{*axis.seconds(start), *axis.seconds(end)};
+}
+
 Status check_interval(const Interval& interval, bool statistic, const DateTime& base) {
   if (interval.end < 0) return {Code::argument, cat("lead ", interval.end, " s is before the base time")};
   if (statistic && (interval.start < 0 || interval.start > interval.end))

@@ -7,6 +7,7 @@
 
 #include "ground/base/calendar.hpp"
 #include "ground/base/status.hpp"
+#include "ground/base/time_axis.hpp"
 #include "ground/base/types.hpp"
 
 namespace tailrace::grib2 {
@@ -27,6 +28,10 @@ struct Interval {
   std::int64_t start = 0;
   std::int64_t end = 0;
 };
+
+/// Returns the interval of a record in seconds. Code::format if its leads are no whole seconds: code
+/// table 4.4 has no shorter unit.
+Result<Interval> in_seconds(const TimeAxis& axis, std::int64_t start, std::int64_t end);
 
 /// Returns Code::argument if the interval begins before the base time or after its own end, and Code::format
 /// if GRIB2's octets cannot hold it.

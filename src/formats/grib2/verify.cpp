@@ -200,8 +200,9 @@ Status verify(const Field& field, const Request& request, const codec::Keys& wan
   // Some names belong to one length of interval (mx2t6). So names are checked with the length of the
   // definition. If it gives none, they are checked with 7 hours, a length that no name belongs to.
   const codec::Statistic& statistic = field.definition.statistic;
-  const std::int64_t length =
-      statistic.since == codec::Statistic::Since::duration ? statistic.duration_seconds : 7 * hour;
+  const std::int64_t length = statistic.since == codec::Statistic::Since::duration
+                                  ? field.axis.seconds(statistic.duration).value_or(0)
+                                  : 7 * hour;
   for (std::size_t level = 0; level < field.levels.size(); ++level) {
     const ByteVector message = message_for(field, level, {0, length});
     if (!handle || !move_to(*handle, request, level, message)) {

@@ -132,6 +132,19 @@ Result<IndexContents> load_index(Target& target, const std::string& path) {
   return load_from(**file, path);
 }
 
+Status count_seconds(IndexContents& contents) {
+  const TimeAxis times = std::exchange(contents.header.time, TimeAxis());
+  for (IndexStep& step : contents.steps) {
+    const std::optional<std::int64_t> seconds = times.is_model() ? std::nullopt : times.seconds(step.lead);
+    if (!seconds)
+      return {Code::unsupported,
+              cat("the step at ", times.at(step.lead),
+                  " is at no whole second after a base time, and this version reads no other")};
+    step.lead = *seconds;
+  }
+  return {};
+}
+
 Status remove_index(Target& target, const std::string& data_path) {
   return storage::remove_durably(target, index_path(data_path));
 }

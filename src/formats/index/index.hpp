@@ -32,6 +32,10 @@ Result<std::string> find_index(storage::Target& target, const std::string& data_
 /// Leaves any other file with the old name alone. Code::state if both files are indexes.
 Status rename_old_index(storage::Target& target, const std::string& data_path);
 
+/// Has the leads of an index count seconds. Code::unsupported, naming the first step, if a step is not at a
+/// whole second after the base time.
+Status count_seconds(IndexContents& contents);
+
 /// Local. Blocks on storage. Reads and checks an index. Code::io if there is none, and the errors of
 /// decode_index, with the path.
 Result<IndexContents> load_index(storage::Target& target, const std::string& path);

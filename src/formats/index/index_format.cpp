@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "ground/base/checksum.hpp"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::string_view kStepMark = "STEP";
 constexpr std::string_view kClosedMark = "DONE";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 1;         // leads are seconds
+constexpr std::uint32_t kVersionOfTimes = 2;  // the header has an axis of times at its end
 constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kRecordPrefix = 24;               // mark, length, previous, sequence
 constexpr std::size_t kStepFixed = kRecordPrefix + 40;  // step, lead, begin, end, count, zero
@@ -106,6 +108,17 @@ IndexField decode_field(Unpacker& in) {
   return field;
 }
 
+Result<TimeAxis> decode_time(Unpacker& in) {
+  TimeAxis::Parts parts;
+  parts.kind = in.get<TimeAxis::Kind>();
+  parts.has_base = in.get<std::uint32_t>() != 0;
+  parts.nanoseconds = in.get<std::int64_t>();
+  parts.shown = in.get<std::int64_t>();
+  parts.name = get_list<std::string>(in);
+  parts.units = get_list<std::string>(in);
+  return TimeAxis::of_parts(std::move(parts));
+}
+
 Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
   Unpacker in(bytes.subspan(kIndexMark.size() + 8));
   IndexHeader header;
@@ -121,9 +134,20 @@ Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
   header.format = get_list<std::string>(in);
   const auto fields = in.get<std::uint32_t>();
   for (std::uint32_t i = 0; i < fields && in.ok(); ++i) header.fields.push_back(decode_field(in));
+  if (Unpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>() == kVersionOfTimes) {
+    Result<TimeAxis> time = decode_time(in);
+    if (!time.is_ok()) return corrupt(time.status().text());
+    header.time = std::move(*time);
+  }
   if (!in.ok() || !in.rest().empty()) return corrupt("the header's parts do not add up to its length");
   if (const Status status = check_header(header); !status.is_ok()) return corrupt(status.text());
   return header;
+}
+
+/// Returns true if the base time and a lead may have a sum beyond 64 bits of seconds.
+bool is_too_far(const TimeAxis& time, std::int64_t lead) {
+  const std::int64_t seconds = time.floor_seconds(lead);
+  return seconds < -kMostLead || seconds > kMostLead;
 }
 
 IndexStep decode_step(std::span<const std::byte> record) {
@@ -195,9 +219,9 @@ Result<std::size_t> header_length(std::span<const std::byte> bytes) {
     return corrupt("the header's checksum is wrong: its bytes were changed after they were written");
   }
   const auto version = Unpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>();
-  if (version != kVersion) {
-    return Status(Code::unsupported,
-                  cat("index: version ", version, ", this Tailrace reads version ", kVersion));
+  if (version != kVersion && version != kVersionOfTimes) {
+    return Status(Code::unsupported, cat("index: version ", version, ", this Tailrace reads versions ",
+                                         kVersion, " and ", kVersionOfTimes));
   }
   return length;
 }
@@ -237,13 +261,14 @@ Status check_header(const IndexHeader& header) {
 
 Status check_step(const IndexHeader& header, const IndexStep* before, const IndexStep& step) {
   const Bytes begin = before ? before->end : header.data_begin;
-  const auto where = cat("step ", step.step, " (lead ", step.lead, " s)");
+  const auto where = cat("step ", step.step, " (", header.time.at(step.lead), ")");
   if (step.step < 0 || (before && step.step <= before->step)) {
     return bad(cat(where, " does not follow step ", before ? before->step : -1));
   }
   if (before && step.lead < before->lead)
-    return bad(cat(where, " goes back in time: the step before has lead ", before->lead, " s"));
-  if (step.lead < -kMostLead || step.lead > kMostLead)
+    return bad(cat(where, " goes back in time: the step before is at ", header.time.at(before->lead)));
+  if (header.time.is_model() ? !std::isfinite(TimeAxis::time_of(step.lead))
+                             : is_too_far(header.time, step.lead))
     return bad(cat(where, " is more than 10^9 years away from the base time"));
   if (step.begin != begin || step.end < step.begin) {
     return bad(
@@ -274,7 +299,7 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
 ByteVector encode_header(const IndexHeader& header) {
   Packer out;
   put_raw(out, kIndexMark);
-  out.put(kVersion).put(std::uint32_t{0}).put(header.run);
+  out.put(header.time.is_default() ? kVersion : kVersionOfTimes).put(std::uint32_t{0}).put(header.run);
   out.put(header.data_begin).put(to_seconds(header.base, header.calendar));
   out.put(header.calendar).put(static_cast<std::int32_t>(header.member.value_or(-1)));
   put_list(out, header.format);
@@ -285,6 +310,12 @@ ByteVector encode_header(const IndexHeader& header) {
     put_list(out, field.shape);
     put_list(out, field.level_type);
     put_list(out, field.levels);
+  }
+  if (!header.time.is_default()) {
+    const TimeAxis::Parts& time = header.time.parts();
+    out.put(time.kind).put(std::uint32_t{time.has_base}).put(time.nanoseconds).put(time.shown);
+    put_list(out, time.name);
+    put_list(out, time.units);
   }
   return seal(out, kIndexMark.size() + 4, 0);
 }

@@ -11,6 +11,7 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/calendar.hpp"
 #include "ground/base/status.hpp"
+#include "ground/base/time_axis.hpp"
 #include "ground/base/types.hpp"
 #include "ground/base/uuid.hpp"
 
@@ -36,6 +37,7 @@ struct IndexHeader {
   std::optional<int> member;
   Bytes data_begin = 0;  // first byte of the first step
   std::vector<IndexField> fields;
+  TimeAxis time{};
   friend bool operator==(const IndexHeader&, const IndexHeader&) = default;
 };
 
@@ -51,7 +53,7 @@ struct IndexRecord {
 /// One committed step: its records lie in [begin, end) of the data file, in put order.
 struct IndexStep {
   std::int64_t step = 0;  // number in the stream, rising
-  std::int64_t lead = 0;  // seconds after the base time, never falling
+  std::int64_t lead = 0;  // on IndexHeader::time, never falling
   Bytes begin = 0;        // where the step before ended
   Bytes end = 0;
   std::vector<IndexRecord> records;

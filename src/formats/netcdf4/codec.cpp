@@ -279,15 +279,15 @@ void Netcdf4Codec::add_times(std::span<const FinishedStep> steps,
                              const std::vector<std::vector<std::int64_t>>& starts,
                              Description& description) const {
   const Conventions& conventions = fields_.conventions();
-  std::vector<double> leads;
-  for (const FinishedStep& each : steps) leads.push_back(static_cast<double>(each.lead));
-  description.times.push_back({conventions.time(), leads});
+  std::vector<double> times;
+  for (const FinishedStep& each : steps) times.push_back(conventions.time_at(each.lead));
+  description.times.push_back({conventions.time(), times});
   for (std::size_t k = 0; k < conventions.intervals().size(); ++k) {
     const Conventions::Interval& interval = conventions.intervals()[k];
-    if (interval.time != conventions.time()) description.times.push_back({interval.time, leads});
+    if (interval.time != conventions.time()) description.times.push_back({interval.time, times});
     std::vector<double> bounds;
     for (std::size_t i = 0; i < steps.size(); ++i)
-      bounds.insert(bounds.end(), {static_cast<double>(starts[i][k]), leads[i]});
+      bounds.insert(bounds.end(), {conventions.time_at(starts[i][k]), times[i]});
     description.times.push_back({interval.bounds, std::move(bounds)});
   }
 }
@@ -366,7 +366,7 @@ Result<std::unique_ptr<Netcdf4Codec>> codec_of(std::span<const std::byte> head) 
 
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
   TR_TRY(check_library());
-  TR_TRY(Conventions::check_attributes(stream.attributes));
+  TR_TRY(Conventions::check_stream(stream));
   TR_TRY(check_names(stream.attributes));
   TR_TRY(compression::check_asked(stream.keys, methods));
   return std::unique_ptr<codec::Codec>(std::make_unique<Netcdf4Codec>(stream));

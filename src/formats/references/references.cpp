@@ -86,7 +86,7 @@ Result<std::unique_ptr<References>> References::make(const codec::StreamDefiniti
                                                      const std::vector<codec::FieldDefinition>& fields,
                                                      codec::Decoding decoding) {
   TR_TRY(available());
-  TR_TRY(cf::Conventions::check_attributes(stream.attributes));
+  TR_TRY(cf::Conventions::check_stream(stream));
   std::unique_ptr<References> made(new References(stream, std::move(decoding)));
   for (const codec::FieldDefinition& field : fields) TR_TRY(made->add(field));
   return made;
@@ -132,8 +132,8 @@ ByteVector References::times_of(std::size_t variable, const std::vector<codec::F
   const Conventions::Interval* const interval = bounds_in(variable);
   for (const codec::FinishedStep& step : steps) {
     if (interval != nullptr)
-      cf::put_big_endian(values, static_cast<double>(interval->statistic.interval_start(step.lead, 0)));
-    cf::put_big_endian(values, static_cast<double>(step.lead));
+      cf::put_big_endian(values, conventions_.time_at(interval->statistic.interval_start(step.lead, 0)));
+    cf::put_big_endian(values, conventions_.time_at(step.lead));
   }
   return values;
 }

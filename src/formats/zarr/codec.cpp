@@ -294,12 +294,12 @@ Patch ZarrCodec::index_of(int field, std::span<const FinishedStep::Record> put) 
 std::vector<Patch> ZarrCodec::rest_of_step(std::int64_t lead, std::int64_t previous_lead,
                                            std::span<const FinishedStep::Record> put) const {
   std::vector<Patch> patches;
+  const Conventions& conventions = fields_.conventions();
   const auto add_times = [&](std::size_t variable, std::initializer_list<std::int64_t> leads) {
     Patch& patch = patches.emplace_back(Patch{place_of(variable).begin, {}, 1});
     for (const std::int64_t each : leads)
-      cf::put_number(patch.bytes, cf::Type::float64, static_cast<double>(each));
+      cf::put_number(patch.bytes, cf::Type::float64, conventions.time_at(each));
   };
-  const Conventions& conventions = fields_.conventions();
   add_times(conventions.time(), {lead});
   for (const Conventions::Interval& each : conventions.intervals()) {
     if (each.time != conventions.time()) add_times(each.time, {lead});
@@ -316,7 +316,7 @@ std::vector<Patch> ZarrCodec::rest_of_step(std::int64_t lead, std::int64_t previ
 }  // namespace
 
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
-  TR_TRY(Conventions::check_attributes(stream.attributes));
+  TR_TRY(Conventions::check_stream(stream));
   TR_TRY(compression::check_asked(stream.keys, methods));
   return std::unique_ptr<codec::Codec>(std::make_unique<ZarrCodec>(stream));
 }

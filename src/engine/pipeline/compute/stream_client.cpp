@@ -22,8 +22,8 @@ void StreamClient::keep(const Status& status) {
 
 bool StreamClient::begin(std::int64_t lead) {
   if (in_step_) {
-    latch(Status(Code::state, cat("tr_stream_begin(lead ", lead, ") inside the step at lead ", lead_,
-                                  ": tr_stream_end comes first")));
+    latch(Status(Code::state, cat("tr_stream_begin(", time_.at(lead), ") inside the step at ",
+                                  time_.at(lead_), ": tr_stream_end comes first")));
     return false;
   }
   in_step_ = true;
@@ -32,11 +32,11 @@ bool StreamClient::begin(std::int64_t lead) {
   operation_ = 0;
   lead_before_ = std::exchange(lead_, lead);
   if (behind_ && lead <= *behind_) {
-    latch(Status(Code::order, cat("lead ", lead, " s: the stream continues behind lead ", *behind_,
-                                  " s, which its checkpoint has")));
+    latch(Status(Code::order, cat(time_.at(lead), ": the stream continues behind ", time_.at(*behind_),
+                                  ", which its checkpoint has")));
   } else if (last_lead_ && lead < *last_lead_) {
-    latch(Status(Code::order,
-                 cat("lead ", lead, " s goes back in time: the step before was at ", *last_lead_, " s")));
+    latch(Status(Code::order, cat(time_.at(lead), " goes back in time: the step before was at ",
+                                  time_.text(*last_lead_))));
   } else {
     last_lead_ = lead;
   }

@@ -20,8 +20,14 @@ namespace tailrace::pipeline {
 /// owner waits until the verdict that a call needs is known.
 class StreamClient {
  public:
-  StreamClient(const comm::Line& line, const exchange::Roster& roster, int me, std::string name)
-      : line_(line), roster_(roster), me_(me), name_(std::move(name)), definitions_(roster, me) {}
+  StreamClient(const comm::Line& line, const exchange::Roster& roster, int me, std::string name,
+               TimeAxis time)
+      : line_(line),
+        roster_(roster),
+        me_(me),
+        name_(std::move(name)),
+        time_(std::move(time)),
+        definitions_(roster, me) {}
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return definitions_.stream(); }
@@ -124,6 +130,7 @@ class StreamClient {
   const exchange::Roster& roster_;
   int me_;
   std::string name_;
+  TimeAxis time_;
   OwnDefinitions definitions_;
   StepVerdicts verdicts_;
   bool in_step_ = false;

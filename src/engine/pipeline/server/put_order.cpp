@@ -176,8 +176,8 @@ bool PutOrder::on_begin(int c, LaneProgress& lane, const Descriptor& descriptor)
   enter(lane, LaneProgress::State::inside, descriptor.step);
   if (descriptor.lead != found->second.lead) {
     disagree(c, lane,
-             cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
-                 opening_.reference, " began lead ", found->second.lead, " s"));
+             cat("rank ", c, " began the step at ", times().at(descriptor.lead), " where rank ",
+                 opening_.reference, " began ", times().at(found->second.lead)));
   }
   return pass(c);
 }
@@ -203,7 +203,7 @@ bool PutOrder::on_piece(int c, LaneProgress& lane, const Descriptor& descriptor)
     } else {
       disagree(c, lane,
                cat(call_text(c, descriptor.field, descriptor.level), " where rank ", opening_.reference,
-                   " has ended the step at lead ", step.lead, " s"));
+                   " has ended the step at ", times().at(step.lead)));
     }
     return pass(c);
   }
@@ -242,7 +242,7 @@ bool PutOrder::on_end(int c, LaneProgress& lane, const Descriptor& descriptor) {
   if (!lane.skipping && seek_own_record(c, lane, step)) {
     const SequenceEntry& record = gathering_.entry(lane.cursor);
     disagree(c, lane,
-             cat("rank ", c, " ended the step at lead ", step.lead, " s where ",
+             cat("rank ", c, " ended the step at ", times().at(step.lead), " where ",
                  call_text(opening_.reference, record.field, record.level)));
   }
   if (lane.fences < (step.complete ? step.fences_at_end : fences_)) outrun(c, lane);
@@ -270,8 +270,8 @@ void PutOrder::outrun(int c, LaneProgress& lane) {
   lane.told = true;
   const Step& step = steps_[lane.step];
   const Status why(Code::order,
-                   cat("rank ", opening_.reference, " came to a collective call inside of the step at lead ",
-                       step.lead, " s, where others went on with it"));
+                   cat("rank ", opening_.reference, " came to a collective call inside of the step at ",
+                       times().at(step.lead), ", where others went on with it"));
   skip(c, lane, {});
   lane.status = why.at({lane.step, -1, opening_.reference});
   if (!step.complete) tell_both(c, lane.step, lane.status.in(opening_.step_text(step.lead)));
@@ -328,8 +328,8 @@ bool PutOrder::catch_up(int c) {
       const Step& step = steps_[lane.step];
       if (step.complete && step.fences_at_end < lane.fences) {
         disagree(c, lane,
-                 cat("rank ", c, " came to a collective call inside of the step at lead ", step.lead,
-                     " s, which rank ", opening_.reference, " ended before its own"));
+                 cat("rank ", c, " came to a collective call inside of the step at ", times().at(step.lead),
+                     ", which rank ", opening_.reference, " ended before its own"));
         leave_step(c, lane, lane.status, 0);
         continue;
       }
@@ -338,7 +338,7 @@ bool PutOrder::catch_up(int c) {
       enter(lane, LaneProgress::State::absent, lane.next);
       disagree(c, lane,
                cat("rank ", c, " came to another collective call where rank ", opening_.reference,
-                   " began the step at lead ", next->second.lead, " s"));
+                   " began the step at ", times().at(next->second.lead)));
       continue;
     }
     if (fences_ < lane.fences) return moved;
@@ -418,7 +418,7 @@ std::string PutOrder::waiting_for() const {
   for (const auto& [number, step] : steps_) {
     // The step's end is in the put order: one rank at least has ended it.
     if (!step.complete || step.stamps.size() == homed_.size()) continue;
-    text += cat(" ", stream_.name, " step at lead ", step.lead, " s: not ended by compute rank");
+    text += cat(" ", stream_.name, " step at ", times().at(step.lead), ": not ended by compute rank");
     for (const int c : homed_) {
       if (step.stamps.count(c) == 0) text += cat(" ", c);
     }

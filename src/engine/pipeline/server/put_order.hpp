@@ -94,6 +94,8 @@ class PutOrder {
   void skip_announced(int c, LaneProgress& lane);
   [[nodiscard]] std::string call_text(int c, int field, int level) const;
 
+  [[nodiscard]] const TimeAxis& times() const { return opening_.definition.time; }
+
   OpenStream& stream_;
   Context& context_;
   const Opening& opening_;

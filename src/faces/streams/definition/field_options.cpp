@@ -44,7 +44,7 @@ Status take_own_since(FieldRequest& request, const std::string& text) {
     return settings_error(
         "an instantaneous field has no interval; give statistic=accum, average, maximum or minimum too");
   }
-  return take_since(statistic, text);
+  return take_since(statistic, text, request.time);
 }
 
 Status take_at_zero(FieldRequest& request, const std::string& text) {
@@ -141,18 +141,21 @@ constexpr OptionTable<FieldRequest> field_options(kFieldRows);
 
 std::vector<OptionInfo> field_option_infos() { return field_options.infos(kFieldOptionsOfFormats); }
 
-Status take_since(codec::Statistic& statistic, const std::string& text) {
+Status take_since(codec::Statistic& statistic, const std::string& text, const TimeAxis& time) {
   using Since = codec::Statistic::Since;
   if (text == "start" || text == "last") {
     statistic.since = text == "start" ? Since::start : Since::last_output;
     return {};
   }
-  const Result<std::int64_t> value = parse_duration(text);
+  if (time.is_model())
+    return settings_error(
+        cat("\"", text, "\": with time=model an interval begins at `start` or `last` alone"));
+  const Result<std::int64_t> value = time.parse_length(text);
   if (!value.is_ok() || *value == 0) {
     return settings_error(cat("\"", text, "\" is neither start nor last nor a duration such as 6h"));
   }
   statistic.since = Since::duration;
-  statistic.duration_seconds = *value;
+  statistic.duration = *value;
   return {};
 }
 

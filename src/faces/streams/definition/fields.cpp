@@ -99,7 +99,8 @@ Status Fields::define(const std::string& field, const PlacedLayout* layout, int 
   Result<FieldRequest> request = [&]() -> Result<FieldRequest> {
     if (client_.steps() > 0) return Status(Code::state, "fields are defined before the first step");
     if (layout == nullptr) return Status(Code::argument, "no layout was given");
-    return parse_field(field, type, layout->layout.shape(), options, request_.definition.format);
+    return parse_field(field, type, layout->layout.shape(), options, request_.definition.format,
+                       request_.definition.time);
   }();
   ByteVector vertical;
   if (request.is_ok() && !request->vertical_file.empty()) {

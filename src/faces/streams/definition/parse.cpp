@@ -172,9 +172,13 @@ Status take_listings(StreamRequest& request, const Options& given) {
 }
 
 Status check_stream(const StreamRequest& request, const Options& given) {
-  if (!given.find("base"))
-    return settings_error("base= is missing; give the base time, as base=2026-03-01T00:00Z");
   const codec::StreamDefinition& stream = request.definition;
+  if (!given.find("base") && !stream.time.is_model())
+    return settings_error(
+        "base= is missing; give the base time, as base=2026-03-01T00:00Z, or time=model for times that count "
+        "from no "
+        "date");
+  TR_TRY(request.pattern.check(stream.time));
   if (stream.members && !stream.member)
     return settings_error("members= without member=; say which member this is");
   if (stream.members && *stream.member > *stream.members) {
@@ -184,7 +188,7 @@ Status check_stream(const StreamRequest& request, const Options& given) {
     if (request.options.keeps_same_lead)
       return settings_error(
           "interval= and same_lead=keep exclude each other: a step within an interval has a lead of its own");
-    TR_TRY(operations::Intervals(*request.options.interval, stream.base, stream.calendar)
+    TR_TRY(operations::Intervals(*request.options.interval, stream.base, stream.calendar, stream.time)
                .check()
                .in("interval="));
   }
@@ -283,7 +287,7 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
 }
 
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
-                                 std::string_view options, std::string_view format) {
+                                 std::string_view options, std::string_view format, const TimeAxis& time) {
   if (name.empty()) return Status(Code::argument, "the field's name is empty");
   const Result<const formats::Format*> found = formats::find(format);
   TR_TRY(found.status());
@@ -296,6 +300,7 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
                   cat(context, ": ", element_type, " is no element type; give TR_F32, TR_F64, ..."));
   }
   request.definition.shape = shape;
+  request.time = time;
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in(context));
   TR_TRY(field_options.take(*given, request).in(context));

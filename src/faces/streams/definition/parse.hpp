@@ -47,7 +47,7 @@ struct StreamRequest {
   bool has_default_format = false;     // neither format= nor the name asks for one
   /// Returns the context for Pattern::expand and match.
   [[nodiscard]] PatternContext context() const {
-    return {definition.base, definition.calendar, definition.member};
+    return {definition.base, definition.calendar, definition.member, definition.time};
   }
 };
 
@@ -66,12 +66,14 @@ struct FieldRequest {
   std::string vertical_file;                       // one rank reads it and calls set_vertical; "" = none
   std::optional<operations::Operation> operation;  // over the steps of an interval
   bool has_statistic = false;                      // statistic= is given
+  TimeAxis time{};                                 // of the stream
 };
 
 /// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means
 /// an array without a level dimension, unless level_axis= says otherwise.
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
-                                 std::string_view options, std::string_view format);
+                                 std::string_view options, std::string_view format,
+                                 const TimeAxis& time = {});
 
 /// The keys of tr_stream_define that all formats know.
 extern const OptionTable<FieldRequest> field_options;
@@ -82,7 +84,7 @@ std::vector<OptionInfo> field_option_infos();
 inline constexpr std::array<std::string_view, 5> statistic_words{"instant", "accum", "average", "maximum",
                                                                  "minimum"};
 /// Takes the value of since=: `start`, `last` or a duration.
-Status take_since(codec::Statistic& statistic, const std::string& text);
+Status take_since(codec::Statistic& statistic, const std::string& text, const TimeAxis& time = {});
 
 /// Returns `status`. If it is an error, and nobody asked for the stream's format, its text also says why the
 /// stream has this format.

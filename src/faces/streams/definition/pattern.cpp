@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <functional>
 
 #include "ground/base/text.hpp"
@@ -20,7 +21,7 @@ constexpr int kMostDigits = 18;
 Status pattern_error(std::string_view text, std::size_t position, std::string_view what) {
   return {Code::settings, cat("file pattern \"", text, "\", position ", position + 1, ": ", what,
                               "; valid are {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {lead:06s} "
-                              "{member:02}, and {{ }} for braces")};
+                              "{lead:09ms} {time:08.3f} {member:02}, and {{ }} for braces")};
 }
 
 std::string padded(std::int64_t value, int width) {
@@ -35,9 +36,23 @@ std::int64_t day_of_year(const DateTime& time, Calendar calendar) {
   return (to_seconds(midnight, calendar) - to_seconds(first, calendar)) / 86400 + 1;
 }
 
+/// Returns a time as {time} gives it, with zeros behind its sign up to the width.
+std::string time_text(double time, const Part& part) {
+  char buffer[400];  // the largest double has 309 digits before the point
+  const double size = std::abs(time);
+  const auto [end, error] = part.decimals < 0 ? std::to_chars(buffer, buffer + sizeof buffer, size)
+                                              : std::to_chars(buffer, buffer + sizeof buffer, size,
+                                                              std::chars_format::fixed, part.decimals);
+  const std::string_view digits(buffer, static_cast<std::size_t>(end - buffer));
+  const std::string sign = time < 0 ? "-" : "";
+  const auto wanted = static_cast<std::size_t>(part.width);
+  const std::size_t length = sign.size() + digits.size();
+  return cat(sign, std::string(length < wanted ? wanted - length : 0, '0'), digits);
+}
+
 /// The parts of a lead that a file name gives. Fields of the valid time that the name leaves out stay at -1.
 struct Found {
-  std::int64_t lead = -1;
+  std::optional<std::int64_t> lead;
   std::int64_t year = -1, year_of_century = -1, month = -1, day = -1, day_of_year = -1;
   std::int64_t hour = -1, minute = -1, second = -1;
 };
@@ -137,16 +152,19 @@ class PatternScanner {
     } else if (name == "lead") {
       part.kind = Kind::lead;
       TR_TRY(lead_form(form, form_at, part));
+    } else if (name == "time") {
+      part.kind = Kind::time;
+      TR_TRY(number_form(form, form_at, part));
     } else if (name == "member") {
       part.kind = Kind::member;
       TR_TRY(width(form, form_at, part));
     } else {
-      const std::vector<std::string_view> names{"base", "valid", "lead", "member"};
+      const std::vector<std::string_view> names{"base", "valid", "lead", "time", "member"};
       const std::string near = nearest(name, names);
       return pattern_error(
           text_, at_,
           cat("unknown \"{", inside, "}\"; ",
-              near.empty() ? "it may be {base}, {valid}, {lead} or {member}, and {{ is a brace"
+              near.empty() ? "it may be {base}, {valid}, {lead}, {time} or {member}, and {{ is a brace"
                            : cat("did you mean {", near, "}?")));
     }
     parts.push_back(std::move(part));
@@ -170,16 +188,30 @@ class PatternScanner {
   }
 
   Status lead_form(std::string_view form, std::size_t position, Part& part) const {
-    constexpr std::string_view units = "dhms";
-    constexpr std::int64_t seconds[] = {86400, 3600, 60, 1};
-    const std::size_t unit = form.empty() ? std::string_view::npos : units.find(form.back());
-    if (unit == std::string_view::npos) {
+    const std::size_t digits = std::min(form.find_first_not_of("0123456789"), form.size());
+    const std::string_view name = form.substr(digits);
+    const TimeUnit* const unit = name == "min" ? nullptr : find_time_unit(name == "m" ? "min" : name);
+    if (unit == nullptr || unit->symbol.size() < name.size()) {
       return pattern_error(text_, position,
-                           "{lead} needs its unit, d, h, m or s, as in {lead:h} or {lead:03h}");
+                           "{lead} needs its unit, d, h, m, s, ms, us or ns, as in {lead:h} or {lead:03h}");
     }
-    part.unit = seconds[unit];
-    part.unit_name = form.back();
-    return width(form.substr(0, form.size() - 1), position, part);
+    part.unit = unit->nanoseconds;
+    part.unit_name = name;
+    return width(form.substr(0, digits), position, part);
+  }
+
+  // Reads "" or "08.3f" or ".3f".
+  Status number_form(std::string_view form, std::size_t position, Part& part) const {
+    if (form.empty()) return {};
+    const std::size_t point = form.find('.');
+    const char* const last = form.data() + form.size() - 1;
+    if (point == std::string_view::npos || form.back() != 'f')
+      return pattern_error(text_, position,
+                           cat("\"", form, "\" is no form of a number; expected one as 08.3f"));
+    const auto [end, error] = std::from_chars(form.data() + point + 1, last, part.decimals);
+    if (error != std::errc{} || end != last || part.decimals < 0 || part.decimals > kMostDigits)
+      return pattern_error(text_, position, "the number of decimals is one from 0 to 18, as in {time:08.3f}");
+    return width(form.substr(0, point), position, part);
   }
 
   // Reads "" or "03". A width without the zero would pad with blanks, which no file name should hold.
@@ -243,7 +275,7 @@ bool names_all_units(const Found& found) {
 // Returns the least lead at which the valid time has the fields found. The caller checks it by expanding
 // again.
 std::optional<std::int64_t> earliest_lead(const Found& found, const PatternContext& context) {
-  if (found.lead >= 0) return found.lead;
+  if (found.lead) return found.lead;
   DateTime valid{found.year, 1, 1, 0, 0, 0};
   if (valid.year < 0) {
     valid.year = context.base.year;
@@ -263,11 +295,11 @@ std::optional<std::int64_t> earliest_lead(const Found& found, const PatternConte
   valid.minute = at_least(found.minute, 0);
   valid.second = at_least(found.second, 0);
   if (!is_valid(valid, context.calendar)) return std::nullopt;
-  std::int64_t lead = to_seconds(valid, context.calendar) - to_seconds(context.base, context.calendar);
-  if (names_day) lead += (found.day_of_year - 1) * std::int64_t{86400};
+  std::int64_t seconds = to_seconds(valid, context.calendar) - to_seconds(context.base, context.calendar);
+  if (names_day) seconds += (found.day_of_year - 1) * std::int64_t{86400};
   // A name that leaves out a unit stands for any number of times before the base time: leads count from 0
   // then.
-  return names_all_units(found) ? lead : std::max<std::int64_t>(lead, 0);
+  return context.time.lead_at(names_all_units(found) ? seconds : std::max<std::int64_t>(seconds, 0));
 }
 
 /// Reads a file name back against the parts of a pattern. A lead's digits may end at several places.
@@ -284,11 +316,13 @@ class NameScanner {
     for (; part < parts_.size(); ++part) {
       const Part& next = parts_[part];
       if (next.kind == Kind::lead) return scan_lead(part, rest, found);
+      if (next.kind == Kind::time) return scan_time(part, rest, found);
       if (!take_fixed(next, rest, found)) return std::nullopt;
     }
     if (!rest.empty()) return std::nullopt;
     const std::optional<std::int64_t> lead = earliest_lead(found, context_);
     if (!lead) return std::nullopt;
+    if (context_.time.is_model()) return gives_name(*lead) ? lead : std::nullopt;
     const std::int64_t from_base = std::max<std::int64_t>(*lead, 0);
     if (gives_name(from_base)) return from_base;
     return before_base_ && gives_name(*lead) ? lead : std::nullopt;
@@ -306,7 +340,23 @@ class NameScanner {
          ++width) {
       std::int64_t number = 0;
       std::from_chars(rest.data(), rest.data() + width, number);
-      if (__builtin_mul_overflow(number, lead.unit, &found.lead)) return std::nullopt;
+      found.lead = context_.time.lead_of(number, lead.unit);
+      if (!found.lead) continue;
+      if (const auto result = scan_from(part + 1, rest.substr(width), found)) return result;
+    }
+    return std::nullopt;
+  }
+
+  // A number may end at several places, if digits follow it in the name.
+  std::optional<std::int64_t> scan_time(std::size_t part, std::string_view rest, Found found) const {
+    const std::size_t most = std::min(rest.find_first_not_of("0123456789.e+-"), rest.size());
+    for (std::size_t width = 1; width <= most; ++width) {
+      double time = 0;
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + width, time);
+      if (error != std::errc{} || end != rest.data() + width) continue;
+      const Result<std::int64_t> code = TimeAxis::code_of(time);
+      if (!code.is_ok()) continue;
+      found.lead = *code;
       if (const auto result = scan_from(part + 1, rest.substr(width), found)) return result;
     }
     return std::nullopt;
@@ -332,6 +382,22 @@ class NameScanner {
   bool before_base_;
 };
 
+/// Appends a lead in the unit of a part, which must divide it.
+Status append_lead(std::int64_t lead, const Part& part, const TimeAxis& time, std::string& out) {
+  if (lead < 0) return {Code::format, cat(time.at(lead), " is below zero")};
+  const std::optional<std::int64_t> count = time.count(lead, part.unit);
+  if (!count) {
+    constexpr std::int64_t minute = 60'000'000'000;
+    const std::string finer = time.count(lead, minute) ? "05m"
+                              : time.seconds(lead)     ? "06s"
+                                                       : cat("09", time.unit());
+    return {Code::format, cat("a lead of ", time.text(lead), " is no whole number of {lead:", part.unit_name,
+                              "}; use a finer unit, as {lead:", finer, "}")};
+  }
+  out += padded(*count, part.width);
+  return {};
+}
+
 }  // namespace
 
 Result<Pattern> Pattern::parse(std::string_view text) {
@@ -355,20 +421,16 @@ Result<std::string> Pattern::expand(std::int64_t lead, const PatternContext& con
         out += format(part.text, context.base, context.calendar);
         break;
       case Kind::valid: {
-        const std::int64_t seconds = to_seconds(context.base, context.calendar) + lead;
+        const std::int64_t seconds =
+            to_seconds(context.base, context.calendar) + context.time.floor_seconds(lead);
         out += format(part.text, from_seconds(seconds, context.calendar), context.calendar);
         break;
       }
       case Kind::lead:
-        if (lead < 0)
-          return Status(Code::format, cat("file pattern \"", text_, "\": lead ", lead, " s is below zero"));
-        if (lead % part.unit != 0) {
-          return Status(Code::format,
-                        cat("file pattern \"", text_, "\": a lead of ", lead,
-                            " s is no whole number of {lead:", part.unit_name, "} (", part.unit,
-                            " s); use a finer unit, as {lead:", lead % 60 == 0 ? "05m" : "06s", "}"));
-        }
-        out += padded(lead / part.unit, part.width);
+        TR_TRY(append_lead(lead, part, context.time, out).in(cat("file pattern \"", text_, "\"")));
+        break;
+      case Kind::time:
+        out += time_text(TimeAxis::time_of(lead), part);
         break;
       case Kind::member:
         if (!context.member) {
@@ -380,6 +442,25 @@ Result<std::string> Pattern::expand(std::int64_t lead, const PatternContext& con
     }
   }
   return out;
+}
+
+Status Pattern::check(const TimeAxis& time) const {
+  for (const Part& part : parts_) {
+    const bool names_date = part.kind == Kind::base || part.kind == Kind::valid;
+    if (names_date && !time.has_base())
+      return {Code::settings,
+              cat("file pattern \"", text_, "\" asks for {", part.kind == Kind::base ? "base" : "valid",
+                  "}, and the stream has no base=")};
+    if (part.kind == Kind::lead && time.is_model())
+      return {Code::settings, cat("file pattern \"", text_,
+                                  "\" asks for {lead}, which a stream with time=model does not have: write "
+                                  "{time:08.3f}")};
+    if (part.kind == Kind::time && !time.is_model())
+      return {Code::settings,
+              cat("file pattern \"", text_,
+                  "\" asks for {time}, which a stream has with time=model alone: write {lead:06s}")};
+  }
+  return {};
 }
 
 std::optional<std::int64_t> Pattern::match(std::string_view name, const PatternContext& context,
@@ -397,9 +478,13 @@ Pattern::Split Pattern::split(const PatternContext& context) const {
     if (part.kind == Kind::valid) text = cat("{valid:", part.text, "}");
     if (part.kind == Kind::lead) {
       const std::string width = part.width > 0 ? cat("0", part.width) : std::string();
-      text = cat("{lead:", width, std::string(1, part.unit_name), "}");
+      text = cat("{lead:", width, part.unit_name, "}");
     }
-    changes = changes || part.kind == Kind::valid || part.kind == Kind::lead;
+    if (part.kind == Kind::time) {
+      const std::string width = part.width > 0 ? cat("0", part.width) : std::string();
+      text = part.decimals < 0 ? std::string("{time}") : cat("{time:", width, ".", part.decimals, "f}");
+    }
+    changes = changes || part.kind == Kind::valid || part.kind == Kind::lead || part.kind == Kind::time;
     (changes ? split.rest : split.fixed) += text;
   }
   return split;
@@ -407,7 +492,8 @@ Pattern::Split Pattern::split(const PatternContext& context) const {
 
 bool Pattern::depends_on_lead() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    return part.kind == Kind::lead || (part.kind == Kind::valid && names_time(part.text));
+    return part.kind == Kind::lead || part.kind == Kind::time ||
+           (part.kind == Kind::valid && names_time(part.text));
   });
 }
 

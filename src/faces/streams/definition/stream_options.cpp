@@ -41,6 +41,33 @@ Status take_hook(StreamRequest& request, const std::string& text) {
   return {};
 }
 
+Status settings_status(const Status& status) {
+  return status.is_ok() ? status : settings_error(status.text());
+}
+
+Status take_time(StreamRequest& request, const std::string& text) {
+  const Result<std::size_t> word = parse_choice(text, {"leads", "model"});
+  TR_TRY(word.status());
+  request.definition.time = *word == 1 ? TimeAxis::of_model() : TimeAxis();
+  return {};
+}
+
+Status take_lead_unit(StreamRequest& request, const std::string& text) {
+  if (request.definition.time.is_model())
+    return settings_error("a stream with time=model has no leads: time_units= says what its times count");
+  const TimeUnit* const unit = find_time_unit(text);
+  if (unit == nullptr)
+    return settings_error(cat("\"", text, "\" is no unit of leads; expected one of ", time_unit_list()));
+  request.definition.time = TimeAxis::of_leads(*unit);
+  return {};
+}
+
+Status take_time_name(StreamRequest& request, const std::string& text) {
+  if (trim(text).empty()) return settings_error("the name is empty");
+  request.definition.time.set_name(text);
+  return {};
+}
+
 /// Without conventions=weather a name tells nothing about its field. In GRIB each name does.
 Status take_conventions(StreamRequest& request, const std::string& text) {
   const Result<std::size_t> word = parse_choice(text, {"none", codec::weather_conventions});
@@ -58,10 +85,27 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
     {{"calendar", "`proleptic_gregorian`", "", "format=raw calendar=360_day",
       "also `360_day`, `noleap` (`365_day`), `julian` and `all_leap` (`366_day`); GRIB has the default only"},
      [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
-    {{"base", required_option, "time, UTC", "base=2026-03-01T00:00Z",
-      "the base time, from which leads count"},
+    {{"time", "`leads`", "", "time=model format=cdf5",
+      "`leads`: a step is at a whole number of units after the base time. `model`: a step is at a time of "
+      "the model's "
+      "own, a float64 given to `tr_stream_begin_at`, which may count from no date: [below](#time)"},
+     take_time},
+    {{"lead_unit", "`s`", "", "lead_unit=ms format=cdf5",
+      "the unit of leads: `ns`, `us`, `ms`, `s`, `min`, `h` or `d`. GRIB takes leads that are whole seconds"},
+     take_lead_unit},
+    {{"time_units", "the unit of leads", "", "time=model time_units=days format=cdf5",
+      "the units of the variable of time in NetCDF and Zarr: a unit of leads, or with `time=model` and no "
+      "base time "
+      "any text; there `s` if it is not given"},
+     [](auto& r, auto& t) { return settings_status(r.definition.time.set_units(t)); }},
+    {{"time_name", "`time`", "", "time_name=Times format=cdf5",
+      "the name of the variable of time in NetCDF and Zarr"},
+     take_time_name},
+    {{"base", "", "time, UTC", "base=2026-03-01T00:00Z",
+      "the base time, from which leads count; required but for `time=model`"},
      [](auto& r, auto& t) {
-       return take(as_setting(parse_time(t, r.definition.calendar)), r.definition.base);
+       TR_TRY(take(as_setting(parse_time(t, r.definition.calendar)), r.definition.base));
+       return settings_status(r.definition.time.set_base());
      }},
     {{"packing", "`simple`", "", "packing=ccsds",
       "GRIB alone: how it packs numbers. `ccsds` makes smooth fields smaller, and takes about 9 ns a point "
@@ -131,7 +175,9 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
     {{"interval", "", "duration, months", "interval=1h",
       "the file gets one step for each [interval](#values-of-an-interval) of this length, counted from the "
       "base time, and not each step of the model. Also `1mo`, `3mo`, `1y`: months of the calendar"},
-     [](auto& r, auto& t) { return take(operations::parse_interval(t), r.options.interval); }},
+     [](auto& r, auto& t) {
+       return take(operations::parse_interval(t, r.definition.time), r.options.interval);
+     }},
 };
 
 /// Returns the meaning of format=, in which the registry explains its formats.

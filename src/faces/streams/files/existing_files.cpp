@@ -75,7 +75,8 @@ Result<std::optional<IndexContents>> index_left_behind(Target& target, const Str
   const codec::StreamDefinition& now = request.definition;
   const IndexHeader& header = contents->header;
   const bool is_ours = header.format == now.format && header.base == now.base &&
-                       header.calendar == now.calendar && header.member == now.member;
+                       header.calendar == now.calendar && header.time == now.time &&
+                       header.member == now.member;
   return is_ours && !contents->steps.empty() ? std::optional(std::move(*contents))
                                              : std::optional<IndexContents>();
 }
@@ -83,7 +84,9 @@ Result<std::optional<IndexContents>> index_left_behind(Target& target, const Str
 /// Returns false for names that leave out the longer units of time ({valid:%H}): no lead follows from them.
 bool names_tell_leads(const StreamRequest& request) {
   constexpr std::int64_t hour = 3600, day = 24 * hour;
-  return std::ranges::all_of(std::array{hour, day + hour, 40 * day}, [&](std::int64_t lead) {
+  return std::ranges::all_of(std::array{hour, day + hour, 40 * day}, [&](std::int64_t seconds) {
+    if (!request.definition.time.has_base()) return true;
+    const std::int64_t lead = request.definition.time.lead_at(seconds).value_or(0);
     const Result<std::string> name = request.pattern.expand(lead, request.context());
     return !name.is_ok() || request.pattern.match(*name, request.context(), true);
   });

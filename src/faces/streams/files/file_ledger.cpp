@@ -88,7 +88,7 @@ class FileLedger final : public pipeline::Ledger {
 
   Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) override {
     if (is_finished(path)) {
-      return Status(Code::state, cat("the step at lead ", lead, " s belongs to ", path,
+      return Status(Code::state, cat("the step at ", pairs_.times().at(lead), " belongs to ", path,
                                      ", which was complete when a later step went to another file"));
     }
     Result<Pairs::Beginning> beginning = pairs_.begin(path, lead, expected);

@@ -45,11 +45,40 @@ std::string line_of(const ManifestEntry& entry) {
   json["size"] = entry.size;
   json["xxh3_128"] = entry.digest;
   json["run"] = entry.run.text();
-  json["base"] = entry.base;
-  json["leads"] = entry.leads;
+  if (entry.time.has_base()) json["base"] = entry.base;
+  if (!entry.time.is_default()) json[entry.time.is_model() ? "time_units" : "lead_unit"] = entry.time.unit();
+  if (entry.time.is_model()) {
+    std::vector<double> times;
+    for (const std::int64_t lead : entry.leads) times.push_back(TimeAxis::time_of(lead));
+    json["times"] = times;
+  } else {
+    json["leads"] = entry.leads;
+  }
   json["records"] = entry.records;
   // A file name need not be UTF-8. Other bytes become U+FFFD, because JSON has no other way.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// Takes the times of the steps. Throws as Json does.
+Status take_times(const Json& json, ManifestEntry& entry) {
+  if (json.contains("times")) {
+    entry.time = TimeAxis::of_model();
+    TR_TRY(entry.time.set_units(json.at("time_units").get<std::string>()));
+    for (const double time : json.at("times").get<std::vector<double>>()) {
+      const Result<std::int64_t> code = TimeAxis::code_of(time);
+      TR_TRY(code.status());
+      entry.leads.push_back(*code);
+    }
+    if (!json.contains("base")) return {};
+    TR_TRY(entry.time.set_base());
+  } else {
+    const TimeUnit* const unit = find_time_unit(json.value("lead_unit", "s"));
+    if (unit == nullptr) return {Code::corrupt, "its lead_unit is none"};
+    entry.time = TimeAxis::of_leads(*unit);
+    entry.leads = json.at("leads").get<std::vector<std::int64_t>>();
+  }
+  entry.base = json.at("base").get<std::string>();
+  return {};
 }
 
 Result<ManifestEntry> entry_of(std::string_view line) {
@@ -60,8 +89,7 @@ Result<ManifestEntry> entry_of(std::string_view line) {
     entry.path = json.at("path").get<std::string>();
     entry.size = json.at("size").get<Bytes>();
     entry.digest = json.at("xxh3_128").get<std::string>();
-    entry.base = json.at("base").get<std::string>();
-    entry.leads = json.at("leads").get<std::vector<std::int64_t>>();
+    TR_TRY(take_times(json, entry));
     entry.records = json.at("records").get<std::int64_t>();
     Result<Uuid> run = Uuid::parse(json.at("run").get<std::string>());
     TR_TRY(run.status());
@@ -281,7 +309,8 @@ ManifestEntry manifest_entry(const std::string& data_path, const IndexContents& 
   entry.path = data_path.substr(data_path.rfind('/') + 1);
   entry.size = contents.data_end();
   entry.run = contents.header.run;
-  entry.base = format_time(contents.header.base);
+  entry.time = contents.header.time;
+  if (entry.time.has_base()) entry.base = format_time(contents.header.base);
   for (const IndexStep& step : contents.steps) {
     entry.leads.push_back(step.lead);
     entry.records += static_cast<std::int64_t>(step.records.size());

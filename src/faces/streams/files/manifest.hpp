@@ -16,8 +16,9 @@ struct ManifestEntry {
   Bytes size = 0;
   std::string digest;  // XXH3-128 of the bytes, as Digest::hex gives it
   Uuid run;
-  std::string base;                 // format_time of the base time
-  std::vector<std::int64_t> leads;  // of its steps, in seconds
+  TimeAxis time;                    // what leads count
+  std::string base;                 // format_time of the base time; "" = none
+  std::vector<std::int64_t> leads;  // of its steps
   std::int64_t records = 0;
   friend bool operator==(const ManifestEntry&, const ManifestEntry&) = default;
 };

@@ -59,7 +59,7 @@ Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optio
   const codec::StreamDefinition& stream = opening.definition;
   header_ = {
       run, stream.format, stream.base, stream.calendar, stream.member, static_cast<Bytes>(frame_.head.size()),
-      {}};
+      {},  stream.time};
   for (const codec::FieldDefinition& field : opening.fields) {
     header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
   }
@@ -68,8 +68,8 @@ Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optio
 
 Result<std::string> Pairs::path_of(std::int64_t lead) const {
   if (resuming_ && resuming_->has_passed(lead)) {
-    return Status(Code::order, cat("the stream continues behind lead ", *resuming_->position.lead,
-                                   " s; the step at lead ", lead, " s cannot follow"));
+    return Status(Code::order, cat("the stream continues behind ", times().at(*resuming_->position.lead),
+                                   "; the step at ", times().at(lead), " cannot follow"));
   }
   return request_.pattern.expand(lead, request_.context());
 }
@@ -333,13 +333,13 @@ Result<FoundSteps> Pairs::find_own_steps(const std::string& path) {
   const Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
   TR_TRY(codec.status());
   const std::unique_ptr<codec::Finder> finder = (*codec)->finder();
-  Result<FoundSteps> found = find_steps(*target_, path, header_.fields, finder.get());
+  Result<FoundSteps> found = find_steps(*target_, path, header_, finder.get());
   TR_TRY(found.status());
   for (const IndexStep& step : found->steps) {
     const Result<std::string> named = request_.pattern.expand(step.lead, request_.context());
     if (named.is_ok() && *named == path) continue;
-    return Status(Code::state, cat(path, ": has the step at lead ", step.lead,
-                                   " s, which belongs to another file of the stream, and no index beside it; "
+    return Status(Code::state, cat(path, ": has the step at ", times().at(step.lead),
+                                   ", which belongs to another file of the stream, and no index beside it; "
                                    "move it away, or lose it with existing=overwrite"));
   }
   return found;
@@ -362,7 +362,7 @@ Result<bool> Pairs::index_again(const std::string& path) {
   }
   Result<FoundSteps> found = find_own_steps(path);
   TR_TRY(found.status());
-  TR_TRY(keep_whole_steps(path, header_.fields, *found));
+  TR_TRY(keep_whole_steps(path, header_, *found));
   TR_TRY(write_index(*target_, path, header_, found->steps));
   log(LogLevel::warn, cat(path, ": had no index and was indexed again from its messages: ",
                           found->steps.size(), found->steps.size() == 1 ? " step" : " steps",
@@ -425,8 +425,8 @@ Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t 
   // A file that cannot be continued stays as it is, closed if it was.
   if (const auto& steps = before->contents.steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
     return Status(Code::order,
-                  cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
-                      " s cannot follow (existing=replace begins anew)"));
+                  cat(path, " goes up to ", times().at(steps.back().lead), " already; the step at ",
+                      times().at(lead), " cannot follow (existing=replace begins anew)"));
   }
   TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
   TR_TRY(settle_again(*target_, path, before->again));

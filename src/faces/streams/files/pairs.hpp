@@ -55,6 +55,7 @@ class Pairs {
   [[nodiscard]] storage::Target& target() const { return *target_; }
   /// Do what pipeline::Ledger says of them.
   [[nodiscard]] Result<std::string> path_of(std::int64_t lead) const;
+  [[nodiscard]] const TimeAxis& times() const { return header_.time; }
   [[nodiscard]] const std::vector<std::string>& left_open() const { return left_open_; }
   /// Returns the files of left_open() that existing=continue has found.
   [[nodiscard]] const std::vector<LeftBehind>& left_behind() const { return left_behind_; }

@@ -123,7 +123,7 @@ LastStep judge_last(const FoundSteps& found, const std::vector<IndexField>& fiel
 
 }  // namespace
 
-Result<FoundSteps> find_steps(Target& target, const std::string& path, const std::vector<IndexField>& fields,
+Result<FoundSteps> find_steps(Target& target, const std::string& path, const IndexHeader& header,
                               const codec::Finder* finder) {
   if (finder == nullptr) return not_ours(path, "its format does not show which bytes are this stream's");
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
@@ -150,14 +150,14 @@ Result<FoundSteps> find_steps(Target& target, const std::string& path, const std
     }
     const std::int64_t lead = record->key.lead;
     if (record->has_key && !found.steps.empty() && lead < found.steps.back().lead)
-      return not_ours(path, cat("at byte ", at, " its leads go back from ", found.steps.back().lead, " s to ",
-                                lead, " s"));
+      return not_ours(path, cat("at byte ", at, " its steps go back from ",
+                                header.time.at(found.steps.back().lead), " to ", header.time.text(lead)));
     if (record->state == FoundRecord::State::torn) found.torn = true;
     if (found.torn && record->has_key) {
       if (torn_lead && *torn_lead != lead) {
-        return Status(Code::corrupt, cat(path, ": the step at lead ", *torn_lead,
-                                         " s is damaged, and whole messages of lead ", lead,
-                                         " s follow it; it is left as it is"));
+        return Status(Code::corrupt, cat(path, ": the step at ", header.time.at(*torn_lead),
+                                         " is damaged, and whole messages of ", header.time.at(lead),
+                                         " follow it; it is left as it is"));
       }
       torn_lead = lead;
     }
@@ -168,12 +168,13 @@ Result<FoundSteps> find_steps(Target& target, const std::string& path, const std
   // A torn record belongs to the step that had begun: the steps before it were finished.
   found.last_is_whole = true;
   if (!found.steps.empty() && found.steps.back().lead == *torn_lead &&
-      !has_all_fields(found.steps.back(), fields))
+      !has_all_fields(found.steps.back(), header.fields))
     found.steps.pop_back();
   return found;
 }
 
-Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& fields, FoundSteps& found) {
+Status keep_whole_steps(const std::string& path, const IndexHeader& header, FoundSteps& found) {
+  const std::vector<IndexField>& fields = header.fields;
   if (!found.steps.empty() && !found.last_is_whole) {
     const IndexStep& last = found.steps.back();
     switch (judge_last(found, fields)) {
@@ -184,7 +185,7 @@ Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& 
         found.steps.pop_back();
         break;
       case LastStep::unknown:
-        return not_ours(path, cat("the step at lead ", last.lead, " s has ", last.records.size(),
+        return not_ours(path, cat("the step at ", header.time.at(last.lead), " has ", last.records.size(),
                                   last.records.size() == 1 ? " message" : " messages",
                                   ", and nobody can tell whether it was finished"));
     }
@@ -192,7 +193,7 @@ Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& 
   if (found.steps.empty() && !found.last_is_whole) return not_ours(path, "it has no whole step");
   for (const IndexStep& step : found.steps) {
     if (!has_whole_fields(step, fields))
-      return not_ours(path, cat("the step at lead ", step.lead, " s lacks levels of a field"));
+      return not_ours(path, cat("the step at ", header.time.at(step.lead), " lacks levels of a field"));
   }
   return {};
 }

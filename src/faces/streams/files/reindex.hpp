@@ -20,14 +20,14 @@ struct FoundSteps {
 };
 
 /// Local. Finds the steps in a data file. Returns Code::state, naming the first byte that is not of a stream
-/// with these fields; without a `finder` that is any byte. Returns Code::corrupt if whole records of a later
-/// lead stand behind a torn one.
-Result<FoundSteps> find_steps(storage::Target& target, const std::string& path,
-                              const std::vector<IndexField>& fields, const codec::Finder* finder);
+/// with the header's fields; without a `finder` that is any byte. Returns Code::corrupt if whole records of a
+/// later lead stand behind a torn one.
+Result<FoundSteps> find_steps(storage::Target& target, const std::string& path, const IndexHeader& header,
+                              const codec::Finder* finder);
 
 /// Removes the last step from `found` if it was not finished. Returns Code::state if nobody can tell if it
 /// was, or if no step is left.
-Status keep_whole_steps(const std::string& path, const std::vector<IndexField>& fields, FoundSteps& found);
+Status keep_whole_steps(const std::string& path, const IndexHeader& header, FoundSteps& found);
 
 /// Local; the caller holds the lock. Writes an index of these steps, durable on return. The index gets its
 /// name when it is complete. After a failure no part of it is left, which gives its space back on a full

@@ -17,9 +17,10 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-constexpr std::uint8_t kPositionVersion = 2;  // of a position in the middle of an interval
-constexpr std::uint8_t kPositionWithoutInterval = 1;
-constexpr std::int32_t last_operation = 4;  // of operations::Operation
+// The first byte of a position says what stands behind its failed steps.
+constexpr std::uint8_t kPosition = 1, kPositionInInterval = 2;
+constexpr std::uint8_t kPositionOfTimes = 3, kPositionOfTimesInInterval = 4;  // first the axis of times
+constexpr std::int32_t last_operation = 4;                                    // of operations::Operation
 constexpr Bytes kCopyPiece = Bytes{4} << 20;
 
 void pack_lead(Packer& out, const std::optional<std::int64_t>& lead) {
@@ -94,7 +95,7 @@ void OpenInterval::pack(Packer& out) const {
         .put_text(field.levels)
         .put_text(field.missing);
   }
-  out.put(length.seconds).put(length.months).put(static_cast<std::uint8_t>(failure ? 1 : 0));
+  out.put(length.leads).put(length.months).put(static_cast<std::uint8_t>(failure ? 1 : 0));
   if (failure) out.put(failure->code).put(failure->operation).put(failure->rank).put_text(failure->text);
 }
 
@@ -114,7 +115,7 @@ OpenInterval OpenInterval::unpack(Unpacker& in) {
     field.missing = in.get_text();
     if (in.ok()) interval.fields.push_back(std::move(field));
   }
-  interval.length.seconds = in.get<std::int64_t>();
+  interval.length.leads = in.get<std::int64_t>();
   interval.length.months = in.get<std::int64_t>();
   if (in.get<std::uint8_t>() == 0) return interval;
   Failure failure;
@@ -128,20 +129,25 @@ OpenInterval OpenInterval::unpack(Unpacker& in) {
 
 ByteVector Position::pack() const {
   Packer out;
-  out.put(interval ? kPositionVersion : kPositionWithoutInterval).put_text(pattern).put(run).put(steps);
+  const std::uint8_t kind = time.is_default() ? (interval ? kPositionInInterval : kPosition)
+                                              : (interval ? kPositionOfTimesInInterval : kPositionOfTimes);
+  out.put(kind).put_text(pattern).put(run).put(steps);
   pack_lead(out, lead);
   pack_lead(out, put_lead);
   out.put(static_cast<std::int64_t>(failed.size()));
   for (const FailedStep& step : failed) out.put(step.step).put(step.lead).put_text(step.text);
+  if (!time.is_default()) time.pack(out);
   if (interval) interval->pack(out);
   return out.take();
 }
 
 Result<Position> Position::unpack(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
-  if (const auto version = in.get<std::uint8_t>(); in.ok() && version > kPositionVersion) {
-    return Status(Code::unsupported, cat("a stream's position: version ", static_cast<int>(version),
-                                         ", this Tailrace reads up to ", static_cast<int>(kPositionVersion)));
+  const auto kind = in.get<std::uint8_t>();
+  if (in.ok() && kind > kPositionOfTimesInInterval) {
+    return Status(Code::unsupported,
+                  cat("a stream's position: version ", static_cast<int>(kind), ", this Tailrace reads up to ",
+                      static_cast<int>(kPositionOfTimesInInterval)));
   }
   Position position;
   position.pattern = in.get_text();
@@ -156,10 +162,14 @@ Result<Position> Position::unpack(std::span<const std::byte> bytes) {
     failed.text = in.get_text();
     if (in.ok()) position.failed.push_back(std::move(failed));
   }
-  const bool has_interval = in.ok() && bytes.front() == std::byte{kPositionVersion};
-  if (has_interval) position.interval = OpenInterval::unpack(in);
-  if (!in.ok() || !in.rest().empty() ||
-      (!has_interval && bytes.front() != std::byte{kPositionWithoutInterval})) {
+  if (in.ok() && kind >= kPositionOfTimes) {
+    Result<TimeAxis> time = TimeAxis::unpack(in);
+    TR_TRY(time.status().in("a stream's position"));
+    position.time = std::move(*time);
+  }
+  if (in.ok() && (kind == kPositionInInterval || kind == kPositionOfTimesInInterval))
+    position.interval = OpenInterval::unpack(in);
+  if (!in.ok() || !in.rest().empty() || kind < kPosition) {
     return Status(Code::corrupt,
                   cat("a stream's position: its ", counted(bytes.size(), "byte"), " are not whole"));
   }
@@ -169,10 +179,10 @@ Result<Position> Position::unpack(std::span<const std::byte> bytes) {
 
 std::string text_of(const Position& position) {
   const std::string within =
-      position.interval ? cat(", within an interval at lead ", position.interval->lead, " s") : "";
+      position.interval ? cat(", within an interval at ", position.time.at(position.interval->lead)) : "";
   if (!position.lead) return cat("the beginning", within);
-  return cat("lead ", *position.lead, " s (", position.steps, position.steps == 1 ? " step)" : " steps)",
-             within);
+  return cat(position.time.at(*position.lead), " (", position.steps,
+             position.steps == 1 ? " step)" : " steps)", within);
 }
 
 namespace {
@@ -182,10 +192,11 @@ namespace {
 Status check_has_step(const std::string& path, const IndexContents& contents, const Resuming& resuming) {
   if (!resuming.needs) return {};
   if (std::ranges::count(contents.steps, *resuming.needs, &IndexStep::lead) > 0) return {};
-  const std::string last =
-      contents.steps.empty() ? std::string("none") : cat("one up to lead ", contents.steps.back().lead, " s");
-  return {Code::corrupt, cat(path, ": the checkpoint was saved behind the step at lead ", *resuming.needs,
-                             " s, of which the file has ", last,
+  const std::string last = contents.steps.empty()
+                               ? std::string("none")
+                               : cat("one up to ", contents.header.time.at(contents.steps.back().lead));
+  return {Code::corrupt, cat(path, ": the checkpoint was saved behind the step at ",
+                             resuming.position.time.at(*resuming.needs), ", of which the file has ", last,
                              "; put the file and its index back as they were, or begin from an earlier "
                              "checkpoint")};
 }
@@ -260,6 +271,7 @@ Status check_same_stream(const std::string& path, const IndexHeader& found, cons
   };
   if (found.format != now.format) return differs(cat("the format '", found.format, "'"));
   if (found.base != now.base || found.calendar != now.calendar) return differs("the base time");
+  if (!(found.time == now.time)) return differs("what its times count");
   if (found.member != now.member) return differs("the member");
   for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
     if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;

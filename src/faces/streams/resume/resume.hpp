@@ -69,6 +69,7 @@ struct Position {
   std::optional<std::int64_t> put_lead;  // of the last step that did not fail and to which this rank put
   std::vector<FailedStep> failed;        // those known so far, by their numbers
   std::optional<OpenInterval> interval = std::nullopt;  // begun behind the last step
+  TimeAxis time{};                                      // what leads count
 
   [[nodiscard]] ByteVector pack() const;
   /// Returns Code::corrupt for bytes that are no position, and Code::unsupported for those of a later
@@ -77,7 +78,7 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// Returns "lead 43200 s (12 steps)", for people.
+/// Returns "lead 43200 s (12 steps)" or "time 0.5 s (1 step)", for people.
 std::string text_of(const Position& position);
 
 /// A position, and the files on which it relies. The ledger of a stream that continues needs both, besides

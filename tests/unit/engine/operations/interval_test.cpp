@@ -56,6 +56,19 @@ TEST(interval, months_are_those_of_the_calendar) {
   expect_months(Calendar::proleptic_gregorian, {366, 365}, 12);
 }
 
+TEST(interval, the_leads_of_a_stream_may_have_another_unit) {
+  const TimeAxis ms = TimeAxis::of_leads(*find_time_unit("ms"));
+  EXPECT_EQ(*parse_interval("250ms", ms), (IntervalLength{250, 0}));
+  EXPECT_EQ(*parse_interval("2s", ms), (IntervalLength{2000, 0}));
+  EXPECT_EQ(text_of({250, 0}, ms), "250 ms");
+  EXPECT_EQ(parse_interval("250ms").status().code(), Code::settings);
+  EXPECT_EQ(parse_interval("1h", TimeAxis::of_model()).status().code(), Code::settings);
+  const Intervals months({0, 1}, {2026, 2, 1}, Calendar::proleptic_gregorian, ms);
+  EXPECT_EQ(months.end_of(1), 28 * day * 1000);
+  EXPECT_EQ(months.end_of(28 * day * 1000 + 1), 59 * day * 1000);
+  EXPECT_EQ(months.begin_of(28 * day * 1000 + 1), 28 * day * 1000);
+}
+
 TEST(interval, months_begin_on_a_day_that_each_month_has) {
   const Calendar calendar = Calendar::proleptic_gregorian;
   EXPECT_TRUE(Intervals({0, 1}, {2026, 3, 28}, calendar).check().is_ok());

@@ -40,6 +40,22 @@ TEST(index_format, everything_reads_back_as_it_was_written) {
   }
 }
 
+TEST(index_format, another_axis_of_times_is_told_and_read_back) {
+  IndexHeader header = sample_header();
+  header.time = TimeAxis::of_leads(*find_time_unit("ms"));
+  header.time.set_name("Times");
+  std::vector<IndexStep> steps{{0, 667, 0, 0, {}}};
+  EXPECT_EQ(decode_index(encode_index(header, steps))->header, header);
+  header.time = TimeAxis::of_model();
+  steps = {{0, *TimeAxis::code_of(-0.5), 0, 0, {}}, {1, *TimeAxis::code_of(0.1 + 0.2), 0, 0, {}}};
+  const Result<IndexContents> contents = decode_index(encode_index(header, steps));
+  ASSERT_TRUE(contents.is_ok()) << contents.status().text();
+  EXPECT_EQ(contents->header, header);
+  EXPECT_EQ(contents->steps, steps);
+  EXPECT_EQ(std::to_integer<int>(encode_header(header)[8]), 2);
+  EXPECT_EQ(std::to_integer<int>(encode_header(sample_header())[8]), 1);
+}
+
 TEST(index_format, without_steps_the_data_end_where_they_begin) {
   IndexHeader header = sample_header();
   header.data_begin = 5;

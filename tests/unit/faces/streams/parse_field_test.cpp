@@ -138,7 +138,7 @@ TEST(parse_field, statistics_and_their_intervals) {
   EXPECT_EQ(statistic("statistic=average since=last").process, Process::average);
   EXPECT_EQ(statistic("statistic=average since=last").since, Since::last_output);
   EXPECT_EQ(statistic("since=6h statistic=maximum").since, Since::duration);
-  EXPECT_EQ(statistic("since=6h statistic=maximum").duration_seconds, 21600);
+  EXPECT_EQ(statistic("since=6h statistic=maximum").duration, 21600);
   EXPECT_EQ(statistic("statistic=minimum").since, Since::start);
   EXPECT_FALSE(statistic("statistic=accum at_zero=omit").write_at_zero);
   EXPECT_TRUE(statistic("statistic=accum at_zero=write").write_at_zero);

@@ -49,6 +49,27 @@ TEST(parse_stream, the_target_programs_options_are_taken) {
   EXPECT_EQ(*request.pattern.expand(3600, request.context()), "fc_2026030100+001.grib2");
 }
 
+TEST(parse_stream, times_may_have_another_unit_or_be_those_of_the_model) {
+  const StreamRequest fine =
+      parsed("lead_unit=ms time_units=s time_name=Times base=2026-03-01 interval=500ms", "a.nc");
+  EXPECT_EQ(fine.definition.time.number(667), 0.667);
+  EXPECT_EQ(fine.definition.time.name(), "Times");
+  EXPECT_EQ(fine.options.interval->leads, 500);
+  const StreamRequest model = parsed("time=model", "a{time:06.1f}.nc");
+  EXPECT_TRUE(model.definition.time.is_model());
+  EXPECT_EQ(model.definition.time.units(model.definition.base), "s");
+  EXPECT_EQ(parsed("base=2026-03-01 time_units=days time=model", "a.nc").definition.time.units({2026, 3, 1}),
+            "days since 2026-03-01 00:00:00");
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 lead_unit=fortnight"), "ns, us, ms, s, min, h, d"));
+  EXPECT_TRUE(mentions(error_of("time=model lead_unit=ms", "a.nc"), "time_units="));
+  EXPECT_TRUE(mentions(error_of("time=model interval=1h", "a.nc"), "lead_unit="));
+  EXPECT_TRUE(
+      mentions(error_of("time=model time_units='Alfven times' base=2026-03-01", "a.nc"), "no unit of time"));
+  EXPECT_TRUE(mentions(error_of("time=model", "a{lead:h}.nc"), "{time:08.3f}"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01", "a{time}.nc"), "time=model"));
+  EXPECT_TRUE(mentions(error_of("time_name=' ' base=2026-03-01", "a.nc"), "empty"));
+}
+
 TEST(parse_stream, without_options_has_its_defaults) {
   const StreamRequest request = parsed("base=2026-03-01");
   EXPECT_EQ(request.definition.packing, "simple");

@@ -64,6 +64,52 @@ TEST(pattern, a_lead_that_its_unit_cannot_hold_is_a_format_error) {
   EXPECT_TRUE(Pattern::parse("fc_{valid}")->expand(-3600, kContext).is_ok());
 }
 
+TEST(pattern, leads_have_the_unit_of_the_stream) {
+  PatternContext context = kContext;
+  context.time = TimeAxis::of_leads(*find_time_unit("ms"));
+  EXPECT_EQ(expanded("{lead:06ms}", 667, context), "000667");
+  EXPECT_EQ(expanded("{lead:us}", 667, context), "667000");
+  EXPECT_EQ(expanded("{lead:s}_{valid:%S}", 2000, context), "2_02");
+  EXPECT_EQ(expanded("{valid:%S}", 2999, context), "02");
+  EXPECT_TRUE(
+      mentions(expanded("{lead:s}", 667, context), "a lead of 667 ms is no whole number of {lead:s}"));
+  EXPECT_TRUE(mentions(expanded("{lead:s}", 667, context), "as {lead:09ms}"));
+  EXPECT_EQ(matched("a{lead:06ms}", "a000667", context), 667);
+  EXPECT_EQ(matched("a{lead:02s}", "a02", context), 2000);
+  EXPECT_EQ(matched("a{lead:02ms}", "a02", kContext), std::nullopt);  // 2 ms are no whole second
+  EXPECT_EQ(matched("{valid:%Y%m%d%H%M%S}", "20260301000002", context), 2000);
+}
+
+TEST(pattern, times_of_a_model_are_written_as_numbers) {
+  PatternContext context = kContext;
+  context.time = TimeAxis::of_model();
+  const auto code = [](double time) { return *TimeAxis::code_of(time); };
+  EXPECT_EQ(expanded("a{time}.nc", code(0.1 + 0.2), context), "a0.30000000000000004.nc");
+  EXPECT_EQ(expanded("a{time:08.3f}.nc", code(0.6666), context), "a0000.667.nc");
+  EXPECT_EQ(expanded("a{time:08.3f}.nc", code(-0.5), context), "a-000.500.nc");
+  EXPECT_EQ(expanded("a{time:.0f}.nc", code(1e22), context), "a10000000000000000000000.nc");
+  EXPECT_EQ(matched("a{time}.nc", "a0.30000000000000004.nc", context), code(0.1 + 0.2));
+  EXPECT_EQ(matched("a{time:08.3f}.nc", "a0000.667.nc", context), code(0.667));
+  EXPECT_EQ(matched("a{time:08.3f}.nc", "a-000.500.nc", context), code(-0.5));
+  EXPECT_EQ(matched("a{time:08.3f}.nc", "a0.667.nc", context), std::nullopt);
+  EXPECT_EQ(matched("a{time}.nc", "anan.nc", context), std::nullopt);
+  EXPECT_EQ(Pattern::parse("a{time:08.3f}{member:02}")->split(context).rest, "{time:08.3f}07");
+  EXPECT_TRUE(Pattern::parse("a{time}")->depends_on_lead());
+  for (const std::string_view wrong :
+       {"{time:3f}", "{time:8.3f}", "{time:08.3e}", "{time:08.19f}", "{time:.f}"})
+    EXPECT_EQ(Pattern::parse(wrong).status().code(), Code::settings) << wrong;
+}
+
+TEST(pattern, asks_for_nothing_that_the_times_of_a_stream_lack) {
+  TimeAxis model = TimeAxis::of_model();
+  EXPECT_TRUE(Pattern::parse("{time}")->check(model).is_ok());
+  for (const std::string_view wrong : {"{lead:h}", "{valid}", "{base}"})
+    EXPECT_EQ(Pattern::parse(wrong)->check(model).code(), Code::settings) << wrong;
+  ASSERT_TRUE(model.set_base().is_ok());
+  EXPECT_TRUE(Pattern::parse("{valid}_{base}")->check(model).is_ok());
+  EXPECT_EQ(Pattern::parse("{time}")->check(TimeAxis()).code(), Code::settings);
+}
+
 TEST(pattern, a_member_that_is_not_given_is_an_error) {
   const PatternContext none{kContext.base, kContext.calendar, {}};
   const Status status = Pattern::parse("fc_{member:02}")->expand(0, none).status();

@@ -62,7 +62,7 @@ TEST(definition, a_field_comes_back_from_its_packed_form) {
   EXPECT_EQ(back->levels.coefficients, field.levels.coefficients);
   EXPECT_EQ(back->statistic.process, Process::maximum);
   EXPECT_EQ(back->statistic.since, Statistic::Since::duration);
-  EXPECT_EQ(back->statistic.duration_seconds, 21600);
+  EXPECT_EQ(back->statistic.duration, 21600);
   EXPECT_FALSE(back->statistic.write_at_zero);
   EXPECT_FALSE(back->accuracy.has_value());
   EXPECT_FALSE(back->bits.has_value());

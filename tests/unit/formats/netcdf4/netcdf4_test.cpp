@@ -323,7 +323,7 @@ TEST(netcdf4, a_file_does_not_go_on_with_what_its_metadata_do_not_tell) {
     EXPECT_NE(status.text().find("'a'"), std::string::npos) << status.text();
   };
   refused("another statistic", [](FieldDefinition& now) { now.statistic.process = Process::maximum; });
-  refused("another statistic", [](FieldDefinition& now) { now.statistic.duration_seconds = 7200; });
+  refused("another statistic", [](FieldDefinition& now) { now.statistic.duration = 7200; });
   refused("another missing value", [](FieldDefinition& now) { now.missing = -2; });
   refused("another missing value", [](FieldDefinition& now) { now.missing.reset(); });
   refused("another accuracy", [](FieldDefinition& now) { now.accuracy = 0.06; });

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* A slice of a model whose steps are closer than a second, or are at times that count from no date.
+ *   times PATTERN OPTIONS CALL STEPS [MISUSE]
+ * CALL: lead (the step's number times 667) or time (the step's number times 0.1, added up as models do).
+ * MISUSE is `other` (the call of the other kind), `nan` (a time that is none) or `back` (the last step once
+ * more). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tailrace.h>
+
+static const tr_index shape[2] = {5, 8};
+static int failures = 0;
+
+static void expect(int code) {
+  if (code == TR_OK) return;
+  ++failures;
+  tr_log(tr_error());
+}
+
+static void begin(tr_stream* stream, const char* call, int step, double time) {
+  if (strcmp(call, "lead") == 0)
+    tr_stream_begin(stream, step * 667);
+  else
+    tr_stream_begin_at(stream, time);
+}
+
+static void write_steps(char** arguments, int count) {
+  const char* const misuse = count > 5 ? arguments[5] : "";
+  tr_layout* layout = NULL;
+  tr_stream* stream = NULL;
+  tr_index lower[2], upper[2];
+  expect(tr_layout_block(2, shape, NULL, &layout));
+  expect(tr_stream_create(arguments[1], arguments[2], &stream));
+  if (stream == NULL || layout == NULL) return;
+  expect(tr_layout_bounds(layout, 0, lower, upper));
+  expect(tr_stream_define(stream, "theta", layout, TR_F64, NULL));
+  double* const theta = malloc(sizeof *theta * (size_t)(shape[0] * shape[1]));
+  double time = 0;
+  for (int step = 0; step < atoi(arguments[4]); ++step, time += 0.1) {
+    double* at = theta;
+    for (tr_index z = lower[0]; z < upper[0]; ++z)
+      for (tr_index x = lower[1]; x < upper[1]; ++x) *at++ = 100.0 * step + (double)(z * shape[1] + x);
+    begin(stream, arguments[3], step, time);
+    tr_stream_put(stream, "theta", theta);
+    expect(tr_stream_end(stream));
+  }
+  if (strcmp(misuse, "other") == 0)
+    begin(stream, strcmp(arguments[3], "lead") == 0 ? "time" : "lead", 100, 100);
+  if (strcmp(misuse, "nan") == 0) tr_stream_begin_at(stream, NAN);
+  if (strcmp(misuse, "back") == 0) begin(stream, arguments[3], 0, 0);
+  if (*misuse != '\0') {
+    tr_stream_put(stream, "theta", theta);
+    expect(tr_stream_end(stream));
+  }
+  free(theta);
+  expect(tr_stream_close(&stream));
+  expect(tr_layout_free(&layout));
+}
+
+int main(int argc, char** argv) {
+  MPI_Comm compute;
+  MPI_Init(&argc, &argv);
+  expect(tr_init(MPI_COMM_WORLD, &compute, NULL));
+  if (argc >= 5 && compute != MPI_COMM_NULL) write_steps(argv, argc);
+  expect(tr_finalize());
+  MPI_Finalize();
+  return failures > 0;
+}

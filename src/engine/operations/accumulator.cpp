@@ -8,7 +8,7 @@
 #include <span>
 #include <type_traits>
 
-#include "ground/base/missing.hpp"
+#include "formats/codec/missing.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
 
@@ -160,7 +160,7 @@ void add_all(const Task& task) {
   }
   std::int32_t* const counts = task.memory.counts.data();
   const bool is_nan = std::isnan(*task.what.missing);
-  const T missing = is_nan ? T{} : static_cast<T>(missing_in(task.what.type, *task.what.missing));
+  const T missing = is_nan ? T{} : static_cast<T>(codec::missing_in(task.what.type, *task.what.missing));
   const auto add = [&](auto first, auto nan) {
     for_each_run_of(task, [&](const Run& run, Index at) {
       add_run_but_missing<How, first(), nan()>(run, missing, state + at, counts + at);
@@ -202,7 +202,7 @@ constexpr std::size_t portion = 512;  // elements that are converted at once
 template <typename T>
 Index turn_sums(const Accumulated& what, std::int64_t puts, Accumulator::Memory& memory) {
   const bool divides = what.operation == Operation::mean;
-  const auto missing = static_cast<T>(missing_in(what.type, what.missing.value_or(0)));
+  const auto missing = static_cast<T>(codec::missing_in(what.type, what.missing.value_or(0)));
   Index wrong = -1;
   std::array<double, portion> sums;
   std::array<T, portion> values;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "ground/base/missing.hpp"
+#include "formats/codec/missing.hpp"
 #include "ground/base/types.hpp"
 
 namespace tailrace::input {
@@ -15,7 +15,7 @@ namespace tailrace::input {
 /// Replaces the float32 nearest to `missing` by `missing` itself, in float64 values that a file holds as
 /// float32: the program looks for `missing` itself.
 inline void widen_missing(std::span<double> values, double missing) {
-  const double narrow = missing_in(ElementType::f32, missing);
+  const double narrow = codec::missing_in(ElementType::f32, missing);
   if (narrow == missing || std::isnan(missing)) return;
   for (double& each : values) each = each == narrow ? missing : each;
 }
@@ -40,7 +40,7 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
     for (Bytes i = 0; i < count; ++i) to[i] = rest * a[i] + w * b[i];
   if (!missing) return;
   constexpr ElementType type = sizeof(T) == 4 ? ElementType::f32 : ElementType::f64;
-  const T value = static_cast<T>(missing_in(type, *missing));
+  const T value = static_cast<T>(codec::missing_in(type, *missing));
   for (Bytes i = 0; i < count; ++i)
     if (std::isnan(to[i])) to[i] = value;
   // The reader of a raw file cannot turn missing values into NaN: a raw file does not say which value means

@@ -254,7 +254,7 @@ Status Loader::fill_missing(const OpenFile& file, const Ring::Claim& claim, Inde
   // Interpolation needs the NaN, and replaces them afterwards.
   if (ring_.files().is_linear) return {};
   if (field.type == ElementType::f32)
-    replace_missing(values_of<float>(claim.values), missing_in(field.type, *field.missing));
+    replace_missing(values_of<float>(claim.values), codec::missing_in(field.type, *field.missing));
   else
     replace_missing(values_of<double>(claim.values), *field.missing);
   return {};

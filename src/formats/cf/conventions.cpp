@@ -8,7 +8,7 @@
 
 #include "formats/cf/names.hpp"
 #include "formats/cf/unicode.hpp"
-#include "ground/base/missing.hpp"
+#include "formats/codec/missing.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 
@@ -78,7 +78,7 @@ ByteVector fill_of(const FieldDefinition& field, Type type) {
     fill.assign(bytes.begin(), bytes.end());
     swap(fill, sizeof value);
   } else {
-    put_number(fill, type, missing_in(field.type, field.missing.value_or(default_fill(type))));
+    put_number(fill, type, codec::missing_in(field.type, field.missing.value_or(default_fill(type))));
   }
   return fill;
 }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "ground/base/missing.hpp"
+#include "formats/codec/missing.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::cf {
@@ -55,7 +55,7 @@ void round_all(std::span<Real> values, std::optional<double> missing, Round roun
   }
   // A value that would be rounded to the missing value keeps all its bits: it must not become missing.
   constexpr ElementType type = sizeof(Real) == 4 ? ElementType::f32 : ElementType::f64;
-  const Real kept = static_cast<Real>(missing_in(type, *missing));
+  const Real kept = static_cast<Real>(codec::missing_in(type, *missing));
   for (Real& value : values) {
     const Real rounded = round(value);
     value = value == kept || rounded == kept ? value : rounded;

@@ -20,8 +20,8 @@ struct FormatOptions {
   bool has_short_names = false;  // the name of a field says what quantity the field is
 };
 
-/// Returns the options of formats whose files have variables: attributes, the variable of time, and how exactly
-/// values are kept.
+/// Returns the options of formats whose files have variables: attributes, the variable of time, and how
+/// exactly values are kept.
 inline FormatOptions options_of_variables() {
   return {.stream = {{"attributes", {}}, {"time_units", {}}, {"time_name", {}}},
           .field = {{"attributes", {}}, {"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}},

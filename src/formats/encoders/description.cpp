@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "ground/base/missing.hpp"
+#include "formats/codec/missing.hpp"
 
 namespace tailrace::encoders {
 
@@ -49,7 +49,7 @@ Description::Description(const codec::StreamDefinition& stream, const codec::Fie
   record_.bits = field_.bits.value_or(0);
   record_.accuracy = field_.accuracy.value_or(kNone);
   record_.relative_accuracy = field_.relative_accuracy.value_or(kNone);
-  record_.missing = missing_in(field_.type, field_.missing.value_or(0));
+  record_.missing = codec::missing_in(field_.type, field_.missing.value_or(0));
   record_.has_missing = field_.missing.has_value() ? 1 : 0;
   record_.keys = keys_.data();
   record_.time_units = time_units_.c_str();

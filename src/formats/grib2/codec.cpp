@@ -7,13 +7,13 @@
 #include <deque>
 #include <type_traits>
 
+#include "formats/codec/missing.hpp"
 #include "formats/grib2/ccsds.hpp"
 #include "formats/grib2/codec.hpp"
 #include "formats/grib2/finder.hpp"
 #include "formats/grib2/header.hpp"
 #include "formats/grib2/packing.hpp"
 #include "formats/grib2/values.hpp"
-#include "ground/base/missing.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::grib2 {
@@ -185,7 +185,7 @@ Status Grib2Encoder::append_values(const Field& field, const codec::RecordKey& k
     // values, so the index must be found before.
     const Range before = range_of(values, count);
     if (!before.finite) TR_TRY(not_finite(field, key.level, values, count, offending_));
-    coded = compact(values, count, missing_in(definition.type, *definition.missing), bitmap_);
+    coded = compact(values, count, codec::missing_in(definition.type, *definition.missing), bitmap_);
   }
   if (coded == 0) {
     append_representation(field.parts.representation, 0, Scaling{0, 0, 0, widest(definition)}, out);

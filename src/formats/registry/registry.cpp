@@ -122,7 +122,9 @@ const Format* find_own(std::string_view name) {
   const std::string_view lasting = registered->name;
   return &held.formats
               .try_emplace(registered->name,
-                           Format{.name = lasting, .make = encoders::make, .options = {{}, {}, lasting}})
+                           Format{.name = lasting,
+                                  .make = encoders::make,
+                                  .options = {.stream = {{"time_units", {}}}, .field = {}, .keys = lasting}})
               .first->second;
 }
 

@@ -6,7 +6,7 @@
 
 #include "ground/base/types.hpp"
 
-namespace tailrace {
+namespace tailrace::codec {
 
 /// Returns the number by which an array of `type` marks a missing element, if the program marks it by
 /// `missing` (the setting missing=). The number can differ: no float32 is 1e20, so an array of float32 holds
@@ -23,4 +23,4 @@ namespace tailrace {
   return static_cast<double>(static_cast<float>(missing));
 }
 
-}  // namespace tailrace
+}  // namespace tailrace::codec

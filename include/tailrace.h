@@ -177,6 +177,16 @@ TR_API int tr_layout_count(const tr_layout* layout, tr_index* count);
  * Ni=..., ...). */
 TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
 
+/* Collective. Names the layout's dimensions for files that have dimensions (NetCDF, Zarr, references): "z,x",
+ * slowest first, one name for each. Fields of a stream whose dimensions have the same name share it: u on
+ * "z,xu" and w on "zw,x" of a staggered grid share what they share with t on "z,x". On a map the coordinates
+ * have these names. Without this call layouts have dimensions of their own, called cell, y,x or z,y,x.
+ * Another call renames the dimensions for fields defined afterwards. GRIB and raw files have no names of
+ * dimensions. TR_ERR_ARGUMENT   a null pointer, another number of names than dimensions, a name that comes
+ * twice; from tr_stream_define: a name that NetCDF does not take, or that stands for another length, another
+ *                     grid, the time, a field or a coordinate of the stream already */
+TR_API int tr_layout_dimensions(tr_layout* layout, const char* names);
+
 /* Collective. Gives the coordinates of points, for grids that no keys describe. Blocks until all compute
  * ranks have called it and compute rank 0 has all values.
  *

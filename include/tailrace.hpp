@@ -185,6 +185,10 @@ class Layout {
   [[nodiscard]] Status georeference(const Options& options) {
     return Status(tr_layout_georeference(handle_, options.text().c_str()));
   }
+  /// Collective. Names the dimensions, slowest first: "z,x". tr_layout_dimensions has the contract.
+  [[nodiscard]] Status dimensions(const std::string& names) {
+    return Status(tr_layout_dimensions(handle_, names.c_str()));
+  }
   /// Collective. Gives the coordinates of the points, in arrays allocated as the layout says (halo). With
   /// `corners`, the same on all ranks, it also gives the corners of each cell, side by side and anticlockwise
   /// as seen from above. tr_layout_coordinates has the contract.

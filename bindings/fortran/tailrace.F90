@@ -94,6 +94,7 @@ module tailrace
     generic :: callback => callback_i4, callback_i8
     generic :: bounds => bounds_i4, bounds_i8
     procedure :: georeference
+    procedure :: dimensions => layout_dimensions
     procedure, private :: coordinates_1, coordinates_2
     generic :: coordinates => coordinates_1, coordinates_2
     procedure :: lower => layout_lower

@@ -137,6 +137,10 @@ contains
     call expect('tr_layout_callback shape=30,20 owner=1211')
     call grid%georeference(sample='climate file.grib2', keys='a=1, b=2', options='Ni=3')
     call expect('tr_layout_georeference [sample="climate file.grib2" keys="a=1, b=2" Ni=3]')
+    call grid%dimensions('x,y,z')
+    call expect('tr_layout_dimensions [z,y,x]')
+    call grid%dimensions('cell')
+    call expect('tr_layout_dimensions [cell]')
   end subroutine
 
   ! Coordinates arrive with the extents in C order, and the corners of a cell side by side.

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* A slice of a model whose steps are closer than a second, or are at times that count from no date.
- *   times PATTERN OPTIONS CALL STEPS [MISUSE]
- * CALL: lead (the step's number times 667) or time (the step's number times 0.1, added up as models do).
- * MISUSE is `other` (the call of the other kind), `nan` (a time that is none) or `back` (the last step once
- * more). */
+/* A slice of a model on a staggered grid, whose steps are closer than a second, or are at times that count
+ * from no date. times PATTERN OPTIONS CALL STEPS [MISUSE] CALL: lead (the step's number times 667) or time
+ * (the step's number times 0.1, added up as models do). MISUSE is `other` (the call of the other kind), `nan`
+ * (a time that is none) or `back` (the last step once more). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tailrace.h>
 
-static const tr_index shape[2] = {5, 8};
+static const tr_index shape[2] = {5, 8}, staggered[2] = {5, 9};
 static int failures = 0;
 
 static void expect(int code) {
@@ -26,24 +25,35 @@ static void begin(tr_stream* stream, const char* call, int step, double time) {
     tr_stream_begin_at(stream, time);
 }
 
+/* Fills this rank's part of an array with the global index of each element, and 100 for each step. */
+static void fill(const tr_layout* layout, tr_index width, int step, double* values) {
+  tr_index lower[2], upper[2];
+  expect(tr_layout_bounds(layout, 0, lower, upper));
+  for (tr_index z = lower[0]; z < upper[0]; ++z)
+    for (tr_index x = lower[1]; x < upper[1]; ++x) *values++ = 100.0 * step + (double)(z * width + x);
+}
+
 static void write_steps(char** arguments, int count) {
   const char* const misuse = count > 5 ? arguments[5] : "";
-  tr_layout* layout = NULL;
+  tr_layout *layout = NULL, *faces = NULL;
   tr_stream* stream = NULL;
-  tr_index lower[2], upper[2];
   expect(tr_layout_block(2, shape, NULL, &layout));
+  expect(tr_layout_block(2, staggered, NULL, &faces));
+  expect(tr_layout_dimensions(layout, "z, x"));
+  expect(tr_layout_dimensions(faces, "z,xu"));
   expect(tr_stream_create(arguments[1], arguments[2], &stream));
-  if (stream == NULL || layout == NULL) return;
-  expect(tr_layout_bounds(layout, 0, lower, upper));
+  if (stream == NULL || layout == NULL || faces == NULL) return;
   expect(tr_stream_define(stream, "theta", layout, TR_F64, NULL));
+  expect(tr_stream_define(stream, "u", faces, TR_F64, NULL));
   double* const theta = malloc(sizeof *theta * (size_t)(shape[0] * shape[1]));
+  double* const u = malloc(sizeof *u * (size_t)(staggered[0] * staggered[1]));
   double time = 0;
   for (int step = 0; step < atoi(arguments[4]); ++step, time += 0.1) {
-    double* at = theta;
-    for (tr_index z = lower[0]; z < upper[0]; ++z)
-      for (tr_index x = lower[1]; x < upper[1]; ++x) *at++ = 100.0 * step + (double)(z * shape[1] + x);
+    fill(layout, shape[1], step, theta);
+    fill(faces, staggered[1], step, u);
     begin(stream, arguments[3], step, time);
     tr_stream_put(stream, "theta", theta);
+    tr_stream_put(stream, "u", u);
     expect(tr_stream_end(stream));
   }
   if (strcmp(misuse, "other") == 0)
@@ -55,8 +65,10 @@ static void write_steps(char** arguments, int count) {
     expect(tr_stream_end(stream));
   }
   free(theta);
+  free(u);
   expect(tr_stream_close(&stream));
   expect(tr_layout_free(&layout));
+  expect(tr_layout_free(&faces));
 }
 
 int main(int argc, char** argv) {

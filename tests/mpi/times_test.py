@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Steps closer than a second, and at times that count from no date: what the variable of time says to netCDF4, ncdump, xarray and cdo, the same
+"""Named dimensions that fields share, steps closer than a second, and at times that count from no date: what the variable of time says to netCDF4, ncdump, xarray and cdo, the same
 files for any number of ranks and servers, file names, and calls that do not fit."""
 import os
 import subprocess
@@ -47,6 +47,12 @@ def expect_times(path, values, **attributes):
         told = {each: time.getncattr(each) for each in time.ncattrs()}
         expected = {"long_name": "time", "axis": "T", **attributes}
         check(told == expected, f"{path}: attributes {told}, expected {expected}")
+        sizes = {each: len(file.dimensions[each]) for each in file.dimensions}
+        check(sizes == {name: len(values), "z": 5, "x": 8, "xu": 9}, f"{path}: dimensions {sizes}")
+        shared = [file.variables[field].dimensions[1:] for field in ("theta", "u")]
+        check(shared == [("z", "x"), ("z", "xu")], f"{path}: dimensions of fields {shared}")
+        check(sorted(file.variables) == sorted([name, "theta", "u"]), f"{path}: variables {sorted(file.variables)}")
+        check(numpy.array_equal(file.variables["u"][-1], 100.0 * (len(values) - 1) + numpy.arange(45).reshape(5, 9)), f"{path}: u differs")
         check([float(file.variables["theta"][i, 0, 0]) for i in range(len(values))] == [100.0 * i for i in range(len(values))], f"{path}: wrong fields")
 
 

@@ -312,6 +312,20 @@ int tr_layout_georeference(tr_layout* layout, const char* options) {
   return TR_OK;
 }
 
+int tr_layout_dimensions(tr_layout* layout, const char* names) {
+  session::Session* const session = session_for("tr_layout_dimensions");
+  if (session == nullptr) return TR_ERR_STATE;
+  const std::string text = text_of(names);
+  const std::string call = cat("tr_layout_dimensions(\"", text, "\")");
+  Result<std::vector<std::string>> parsed =
+      layout == nullptr ? Status(Code::argument, "`layout` is a null pointer")
+                        : streams::parse_dimensions(text, layout->placed.layout.shape());
+  const comm::Verdict verdict = session->agree({parsed.status().in(call), call, {}});
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  layout->placed.dimensions = std::move(*parsed);
+  return TR_OK;
+}
+
 int tr_layout_coordinates(tr_layout* layout, const double* latitudes, const double* longitudes, int corners,
                           const double* latitude_bounds, const double* longitude_bounds) {
   return set_coordinates(layout, {latitudes, longitudes, corners, latitude_bounds, longitude_bounds}, {});

@@ -244,7 +244,8 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   variable.dimensions = {record_dimension};
   // Copies the entries, because later calls add to the lists and may move them.
   const Vertical levels = vertical(field.levels);
-  const Horizontal points = horizontal(grid, field.shape);
+  TR_TRY(check_dimensions(field, grid));  // behind the levels, which may have made a dimension
+  const Horizontal points = horizontal(grid, field);
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
   variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
 
@@ -339,11 +340,49 @@ void Conventions::add_member(const codec::StreamDefinition& stream) {
   scalars_ += " realization";
 }
 
-Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::vector<Index>& shape) {
-  for (Horizontal& each : horizontals_) {
-    if (each.grid == grid && each.shape == shape) return each;
+/// Returns Code::argument if a name that the program gives to a dimension stands for something else already.
+Status Conventions::check_dimensions(const FieldDefinition& field, const Grid& grid) const {
+  const auto named = [&](const std::string& name) {
+    return std::ranges::find(named_, name, &std::pair<std::string, int>::first);
+  };
+  if (named(field.name) != named_.end() || std::ranges::count(field.dimensions, field.name) > 0)
+    return {Code::argument, "a dimension has its name: give the field or the dimension another one"};
+  const bool is_map = grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told;
+  for (std::size_t i = 0; i < field.dimensions.size(); ++i) {
+    const std::string& name = field.dimensions[i];
+    TR_TRY(check_name(name).in("the name of a dimension"));
+    const auto known = named(name);
+    if (known == named_.end()) {
+      if (is_taken(name))
+        return {Code::argument,
+                cat("dimension '", name, "' has the name of another variable or dimension of the file")};
+      continue;
+    }
+    const Index length = contents_.dimensions[static_cast<std::size_t>(known->second)].length;
+    if (length != field.shape[i])
+      return {Code::argument, cat("dimension '", name, "' has ", field.shape[i], " elements here, and ",
+                                  length, " in a field before: give one of them another name")};
+    const auto is_same = [&](const Horizontal& each) {
+      return each.grid == grid && each.names == field.dimensions && each.shape == field.shape;
+    };
+    if (is_map && std::ranges::none_of(horizontals_, is_same))
+      return {Code::argument, cat("dimension '", name, "' belongs to another grid: give it another name")};
   }
-  Horizontal& added = horizontals_.emplace_back(Horizontal{grid, shape, {}, {}, {}});
+  return {};
+}
+
+int Conventions::named_dimension(const std::string& name, Index length) {
+  const auto known = std::ranges::find(named_, name, &std::pair<std::string, int>::first);
+  if (known != named_.end()) return known->second;
+  return named_.emplace_back(name, add_dimension(name, length)).second;
+}
+
+Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const FieldDefinition& field) {
+  const std::vector<Index>& shape = field.shape;
+  for (Horizontal& each : horizontals_) {
+    if (each.grid == grid && each.shape == shape && each.names == field.dimensions) return each;
+  }
+  Horizontal& added = horizontals_.emplace_back(Horizontal{grid, shape, field.dimensions, {}, {}, {}});
   if (grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told) {
     add_grid_coordinates(added);
     return added;
@@ -351,6 +390,10 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
   using Names = std::vector<std::vector<std::string>>;
   static const Names& names = *new const Names{{}, {"cell"}, {"y", "x"}, {"z", "y", "x"}};
   for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!added.names.empty()) {
+      added.dimensions.push_back(named_dimension(added.names[i], shape[i]));
+      continue;
+    }
     const std::string name = shape.size() < names.size() ? names[shape.size()][i] : cat("dim", i);
     added.dimensions.push_back(add_dimension(free_name(name), shape[i]));
   }
@@ -390,9 +433,15 @@ void Conventions::add_told_coordinates(Horizontal& added) {
 void Conventions::add_grid_coordinates(Horizontal& added) {
   const Grid& grid = added.grid;
   const bool turned = grid.kind == Grid::Kind::rotated, projected = grid.is_projected();
-  const std::string north = free_name(projected ? "y" : turned ? "rlat" : "lat");
-  const std::string east = free_name(projected ? "x" : turned ? "rlon" : "lon");
-  added.dimensions = {add_dimension(north, grid.y.points), add_dimension(east, grid.x.points)};
+  std::string north = free_name(projected ? "y" : turned ? "rlat" : "lat");
+  std::string east = free_name(projected ? "x" : turned ? "rlon" : "lon");
+  if (added.names.empty()) {
+    added.dimensions = {add_dimension(north, grid.y.points), add_dimension(east, grid.x.points)};
+  } else {
+    north = added.names[0];
+    east = added.names[1];
+    added.dimensions = {named_dimension(north, grid.y.points), named_dimension(east, grid.x.points)};
+  }
   const auto attributes = [&](bool is_y) -> std::vector<Attribute> {
     const std::string_view name = is_y ? "latitude" : "longitude", letter = is_y ? "y" : "x";
     const std::string units = projected ? "m" : turned ? "degrees" : is_y ? "degrees_north" : "degrees_east";

@@ -68,6 +68,7 @@ class Conventions {
   struct Horizontal {
     Grid grid;
     std::vector<Index> shape;
+    std::vector<std::string> names;  // of its dimensions, as the program gives them, or none
     std::vector<int> dimensions;
     std::string mapping;      // name of the variable that describes a projection
     std::string coordinates;  // names of the variables with the latitudes and longitudes of points
@@ -84,7 +85,9 @@ class Conventions {
   void add_quantity(const codec::FieldDefinition& field, const Grid& grid, Variable& variable) const;
   void add_time(const codec::StreamDefinition& stream);
   void add_member(const codec::StreamDefinition& stream);
-  Horizontal& horizontal(const Grid& grid, const std::vector<Index>& shape);
+  [[nodiscard]] Status check_dimensions(const codec::FieldDefinition& field, const Grid& grid) const;
+  Horizontal& horizontal(const Grid& grid, const codec::FieldDefinition& field);
+  int named_dimension(const std::string& name, Index length);
   void add_grid_reference(const Grid& grid, Variable& variable);
   void add_grid_coordinates(Horizontal& added);
   void add_mapping(Horizontal& added);
@@ -109,6 +112,7 @@ class Conventions {
   std::vector<Field> fields_;
   std::unordered_multimap<std::string, std::size_t> by_name_;  // numbers of fields
   std::vector<Horizontal> horizontals_;
+  std::vector<std::pair<std::string, int>> named_;  // the dimensions that the program has named
   std::vector<Vertical> verticals_;
   std::vector<Interval> intervals_;
   std::string scalars_;        // names of scalar coordinates of all fields, each behind a blank

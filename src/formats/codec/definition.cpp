@@ -103,6 +103,8 @@ Result<Coordinates> Coordinates::unpack(Unpacker& in) {
 
 void FieldDefinition::pack(Packer& out) const {
   out.put_text(name).put(type).put_list<Index>(shape);
+  out.put(static_cast<std::int64_t>(dimensions.size()));
+  for (const std::string& each : dimensions) out.put_text(each);
   out.put_bytes(georeference.sample);
   put_keys(out, georeference.keys);
   out.put_text(levels.type).put_list<double>(levels.values).put_list<double>(levels.bottoms);
@@ -122,6 +124,8 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   field.name = in.get_text();
   field.type = in.get<ElementType>();
   field.shape = in.get_list<Index>();
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+    field.dimensions.push_back(in.get_text());
   field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
   const bool valid = get_statistic(in, field.statistic);

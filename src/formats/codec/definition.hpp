@@ -86,7 +86,7 @@ struct Statistic {
 struct FieldDefinition {
   std::string name;  // shortName, or a raw field's name
   ElementType type = ElementType::f32;
-  std::vector<Index> shape;  // of one record, slowest dimension first
+  std::vector<Index> shape;               // of one record, slowest dimension first
   Georeference georeference;
   Levels levels;
   Statistic statistic;
@@ -96,6 +96,7 @@ struct FieldDefinition {
   std::optional<double> missing;  // the value that means "no value"
   Keys keys;                      // extra keys; GRIB2 sets them last and reads them back
   Keys attributes;                // of the field's variable, in formats that have variables
+  std::vector<std::string> dimensions{};  // the names of the dimensions of `shape`, or none
 
   [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.
   void pack(Packer& out) const;

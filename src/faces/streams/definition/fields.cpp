@@ -165,6 +165,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
             "operation= is over the steps of an interval: create the stream with interval=, as interval=1h"};
   out.definition = std::move(request.definition);
   out.definition.georeference = layout.georeference;
+  out.definition.dimensions = layout.dimensions;
   const auto told = layout.georeference.coordinates;
   const bool needs_coordinates = codec_->has_coordinates() || request_.options.references;
   const auto facts =

@@ -333,6 +333,19 @@ Status no_such_field(std::string_view call, std::string_view name, const std::ve
   return {Code::argument, cat(call, ": no such field was defined; there are ", list)};
 }
 
+Result<std::vector<std::string>> parse_dimensions(std::string_view text, const std::vector<Index>& shape) {
+  std::vector<std::string> names;
+  for (const std::string& each : split(text, ',')) {
+    names.emplace_back(trim(each));
+    if (names.back().empty()) return Status(Code::argument, "a name is empty");
+    if (std::ranges::count(names, names.back()) > 1)
+      return Status(Code::argument, cat("\"", names.back(), "\" names two dimensions of one layout"));
+  }
+  if (names.size() == shape.size()) return names;
+  return Status(Code::argument, cat("there are ", counted(names.size(), "name"), ", and the layout, ",
+                                    extents(shape), ", has ", counted(shape.size(), "dimension")));
+}
+
 Result<GeoreferenceRequest> parse_georeference(std::string_view options) {
   GeoreferenceRequest request;
   const Result<Options> given = Options::parse(options);

@@ -100,6 +100,10 @@ std::string_view take_line(std::string_view& text);
 /// one; "#" begins a comment. `path` is for messages.
 Status set_vertical(codec::FieldDefinition& definition, std::string_view text, std::string_view path);
 
+/// Parses the names of a layout's dimensions, "z,x", slowest first. Code::argument unless there is one name
+/// for each dimension, and no name comes twice.
+Result<std::vector<std::string>> parse_dimensions(std::string_view text, const std::vector<Index>& shape);
+
 struct GeoreferenceRequest {
   std::string sample_file;  // one rank reads it; "" = none
   codec::Keys keys;

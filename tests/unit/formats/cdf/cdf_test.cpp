@@ -161,6 +161,65 @@ TEST(cdf, levels_and_points_are_dimensions_that_fields_share) {
   EXPECT_EQ(reader.text("", "Conventions"), "CF-1.8");
 }
 
+FieldDefinition on_dimensions(const std::string& name, const std::vector<std::string>& dimensions,
+                              const std::vector<Index>& shape) {
+  FieldDefinition made = field(name);
+  made.dimensions = dimensions;
+  made.shape = shape;
+  return made;
+}
+
+TEST(cdf, dimensions_that_the_program_names_are_shared_by_their_names) {
+  const auto codec =
+      codec_of({on_dimensions("theta", {"z", "x"}, {5, 8}), on_dimensions("u", {"z", "xu"}, {5, 9}),
+                on_dimensions("w", {"zw", "x"}, {6, 8}), on_dimensions("x_of_all", {"x"}, {8}),
+                on_dimensions("y_2d", {}, {5, 8})});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("theta"), (Names{"time", "z", "x"}));
+  EXPECT_EQ(reader.dimensions("u"), (Names{"time", "z", "xu"}));
+  EXPECT_EQ(reader.dimensions("w"), (Names{"time", "zw", "x"}));
+  EXPECT_EQ(reader.dimensions("x_of_all"), (Names{"time", "x"}));
+  EXPECT_EQ(reader.dimensions("y_2d"), (Names{"time", "y", "x_2"}));
+}
+
+TEST(cdf, the_coordinates_of_a_map_have_the_names_of_its_dimensions) {
+  FieldDefinition map = on_dimensions("t", {"latitude", "longitude"}, {2, 3});
+  map.georeference.keys = {{"gridType", "regular_ll"},
+                           {"latitudeOfFirstGridPointInDegrees", "1"},
+                           {"longitudeOfFirstGridPointInDegrees", "0"},
+                           {"latitudeOfLastGridPointInDegrees", "0"},
+                           {"longitudeOfLastGridPointInDegrees", "2"}};
+  FieldDefinition other = map;
+  other.name = "q";
+  const auto codec = codec_of({map, other});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("q"), (Names{"time", "latitude", "longitude"}));
+  EXPECT_EQ(reader.values("latitude"), (Values{1, 0}));
+  EXPECT_EQ(reader.text("longitude", "units"), "degrees_east");
+  other.name = "r";
+  other.georeference.keys[1].second = "2";  // another grid
+  EXPECT_NE(codec->define(other).text().find("belongs to another grid"), std::string::npos);
+}
+
+TEST(cdf, a_name_of_a_dimension_that_stands_for_something_else_is_refused) {
+  const auto refused = [](const FieldDefinition& second, std::string_view text) {
+    const Status status = codec_of({on_dimensions("theta", {"z", "x"}, {5, 8})})->define(second);
+    EXPECT_EQ(status.code(), Code::argument);
+    EXPECT_NE(status.text().find(text), std::string::npos) << status.text();
+  };
+  refused(on_dimensions("u", {"z", "x"}, {5, 9}),
+          "dimension 'x' has 9 elements here, and 8 in a field before");
+  refused(on_dimensions("u", {"time", "x"}, {5, 8}),
+          "dimension 'time' has the name of another variable or dimension");
+  refused(on_dimensions("u", {"theta"}, {5}), "dimension 'theta' has the name of another variable");
+  refused(on_dimensions("x", {"z", "xu"}, {5, 9}), "a dimension has its name");
+  refused(on_dimensions("u", {"u"}, {5}), "a dimension has its name");
+  refused(on_dimensions("u", {"a/b"}, {5}), "no such name");
+  FieldDefinition levels = on_dimensions("u", {"plev", "x"}, {5, 8});
+  levels.levels = {"isobaricInhPa", {1000, 500}, {}, {}};
+  refused(levels, "dimension 'plev' has the name of another variable or dimension");
+}
+
 TEST(cdf, hybrid_levels_have_their_formula_wherever_the_pressure_is_defined) {
   const Levels levels{"hybrid", {1, 2}, {}, {0, 100, 300, 1, 0.5, 0}};
   for (const bool first : {true, false}) {

@@ -86,7 +86,7 @@ struct Statistic {
 struct FieldDefinition {
   std::string name;  // shortName, or a raw field's name
   ElementType type = ElementType::f32;
-  std::vector<Index> shape;               // of one record, slowest dimension first
+  std::vector<Index> shape;  // of one record, slowest dimension first
   Georeference georeference;
   Levels levels;
   Statistic statistic;

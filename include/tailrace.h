@@ -186,6 +186,21 @@ TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
  * twice; from tr_stream_define: a name that NetCDF does not take, or that stands for another length, another
  *                     grid, the time, a field or a coordinate of the stream already */
 TR_API int tr_layout_dimensions(tr_layout* layout, const char* names);
+/* Collective. Gives a named dimension its coordinate: `values` has `count` numbers, one for each element of
+ * the dimension in the order of its indices. `bounds`, if not NULL, has two for each, side by side: where the
+ * element's cell begins and ends. Those of compute rank 0 count; other ranks may give NULL. They are copied.
+ * Files with dimensions get a variable of this type and name (CF conventions, section 4). Another call for
+ * the dimension replaces the coordinate for fields defined afterwards; tr_layout_dimensions drops all of
+ * them.
+ *
+ * Options: units=, axis=X|Y|Z|T, standard_name=, long_name=, positive=up|down, attributes="...": the
+ * attributes of the variable. TR_ERR_ARGUMENT   a null pointer, a dimension that the layout does not have or
+ * that has more than 2^20 elements, another count than its elements, complex numbers; from tr_stream_define:
+ * a field before has other coordinates for a dimension with this name, or the layout has a grid on a map
+ *   TR_ERR_STATE      the dimensions have no names
+ *   TR_ERR_SETTINGS   an unknown option */
+TR_API int tr_layout_axis(tr_layout* layout, const char* dimension, int type, tr_index count,
+                          const void* values, const void* bounds, const char* options);
 
 /* Collective. Gives the coordinates of points, for grids that no keys describe. Blocks until all compute
  * ranks have called it and compute rank 0 has all values.

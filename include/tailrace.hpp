@@ -189,6 +189,17 @@ class Layout {
   [[nodiscard]] Status dimensions(const std::string& names) {
     return Status(tr_layout_dimensions(handle_, names.c_str()));
   }
+  /// Collective. Gives a named dimension its coordinate, and perhaps its bounds, two for each value.
+  /// tr_layout_axis has the contract.
+  template <typename T>
+  [[nodiscard]] Status axis(const std::string& dimension, const std::vector<T>& values,
+                            const Options& options = {}, const std::vector<T>& bounds = {}) {
+    // With -1 the library tells all ranks that the bounds do not fit.
+    const bool fits = bounds.empty() || bounds.size() == 2 * values.size();
+    return Status(tr_layout_axis(handle_, dimension.c_str(), static_cast<int>(type_of<T>()),
+                                 fits ? static_cast<Index>(values.size()) : -1, values.data(),
+                                 bounds.empty() ? nullptr : bounds.data(), options.text().c_str()));
+  }
   /// Collective. Gives the coordinates of the points, in arrays allocated as the layout says (halo). With
   /// `corners`, the same on all ranks, it also gives the corners of each cell, side by side and anticlockwise
   /// as seen from above. tr_layout_coordinates has the contract.

@@ -95,6 +95,8 @@ module tailrace
     generic :: bounds => bounds_i4, bounds_i8
     procedure :: georeference
     procedure :: dimensions => layout_dimensions
+    procedure, private :: axis_i4, axis_i8, axis_f32, axis_f64
+    generic :: axis => axis_i4, axis_i8, axis_f32, axis_f64
     procedure, private :: coordinates_1, coordinates_2
     generic :: coordinates => coordinates_1, coordinates_2
     procedure :: lower => layout_lower

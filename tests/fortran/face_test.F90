@@ -141,6 +141,10 @@ contains
     call expect('tr_layout_dimensions [z,y,x]')
     call grid%dimensions('cell')
     call expect('tr_layout_dimensions [cell]')
+    call grid%axis('x', [1.5_real64, 2.5_real64], units='m', axis='X', long_name='from the left')
+    call expect('tr_layout_axis [x] type=6 count=2 bounds=no [units=m axis=X long_name="from the left"]')
+    call grid%axis('z', [1, 2, 3], bounds=reshape([0, 1, 1, 2, 2, 3], [2, 3]))
+    call expect('tr_layout_axis [z] type=3 count=3 bounds=yes []')
   end subroutine
 
   ! Coordinates arrive with the extents in C order, and the corners of a cell side by side.

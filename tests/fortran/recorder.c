@@ -178,6 +178,14 @@ int tr_layout_dimensions(tr_layout* layout, const char* names) {
   say(" [%s]", names);
   return verdict("tr_layout_dimensions");
 }
+int tr_layout_axis(tr_layout* layout, const char* dimension, int type, tr_index count, const void* values,
+                   const void* bounds, const char* options) {
+  (void)layout, (void)values;
+  begin("tr_layout_axis");
+  say(" [%s] type=%d count=%lld bounds=%s [%s]", dimension, type, (long long)count,
+      bounds == NULL ? "no" : "yes", options);
+  return verdict("tr_layout_axis");
+}
 int tr_layout_georeference(tr_layout* layout, const char* options) {
   (void)layout;
   begin("tr_layout_georeference");

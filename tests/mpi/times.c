@@ -2,7 +2,7 @@
 /* A slice of a model on a staggered grid, whose steps are closer than a second, or are at times that count
  * from no date. times PATTERN OPTIONS CALL STEPS [MISUSE] CALL: lead (the step's number times 667) or time
  * (the step's number times 0.1, added up as models do). MISUSE is `other` (the call of the other kind), `nan`
- * (a time that is none) or `back` (the last step once more). */
+ * (a time that is none) `back` (the last step once more) or `axes` (coordinates that differ, and wrong calls). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +33,30 @@ static void fill(const tr_layout* layout, tr_index width, int step, double* valu
     for (tr_index x = lower[1]; x < upper[1]; ++x) *values++ = 100.0 * step + (double)(z * width + x);
 }
 
+/* With a shift the coordinates of z differ, and wrong calls follow. */
+static void give_axes(tr_layout* layout, tr_layout* faces, int shift) {
+  double x[8], bounds[16];
+  int32_t z[5];
+  for (int i = 0; i < 8; ++i) x[i] = 0.5 + i, bounds[2 * i] = i, bounds[2 * i + 1] = i + 1;
+  for (int i = 0; i < 5; ++i) z[i] = 100 * i;
+  expect(tr_layout_axis(layout, "x", TR_F64, 8, x, bounds, "units=km axis=X long_name='from the left wall'"));
+  expect(tr_layout_axis(layout, "z", TR_I32, 5, z, NULL, "units=m axis=Z positive=up standard_name=height"));
+  z[4] += shift;
+  expect(tr_layout_axis(faces, "z", TR_I32, 5, z, NULL, "units=m axis=Z positive=up standard_name=height"));
+  if (shift == 0) return;
+  tr_layout* bare = NULL;
+  expect(tr_layout_block(1, shape, NULL, &bare));
+  expect(tr_layout_axis(bare, "x", TR_F64, 5, x, NULL, NULL));
+  expect(tr_layout_dimensions(bare, "a,b"));
+  expect(tr_layout_dimensions(faces, "z,z"));
+  expect(tr_layout_axis(layout, "xs", TR_F64, 8, x, NULL, NULL));
+  expect(tr_layout_axis(layout, "x", TR_F64, 7, x, NULL, NULL));
+  expect(tr_layout_axis(layout, "x", TR_C64, 8, x, NULL, NULL));
+  expect(tr_layout_axis(layout, "x", TR_F64, 8, NULL, NULL, NULL));
+  expect(tr_layout_axis(layout, "x", TR_F64, 8, x, NULL, "unit=m"));
+  expect(tr_layout_free(&bare));
+}
+
 static void write_steps(char** arguments, int count) {
   const char* const misuse = count > 5 ? arguments[5] : "";
   tr_layout *layout = NULL, *faces = NULL;
@@ -41,6 +65,7 @@ static void write_steps(char** arguments, int count) {
   expect(tr_layout_block(2, staggered, NULL, &faces));
   expect(tr_layout_dimensions(layout, "z, x"));
   expect(tr_layout_dimensions(faces, "z,xu"));
+  give_axes(layout, faces, strcmp(misuse, "axes") == 0);
   expect(tr_stream_create(arguments[1], arguments[2], &stream));
   if (stream == NULL || layout == NULL || faces == NULL) return;
   expect(tr_stream_define(stream, "theta", layout, TR_F64, NULL));
@@ -60,7 +85,7 @@ static void write_steps(char** arguments, int count) {
     begin(stream, strcmp(arguments[3], "lead") == 0 ? "time" : "lead", 100, 100);
   if (strcmp(misuse, "nan") == 0) tr_stream_begin_at(stream, NAN);
   if (strcmp(misuse, "back") == 0) begin(stream, arguments[3], 0, 0);
-  if (*misuse != '\0') {
+  if (*misuse != '\0' && strcmp(misuse, "axes") != 0) {
     tr_stream_put(stream, "theta", theta);
     expect(tr_stream_end(stream));
   }

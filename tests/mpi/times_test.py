@@ -48,10 +48,15 @@ def expect_times(path, values, **attributes):
         expected = {"long_name": "time", "axis": "T", **attributes}
         check(told == expected, f"{path}: attributes {told}, expected {expected}")
         sizes = {each: len(file.dimensions[each]) for each in file.dimensions}
-        check(sizes == {name: len(values), "z": 5, "x": 8, "xu": 9}, f"{path}: dimensions {sizes}")
+        check(sizes == {name: len(values), "z": 5, "x": 8, "xu": 9, "bnds": 2}, f"{path}: dimensions {sizes}")
         shared = [file.variables[field].dimensions[1:] for field in ("theta", "u")]
         check(shared == [("z", "x"), ("z", "xu")], f"{path}: dimensions of fields {shared}")
-        check(sorted(file.variables) == sorted([name, "theta", "u"]), f"{path}: variables {sorted(file.variables)}")
+        check(sorted(file.variables) == sorted([name, "theta", "u", "x", "x_bnds", "z"]), f"{path}: variables {sorted(file.variables)}")
+        x, z = file.variables["x"], file.variables["z"]
+        check(x.dtype == "f8" and list(x[:]) == [0.5 + i for i in range(8)] and x.bounds == "x_bnds" and x.axis == "X" and
+              x.long_name == "from the left wall", f"{path}: {x}")
+        check(numpy.array_equal(file.variables["x_bnds"][:], [[i, i + 1] for i in range(8)]), f"{path}: {file.variables['x_bnds'][:]}")
+        check(z.dtype == "i4" and list(z[:]) == [100 * i for i in range(5)] and z.positive == "up" and z.units == "m", f"{path}: {z}")
         check(numpy.array_equal(file.variables["u"][-1], 100.0 * (len(values) - 1) + numpy.arange(45).reshape(5, 9)), f"{path}: u differs")
         check([float(file.variables["theta"][i, 0, 0]) for i in range(len(values))] == [100.0 * i for i in range(len(values))], f"{path}: wrong fields")
 
@@ -112,6 +117,12 @@ for options, call, misuse, text in (("time=model", "time", "other", "tr_stream_b
         check(text in out, f"{options}, {misuse}: {out}")
         with netCDF4.Dataset("misuse/a.nc") as file:
             check(len(file.variables["time"]) == STEPS, f"{options}, {misuse}: {len(file.variables['time'])} steps")
+code, _, out = run(3, model("misuse/c.nc", "time=model", "time", 1, "axes"))
+for text in ("the layout's dimensions have no names: call tr_layout_dimensions first", 'there are 2 names, and the layout, 5, has 1 dimension',
+             '"z" names two dimensions of one layout', 'no dimension "xs"; did you mean "x"?', 'dimension "x" has 8 elements, and 7 coordinates are given',
+             "coordinates are integers or real numbers", "`values` is a null pointer", 'unknown key "unit"',
+             "dimension 'z' has other coordinates in a field before"):
+    check(code == 1 and text in out, f"no error says {text}: {out}")
 code, _, out = run(2, model("misuse/b.grib2", "time=model", "time"))
 check(code == 1 and "GRIB2 counts times from a date" in out, f"GRIB2 took times of a model: {out}")
 finish()

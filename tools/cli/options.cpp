@@ -29,6 +29,7 @@ struct CallOptions {
 constexpr CallOptions kCalls[] = {
     {"stream", "tr_stream_create", streams::stream_option_infos},
     {"field", "tr_stream_define", streams::field_option_infos},
+    {"axis", "tr_layout_axis", [] { return streams::axis_options.infos(); }},
     {"georeference", "tr_layout_georeference", [] { return streams::georeference_options.infos(); }},
     {"input", "tr_stream_open", [] { return input::open_options.infos(); }},
     {"input_field", "tr_stream_define for a stream that is read",

@@ -8,6 +8,7 @@
 #include "api/c/state.hpp"
 #include "engine/arrays/coordinates.hpp"
 #include "engine/session/indexed_layout.hpp"
+#include "faces/streams/definition/parse.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
 
@@ -126,6 +127,52 @@ int set_coordinates(tr_layout* layout, arrays::GivenCoordinates given,
   layout->placed.georeference.coordinates = std::move(gathered->coordinates);
   session->memory().keep_coordinates(layout->placed.id, std::move(gathered->drawn));
   return TR_OK;
+}
+
+Index extent_of(const tr_layout& layout, const std::string& dimension) {
+  const auto found = std::ranges::find(layout.placed.dimensions, dimension);
+  return layout.placed.layout.shape()[static_cast<std::size_t>(found - layout.placed.dimensions.begin())];
+}
+
+/// Returns the axis of a call without its values.
+Result<codec::Axis> axis_of(const tr_layout* layout, const std::string& dimension, int type,
+                            const std::string& options) {
+  if (layout == nullptr) return Status(Code::argument, "`layout` is a null pointer");
+  const std::vector<std::string>& names = layout->placed.dimensions;
+  if (names.empty())
+    return Status(Code::state, "the layout's dimensions have no names: call tr_layout_dimensions first");
+  if (std::ranges::count(names, dimension) == 0) {
+    const std::string near = nearest(dimension, names);
+    return Status(Code::argument, cat("the layout has no dimension \"", dimension, "\"",
+                                      near.empty() ? "" : cat("; did you mean \"", near, "\"?")));
+  }
+  const auto element = static_cast<ElementType>(type);
+  if (size_of(element) == 0 || element == ElementType::c64 || element == ElementType::c128)
+    return Status(Code::argument, "coordinates are integers or real numbers: give TR_F64, TR_I32, ...");
+  constexpr Index most = Index{1} << 20;
+  if (extent_of(*layout, dimension) > most)
+    return Status(Code::argument, cat("a dimension with coordinates has at most ", most,
+                                      " elements; for the places of points "
+                                      "see tr_layout_coordinates"));
+  Result<codec::Keys> attributes = streams::parse_axis(options);
+  TR_TRY(attributes.status());
+  return codec::Axis{dimension, element, {}, {}, std::move(*attributes)};
+}
+
+Status pack_axis_values(const tr_layout& layout, const codec::Axis& axis, tr_index count, const void* values,
+                        const void* bounds, ByteVector& out) {
+  const Index extent = extent_of(layout, axis.dimension);
+  if (count < 0) return {Code::argument, "there are not two bounds for each value"};
+  if (count != extent)
+    return {Code::argument, cat("dimension \"", axis.dimension, "\" has ", counted(extent, "element"),
+                                ", and ", count, " coordinates are given")};
+  const auto bytes = static_cast<std::size_t>(extent * size_of(axis.type));
+  if (values == nullptr && bytes > 0) return {Code::argument, "`values` is a null pointer"};
+  Packer packed;
+  packed.put_bytes({static_cast<const std::byte*>(values), bytes});
+  packed.put_bytes({static_cast<const std::byte*>(bounds), bounds == nullptr ? 0 : 2 * bytes});
+  out = packed.take();
+  return {};
 }
 
 }  // namespace
@@ -323,6 +370,31 @@ int tr_layout_dimensions(tr_layout* layout, const char* names) {
   const comm::Verdict verdict = session->agree({parsed.status().in(call), call, {}});
   if (!verdict.status.is_ok()) return fail(verdict.status);
   layout->placed.dimensions = std::move(*parsed);
+  layout->placed.axes.clear();
+  return TR_OK;
+}
+
+int tr_layout_axis(tr_layout* layout, const char* dimension, int type, tr_index count, const void* values,
+                   const void* bounds, const char* options) {
+  session::Session* const session = session_for("tr_layout_axis");
+  if (session == nullptr) return TR_ERR_STATE;
+  const std::string call =
+      cat("tr_layout_axis(\"", text_of(dimension), "\", type ", type, ", \"", text_of(options), "\")");
+  comm::Vote vote{{}, call, {}};
+  Result<codec::Axis> axis = axis_of(layout, text_of(dimension), type, text_of(options));
+  vote.status = axis.status();
+  // The values of compute rank 0 count: it sends them to the others.
+  if (vote.status.is_ok() && session->rank() == 0)
+    vote.status = pack_axis_values(*layout, *axis, count, values, bounds, vote.contribution);
+  vote.status = vote.status.in(call);
+  const comm::Verdict verdict = session->agree(std::move(vote));
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  Unpacker in(verdict.contributions[0]);
+  axis->values = in.get_list<std::byte>();
+  axis->bounds = in.get_list<std::byte>();
+  std::erase_if(layout->placed.axes,
+                [&](const codec::Axis& each) { return each.dimension == axis->dimension; });
+  layout->placed.axes.push_back(std::move(*axis));
   return TR_OK;
 }
 

@@ -142,6 +142,11 @@ bool are_same(const Levels& one, const Levels& other) {
          one.coefficients == other.coefficients;
 }
 
+std::function<ByteVector()> big_endian(ByteVector values, Type type) {
+  swap(values, size_of(type));
+  return [values = std::move(values)] { return values; };
+}
+
 std::function<ByteVector()> constant(Type type, std::vector<double> values) {
   return [type, values = std::move(values)] {
     ByteVector data;
@@ -246,6 +251,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   const Vertical levels = vertical(field.levels);
   TR_TRY(check_dimensions(field, grid));  // behind the levels, which may have made a dimension
   const Horizontal points = horizontal(grid, field);
+  TR_TRY(add_axes(field, grid));
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
   variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
 
@@ -369,6 +375,32 @@ Status Conventions::check_dimensions(const FieldDefinition& field, const Grid& g
       return {Code::argument, cat("dimension '", name, "' belongs to another grid: give it another name")};
   }
   return {};
+}
+
+/// Adds the variables with the coordinates of named dimensions, and with their bounds.
+Status Conventions::add_axes(const FieldDefinition& field, const Grid& grid) {
+  if (!field.axes.empty() && grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told)
+    return {Code::argument,
+            cat("dimension '", field.axes.front().dimension, "' has the coordinates of its grid already")};
+  for (const codec::Axis& axis : field.axes) {
+    const Result<Type> type = type_of(axis.type);
+    TR_TRY(type.status().in(cat("dimension '", axis.dimension, "'")));
+    const int dimension = named_dimension(axis.dimension, 0);
+    Variable variable{axis.dimension, {dimension}, *type, {}};
+    for (const auto& [name, value] : axis.attributes) {
+      TR_TRY(check_name(name).in(cat("attribute '", name, "'")));
+      set(variable.attributes, Attribute::text(name, value));
+    }
+    const std::string bounds = free_name(axis.dimension + "_bnds");
+    if (!axis.bounds.empty()) set(variable.attributes, Attribute::text("bounds", bounds));
+    variable.data = big_endian(axis.values, *type);
+    add_variable(std::move(variable));
+    if (axis.bounds.empty()) continue;
+    Variable ends{bounds, {dimension, bounds_dimension()}, *type, {}};
+    ends.data = big_endian(axis.bounds, *type);
+    add_variable(std::move(ends));
+  }
+  return beyond_;
 }
 
 int Conventions::named_dimension(const std::string& name, Index length) {

@@ -87,6 +87,7 @@ class Conventions {
   void add_member(const codec::StreamDefinition& stream);
   [[nodiscard]] Status check_dimensions(const codec::FieldDefinition& field, const Grid& grid) const;
   Horizontal& horizontal(const Grid& grid, const codec::FieldDefinition& field);
+  Status add_axes(const codec::FieldDefinition& field, const Grid& grid);
   int named_dimension(const std::string& name, Index length);
   void add_grid_reference(const Grid& grid, Variable& variable);
   void add_grid_coordinates(Horizontal& added);

@@ -101,10 +101,22 @@ Result<Coordinates> Coordinates::unpack(Unpacker& in) {
   return Status(Code::corrupt, "the definition of coordinates is not whole");
 }
 
+void Axis::pack(Packer& out) const {
+  out.put_text(dimension).put(type).put_bytes(values).put_bytes(bounds);
+  put_keys(out, attributes);
+}
+
+Axis Axis::unpack(Unpacker& in) {
+  return {in.get_text(), in.get<ElementType>(), in.get_list<std::byte>(), in.get_list<std::byte>(),
+          get_keys(in)};
+}
+
 void FieldDefinition::pack(Packer& out) const {
   out.put_text(name).put(type).put_list<Index>(shape);
   out.put(static_cast<std::int64_t>(dimensions.size()));
   for (const std::string& each : dimensions) out.put_text(each);
+  out.put(static_cast<std::int64_t>(axes.size()));
+  for (const Axis& each : axes) each.pack(out);
   out.put_bytes(georeference.sample);
   put_keys(out, georeference.keys);
   out.put_text(levels.type).put_list<double>(levels.values).put_list<double>(levels.bottoms);
@@ -126,6 +138,8 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   field.shape = in.get_list<Index>();
   for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
     field.dimensions.push_back(in.get_text());
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+    field.axes.push_back(Axis::unpack(in));
   field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
   const bool valid = get_statistic(in, field.statistic);

@@ -54,6 +54,19 @@ struct Coordinates {
   static Result<Coordinates> unpack(Unpacker& in);
 };
 
+/// The coordinate of a dimension that the program has named.
+struct Axis {
+  std::string dimension;
+  ElementType type = ElementType::f64;
+  ByteVector values;  // one of `type` for each element of the dimension
+  ByteVector bounds;  // two for each, or empty
+  Keys attributes;    // e.g. {"units","m"}
+  friend bool operator==(const Axis&, const Axis&) = default;
+
+  void pack(Packer& out) const;
+  static Axis unpack(Unpacker& in);
+};
+
 /// The grid of the records: a sample message, keys, or both. Where both tell something, the keys win. In
 /// formats that have coordinates, the program's coordinates may give the grid.
 struct Georeference {
@@ -97,6 +110,7 @@ struct FieldDefinition {
   Keys keys;                      // extra keys; GRIB2 sets them last and reads them back
   Keys attributes;                // of the field's variable, in formats that have variables
   std::vector<std::string> dimensions{};  // the names of the dimensions of `shape`, or none
+  std::vector<Axis> axes{};               // coordinates of `dimensions` that no field before has
 
   [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.
   void pack(Packer& out) const;

@@ -166,6 +166,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.definition = std::move(request.definition);
   out.definition.georeference = layout.georeference;
   out.definition.dimensions = layout.dimensions;
+  TR_TRY(add_axes(layout.axes, out.definition));
   const auto told = layout.georeference.coordinates;
   const bool needs_coordinates = codec_->has_coordinates() || request_.options.references;
   const auto facts =
@@ -205,6 +206,26 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     TR_TRY(draw_coordinates(out));
   }
   return prepare_staging(out, static_cast<int>(fields_.size()));
+}
+
+/// Adds the coordinates of dimensions that no field before has brought. Code::argument if one has brought
+/// others.
+Status Fields::add_axes(const std::vector<codec::Axis>& axes, codec::FieldDefinition& fresh) const {
+  if (!codec_->has_coordinates() && !request_.options.references) return {};
+  for (const codec::Axis& axis : axes) {
+    const codec::Axis* before = nullptr;
+    for (const Field& field : fields_) {
+      for (const codec::Axis& each : field.definition.axes)
+        if (each.dimension == axis.dimension) before = &each;
+    }
+    if (before == nullptr)
+      fresh.axes.push_back(axis);
+    else if (!(*before == axis))
+      return {Code::argument,
+              cat("dimension '", axis.dimension,
+                  "' has other coordinates in a field before: give one of them another name")};
+  }
+  return {};
 }
 
 Status Fields::prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) {

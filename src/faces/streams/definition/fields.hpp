@@ -72,6 +72,7 @@ class Fields final {
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
   /// Keeps those parts of a georeference that reference files need.
+  Status add_axes(const std::vector<codec::Axis>& axes, codec::FieldDefinition& fresh) const;
   Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
   Status renew_codec();
   /// Returns success if the staging memory takes the field that the codec knows by `number`, once memory for

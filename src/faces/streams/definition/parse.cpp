@@ -27,6 +27,36 @@ constexpr OptionRow<GeoreferenceRequest> kGeoreferenceRows[] = {
       "GRIB keys that tell the grid. Keys that are no option may also stand by themselves: `Ni=468`"},
      [](auto& r, auto& t) { return take_keys(t, r.keys); }},
 };
+
+Status add_attribute(codec::Keys& attributes, std::string_view name, const std::string& text) {
+  return add_key(attributes, {std::string(name), text});
+}
+
+Status take_axis(codec::Keys& attributes, const std::string& text) {
+  TR_TRY(parse_choice(text, {"X", "Y", "Z", "T"}).status());
+  return add_attribute(attributes, "axis", text);
+}
+
+Status take_positive(codec::Keys& attributes, const std::string& text) {
+  TR_TRY(parse_choice(text, {"up", "down"}).status());
+  return add_attribute(attributes, "positive", text);
+}
+
+constexpr OptionRow<codec::Keys> kAxisRows[] = {
+    {{"units", "", "", "units=m", "the units of the values, as UDUNITS writes them"},
+     [](auto& r, auto& t) { return add_attribute(r, "units", t); }},
+    {{"axis", "", "", "axis=X", "the direction in space or time: `X`, `Y`, `Z` or `T`"}, take_axis},
+    {{"standard_name", "", "", "standard_name=projection_x_coordinate",
+      "the name of the quantity in the CF conventions"},
+     [](auto& r, auto& t) { return add_attribute(r, "standard_name", t); }},
+    {{"long_name", "", "", "long_name=\"distance from the left wall\"", "a name for people"},
+     [](auto& r, auto& t) { return add_attribute(r, "long_name", t); }},
+    {{"positive", "", "", "positive=up", "for a vertical axis: where the values grow, `up` or `down`"},
+     take_positive},
+    {{"attributes", "", "", "attributes=\"source=mesh.txt\"", "other attributes of the variable"},
+     [](auto& r, auto& t) { return take_keys(t, r); }},
+};
+
 using FormatTable = std::vector<codec::FormatOption> codec::FormatOptions::*;
 
 /// The keys that one call reserves, and its table of options that only some formats have.
@@ -344,6 +374,14 @@ Result<std::vector<std::string>> parse_dimensions(std::string_view text, const s
   if (names.size() == shape.size()) return names;
   return Status(Code::argument, cat("there are ", counted(names.size(), "name"), ", and the layout, ",
                                     extents(shape), ", has ", counted(shape.size(), "dimension")));
+}
+
+constexpr OptionTable<codec::Keys> axis_options(kAxisRows);
+
+Result<codec::Keys> parse_axis(std::string_view options) {
+  codec::Keys attributes;
+  TR_TRY(axis_options.read(options, attributes));
+  return attributes;
 }
 
 Result<GeoreferenceRequest> parse_georeference(std::string_view options) {

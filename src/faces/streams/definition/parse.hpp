@@ -104,6 +104,11 @@ Status set_vertical(codec::FieldDefinition& definition, std::string_view text, s
 /// for each dimension, and no name comes twice.
 Result<std::vector<std::string>> parse_dimensions(std::string_view text, const std::vector<Index>& shape);
 
+extern const OptionTable<codec::Keys> axis_options;
+/// Parses the options of tr_layout_axis into attributes, each as it is given: units=, axis=, standard_name=,
+/// long_name=, positive= and others within attributes="...".
+Result<codec::Keys> parse_axis(std::string_view options);
+
 struct GeoreferenceRequest {
   std::string sample_file;  // one rank reads it; "" = none
   codec::Keys keys;

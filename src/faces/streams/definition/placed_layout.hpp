@@ -15,9 +15,10 @@ struct PlacedLayout {
   std::int64_t id = 0;  // layouts are made collectively: the same number means the same layout on every rank
   std::vector<Index> halo;
   codec::Georeference georeference;
-  std::vector<std::string> dimensions;  // their names, slowest first; empty = none
   std::vector<Index> own_indices;  // for layouts known in parts: what this rank owns, sent to the servers
   bool in_parts = false;
+  std::vector<std::string> dimensions{};  // their names, slowest first; empty = none
+  std::vector<codec::Axis> axes{};        // coordinates of some of these dimensions
 };
 
 /// The caller's description of the array that it hands over.

@@ -201,6 +201,30 @@ TEST(cdf, the_coordinates_of_a_map_have_the_names_of_its_dimensions) {
   EXPECT_NE(codec->define(other).text().find("belongs to another grid"), std::string::npos);
 }
 
+TEST(cdf, dimensions_have_the_coordinates_that_the_program_gives) {
+  const auto bytes_of = [](const auto& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return ByteVector(bytes.begin(), bytes.end());
+  };
+  FieldDefinition theta = on_dimensions("theta", {"z", "x"}, {2, 3});
+  theta.axes = {{"x",
+                 ElementType::f32,
+                 bytes_of(std::array{0.5F, 1.5F, 2.5F}),
+                 bytes_of(std::array{0.F, 1.F, 1.F, 2.F, 2.F, 3.F}),
+                 {{"units", "km"}, {"axis", "X"}}}};
+  FieldDefinition w = on_dimensions("w", {"z"}, {2});
+  w.axes = {{"z", ElementType::i32, bytes_of(std::array{10, -20}), {}, {}}};
+  const auto codec = codec_of({theta, w});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("x"), Names{"x"});
+  EXPECT_EQ(reader.values("x"), (Values{0.5, 1.5, 2.5}));
+  EXPECT_EQ(reader.text("x", "units"), "km");
+  EXPECT_EQ(reader.text("x", "bounds"), "x_bnds");
+  EXPECT_EQ(reader.dimensions("x_bnds"), (Names{"x", "bnds"}));
+  EXPECT_EQ(reader.values("x_bnds"), (Values{0, 1, 1, 2, 2, 3}));
+  EXPECT_EQ(reader.values("z"), (Values{10, -20}));
+}
+
 TEST(cdf, a_name_of_a_dimension_that_stands_for_something_else_is_refused) {
   const auto refused = [](const FieldDefinition& second, std::string_view text) {
     const Status status = codec_of({on_dimensions("theta", {"z", "x"}, {5, 8})})->define(second);

@@ -2,7 +2,8 @@
 /* A slice of a model on a staggered grid, whose steps are closer than a second, or are at times that count
  * from no date. times PATTERN OPTIONS CALL STEPS [MISUSE] CALL: lead (the step's number times 667) or time
  * (the step's number times 0.1, added up as models do). MISUSE is `other` (the call of the other kind), `nan`
- * (a time that is none) `back` (the last step once more) or `axes` (coordinates that differ, and wrong calls). */
+ * (a time that is none) `back` (the last step once more) or `axes` (coordinates that differ, and wrong
+ * calls). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

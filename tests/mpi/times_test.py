@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Named dimensions that fields share, steps closer than a second, and at times that count from no date: what the variable of time says to netCDF4, ncdump, xarray and cdo, the same
 files for any number of ranks and servers, file names, and calls that do not fit."""
+import json
 import os
 import subprocess
 import sys
@@ -90,6 +91,15 @@ for format, ending in ENDINGS.items():
         check(set(apart) == {667.0}, f"xarray has steps {apart} ms apart")
     with xarray.open_dataset(f"{format}/model.{ending}") as file:
         check(list(file["time"].values) == times, f"xarray has the times {file['time'].values}")
+
+if os.environ.get("TEST_ZARR") == "1":
+    fresh("zarr")
+    written("zarr/a.zarr", "time=model", "time")
+    told = {name: json.loads(contents(f"zarr/a.zarr/{name}/zarr.json")) for name in ("theta", "u", "time", "x", "z")}
+    names = {name: each["dimension_names"] for name, each in told.items()}
+    check(names == {"theta": ["time", "z", "x"], "u": ["time", "z", "xu"], "time": ["time"], "x": ["x"], "z": ["z"]}, f"zarr: {names}")
+    check(told["time"]["attributes"] == {"long_name": "time", "units": "s", "axis": "T"}, f"zarr: {told['time']['attributes']}")
+    check(told["z"]["data_type"] == "int32" and told["x"]["attributes"]["units"] == "km", f"zarr: {told['z']}, {told['x']}")
 
 # A file for each time, found again by its name; a step that goes on where an earlier run has ended.
 fresh("names")

@@ -57,7 +57,7 @@ struct Program {
 
   void call(int c, int stream, const layout::Layout& part, const std::vector<Index>& indices, int pieces,
             const comm::Line& line, const exchange::Roster& roster) {
-    StreamClient client(line, roster, c, cat("stream ", stream));
+    StreamClient client(line, roster, c, cat("stream ", stream), TimeAxis());
     client.definitions().set_stream(static_cast<std::uint32_t>(stream));
     Opening head;
     head.ledger = cat("stream ", stream);

@@ -110,7 +110,7 @@ TEST(parse_stream, every_documented_option_is_taken) {
 
 TEST(parse_stream, an_interval_is_a_duration_or_months_of_a_day_that_each_month_has) {
   EXPECT_FALSE(parsed("base=2026-03-31").options.interval.has_value());
-  EXPECT_EQ(parsed("base=2026-03-31 interval=1h").options.interval->seconds, 3600);
+  EXPECT_EQ(parsed("base=2026-03-31 interval=1h").options.interval->leads, 3600);
   EXPECT_EQ(parsed("base=2026-03-28 interval=1mo").options.interval->months, 1);
   EXPECT_TRUE(mentions(error_of("base=2026-03-31 interval=1mo"),
                        "2026-03-31T00:00:00Z is on a day that some months lack"));

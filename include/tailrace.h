@@ -181,22 +181,25 @@ TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
  * slowest first, one name for each. Fields of a stream whose dimensions have the same name share it: u on
  * "z,xu" and w on "zw,x" of a staggered grid share what they share with t on "z,x". On a map the coordinates
  * have these names. Without this call layouts have dimensions of their own, called cell, y,x or z,y,x.
- * Another call renames the dimensions for fields defined afterwards. GRIB and raw files have no names of
- * dimensions. TR_ERR_ARGUMENT   a null pointer, another number of names than dimensions, a name that comes
- * twice; from tr_stream_define: a name that NetCDF does not take, or that stands for another length, another
- *                     grid, the time, a field or a coordinate of the stream already */
+ * Another call renames the dimensions for fields defined afterwards, and drops their coordinates. GRIB and
+ * raw files have no names of dimensions.
+ *   TR_ERR_ARGUMENT   a null pointer, another number of names than dimensions, a name that comes twice. From
+ *                     tr_stream_define: a name that NetCDF does not take, or that stands for another length,
+ *                     another grid, the time, a field or a coordinate of the stream already */
 TR_API int tr_layout_dimensions(tr_layout* layout, const char* names);
 /* Collective. Gives a named dimension its coordinate: `values` has `count` numbers, one for each element of
  * the dimension in the order of its indices. `bounds`, if not NULL, has two for each, side by side: where the
  * element's cell begins and ends. Those of compute rank 0 count; other ranks may give NULL. They are copied.
  * Files with dimensions get a variable of this type and name (CF conventions, section 4). Another call for
- * the dimension replaces the coordinate for fields defined afterwards; tr_layout_dimensions drops all of
- * them.
+ * the dimension replaces the coordinate for fields defined afterwards.
  *
  * Options: units=, axis=X|Y|Z|T, standard_name=, long_name=, positive=up|down, attributes="...": the
- * attributes of the variable. TR_ERR_ARGUMENT   a null pointer, a dimension that the layout does not have or
- * that has more than 2^20 elements, another count than its elements, complex numbers; from tr_stream_define:
- * a field before has other coordinates for a dimension with this name, or the layout has a grid on a map
+ * attributes of the variable.
+ *
+ *   TR_ERR_ARGUMENT   a null pointer, a dimension that the layout does not have or that has more than 2^20
+ *                     elements, another count than its elements, complex numbers. From tr_stream_define: a
+ *                     field before has other coordinates for a dimension with this name, or the layout has
+ *                     a grid on a map
  *   TR_ERR_STATE      the dimensions have no names
  *   TR_ERR_SETTINGS   an unknown option */
 TR_API int tr_layout_axis(tr_layout* layout, const char* dimension, int type, tr_index count,
@@ -256,17 +259,22 @@ TR_API int tr_layout_free(tr_layout** layout);
  *   time=leads|model    leads (default): a step is at a whole number of units after the base time. model: a
  *                       step is at a time of the model's own, given to tr_stream_begin_at
  *   lead_unit=UNIT      the unit of leads: ns, us, ms, s (default), min, h or d
- *   time_units=TEXT     for cdf5, cdf2, cdf1, netcdf4 and zarr: the units of the variable of time. A unit of
- *                       leads (default: lead_unit), or with time=model and without base= any text (default:
- * s) time_name=NAME      the name of the variable of time; default: time format=NAME         grib2, cdf5,
- * cdf2, cdf1, netcdf4, zarr, raw, or a name given to tr_encoder_register. Without it the end of the pattern
- * decides: .nc, .cdf or .netcdf means cdf5 (classic NetCDF), .nc4, .h5 or .hdf5 means netcdf4, .zarr means
- * zarr, any other means grib2. The ending of a format that this version lacks (.grib1) is TR_ERR_SETTINGS.
- * zarr needs a pattern that ends in .zarr packing=simple|ccsds for grib2: how numbers are packed keys="..."
- * for grib2: keys of all records; GRIB keys may also stand by themselves. They give the origin, for example
- * centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an. Without them there is no centre, no
- * process, and the data is a forecast. The names of fields are those of the centre, or without a centre those
- * of WMO index=LIST          for grib2: some of wgrib2,ecmwf,cfgrib: listings of each file, for other tools
+ *   time_units=TEXT     for cdf5, cdf2, cdf1, netcdf4, zarr and raw: the units of the variable of time. A
+ * unit of leads (default: lead_unit), or with time=model and without base= any text (default: s)
+ *   time_name=NAME      for cdf5, cdf2, cdf1, netcdf4 and zarr: the name of the variable of time (default:
+ *                       time)
+ *   format=NAME         grib2, cdf5, cdf2, cdf1, netcdf4, zarr, raw, or a name given to tr_encoder_register.
+ *                       Without it the end of the pattern decides: .nc, .cdf or .netcdf means cdf5 (classic
+ *                       NetCDF), .nc4, .h5 or .hdf5 means netcdf4, .zarr means zarr, any other means grib2.
+ *                       The ending of a format that this version lacks (.grib1) is TR_ERR_SETTINGS. zarr
+ *                       needs a pattern that ends in .zarr
+ *   packing=simple|ccsds
+ *                       for grib2: how numbers are packed
+ *   keys="..."          for grib2: keys of all records; GRIB keys may also stand by themselves. They give the
+ *                       origin, for example centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an.
+ *                       Without them there is no centre, no process, and the data is a forecast. The names of
+ *                       fields are those of the centre, or without a centre those of WMO
+ *   index=LIST          for grib2: some of wgrib2,ecmwf,cfgrib: listings of each file, for other tools
  *                       (docs/formats/other-indexes.md). TR_ERR_STATE, here or with the first step of a file,
  *                       if another file has the name of a listing. TR_ERR_FORMAT from tr_stream_define if the
  *                       line of a field is not known

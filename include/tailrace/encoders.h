@@ -50,7 +50,7 @@ typedef struct tr_record {
    * time=model. `time` has the time of any stream. */
   int64_t lead;
   int64_t interval_start;   /* lead at which the statistic's interval began; equal to `lead` if instant */
-  const char* base_time;    /* "2026-03-01T00:00:00Z" */
+  const char* base_time;    /* "2026-03-01T00:00:00Z"; "" with time=model and no base= */
   const char* calendar;     /* "proleptic_gregorian", "360_day", "noleap", "julian" or "all_leap" */
   int32_t member;           /* number of this run in the ensemble; -1: none */
   int32_t bits;             /* bits= of the field; 0: not given */

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* A slice of a model on a staggered grid, whose steps are closer than a second, or are at times that count
- * from no date. times PATTERN OPTIONS CALL STEPS [MISUSE] CALL: lead (the step's number times 667) or time
- * (the step's number times 0.1, added up as models do). MISUSE is `other` (the call of the other kind), `nan`
- * (a time that is none) `back` (the last step once more) or `axes` (coordinates that differ, and wrong
- * calls). */
+/* A slice of a model on a staggered grid. Its steps are closer than a second, or at times that count from no
+ * date.
+ *
+ *   times PATTERN OPTIONS CALL STEPS [MISUSE]
+ *
+ * CALL: lead (the step's number times 667) or time (0.1 more with each step, added up as models do).
+ *
+ * MISUSE: `other` (the call of the other kind), `nan` (a time that is none), `back` (the last step once
+ * more), `axes` (coordinates that differ, and wrong calls) or `early` (a wrong call before the first step,
+ * then times below 0). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +79,13 @@ static void write_steps(char** arguments, int count) {
   double* const theta = malloc(sizeof *theta * (size_t)(shape[0] * shape[1]));
   double* const u = malloc(sizeof *u * (size_t)(staggered[0] * staggered[1]));
   double time = 0;
+  if (strcmp(misuse, "early") == 0) {
+    /* A first step without a time, and a time before 0. */
+    const char* const wrong = strcmp(arguments[3], "lead") == 0 ? "time" : "lead";
+    begin(stream, wrong, 0, 0);
+    expect(tr_stream_end(stream));
+    time = -0.3;
+  }
   for (int step = 0; step < atoi(arguments[4]); ++step, time += 0.1) {
     fill(layout, shape[1], step, theta);
     fill(faces, staggered[1], step, u);
@@ -86,7 +98,7 @@ static void write_steps(char** arguments, int count) {
     begin(stream, strcmp(arguments[3], "lead") == 0 ? "time" : "lead", 100, 100);
   if (strcmp(misuse, "nan") == 0) tr_stream_begin_at(stream, NAN);
   if (strcmp(misuse, "back") == 0) begin(stream, arguments[3], 0, 0);
-  if (*misuse != '\0' && strcmp(misuse, "axes") != 0) {
+  if (*misuse != '\0' && strcmp(misuse, "axes") != 0 && strcmp(misuse, "early") != 0) {
     tr_stream_put(stream, "theta", theta);
     expect(tr_stream_end(stream));
   }

@@ -127,6 +127,11 @@ for options, call, misuse, text in (("time=model", "time", "other", "tr_stream_b
         check(text in out, f"{options}, {misuse}: {out}")
         with netCDF4.Dataset("misuse/a.nc") as file:
             check(len(file.variables["time"]) == STEPS, f"{options}, {misuse}: {len(file.variables['time'])} steps")
+for servers in (0, 1):
+    out = written("misuse/d.nc", "time=model format=cdf5", "time", 3, servers, ("early",))
+    check("tr_stream_begin_at" in out and "back in time" not in out, f"times below 0 behind a wrong call: {out}")
+    with netCDF4.Dataset("misuse/d.nc") as file:
+        check(file.variables["time"][0] == -0.3 and len(file.variables["time"]) == STEPS, f"times {file.variables['time'][:]}")
 code, _, out = run(3, model("misuse/c.nc", "time=model", "time", 1, "axes"))
 for text in ("the layout's dimensions have no names: call tr_layout_dimensions first", 'there are 2 names, and the layout, 5, has 1 dimension',
              '"z" names two dimensions of one layout', 'no dimension "xs"; did you mean "x"?', 'dimension "x" has 8 elements, and 7 coordinates are given',

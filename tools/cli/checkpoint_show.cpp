@@ -285,6 +285,8 @@ void add_outputs(Json& json, const Recorded& outputs) {
     Json added{{"pattern", stream.pattern}, {"steps", stream.steps}};
     if (stream.lead && !stream.time.is_model()) added["lead"] = *stream.lead;
     if (stream.lead && stream.time.is_model()) added["time"] = TimeAxis::time_of(*stream.lead);
+    if (!stream.time.is_default())
+      added[stream.time.is_model() ? "time_units" : "lead_unit"] = stream.time.unit();
     json["streams"].push_back(std::move(added));
   }
   json["files"] = Json::array();

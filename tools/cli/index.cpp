@@ -46,7 +46,8 @@ std::string_view name_of(IndexTail tail) {
 void print_text(const std::string& path, const IndexContents& contents, bool records) {
   const streams::IndexHeader& header = contents.header;
   std::string out = cat(path, ": ", header.format, ", ");
-  if (!header.time.is_default()) out += cat("times in ", header.time.unit(), ", ");
+  if (!header.time.is_default() && header.time.unit() != "1")
+    out += cat("times in ", header.time.unit(), ", ");
   if (header.time.has_base())
     out += cat("base ", format_time(header.base), " (", tailrace::name_of(header.calendar), "), ");
   out += cat("run ", header.run.text());

@@ -12,6 +12,7 @@
 #include "formats/listings/listings.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/calendar.hpp"
+#include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
 
@@ -51,8 +52,8 @@ Result<bool> repair_shared_file(const std::string& name) {
 /// Returns the lead that a text means in a file: a length such as 6h or 250ms, or a time of the model.
 Result<std::int64_t> through_lead(storage::Target& target, const std::string& path, const std::string& text) {
   const Result<streams::IndexContents> contents = streams::load_index(target, streams::index_path(path));
-  if (!contents.is_ok() || !contents->header.time.is_model())
-    return (contents.is_ok() ? contents->header.time : TimeAxis()).parse_length(text);
+  TR_TRY(contents.status());
+  if (!contents->header.time.is_model()) return contents->header.time.parse_length(text);
   const Result<double> time = parse_real(text);
   TR_TRY(time.status());
   return TimeAxis::code_of(*time);
@@ -66,11 +67,6 @@ int run_repair(const RepairArguments& arguments) {
   const std::shared_ptr<storage::Target> target = stores::with_stores(storage::default_target());
   streams::Reopen options;
   options.force = arguments.force;
-  if (!arguments.through_lead.empty()) {
-    const Result<std::int64_t> lead = through_lead(*target, path, arguments.through_lead);
-    if (!lead.is_ok()) return report("repair", lead.status().in("--through-lead"));
-    options.through_lead = *lead;
-  }
   // FILE with its index, and FILE.again with its index, have one lock.
   const std::string file =
       path.ends_with(again_suffix) ? path.substr(0, path.size() - again_suffix.size()) : path;
@@ -80,6 +76,11 @@ int run_repair(const RepairArguments& arguments) {
   // repair would cut the new data by the old index.
   if (const Status ended = streams::end_replacing(*target, file); !ended.is_ok())
     return report("repair", ended);
+  if (!arguments.through_lead.empty()) {
+    const Result<std::int64_t> lead = through_lead(*target, path, arguments.through_lead);
+    if (!lead.is_ok()) return report("repair", lead.status().in("--through-lead"));
+    options.through_lead = *lead;
+  }
   if (!arguments.force) {
     const Result<streams::IndexContents> contents = streams::load_index(*target, streams::index_path(path));
     // streams::recover() reports a damaged index, and cuts off steps behind the end of the data.

@@ -29,7 +29,7 @@ using storage::Target;
 struct WaitArguments {
   std::string pattern;
   std::string base;
-  std::string lead, time;
+  std::string lead, time, time_units;
   std::string timeout;
   std::string calendar = "proleptic_gregorian";
   std::string member;
@@ -75,13 +75,17 @@ Status take_time(const WaitArguments& arguments, Wanted& wanted) {
     TR_TRY(code.status().in("--time"));
     wanted.times = TimeAxis::of_model();
     wanted.lead = *code;
-    return {};
+    if (!arguments.time_units.empty())
+      TR_TRY(wanted.times.set_units(arguments.time_units).in("--time-units"));
+    return arguments.base.empty() ? Status() : wanted.times.set_base().in("--base");
   }
   const std::string& text = arguments.lead;
   if (text.empty())
     return {Code::settings, "give the step's time: --lead 6h, or --time 0.667 in a stream with time=model"};
-  for (const std::string_view unit : {"ms", "us", "ns"})
-    if (text.ends_with(unit)) wanted.times = TimeAxis::of_leads(*find_time_unit(unit));
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const TimeUnit* const unit = find_time_unit(text.substr(digits));
+  constexpr std::int64_t second = 1'000'000'000;
+  if (unit != nullptr && unit->nanoseconds < second) wanted.times = TimeAxis::of_leads(*unit);
   const Result<std::int64_t> lead = wanted.times.parse_length(text);
   TR_TRY(lead.status().in("--lead"));
   wanted.lead = *lead;
@@ -90,8 +94,7 @@ Status take_time(const WaitArguments& arguments, Wanted& wanted) {
 
 /// Returns true if a step of a file is the wanted one. Streams with other units name the same time.
 bool is_wanted(const Wanted& wanted, const TimeAxis& times, std::int64_t lead) {
-  if (wanted.times.is_model() || times.is_model())
-    return wanted.times.is_model() && times.is_model() && lead == wanted.lead;
+  if (times.is_model()) return lead == wanted.lead;
   return times.lead_of(wanted.lead, wanted.times.nanoseconds()) == lead;
 }
 
@@ -152,6 +155,11 @@ class Watch {
  private:
   Result<Seen> judge(File& index, const std::string& path, const streams::IndexContents& contents) {
     if (wanted_.run && contents.header.run != *wanted_.run) return Seen::nothing;
+    const TimeAxis& times = contents.header.time;
+    if (times.is_model() != wanted_.times.is_model())
+      return Status(Code::state,
+                    cat(path, times.is_model() ? ": has times of the model: give --time, as --time 0.667"
+                                               : ": has leads: give --lead, as --lead 6h"));
     for (const streams::IndexStep& step : contents.steps) {
       if (is_wanted(wanted_, contents.header.time, step.lead))
         return confirm(index, contents.header.format, step, &step - contents.steps.data() + 1);
@@ -238,8 +246,11 @@ void add_wait(CLI::App& app, int& exit) {
   command->add_option("PATTERN", arguments->pattern, "the stream's file pattern, with its directory")
       ->required();
   command->add_option("--base", arguments->base, "the stream's base time, as 2026-03-01T00:00Z");
-  command->add_option("--lead", arguments->lead, "the step's lead, as 6h, 90m, 250ms or 0");
-  command->add_option("--time", arguments->time, "the step's time, as 0.667, of a stream with time=model");
+  CLI::Option* const lead =
+      command->add_option("--lead", arguments->lead, "the step's lead, as 6h, 90m, 250ms or 0");
+  command->add_option("--time", arguments->time, "the step's time, as 0.667, of a stream with time=model")
+      ->excludes(lead);
+  command->add_option("--time-units", arguments->time_units, "what --time counts, as days (default: s)");
   command->add_option("--timeout", arguments->timeout,
                       "how long to wait, as 20m; 0 looks once (default: for ever)");
   command->add_option("--calendar", arguments->calendar,

@@ -38,6 +38,9 @@ std::string text_of(const IntervalLength& length, const TimeAxis& time) {
 }
 
 Status Intervals::check() const {
+  if (length_.months > 0 && end_of_number(1) <= 0)
+    return {Code::settings,
+            cat("an interval of ", text_of(length_), " is too long to be counted in ", time_.unit())};
   if (length_.months == 0 || base_.day <= last_common_day) return {};
   return {Code::settings,
           cat("the base time ", format_time(base_),

@@ -146,7 +146,7 @@ void Stream::begin_step(std::int64_t lead, const Status& wrong) {
   const bool is_timed = operations_ && !client_.in_step();
   if (is_timed) order = begin_timed(lead);
   const bool is_within = is_timed && !operations_->completes();
-  if (is_within ? !client_.begin_within() : !client_.begin(lead)) return;
+  if (is_within ? !client_.begin_within() : !client_.begin(lead, !wrong.is_ok())) return;
   if (is_timed) client_.put_off_records();
   if (is_timed && operations_->counts()) client_.note_interval(operations_->interval_begin());
   latch(wrong);
@@ -319,8 +319,9 @@ Status Stream::end_step() {
   if (operations_ && operations_->completes() && !client_.out_of_step()) put_results();
   if (!client_.in_step()) {
     // An extra step carries the error. All ranks get its verdict, and no rank waits for ever.
-    latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
-    begin_step(client_.lead(), {});
+    const Status wrong(Code::state, "tr_stream_end without tr_stream_begin");
+    latch(wrong);
+    begin_step(client_.lead(), wrong);
   } else if (put_.empty() && session_.rank() == client_.definitions().reference() &&
              !request_.options.keeps_empty_steps) {
     // Other ranks may leave out puts of fields of which they own nothing.

@@ -53,9 +53,9 @@ Status damaged(std::string_view what) {
 std::int64_t Statistic::interval_start(std::int64_t lead, std::int64_t previous_lead) const {
   switch (since) {
     case Since::start:
-      return 0;
+      return std::min<std::int64_t>(0, lead);
     case Since::last_output:
-      return previous_lead;
+      return std::min(previous_lead, lead);
     case Since::duration:
       return std::max<std::int64_t>(0, lead - duration);
   }

@@ -23,7 +23,7 @@ Description::Description(const codec::StreamDefinition& stream, const codec::Fie
                          int number)
     : field_(field),
       stream_(stream.name),
-      base_time_(format_time(stream.base)),
+      base_time_(stream.time.has_base() ? format_time(stream.base) : ""),
       calendar_(tailrace::name_of(stream.calendar)),
       time_units_(stream.time.units(stream.base)),
       axis_(stream.time),

@@ -137,9 +137,11 @@ Status count_seconds(IndexContents& contents) {
   for (IndexStep& step : contents.steps) {
     const std::optional<std::int64_t> seconds = times.is_model() ? std::nullopt : times.seconds(step.lead);
     if (!seconds)
-      return {Code::unsupported,
-              cat("the step at ", times.at(step.lead),
-                  " is at no whole second after a base time, and this version reads no other")};
+      return {
+          Code::unsupported,
+          cat("the step at ", times.at(step.lead),
+              times.is_model() ? " has a time of the model (time=model), and this version reads leads alone"
+                               : " is at no whole second, and this version reads no other")};
     step.lead = *seconds;
   }
   return {};

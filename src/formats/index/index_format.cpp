@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "ground/base/checksum.hpp"
@@ -137,11 +136,18 @@ Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
   if (Unpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>() == kVersionOfTimes) {
     Result<TimeAxis> time = decode_time(in);
     if (!time.is_ok()) return corrupt(time.status().text());
+    if (time->is_default()) return corrupt("version 2 of an index is for other times than leads in seconds");
     header.time = std::move(*time);
   }
   if (!in.ok() || !in.rest().empty()) return corrupt("the header's parts do not add up to its length");
   if (const Status status = check_header(header); !status.is_ok()) return corrupt(status.text());
   return header;
+}
+
+/// Returns true if this is the code of a time of a model.
+bool is_code(std::int64_t lead) {
+  const Result<std::int64_t> code = TimeAxis::code_of(TimeAxis::time_of(lead));
+  return code.is_ok() && *code == lead;
 }
 
 /// Returns true if the base time and a lead may have a sum beyond 64 bits of seconds.
@@ -267,8 +273,7 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
   }
   if (before && step.lead < before->lead)
     return bad(cat(where, " goes back in time: the step before is at ", header.time.at(before->lead)));
-  if (header.time.is_model() ? !std::isfinite(TimeAxis::time_of(step.lead))
-                             : is_too_far(header.time, step.lead))
+  if (header.time.is_model() ? !is_code(step.lead) : is_too_far(header.time, step.lead))
     return bad(cat(where, " is more than 10^9 years away from the base time"));
   if (step.begin != begin || step.end < step.begin) {
     return bad(

@@ -23,6 +23,7 @@ constexpr std::array<TimeUnit, 7> kTimeUnits{{{"ns", "nanoseconds", 1},
                                               {"min", "minutes", 60 * kSecond},
                                               {"h", "hours", 3'600 * kSecond},
                                               {"d", "days", 86'400 * kSecond}}};
+constexpr std::int64_t kMostSeconds = 31'557'600'000'000'000;  // 10^9 years, as in indexes
 // Each whole number up to this one is a float64.
 constexpr std::int64_t kMostExact = std::int64_t{1} << 53;
 
@@ -75,8 +76,12 @@ Status TimeAxis::set_units(std::string_view units) {
   const TimeUnit* const unit = find_time_unit(units);
   if (unit == nullptr && (!is_model() || is_.has_base || units.empty()))
     return {Code::argument, cat("\"", units, "\" is no unit of time; expected one of ", time_unit_list())};
-  if (is_model()) is_.units = units;
-  if (unit == nullptr) return {};
+  // One spelling of a unit, so that streams that write the same are the same.
+  if (is_model()) is_.units = is_.has_base ? unit->plural : units;
+  if (unit == nullptr) {
+    is_.shown = is_.nanoseconds = kSecond;
+    return {};
+  }
   is_.shown = unit->nanoseconds;
   if (is_model()) is_.nanoseconds = unit->nanoseconds;
   return {};
@@ -113,11 +118,13 @@ double TimeAxis::number(std::int64_t lead) const {
 Status TimeAxis::check(std::int64_t lead) const {
   if (is_model()) return {};
   if (lead < 0) return {Code::argument, cat(at(lead), " is before the base time")};
+  if (Wide{lead} * is_.nanoseconds > Wide{kMostSeconds} * kSecond)
+    return {Code::argument, cat(at(lead), " is more than 10^9 years after the base time")};
   const Wide product = Wide{lead} * (is_.nanoseconds / std::gcd(is_.nanoseconds, is_.shown));
   if (product <= kMostExact) return {};
-  return {Code::argument, cat(at(lead),
-                              " is beyond 2^53, up to which the variable of time holds each whole "
-                              "number: give a coarser lead_unit=")};
+  return {Code::argument,
+          cat(at(lead), " is beyond 2^53 ", unit_with(std::min(is_.nanoseconds, is_.shown)).plural,
+              ", up to which the variable of time holds each whole number: give coarser units")};
 }
 
 // A positive double has the greater bits the greater it is (IEEE 754, section 3.4).
@@ -128,7 +135,8 @@ Result<std::int64_t> TimeAxis::code_of(double time) {
 }
 
 double TimeAxis::time_of(std::int64_t lead) {
-  return lead < 0 ? -std::bit_cast<double>(-lead) : std::bit_cast<double>(lead);
+  const auto bits = static_cast<std::uint64_t>(lead);
+  return lead < 0 ? -std::bit_cast<double>(-bits) : std::bit_cast<double>(bits);
 }
 
 std::optional<std::int64_t> TimeAxis::count(std::int64_t lead, std::int64_t nanoseconds) const {
@@ -146,9 +154,14 @@ std::optional<std::int64_t> TimeAxis::seconds(std::int64_t lead) const { return 
 std::int64_t TimeAxis::floor_seconds(std::int64_t lead) const {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   if (is_model()) {
-    const double seconds = std::floor(time_of(lead) * static_cast<double>(is_.nanoseconds) / kSecond);
     constexpr double limit = 9e18;
-    return static_cast<std::int64_t>(std::clamp(seconds, -limit, limit));
+    const double seconds =
+        std::clamp(time_of(lead) * (static_cast<double>(is_.nanoseconds) / kSecond), -limit, limit);
+    // Ten minutes are no double of days: what lies as near to a whole second as rounding goes is one.
+    const double nearest = std::round(seconds);
+    const bool is_whole =
+        std::abs(seconds - nearest) <= 4 * std::numeric_limits<double>::epsilon() * std::abs(seconds);
+    return static_cast<std::int64_t>(is_whole ? nearest : std::floor(seconds));
   }
   const Wide product = Wide{lead} * is_.nanoseconds;
   const Wide whole = product / kSecond - (product % kSecond < 0 ? 1 : 0);
@@ -157,9 +170,7 @@ std::int64_t TimeAxis::floor_seconds(std::int64_t lead) const {
 
 std::optional<std::int64_t> TimeAxis::lead_at(std::int64_t seconds) const {
   if (!is_model()) return lead_of(seconds, kSecond);
-  const double time =
-      static_cast<double>(seconds) * (static_cast<double>(kSecond) / static_cast<double>(is_.nanoseconds));
-  return *code_of(time);
+  return *code_of(static_cast<double>(seconds) / (static_cast<double>(is_.nanoseconds) / kSecond));
 }
 
 Result<std::int64_t> TimeAxis::parse_length(std::string_view text) const {
@@ -175,6 +186,11 @@ Result<std::int64_t> TimeAxis::parse_length(std::string_view text) const {
     lead = lead_of(*seconds, kSecond);
   }
   if (lead) return *lead;
+  constexpr std::int64_t year = 366 * std::int64_t{86400};
+  const Result<std::int64_t> seconds = parse_duration(text);
+  if (seconds.is_ok() && *seconds > 292 * year && is_.nanoseconds < kSecond)
+    return Status(Code::argument,
+                  cat("\"", text, "\" is too long to be counted in ", unit_with(is_.nanoseconds).plural));
   return Status(Code::argument,
                 cat("\"", text, "\" is no whole number of ", unit_with(is_.nanoseconds).plural,
                     ", in which this stream counts its leads"));
@@ -191,8 +207,12 @@ Result<TimeAxis> TimeAxis::of_parts(Parts parts) {
   TimeAxis axis;
   axis.is_ = std::move(parts);
   const bool is_kind = axis.is_.kind == Kind::leads || axis.is_.kind == Kind::model;
-  const bool is_told =
-      axis.is_model() ? !axis.is_.units.empty() : axis.is_.units.empty() && axis.is_.has_base;
+  const TimeUnit* const unit = find_time_unit(axis.is_.units);
+  const bool fits = unit == nullptr ? !axis.is_.has_base && axis.is_.nanoseconds == kSecond
+                                    : axis.is_.nanoseconds == unit->nanoseconds;
+  const bool is_told = axis.is_model()
+                           ? !axis.is_.units.empty() && fits && axis.is_.shown == axis.is_.nanoseconds
+                           : axis.is_.units.empty() && axis.is_.has_base;
   if (is_kind && is_told && is_unit(axis.is_.nanoseconds) && is_unit(axis.is_.shown) &&
       !axis.is_.name.empty())
     return axis;

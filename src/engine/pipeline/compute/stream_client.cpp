@@ -20,7 +20,7 @@ void StreamClient::keep(const Status& status) {
   latched_ = first_cause(latched_, status.at({step_ + 1, cause.operation, cause.rank}));
 }
 
-bool StreamClient::begin(std::int64_t lead) {
+bool StreamClient::begin(std::int64_t lead, bool is_lost) {
   if (in_step_) {
     latch(Status(Code::state, cat("tr_stream_begin(", time_.at(lead), ") inside the step at ",
                                   time_.at(lead_), ": tr_stream_end comes first")));
@@ -31,6 +31,7 @@ bool StreamClient::begin(std::int64_t lead) {
   ++step_;
   operation_ = 0;
   lead_before_ = std::exchange(lead_, lead);
+  if (is_lost) return true;
   if (behind_ && lead <= *behind_) {
     latch(Status(Code::order, cat(time_.at(lead), ": the stream continues behind ", time_.at(*behind_),
                                   ", which its checkpoint has")));

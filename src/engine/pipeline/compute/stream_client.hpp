@@ -36,14 +36,15 @@ class StreamClient {
   [[nodiscard]] StepVerdicts& verdicts() { return verdicts_; }
   [[nodiscard]] const StepVerdicts& verdicts() const { return verdicts_; }
   /// Says that the stream continues: no step may lie at `lead` or before.
-  void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead; }
+  void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead_ = lead; }
 
   // Steps.
   /// Keeps an error for the end of the step.
   void latch(const Status& status);
   /// Begins the step at `lead`. Returns true if the servers must be told: not inside of a step, and not out
   /// of step.
-  [[nodiscard]] bool begin(std::int64_t lead);
+  /// With `is_lost` the program has told no time, and the step fails: later steps may lie before `lead`.
+  [[nodiscard]] bool begin(std::int64_t lead, bool is_lost = false);
   [[nodiscard]] bool in_step() const { return in_step_; }
   /// Begins a step that lies within an interval: the servers never hear of it. Returns false if the rank is
   /// in a step already or the stream is out of step.

@@ -208,6 +208,9 @@ Status check_stream(const StreamRequest& request, const Options& given) {
         "base= is missing; give the base time, as base=2026-03-01T00:00Z, or time=model for times that count "
         "from no "
         "date");
+  if (given.find("calendar") && !stream.time.has_base())
+    return settings_error(
+        "calendar= says what dates mean, and times without base= have none: leave it out, or give base=");
   TR_TRY(request.pattern.check(stream.time));
   if (stream.members && !stream.member)
     return settings_error("members= without member=; say which member this is");

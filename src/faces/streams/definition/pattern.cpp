@@ -44,7 +44,8 @@ std::string time_text(double time, const Part& part) {
                                               : std::to_chars(buffer, buffer + sizeof buffer, size,
                                                               std::chars_format::fixed, part.decimals);
   const std::string_view digits(buffer, static_cast<std::size_t>(end - buffer));
-  const std::string sign = time < 0 ? "-" : "";
+  // What is rounded to 0 has no sign: names must lead back to one time.
+  const std::string sign = time < 0 && digits.find_first_of("123456789") != std::string_view::npos ? "-" : "";
   const auto wanted = static_cast<std::size_t>(part.width);
   const std::size_t length = sign.size() + digits.size();
   return cat(sign, std::string(length < wanted ? wanted - length : 0, '0'), digits);
@@ -272,6 +273,14 @@ bool names_all_units(const Found& found) {
   return named[0] && std::ranges::is_sorted(named, std::greater<>());
 }
 
+// Returns the first lead that is so many seconds after the base time or later.
+std::optional<std::int64_t> first_lead_from(std::int64_t seconds, const TimeAxis& time) {
+  constexpr std::int64_t second = 1'000'000'000;
+  if (time.is_model() || time.nanoseconds() <= second) return time.lead_at(seconds);
+  const std::int64_t unit = time.nanoseconds() / second;
+  return seconds / unit + (seconds % unit > 0 ? 1 : 0);
+}
+
 // Returns the least lead at which the valid time has the fields found. The caller checks it by expanding
 // again.
 std::optional<std::int64_t> earliest_lead(const Found& found, const PatternContext& context) {
@@ -299,7 +308,7 @@ std::optional<std::int64_t> earliest_lead(const Found& found, const PatternConte
   if (names_day) seconds += (found.day_of_year - 1) * std::int64_t{86400};
   // A name that leaves out a unit stands for any number of times before the base time: leads count from 0
   // then.
-  return context.time.lead_at(names_all_units(found) ? seconds : std::max<std::int64_t>(seconds, 0));
+  return first_lead_from(names_all_units(found) ? seconds : std::max<std::int64_t>(seconds, 0), context.time);
 }
 
 /// Reads a file name back against the parts of a pattern. A lead's digits may end at several places.

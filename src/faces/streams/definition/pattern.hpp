@@ -26,9 +26,8 @@ struct PatternContext {
 ///   {valid:%Y%m%d}    the base time plus the lead, likewise; without a format both are %Y%m%d%H
 ///   {lead:03h}        the lead in hours (or d, m, s, ms, us, ns) with at least 3 digits: 006; {lead:h}
 ///                     unpadded: 6
-///   {time:08.3f}      the model's time, rounded to 3 decimals, with at least 8 characters: 0000.667; {time}
-///   has
-///                     as many digits as tell the time
+///   {time:08.3f}      the model's time, rounded to 3 decimals, with at least 8 characters: 0000.667; in
+///                     {time} it has as many digits as tell it
 ///   {member:02}       the ensemble member, padded likewise; {member} unpadded
 ///   {{ and }}         braces
 ///

@@ -67,6 +67,9 @@ TEST(interval, the_leads_of_a_stream_may_have_another_unit) {
   EXPECT_EQ(months.end_of(1), 28 * day * 1000);
   EXPECT_EQ(months.end_of(28 * day * 1000 + 1), 59 * day * 1000);
   EXPECT_EQ(months.begin_of(28 * day * 1000 + 1), 28 * day * 1000);
+  const TimeAxis ns = TimeAxis::of_leads(*find_time_unit("ns"));
+  EXPECT_EQ(Intervals({0, 300 * 12}, {2026, 2, 1}, Calendar::proleptic_gregorian, ns).check().code(),
+            Code::settings);
 }
 
 TEST(interval, months_begin_on_a_day_that_each_month_has) {

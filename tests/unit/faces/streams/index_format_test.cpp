@@ -52,6 +52,8 @@ TEST(index_format, another_axis_of_times_is_told_and_read_back) {
   ASSERT_TRUE(contents.is_ok()) << contents.status().text();
   EXPECT_EQ(contents->header, header);
   EXPECT_EQ(contents->steps, steps);
+  const std::vector<IndexStep> no_time{{0, std::numeric_limits<std::int64_t>::min(), 0, 0, {}}};
+  EXPECT_EQ(decode_index(encode_index(header, no_time))->tail, IndexTail::damaged);
   EXPECT_EQ(std::to_integer<int>(encode_header(header)[8]), 2);
   EXPECT_EQ(std::to_integer<int>(encode_header(sample_header())[8]), 1);
 }

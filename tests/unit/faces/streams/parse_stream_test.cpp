@@ -68,6 +68,7 @@ TEST(parse_stream, times_may_have_another_unit_or_be_those_of_the_model) {
   EXPECT_TRUE(mentions(error_of("time=model", "a{lead:h}.nc"), "{time:08.3f}"));
   EXPECT_TRUE(mentions(error_of("base=2026-03-01", "a{time}.nc"), "time=model"));
   EXPECT_TRUE(mentions(error_of("time_name=' ' base=2026-03-01", "a.nc"), "empty"));
+  EXPECT_TRUE(mentions(error_of("time=model calendar=noleap", "a.nc"), "calendar="));
 }
 
 TEST(parse_stream, without_options_has_its_defaults) {

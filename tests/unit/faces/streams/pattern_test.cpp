@@ -78,6 +78,10 @@ TEST(pattern, leads_have_the_unit_of_the_stream) {
   EXPECT_EQ(matched("a{lead:02s}", "a02", context), 2000);
   EXPECT_EQ(matched("a{lead:02ms}", "a02", kContext), std::nullopt);  // 2 ms are no whole second
   EXPECT_EQ(matched("{valid:%Y%m%d%H%M%S}", "20260301000002", context), 2000);
+  context = {
+      {2026, 3, 1, 12, 0, 0}, Calendar::proleptic_gregorian, {}, TimeAxis::of_leads(*find_time_unit("d"))};
+  EXPECT_EQ(expanded("{valid:%Y%m%d}", 1, context), "20260302");
+  EXPECT_EQ(matched("{valid:%Y%m%d}", "20260302", context), 1);  // no lead ends at its midnight
 }
 
 TEST(pattern, times_of_a_model_are_written_as_numbers) {
@@ -93,6 +97,8 @@ TEST(pattern, times_of_a_model_are_written_as_numbers) {
   EXPECT_EQ(matched("a{time:08.3f}.nc", "a-000.500.nc", context), code(-0.5));
   EXPECT_EQ(matched("a{time:08.3f}.nc", "a0.667.nc", context), std::nullopt);
   EXPECT_EQ(matched("a{time}.nc", "anan.nc", context), std::nullopt);
+  EXPECT_EQ(expanded("a{time:06.1f}.nc", code(-0.04), context), "a0000.0.nc");
+  EXPECT_EQ(matched("a{time:06.1f}.nc", "a0000.0.nc", context), 0);
   EXPECT_EQ(Pattern::parse("a{time:08.3f}{member:02}")->split(context).rest, "{time:08.3f}07");
   EXPECT_TRUE(Pattern::parse("a{time}")->depends_on_lead());
   for (const std::string_view wrong :

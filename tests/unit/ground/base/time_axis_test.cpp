@@ -62,6 +62,30 @@ TEST(TimeAxis, times_of_a_model_may_count_from_a_date) {
   EXPECT_EQ(axis.set_units("Alfven times").code(), Code::argument);
 }
 
+TEST(TimeAxis, whole_seconds_are_found_in_days_and_hours) {
+  for (const std::string_view unit : {"d", "h", "min"}) {
+    TimeAxis axis = TimeAxis::of_model();
+    ASSERT_TRUE(axis.set_units(unit).is_ok());
+    ASSERT_TRUE(axis.set_base().is_ok());
+    const double seconds = static_cast<double>(find_time_unit(unit)->nanoseconds) / 1e9;
+    for (std::int64_t k = 0; k < 2000; ++k) {
+      EXPECT_EQ(axis.floor_seconds(code(static_cast<double>(k * 600) / seconds)), k * 600) << unit;
+      EXPECT_EQ(axis.floor_seconds(*axis.lead_at(k * 3600)), k * 3600) << unit;
+      EXPECT_EQ(axis.floor_seconds(code((static_cast<double>(k * 600) + 0.5) / seconds)), k * 600) << unit;
+    }
+  }
+}
+
+TEST(TimeAxis, one_unit_has_one_spelling_where_times_count_from_a_date) {
+  TimeAxis one = TimeAxis::of_model(), other = TimeAxis::of_model();
+  ASSERT_TRUE(one.set_units("d").is_ok());
+  ASSERT_TRUE(other.set_units("days").is_ok());
+  EXPECT_NE(one, other);  // the file says what the program has said
+  ASSERT_TRUE(one.set_base().is_ok());
+  ASSERT_TRUE(other.set_base().is_ok());
+  EXPECT_EQ(one, other);
+}
+
 TEST(TimeAxis, the_variable_may_count_another_unit_than_leads) {
   TimeAxis axis = leads_in("ms");
   EXPECT_EQ(axis.units({2026, 3, 1}), "milliseconds since 2026-03-01 00:00:00");
@@ -97,6 +121,7 @@ TEST(TimeAxis, lengths_are_whole_numbers_of_the_unit) {
   EXPECT_EQ(*TimeAxis().parse_length("2000ms"), 2);
   EXPECT_EQ(TimeAxis().parse_length("250ms").status().code(), Code::argument);
   EXPECT_EQ(*leads_in("h").parse_length("1d"), 24);
+  EXPECT_NE(leads_in("ns").parse_length("300000d").status().text().find("too long"), std::string::npos);
   for (const std::string_view wrong : {"", "-3ms", "ms", "3 ms", "90", "99999999999999999999ns"})
     EXPECT_EQ(fine.parse_length(wrong).status().code(), Code::argument) << wrong;
 }
@@ -107,6 +132,11 @@ TEST(TimeAxis, leads_that_no_variable_of_time_holds_are_refused) {
   const std::int64_t most = std::int64_t{1} << 53;
   EXPECT_TRUE(leads_in("ns").check(most).is_ok());
   EXPECT_EQ(leads_in("ns").check(most + 1).code(), Code::argument);
+  EXPECT_NE(leads_in("d").check(1'000'000'000'000'000).text().find("10^9 years"), std::string::npos);
+  TimeAxis shown = leads_in("d");
+  ASSERT_TRUE(shown.set_units("ns").is_ok());
+  EXPECT_NE(shown.check(200).text().find("beyond 2^53 nanoseconds"), std::string::npos);
+  EXPECT_TRUE(shown.check(100).is_ok());
 }
 
 TEST(TimeAxis, parts_are_packed_and_checked) {
@@ -128,6 +158,9 @@ TEST(TimeAxis, parts_are_packed_and_checked) {
   EXPECT_EQ(TimeAxis::of_parts(parts).status().code(), Code::corrupt);
   parts = TimeAxis().parts();
   parts.has_base = false;  // leads count from a base time
+  EXPECT_EQ(TimeAxis::of_parts(parts).status().code(), Code::corrupt);
+  parts = TimeAxis::of_model().parts();
+  parts.units = "days";  // whose nanoseconds are others
   EXPECT_EQ(TimeAxis::of_parts(parts).status().code(), Code::corrupt);
 }
 

@@ -46,8 +46,7 @@ class Cube(BackendArray):
         return file, step, number, step.records[np.flatnonzero(step.records["field"] == number)[0]]
 
     def begins(self) -> list[int | None]:
-        """Returns the begin of the field's interval for each lead, in seconds after the base time: None if it is
-        unknown or the field was not put. A file that cannot be read counts as unknown here; reading its values
+        """Returns the begin of the field's interval for each lead, as a lead: None if it is unknown or the field was not put. A file that cannot be read counts as unknown here; reading its values
         raises the error."""
         def begin(lead: int) -> int | None:
             put = np.flatnonzero(self.places[lead] >= 0)

@@ -22,11 +22,13 @@ T = TypeVar("T")
 
 def told(header: IndexHeader) -> str:
     """Returns a description of a file's run, for texts of errors."""
-    return f"base time {header.base}, calendar {CALENDARS[header.base.calendar]}, member {'none' if header.member is None else header.member}, run {header.run}"
+    base = f"base time {header.base}" if header.time.has_base else "no base time"
+    times = "" if header.time.is_default else f", times in {header.time.unit}"
+    return f"{base}, calendar {CALENDARS[header.base.calendar]}, member {'none' if header.member is None else header.member}, run {header.run}"
 
 
 class DataFile:
-    """One file of a run. `index` is None as long as the file has none."""
+    """One file of a run. `index` is None as long as the file has none. `lead` is the one that its name tells."""
 
     def __init__(self, path: str, lead: int) -> None:
         self.path, self.lead = path, lead
@@ -90,13 +92,14 @@ class DataFile:
             row = rows[1].get(lead, len(index.steps)) + ordinal
             if row < len(index.steps) and index.steps[row].lead == lead:
                 return row, index.steps[row]
-        raise StateError(f"{self.path}: the step at lead {lead} s was cut back or replaced since it was looked at")
+        where = index.header.time.at(lead) if index else f"lead {lead}"
+        raise StateError(f"{self.path}: the step at {where} was cut back or replaced since it was looked at")
 
     def _number_in(self, header: IndexHeader, known: IndexHeader, number: int) -> int:
         """Returns the number in the file's present header of the field that has `number` in the header `known`."""
         if header.checksum == known.checksum:
             return number
-        if (header.base, header.member) != (known.base, known.member) or self.run not in (None, header.run):
+        if header.identity != known.identity or self.run not in (None, header.run):
             raise StateError(f"{self.path}: is of another run since it was looked at: {told(header)} in place of {told(known)}; open the run again")
         field = known.fields[number]
         same = [place for place, each in enumerate(header.fields) if each == field]
@@ -112,8 +115,7 @@ class DataFile:
         return self._read(known, lead, ordinal, number, level, lambda source, *place: source.values(*place))
 
     def interval_begin(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int) -> int | None:
-        """Returns the begin of a record's interval in seconds after the base time, or None if the file does not
-        state it."""
+        """Returns the lead at which a record's interval begins, or None if the file does not state it."""
         return self._read(known, lead, ordinal, number, level, lambda source, *place: source.interval_begin(*place))
 
     def _read(self, known: IndexHeader, lead: int, ordinal: int, number: int, level: int, read: Callable[[Source, int, IndexStep, np.void], T]) -> T:
@@ -137,7 +139,7 @@ class DataFile:
                 is_fresh = self.refresh(anew=True)
                 continue
             if not len(found):
-                raise NotThereError(f'{self.path}: level {level} of "{known.fields[number].name}" was not put at lead {lead} s')
+                raise NotThereError(f'{self.path}: level {level} of "{known.fields[number].name}" was not put at {known.time.at(lead)}')
             try:
                 values, error = read(source, row, step, step.records[found[-1]]), None
             except (TailraceError, OSError) as raised:
@@ -147,7 +149,7 @@ class DataFile:
                     raise error
                 return values
             is_fresh = self.refresh(anew=True)
-        raise StateError(f"{self.path}: the step at lead {lead} s was replaced again and again while it was read") from error
+        raise StateError(f"{self.path}: the step at {known.time.at(lead)} was replaced again and again while it was read") from error
 
     def fill(self, known: IndexHeader, number: int) -> Any:
         """Returns the value that means "no value" in a field, or None if the file states none. A step with the field

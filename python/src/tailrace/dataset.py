@@ -2,19 +2,17 @@
 """A run as an xarray Dataset: dimensions, coordinates and attributes of CF, and lazy values."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray
 from xarray.core import indexing
 
-from .calendar import Moment
 from .cube import Cube
 from .errors import NotThereError, StateError
 from .head import Coordinate, Described, plain_dims
 from .names import LEVEL_TYPES, level_attributes
-from .tables import CALENDARS
+from .time_coordinates import TimeCoordinates
 from .variables import Variable
 
 if TYPE_CHECKING:
@@ -83,6 +81,7 @@ class _Builder:
         if not records and (foreign := run.foreign()):
             raise StateError("; ".join(foreign))
         self.header = records[0][0].index.header if records and records[0][0].index else None
+        self.times = TimeCoordinates(self.header, self.leads, run.pattern.text) if self.header is not None else None
         self.attrs: dict[str, Any] = {"Conventions": "CF-1.8"}
         if self.header is not None:
             # A run that was continued without a checkpoint (existing=continue) has files with several UUIDs.
@@ -90,21 +89,23 @@ class _Builder:
 
     def dataset(self, wanted: dict[str, str]) -> xarray.Dataset:
         """Returns a Dataset of the cubes in `wanted`, under the names given there."""
-        coordinates = self._times()
+        assert self.times is not None
+        coordinates = self.times.variables()
+        reserved = {"realization", *coordinates}
         names = _Names({*wanted.values(), *coordinates})
-        variables, intervals = {}, _Intervals(names)
+        variables, intervals = {}, _Intervals(names, self.times)
         for name, shown in wanted.items():
             cube = self.cubes[name]
-            shown = shown if shown not in ("lead", "time", "base", "realization") else f"{shown}_{cube.variable.level_type}"
+            shown = shown if shown not in reserved else f"{shown}_{cube.variable.level_type}"
             file, step, number, record = cube.first()
             described = file.source.described(number, step, record)
-            variables[shown] = self._variable(cube, described, names, coordinates)
+            variables[shown] = self._variable(cube, described, names, coordinates, self.times.dimension)
             if _is_of_intervals(described) and (bounds := intervals.name_of(cube.begins())):
                 variables[shown].attrs["time_bounds"] = bounds
-        intervals.add_to(coordinates, self._moments)
+        intervals.add_to(coordinates)
         return xarray.Dataset(variables, coordinates, self.attrs)
 
-    def _variable(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable]) -> xarray.Variable:
+    def _variable(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], steps: str) -> xarray.Variable:
         shape = cube.variable.field.shape
         dims = described.dims if len(described.dims) == len(shape) else plain_dims(shape)
         renamed = {dim: names.of(dim, _content(described.coordinates.get(dim), extent)) for dim, extent in zip(dims, shape)}
@@ -116,8 +117,8 @@ class _Builder:
         attrs = dict(described.attrs)
         cube.fill = described.fill
         level_dims = (level,) if cube.has_levels and level else ()
-        variable = xarray.Variable(("lead", *level_dims, *(renamed[dim] for dim in dims)), indexing.LazilyIndexedArray(cube), attrs)
-        variable.encoding = {"preferred_chunks": {"lead": 1, **{dim: 1 for dim in level_dims}}}
+        variable = xarray.Variable((steps, *level_dims, *(renamed[dim] for dim in dims)), indexing.LazilyIndexedArray(cube), attrs)
+        variable.encoding = {"preferred_chunks": {steps: 1, **{dim: 1 for dim in level_dims}}}
         if cube.dtype.kind in "iu" and described.fill is not None:
             variable.encoding["_FillValue"] = described.fill
         return variable
@@ -139,48 +140,14 @@ class _Builder:
             coordinates[name] = xarray.Variable((name,), values, attrs) if cube.has_levels else xarray.Variable((), values[0], attrs)
         return name
 
-    def _moments(self, leads: list[int | None]) -> np.ndarray:
-        """Returns the times of these leads, in the calendar of the run; no time (NaT) for None."""
-        assert self.header is not None
-        base = self.header.base
-        if base.calendar == 0 and abs(base.year) < 10**6:
-            return np.datetime64(base.seconds, "s") + np.array([np.datetime64("NaT") if lead is None else lead for lead in leads], "timedelta64[s]")
-        known = [lead or 0 for lead in leads]
-        values, attrs = _in_calendar(known, base, {}, {"calendar": CALENDARS[base.calendar]})
-        values = values.astype(float) if attrs else values
-        values[[lead is None for lead in leads]] = np.nan
-        return values
-
-    def _times(self) -> dict[str, xarray.Variable]:
-        assert self.header is not None
-        base = self.header.base
-        units = f"seconds since {base.strftime('%Y-%m-%d %H:%M:%S')}"
-        times: dict[str, xarray.Variable] = {"lead": xarray.Variable(("lead",), np.array(self.leads, "timedelta64[s]"), {
-            "standard_name": "forecast_period", "long_name": "time since the base time", "axis": "T"})}
-        valid: dict[str, Any] = {"standard_name": "time", "long_name": "time"}
-        start: dict[str, Any] = {"standard_name": "forecast_reference_time", "long_name": "base time"}
-        if base.calendar == 0 and abs(base.year) < 10**6:
-            first = np.datetime64(base.seconds, "s")
-            times["time"] = xarray.Variable(("lead",), first + times["lead"].values, valid)
-            times["base"] = xarray.Variable((), first, start)
-            # xarray writes bounds with the units of their time.
-            times["time"].encoding = {"units": units, "calendar": CALENDARS[0], "dtype": np.dtype("int64")}
-        else:
-            told = {"units": units, "calendar": CALENDARS[base.calendar]}
-            times["time"] = xarray.Variable(("lead",), *_in_calendar(self.leads, base, valid, told))
-            values, attrs = _in_calendar([0], base, start, told)
-            times["base"] = xarray.Variable((), values[0], attrs)
-        if self.header.member is not None:
-            times["realization"] = xarray.Variable((), self.header.member, {"standard_name": "realization", "units": "1"})
-        return times
-
 
 class _Intervals:
     """The intervals of fields. Fields that were put at the same leads and have the same begins share one set of
     bounds."""
 
-    def __init__(self, names: _Names) -> None:
-        self.names, self.found = names, []  # type: _Names, list[list[int | None]]
+    def __init__(self, names: _Names, times: TimeCoordinates) -> None:
+        self.names, self.times = names, times
+        self.found: list[list[int | None]] = []
 
     def name_of(self, begins: list[int | None]) -> str | None:
         """Returns the name of the bounds for these begins, or None if no file states any."""
@@ -191,35 +158,24 @@ class _Intervals:
         return self._name(self.found.index(begins))
 
     def _name(self, number: int) -> str:
-        return self.names.of("time_bnds" if number == 0 else f"time_{number + 1}_bnds", ("interval", number))
+        time = self.times.name
+        return self.names.of(f"{time}_bnds" if number == 0 else f"{time}_{number + 1}_bnds", ("interval", number))
 
-    def add_to(self, coordinates: dict[str, xarray.Variable], moments: Callable[[list[int | None]], np.ndarray]) -> None:
+    def add_to(self, coordinates: dict[str, xarray.Variable]) -> None:
         """Adds the bounds, and for each set of bounds but the first a time of its own, as in the NetCDF files."""
-        leads = coordinates["lead"].values.astype("timedelta64[s]").astype(int).tolist()
+        times = self.times
         for number, begins in enumerate(self.found):
-            time = coordinates["time"] if number == 0 else coordinates["time"].copy()
-            ends = [None if begin is None else lead for begin, lead in zip(begins, leads)]
-            coordinates[self._name(number)] = xarray.Variable(("lead", "bnds"), np.stack([moments(begins), moments(ends)], axis=1))
-            coordinates["time" if number == 0 else self.names.of(f"time_{number + 1}", ("time", number))] = time
+            time = coordinates[times.name] if number == 0 else coordinates[times.name].copy()
+            ends = [None if begin is None else lead for begin, lead in zip(begins, times.leads)]
+            bounds = np.stack([times.moments(begins), times.moments(ends)], axis=1)
+            coordinates[self._name(number)] = xarray.Variable((times.dimension, "bnds"), bounds)
+            coordinates[times.name if number == 0 else self.names.of(f"{times.name}_{number + 1}", ("time", number))] = time
             time.attrs["bounds"] = self._name(number)
 
 
 def _is_of_intervals(described: Described) -> bool:
     method = str(described.attrs.get("cell_methods", ""))
     return method.startswith("time: ") and method != "time: point"
-
-
-def _in_calendar(leads: list[int], base: Moment, attrs: dict[str, Any], told: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
-    """Returns times in a calendar that numpy lacks: as cftime's, or, if cftime is not installed, seconds with CF's
-    units."""
-    try:
-        import cftime
-    except ImportError:
-        return np.array(leads), {**attrs, **told}
-    moments = [Moment.of(base.seconds + lead, base.calendar) for lead in leads]
-    out = np.empty(len(leads), object)
-    out[:] = [cftime.datetime(each.year, each.month, each.day, each.hour, each.minute, each.second, calendar=told["calendar"]) for each in moments]
-    return out, attrs
 
 
 def _dtype(variable: Variable, format_: str) -> np.dtype:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -15,6 +16,7 @@ import xxhash
 from .binary import Fields, elements_of, read_range
 from .errors import FormatError
 from .index import MOST_HEADER, IndexField, IndexHeader
+from .time_axis import TimeAxis
 
 _BEGIN, _MARK, _VERSION, _ALIGNMENT = 64, b"TRLNC4D", b"2", 512
 _ORDER: Final = "="  # numbers have the byte order of the machine that writes
@@ -64,16 +66,29 @@ def read_definitions(path: str, header: IndexHeader) -> tuple[Record, ...] | Non
 
 
 def _records(parts: Fields, header: IndexHeader) -> tuple[Record, ...]:
-    _pass_stream(parts)
+    _pass_stream(parts, header)
     if parts.i64() != len(header.fields):
         raise FormatError(f"{parts.what} are those of other fields than its index has")
     return tuple(_record(parts, field) for field in header.fields)
 
 
-def _pass_stream(parts: Fields) -> None:
+def _pass_stream(parts: Fields, header: IndexHeader) -> None:
     _pass(parts, _bytes, _bytes)  # format, name
     parts.many("qiiiii" + "i" + "bibi")  # base time, calendar, member and members
     _pass(parts, _bytes, _keys, _keys)  # packing, options, attributes
+    # Heads made before there were other axes of times tell none. Its first bytes are no number of fields.
+    axis = _axis(header.time)
+    if parts.data[parts.at:parts.at + len(axis)] == axis:
+        parts.raw(len(axis))
+    elif not header.time.is_default:
+        raise FormatError(f"{parts.what} are those of another axis of times than its index has")
+
+
+def _axis(time: TimeAxis) -> bytes:
+    """Returns an axis of times as definitions have it."""
+    texts = [each.encode("utf-8", "surrogateescape") for each in (time.name, time.model_units)]
+    return struct.pack(f"{_ORDER}iBqq", time.is_model, time.has_base, time.nanoseconds, time.shown) + b"".join(
+        struct.pack(f"{_ORDER}q", len(each)) + each for each in texts)
 
 
 def _record(parts: Fields, field: IndexField) -> Record:

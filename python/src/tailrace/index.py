@@ -15,6 +15,7 @@ from .binary import ELEMENT_TYPES, Fields, elements_of, open_regular, pread_whol
 from .calendar import MOST_SECONDS, Moment
 from .errors import FormatError, NotThereError, StateError, UnsupportedError
 from .tables import CALENDARS
+from .time_axis import TimeAxis
 
 MARK = b"TRLINDEX"
 RECORD = np.dtype([("field", "<i4"), ("level", "<i4"), ("offset", "<i8"), ("length", "<i8")])
@@ -23,6 +24,7 @@ _FIXED, _CLOSED = 72, 40  # bytes of a step without its records, and of the clos
 MOST_HEADER, MOST_RECORD, MOST_TAIL = 64 << 20, 256 << 20, 64 << 20
 MOST_TEXT = 1 << 20
 MOST_LEAD = 999_999_999 * 86_400  # seconds that a timedelta holds
+MOST_FAR_LEAD = 10**9 * 31_557_600  # seconds, on other axes than that of seconds: the limit of the format
 MOST_DIMENSIONS = 29  # numpy has 32 at least; of a Dataset two are lead and level
 
 
@@ -54,11 +56,17 @@ class IndexHeader:
     fields: tuple[IndexField, ...]
     length: int
     checksum: int
+    time: TimeAxis = TimeAxis()
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Base time, member and axis of times: two files of one run have the same."""
+        return self.base if self.time.has_base else None, self.member, self.time
 
 
 @dataclass(frozen=True, eq=False)
 class IndexStep:
-    """One committed step. `records` is an array of RECORD. `position`, `length` and `checksum` are those of the
+    """One committed step. `lead` is counted as the header's axis of times says. `records` is an array of RECORD. `position`, `length` and `checksum` are those of the
     step's own record in the index."""
 
     number: int
@@ -207,12 +215,9 @@ class _Reading:
         if len(data) != length or xxh3_64(memoryview(data)[:-8]) != struct.unpack("<Q", data[-8:])[0]:
             raise FormatError(f"{self.path}: the header's checksum is wrong: its bytes were changed after they were written")
         version = struct.unpack_from("<I", data, 8)[0]
-        if version == 2:
-            raise UnsupportedError(f"{self.path}: the steps of this file are not counted in seconds (lead_unit=, time=model, time_units= or time_name= of "
-                                   "its stream), and this package does not read those: open NetCDF and Zarr with xarray itself")
-        if version != 1:
-            raise UnsupportedError(f"{self.path}: an index of version {version}, and this package reads version 1")
-        return _header(data, self.path)
+        if version not in (1, 2):
+            raise UnsupportedError(f"{self.path}: an index of version {version}, and this package reads versions 1 and 2")
+        return _header(data, self.path, version)
 
     def judged(self, header: IndexHeader, steps: list[IndexStep], closed: bool, at: int) -> Index:
         left = self.size - at
@@ -224,7 +229,7 @@ class _Reading:
         return Index(self.path, header, tuple(steps), closed, "damaged" if damaged else "torn", text, self.stamp)
 
 
-def _header(data: bytes, path: str) -> IndexHeader:
+def _header(data: bytes, path: str, version: int) -> IndexHeader:
     """Returns the header in these bytes, whose checksum has been checked."""
     parts = Fields(data[:-8], path)
     parts.raw(16)
@@ -234,11 +239,20 @@ def _header(data: bytes, path: str) -> IndexHeader:
         raise FormatError(f"{path}: base time {base}, calendar {calendar} or data begin {data_begin} does not exist")
     name = text_of(parts.raw(parts.count(1)), path)
     fields = tuple(_field(parts, path) for _ in range(parts.count(28)))
+    axis = _time_axis(parts, path) if version == 2 else TimeAxis()
     parts.end()
     if not name:
         raise FormatError(f"{path}: the format has no name")
     return IndexHeader(run, data_begin, Moment.of(base, calendar), member if member >= 0 else None, name, fields, len(data),
-                       struct.unpack("<Q", data[-8:])[0])
+                       struct.unpack("<Q", data[-8:])[0], axis)
+
+
+def _time_axis(parts: Fields, path: str) -> TimeAxis:
+    kind, has_base, nanoseconds, shown = parts.many("iIqq")
+    name, units = (parts.raw(parts.count(1)).decode("utf-8", "surrogateescape") for _ in range(2))
+    if max(len(name), len(units)) > MOST_TEXT:
+        raise FormatError(f"{path}: the variable of time has a name or units of more than {MOST_TEXT} characters")
+    return TimeAxis.of_parts(kind, has_base != 0, nanoseconds, shown, name, units, path)
 
 
 def _field(parts: Fields, path: str) -> IndexField:
@@ -309,10 +323,11 @@ def _take(record: bytes, at: int, header: IndexHeader, before: IndexStep | None,
 
 
 def _check(step: IndexStep, header: IndexHeader, before: IndexStep | None, end: int) -> None:
-    where = f"step {step.number} (lead {step.lead} s)"
+    axis = header.time
+    where = f"step {step.number} ({axis.at(step.lead)})" if axis.holds(step.lead, 2**63) else f"step {step.number} (lead {step.lead})"
     if step.number < 0 or (before and step.number <= before.number):
         raise FormatError(f"{where} does not follow step {before.number if before else -1}")
-    if (before and step.lead < before.lead) or abs(step.lead) > MOST_LEAD:
+    if (before and step.lead < before.lead) or not axis.holds(step.lead, MOST_LEAD if axis.is_default else MOST_FAR_LEAD):
         raise FormatError(f"{where} goes back in time, or beyond all times")
     if step.begin != end or step.end < step.begin:
         raise FormatError(f"{where} takes bytes {step.begin} to {step.end}, but the step before ended at {end}")

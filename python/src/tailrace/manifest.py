@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import uuid
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ import xxhash
 
 from .binary import open_regular
 from .errors import FormatError
+from .time_axis import find_time_unit
 
 LONGEST_LINE = 64 << 20
 
 
 @dataclass(frozen=True)
 class ManifestEntry:
-    """One finished file. `path` is relative to the manifest's directory, `leads` are in seconds."""
+    """One finished file. `path` is relative to the manifest's directory, `leads` are in `lead_unit`. Streams with
+    time=model have `times` in `time_units` in place of leads, and an empty `base` if they count from no date."""
 
     path: str
     size: int
@@ -27,6 +30,9 @@ class ManifestEntry:
     base: str
     leads: tuple[int, ...]
     records: int
+    lead_unit: str = "s"
+    times: tuple[float, ...] = ()
+    time_units: str = ""
 
 
 def manifest(path: str | os.PathLike[str]) -> dict[str, ManifestEntry]:
@@ -65,12 +71,20 @@ def _parsed(line: bytes) -> Any:
 
 def _entry(content: Any, where: str) -> ManifestEntry:
     try:
-        texts = [content[name] for name in ("path", "xxh3_128", "base")]
-        numbers = [content["size"], content["records"], *content["leads"]]
-        if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers):
+        is_model = "times" in content
+        # Only times of a model may count from no date.
+        texts = [content["path"], content["xxh3_128"], content.get("base", "") if is_model else content["base"], content.get("lead_unit", "s"),
+                 content["time_units"] if is_model else ""]
+        numbers = [content["size"], content["records"], *([] if is_model else content["leads"])]
+        times = content["times"] if is_model else []
+        if not all(isinstance(each, str) for each in texts) or not all(type(each) is int for each in numbers) or \
+                not all(type(each) in (int, float) and math.isfinite(each) for each in times):
             raise ValueError("a member has another type")
-        return ManifestEntry(texts[0], numbers[0], texts[1], uuid.UUID(content["run"]), texts[2], tuple(content["leads"]), numbers[1])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if find_time_unit(texts[3]) is None:
+            raise ValueError(f"lead_unit is {texts[3][:80]!r}")
+        return ManifestEntry(texts[0], numbers[0], texts[1], uuid.UUID(content["run"]), texts[2], tuple(numbers[2:]), numbers[1], texts[3],
+                             tuple(map(float, times)), texts[4])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise FormatError(f"{where}: this is no entry of a manifest ({error})") from error
 
 

@@ -75,7 +75,7 @@ class Netcdf4Source(CfSource):
     def variables(self) -> list[Variable]:
         if self._variables is None:
             with _opened(self.path) as file:
-                self._variables = [_variable(name, each) for name, each in file.items() if hasattr(each, "shape")]
+                self._variables = [_variable(name, each, self.header.time.name) for name, each in file.items() if hasattr(each, "shape")]
         return self._variables
 
     def cf_variables(self) -> list[Variable] | None:
@@ -151,12 +151,12 @@ def _opened(path: str) -> Any:
         raise FormatError(f"{path}: HDF5 cannot open it: {error}") from error
 
 
-def _variable(name: str, dataset: Any) -> Variable:
+def _variable(name: str, dataset: Any, time: str) -> Variable:
     dims = tuple(dim[0].name.lstrip("/") if len(dim) else "" for dim in dataset.dims)
     if dataset.attrs.get("CLASS") == b"DIMENSION_SCALE" and dataset.ndim == 1:
         dims = (name,)
     attrs = {key: _attribute(dataset.attrs[key]) for key in dataset.attrs if key not in _OWN}  # lists of references are slow to read
-    has_steps = bool(dims) and dims[0] == "time"
+    has_steps = bool(dims) and dims[0] == time
     return Variable(name, dims, attrs, tuple(dataset.shape[1 if has_steps else 0:]), has_steps, dataset.chunks)
 
 

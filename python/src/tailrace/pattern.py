@@ -4,28 +4,31 @@ src/faces/streams/definition/pattern.hpp."""
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from .calendar import MOST_SECONDS, Moment
+from .calendar import MOST_SECONDS, NANOSECONDS, Moment
 from .errors import SettingsError
 from .tables import CALENDARS
+from .time_axis import TimeAxis, code_of, number_text, time_of
 
-_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_UNITS = ("d", "h", "m", "s", "ms", "us", "ns")
 _LETTERS = {"Y": 4, "y": 2, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "j": 3}
-_FORMS = "{base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {lead:06s} {member:02}, and {{ }} for braces"
+_FORMS = "{base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {lead:06s} {lead:09ms} {time:08.3f} {member:02}, and {{ }} for braces"
 
 
 @dataclass(frozen=True)
 class Part:
     """A literal text, or a place in braces."""
 
-    kind: str  # literal, base, valid, lead or member
+    kind: str  # literal, base, valid, lead, time or member
     text: str = ""  # literal text, or the time format
     unit: str = "s"  # of a lead
     width: int = 0  # least number of digits
+    decimals: int = -1  # of a time; -1: as many as tell it
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Context:
 
     base: Moment = field(default_factory=lambda: Moment(1970))
     member: int | None = None
+    time: TimeAxis = field(default_factory=TimeAxis)
 
 
 class Pattern:
@@ -60,9 +64,27 @@ class Pattern:
     def depends_on_lead(self) -> bool:
         return any(_changes(part) for part in self.parts)
 
+    @property
+    def units(self) -> set[str]:
+        """The units of leads in the pattern."""
+        return {part.unit for part in self.parts if part.kind == "lead"}
+
+    @property
+    def names_model_times(self) -> bool:
+        return any(part.kind == "time" for part in self.parts)
+
+    def check(self, time: TimeAxis) -> None:
+        """Raises SettingsError if the axis of times lacks what the pattern asks for."""
+        for kind, lacks, why in (("base", not time.has_base, "the stream has no base="), ("valid", not time.has_base, "the stream has no base="),
+                                 ("lead", time.is_model, "a stream with time=model has none: write {time:08.3f}"),
+                                 ("time", not time.is_model, "a stream has it with time=model alone: write {lead:06s}")):
+            if lacks and any(part.kind == kind for part in self.parts):
+                raise SettingsError(f'file pattern "{self.text}" asks for {{{kind}}}, and {why}')
+
     def expand(self, lead: int, context: Context) -> str:
-        """Returns the name of the file that holds this lead, in seconds. Raises SettingsError if the pattern cannot
-        name it exactly."""
+        """Returns the name of the file that holds this lead, which is counted as the context's axis of times says.
+        Raises SettingsError if the pattern cannot name it exactly."""
+        self.check(context.time)
         out = []
         for part in self.parts:
             if part.kind == "literal":
@@ -70,36 +92,42 @@ class Pattern:
             elif part.kind == "base":
                 out.append(context.base.strftime(part.text))
             elif part.kind == "valid":
-                out.append(_after(context.base, lead).strftime(part.text))
+                out.append(_after(context, lead).strftime(part.text))
             elif part.kind == "lead":
-                number, rest = divmod(lead, _SECONDS[part.unit])
-                if lead < 0:
-                    raise SettingsError(f'file pattern "{self.text}": a lead of {lead} s is below zero')
-                if rest:
-                    raise SettingsError(f'file pattern "{self.text}": a lead of {lead} s is no whole number of {{lead:{part.unit}}}')
-                out.append(f"{number:0{part.width}d}" if part.width else str(number))
+                out.append(self._lead(lead, part, context.time))
+            elif part.kind == "time":
+                out.append(_time_text(time_of(lead), part))
             else:
                 out.append(_member(part, context, self.text))
         return "".join(out)
 
+    def _lead(self, lead: int, part: Part, time: TimeAxis) -> str:
+        if lead < 0:
+            raise SettingsError(f'file pattern "{self.text}": a lead of {time.text(lead)} is below zero')
+        number = time.count(lead, NANOSECONDS[part.unit])
+        if number is None:
+            raise SettingsError(f'file pattern "{self.text}": a lead of {time.text(lead)} is no whole number of {{lead:{part.unit}}}')
+        return f"{number:0{part.width}d}" if part.width else str(number)
+
     def match(self, name: str, context: Context) -> int | None:
-        """Returns the smallest lead that belongs to the file of this name, in seconds: the smallest from 0 on, or
+        """Returns the smallest lead that belongs to the file of this name: the smallest from 0 on, or
         the smallest at all if the file has only times before the base time. Returns None if the pattern does not
         give the name."""
         for lead in self._leads(0, name, {}, context):
             try:
-                if abs(lead) <= MOST_SECONDS and self.expand(lead, context) == name:
+                if context.time.holds(lead, MOST_SECONDS) and self.expand(lead, context) == name:
                     return lead
             except SettingsError:
                 pass
         return None
 
-    def lead_text(self, lead: int) -> str | None:
+    def lead_text(self, lead: int, time: TimeAxis) -> str | None:
         """Returns a lead as the pattern writes it, with its unit: 045h. Returns None if the pattern has no lead or
         cannot write this one."""
         for part in self.parts:
-            if part.kind == "lead" and lead >= 0 and lead % _SECONDS[part.unit] == 0:
-                return f"{lead // _SECONDS[part.unit]:0{max(part.width, 1)}d}{part.unit}"
+            number = time.count(lead, NANOSECONDS[part.unit]) if part.kind == "lead" and lead >= 0 and not time.is_model else None
+            if number is not None:
+                return f"{number:0{max(part.width, 1)}d}{part.unit}"
         return None
 
     def stream_lock(self, context: Context) -> str:
@@ -115,7 +143,9 @@ class Pattern:
                 text = f"{{valid:{part.text}}}"
             elif part.kind == "lead":
                 text = f"{{lead:{f'0{part.width}' if part.width else ''}{part.unit}}}"
-            changes = changes or part.kind in ("valid", "lead")
+            elif part.kind == "time":
+                text = "{time}" if part.decimals < 0 else f"{{time:{f'0{part.width}' if part.width else ''}.{part.decimals}f}}"
+            changes = changes or part.kind in ("valid", "lead", "time")
             if changes:
                 rest += text
             else:
@@ -163,8 +193,14 @@ class Pattern:
         if part.kind == "lead":
             digits = len(rest) - len(rest.lstrip("0123456789"))
             for width in range(max(1, part.width), min(digits, 18) + 1):
-                number = int(rest[:width]) * _SECONDS[part.unit]
-                yield from self._leads(at + 1, rest[width:], {**found, "lead": number}, context)
+                lead = None if context.time.is_model else context.time.lead_of(int(rest[:width]), NANOSECONDS[part.unit])
+                if lead is not None:
+                    yield from self._leads(at + 1, rest[width:], {**found, "lead": lead}, context)
+            return
+        if part.kind == "time":
+            for width in range(1, min(len(_NUMBER_LETTERS.match(rest)[0]), _LONGEST_NUMBER) + 1):  # type: ignore[index]
+                if _NUMBER.fullmatch(rest[:width]) and math.isfinite(float(rest[:width])):
+                    yield from self._leads(at + 1, rest[width:], {**found, "lead": code_of(float(rest[:width]))}, context)
             return
         if part.kind == "valid":
             taken = _take_time(rest, part.text)
@@ -181,12 +217,23 @@ class Pattern:
             yield from self._leads(at + 1, rest[len(text):], found, context)
 
 
-def _after(base: Moment, lead: int) -> Moment:
-    return Moment.of(base.seconds + lead, base.calendar)
+_NUMBER_LETTERS, _NUMBER = re.compile("[0-9.e+-]*"), re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?")
+_LONGEST_NUMBER = 400  # the largest float64 has 309 digits before the point
+
+
+def _time_text(time: float, part: Part) -> str:
+    """Returns a time of the model with zeros behind its sign up to the width."""
+    text = number_text(abs(time)) if part.decimals < 0 else f"{abs(time):.{part.decimals}f}"
+    sign = "-" if time < 0 else ""
+    return sign + text.rjust(part.width - len(sign), "0")
+
+
+def _after(context: Context, lead: int) -> Moment:
+    return Moment.of(context.base.seconds + context.time.floor_seconds(lead), context.base.calendar)
 
 
 def _changes(part: Part) -> bool:
-    return part.kind == "lead" or (part.kind == "valid" and re.search("%[^%]", part.text.replace("%%", "")) is not None)
+    return part.kind in ("lead", "time") or (part.kind == "valid" and re.search("%[^%]", part.text.replace("%%", "")) is not None)
 
 
 def _member(part: Part, context: Context, text: str) -> str:
@@ -207,8 +254,8 @@ def _components(parts: tuple[Part, ...], context: Context, text: str) -> list[tu
     lead, and a regular expression of its names."""
     pieces: list[list[tuple[str, bool]]] = [[]]
     for part in parts:
-        if part.kind == "lead" or part.kind == "valid":
-            shape = r"\d+" if part.kind == "lead" else _time_shape(part.text)
+        if part.kind in ("lead", "valid", "time"):
+            shape = r"\d+" if part.kind == "lead" else "[0-9.e+-]+" if part.kind == "time" else _time_shape(part.text)
             for number, piece in enumerate(shape.split("/")):
                 if number:
                     pieces.append([])
@@ -263,10 +310,11 @@ def _lead_of(found: dict[str, int], context: Context) -> Iterator[int]:
     moment = Moment(year, 1 if "j" in found else max(found.get("m", 1), 1), 1 if "j" in found else max(found.get("d", 1), 1),
                     found.get("H", 0), found.get("M", 0), found.get("S", 0), base.calendar)
     if moment.is_valid:
-        lead = moment.seconds - base.seconds + (found["j"] - 1) * 86400 if "j" in found else moment.seconds - base.seconds
-        yield max(0, lead)
-        if lead < 0 and _is_one_time(found):
-            yield lead
+        seconds = moment.seconds - base.seconds + (found["j"] - 1) * 86400 if "j" in found else moment.seconds - base.seconds
+        for each in (max(0, seconds), seconds if seconds < 0 and _is_one_time(found) else None):
+            lead = None if each is None else context.time.lead_at(each)
+            if lead is not None:
+                yield lead
 
 
 def _is_one_time(found: dict[str, int]) -> bool:
@@ -326,13 +374,28 @@ def _place(text: str, at: int, inside: str) -> Part:
                 raise _mistake(text, at, f'unknown "{each}" in a time format, which takes %Y %m %d %H %M %S %j %y %%')
         return Part(name, form)
     if name == "lead":
-        if not form or form[-1] not in _SECONDS:
-            raise _mistake(text, at, "{lead} needs its unit, d, h, m or s, as in {lead:h} or {lead:03h}")
-        return Part("lead", unit=form[-1], width=_width(text, at, form[:-1]))
+        unit = form.lstrip("0123456789")
+        if unit not in _UNITS:
+            raise _mistake(text, at, "{lead} needs its unit, d, h, m, s, ms, us or ns, as in {lead:h} or {lead:03h}")
+        return Part("lead", unit=unit, width=_width(text, at, form[:len(form) - len(unit)]))
+    if name == "time":
+        return _time_place(text, at, form)
     if name == "member":
         return Part("member", width=_width(text, at, form))
-    nearest = difflib.get_close_matches(name, ("base", "valid", "lead", "member"), 1, 0) or ["lead"]
+    nearest = difflib.get_close_matches(name, ("base", "valid", "lead", "time", "member"), 1, 0) or ["lead"]
     raise _mistake(text, at, f'unknown "{{{inside}}}"; did you mean {{{nearest[0]}}}?')
+
+
+def _time_place(text: str, at: int, form: str) -> Part:
+    """Returns the part of {time}, {time:.3f} or {time:08.3f}."""
+    if not form:
+        return Part("time")
+    width, point, decimals = form.partition(".")
+    if not point or not decimals.endswith("f"):
+        raise _mistake(text, at, f'"{form}" is no form of a number; expected one as 08.3f')
+    if not re.fullmatch("[0-9]{1,2}", decimals[:-1]) or int(decimals[:-1]) > 18:
+        raise _mistake(text, at, "the number of decimals is one from 0 to 18, as in {time:08.3f}")
+    return Part("time", width=_width(text, at, width), decimals=int(decimals[:-1]))
 
 
 def _width(text: str, at: int, form: str) -> int:

@@ -2,21 +2,24 @@
 """A run: the files of a stream, also while a model still writes them."""
 from __future__ import annotations
 
+import math
 import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .calendar import Duration, Lead, Moment, calendar_number, duration_text, parse_duration, parse_time, public
+from .calendar import NANOSECONDS, Duration, Lead, Moment, calendar_number, nanoseconds_text, parse_duration, parse_nanoseconds, parse_time, public
 from .data_file import DataFile, told
 from .errors import FormatError, NotThereError, SettingsError, TailraceError
 from .index import IndexField, IndexStep, find_index, load_index
 from .manifest import ManifestEntry, digest, manifest
 from .pattern import Context, Pattern
 from .threads import side_by_side
+from .time_axis import TIME_UNITS, TimeAxis, number_text
 from .variables import Variable, Variables, absent
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ class Step:
         assert file.index is not None
         self._run, self._file, self._ordinal = run, file, ordinal
         self._header = file.index.header
-        self._lead_seconds = step.lead
+        self._axis, self._lead = self._header.time, step.lead
         numbers = run.variables.of(self._header.fields)
         self._fields = {numbers[number].name: int(number) for number in np.unique(step.records["field"])}
         self._records = step.records
@@ -46,19 +49,28 @@ class Step:
         return self._file.path
 
     @property
-    def lead(self) -> Lead:
-        """The time from the base time to the step, a timedelta that prints as 45h."""
-        return Lead.of(self._lead_seconds)
+    def lead(self) -> Lead | np.timedelta64:
+        """The time from the base time to the step: a timedelta that prints as 45h, or numpy's timedelta64 where leads
+        are counted in nanoseconds. Raises NotThereError in streams with time=model, which have `time` instead."""
+        return self._axis.duration(self._lead, self.path)
+
+    @property
+    def time(self) -> float:
+        """The time of the step as the variable of time has it: the model's time, or the lead in time_units=."""
+        return self._axis.number(self._lead)
 
     @property
     def base(self) -> datetime.datetime | Moment:
-        """The base time: a datetime in UTC, or a Moment in another calendar."""
+        """The base time: a datetime in UTC, or a Moment in another calendar. Raises NotThereError if times count from
+        no date."""
+        self._axis.check_base(self.path)
         return public(self._header.base)
 
     @property
     def valid(self) -> datetime.datetime | Moment:
-        """The time for which the step is valid."""
-        return public(Moment.of(self._header.base.seconds + self._lead_seconds, self._header.base.calendar))
+        """The time for which the step is valid. A Moment, too, where leads are counted in nanoseconds. Raises
+        NotThereError if times count from no date."""
+        return self._axis.moment(self._lead, self._header.base, self.path)
 
     @property
     def member(self) -> int | None:
@@ -80,7 +92,11 @@ class Step:
         return len(self._fields)
 
     def __repr__(self) -> str:
-        return f"<tailrace.Step {signed(str(self.lead))}, valid {self.valid:%Y-%m-%d %H:%M}, {', '.join(self._fields)}>"
+        axis = self._axis
+        at = axis.at(self._lead) if axis.is_model else signed(axis.short(self._lead))
+        is_fine = axis.is_model or axis.count(self._lead, NANOSECONDS["s"]) is None
+        valid = "" if not axis.has_base else f", valid {self.valid if is_fine else format(self.valid, '%Y-%m-%d %H:%M')}"
+        return f"<tailrace.Step {at}{valid}, {', '.join(self._fields)}>"
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Returns all levels of a field: (level, y, x), or (y, x) if it has one level. Levels that were not put are
@@ -103,11 +119,14 @@ class Step:
 
     def _number(self, name: str) -> tuple[int, IndexField]:
         if name not in self._fields:
-            raise NotThereError(f'{self.path}: "{name}" was not put at lead {self.lead}; there are {", ".join(self._fields)}')
+            raise NotThereError(f'{self.path}: "{name}" was not put at {self._where()}; there are {", ".join(self._fields)}')
         return self._fields[name], self._header.fields[self._fields[name]]
 
+    def _where(self) -> str:
+        return self._axis.at(self._lead) if self._axis.is_model else f"lead {self._axis.short(self._lead)}"
+
     def _record(self, number: int, level: int) -> np.ndarray:
-        return self._file.record(self._header, self._lead_seconds, self._ordinal, number, level)
+        return self._file.record(self._header, self._lead, self._ordinal, number, level)
 
 
 class Run:
@@ -115,18 +134,21 @@ class Run:
     waits for more."""
 
     def __init__(self, pattern: str | os.PathLike[str], base: Any = None, member: int | None = None, calendar: str = "proleptic_gregorian",
-                 run: str | uuid.UUID | None = None, leads: Iterable[Duration] | None = None) -> None:
+                 run: str | uuid.UUID | None = None, leads: Iterable[Duration] | None = None, times: Iterable[float] | None = None) -> None:
         self.pattern = Pattern(os.fspath(pattern))
         if base is None and self.pattern.uses_time:
             raise SettingsError(f'file pattern "{self.pattern.text}" names times; give base="2026-03-01T00:00Z"')
         if member is None and self.pattern.uses_member:
             raise SettingsError(f'file pattern "{self.pattern.text}" asks for {{member}}; give member=')
         self._base = parse_time(base, calendar_number(calendar)) if base is not None else None
-        self.context = Context(self._base or Moment(1970), member)
         self.uuid = uuid.UUID(str(run)) if run is not None else None
-        #: The leads, in seconds, that a complete run must have; None: those between the first and the last that are
-        #: there.
-        self.leads = None if leads is None else sorted({round(parse_duration(lead)) for lead in leads})
+        self._leads = None if leads is None else list(leads)
+        self._times = None if times is None else [float(time) for time in times]
+        if self._leads is not None and self._times is not None:
+            raise SettingsError("leads= and times= are both given: a stream has the ones or the others")
+        if not all(map(math.isfinite, self._times or ())):
+            raise SettingsError("times=: a step is at a finite time")
+        self.context = Context(self._base or Moment(1970), member, self._likely_axis())
         self.variables = Variables()
         self._files: dict[str, DataFile] = {}
         self._earlier: set[str] = set()  # files of earlier runs
@@ -134,12 +156,53 @@ class Run:
 
     def refresh(self) -> None:
         """Looks at the files again. Steps that the caller already has stay as they are."""
-        found = [(lead, path) for lead, path in self.pattern.find(self.context) if lead >= 0 or self._has_steps_before_base(path)]
-        files = {path: self._files.get(path) or DataFile(path, lead) for lead, path in found}
-        for file in files.values():
-            file.run = self.uuid
-            file.refresh()
-        self._files = files
+        for _ in range(2):
+            found = [(lead, path) for lead, path in self.pattern.find(self.context) if lead >= 0 or self.axis.is_model or self._has_steps_before_base(path)]
+            files = {path: self._files.get(path) or DataFile(path, lead) for lead, path in found}
+            for lead, path in found:
+                files[path].run, files[path].lead = self.uuid, lead
+                files[path].refresh()
+            self._files = files
+            # The first index tells how leads are counted, by which the files are found again.
+            axes = [file.index.header.time for file in self._ours() if file.index]
+            if not axes or axes[0] == self.axis:
+                break
+            self.pattern.check(axes[0])
+            self.context = replace(self.context, time=axes[0])
+
+    @property
+    def axis(self) -> TimeAxis:
+        """The axis of times, by which the leads in indexes are counted. A guess as long as there is no index."""
+        return self.context.time
+
+    def _likely_axis(self) -> TimeAxis:
+        """Returns an axis with which names of files are understood before there is an index: with the longest unit, of
+        at most a second, of which the pattern's units and `leads` are whole numbers."""
+        if self.pattern.names_model_times or self._times is not None:
+            return TimeAxis(True, self._base is not None, model_units="s")
+        lengths = [NANOSECONDS[unit] for unit in self.pattern.units] + [int(parse_nanoseconds(lead)) for lead in self._leads or () if isinstance(lead, str)]
+        unit = max(unit.nanoseconds for unit in TIME_UNITS if unit.nanoseconds <= NANOSECONDS["s"] and not any(each % unit.nanoseconds for each in lengths))
+        return TimeAxis(nanoseconds=unit, shown=unit)
+
+    @property
+    def leads(self) -> list[int] | None:
+        """The leads that a complete run must have, in the unit of its leads (seconds, unless the stream has another);
+        None: those between the first and the last that are there. For times of the model, their codes. Raises
+        SettingsError if the stream has no such leads."""
+        axis = self.axis
+        if self._times is not None:
+            if not axis.is_model:
+                raise SettingsError(f"{self.pattern.text}: the stream has leads: give leads= in place of times=")
+            return sorted({axis.lead_of_number(time) for time in self._times})
+        if self._leads is None:
+            return None
+        if axis.is_model:
+            raise SettingsError(f"{self.pattern.text}: the steps are at times of the model's own (time=model): give times= in place of leads=")
+        wanted = {each: axis.lead_of_length(each) for each in self._leads}
+        for each, lead in wanted.items():
+            if lead is None:
+                raise SettingsError(f'{self.pattern.text}: leads=: "{each}" is no whole number of the units of leads, which are {axis.unit}')
+        return sorted({lead for lead in wanted.values() if lead is not None})
 
     def _has_steps_before_base(self, path: str) -> bool:
         """Returns True if a file for times before the base time belongs to this run. Earlier runs may have left many
@@ -147,7 +210,7 @@ class Run:
         if path in self._files or path in self._earlier:
             return path in self._files
         try:
-            is_ours = load_index(find_index(path)).header.base == self._base
+            is_ours = load_index(find_index(path)).header.identity[0] == self._base
         except (NotThereError, FileNotFoundError):
             return False
         except (TailraceError, OSError):
@@ -163,9 +226,11 @@ class Run:
 
     @property
     def base(self) -> datetime.datetime | Moment | None:
-        """The base time, None if none was given and nothing is committed yet."""
-        indexed = [file.index.header.base for file in self._ours() if file.index]
-        return public(indexed[0]) if indexed else public(self.context.base) if self.pattern.uses_time else None
+        """The base time, None if none was given and nothing is committed yet, or if times count from no date."""
+        indexed = [file.index.header for file in self._ours() if file.index]
+        if indexed:
+            return public(indexed[0].base) if indexed[0].time.has_base else None
+        return public(self.context.base) if self.pattern.uses_time else None
 
     @property
     def fields(self) -> dict[str, Variable]:
@@ -179,7 +244,7 @@ class Run:
     def steps(self) -> list[Step]:
         """The steps that were committed when the run was opened, refreshed or followed last."""
         steps = [step for file in self._ours() for step in self._steps_of(file, len(file.steps))]
-        return sorted(steps, key=lambda step: step.lead)
+        return sorted(steps, key=lambda step: step._lead)
 
     def __iter__(self) -> Iterator[Step]:
         self.refresh()
@@ -188,14 +253,31 @@ class Run:
     def __len__(self) -> int:
         return sum(len(file.steps) for file in self._ours())
 
-    def step(self, lead: Duration) -> Step:
-        """Returns the step at a lead ("6h" or seconds). Of several steps the last one counts."""
-        seconds = round(parse_duration(lead))
+    def step(self, lead: Duration | None = None, *, time: float | None = None) -> Step:
+        """Returns the step at a lead ("6h", "250ms" or seconds), or at a time, which is compared with `Step.time`. Of
+        several steps the last one counts."""
+        if (lead is None) == (time is None):
+            raise SettingsError('a step is at a lead or at a time: give one of them, as step("6h") or step(time=0.667)')
         self.refresh()
+        if time is not None:
+            return self._step_at(time)
+        assert lead is not None
+        nanoseconds = parse_nanoseconds(lead)
+        if self.axis.is_model:
+            raise SettingsError(f"{self.pattern.text}: the steps are at times of the model's own (time=model): write step(time=...)")
+        wanted = self.axis.lead_of_length(lead)
         for step in reversed(self.steps):
-            if step.lead.total_seconds() == seconds:
+            if step._lead == wanted:
                 return step
-        raise self.lacks(f"step at lead {duration_text(seconds)}")
+        raise self.lacks(f"step at lead {nanoseconds_text(round(nanoseconds)) if wanted is None else self.axis.short(wanted)}")
+
+    def _step_at(self, time: float) -> Step:
+        steps = self.steps
+        for step in reversed(steps):
+            if step.time == time:
+                return step
+        nearest = min(steps, key=lambda each: abs(each.time - time), default=None)
+        raise self.lacks(f"step at time {number_text(time)}" + (f" (the nearest is at {nearest.time!r})" if nearest else ""))
 
     def lacks(self, what: str = "step") -> NotThereError:
         """Returns the error for a step that does not exist. Its text says if the files have no index at all, like files
@@ -272,21 +354,21 @@ class Run:
         if file.index is None:
             return False
         header = file.index.header
-        return (self._base not in (None, header.base) or self.context.member not in (None, header.member) or self.uuid not in (None, header.run))
+        return (self._base not in (None, header.identity[0]) or self.context.member not in (None, header.member) or self.uuid not in (None, header.run))
 
     def foreign(self) -> list[str]:
         """Returns a description of one file with another base time or member than the given ones, in a list; an
         empty list if there is none."""
         headers = [(file.path, file.index.header) for file in self._files.values() if file.index]
-        others = [each for each in headers if self._base not in (None, each[1].base) or self.context.member not in (None, each[1].member)]
+        others = [each for each in headers if self._base not in (None, each[1].identity[0]) or self.context.member not in (None, each[1].member)]
         more = f" (and {len(others) - 1} files more)" if len(others) > 1 else ""
         return [f"{path}: is of another run: {told(header)}{more}" for path, header in others[:1]]
 
     def mixed(self) -> str:
-        """Returns a text that names two files with different base times or members, or "" if all agree."""
+        """Returns a text that names two files with different base times, members or axes of times, or "" if all agree."""
         known = [(file.path, file.index.header) for file in self._ours() if file.index]
         for path, header in known:
-            if (header.base, header.member) != (known[0][1].base, known[0][1].member):
+            if header.identity != known[0][1].identity:
                 return (f"{self.pattern.text} finds files of different runs: {known[0][0]} ({told(known[0][1])}) and {path} ({told(header)}); "
                         "say which is meant by base=, member= or run=")
         return ""
@@ -314,12 +396,13 @@ class Run:
     def missing(self) -> list[str]:
         """The steps and files that the run lacks: "+045h: not written" (no file), "+048h: not committed" (a file
         without this step in its index), or a file that is damaged or not finished. Without `leads=`, a step is
-        missing where the spacing of the leads shows a gap."""
+        missing where the spacing of the leads shows a gap; the spacing of times of the model shows none."""
         self.refresh()
         files, have = self._ours(), {step.lead for file in self._ours() for step in file.steps}
         begun = {file.lead for file in files if not file.steps and self.pattern.depends_on_lead}
-        wanted = set(self.leads) if self.leads is not None else _with_gaps(have | begun)
-        out = [f"{signed(self._lead_text(lead))}: {self._why(lead)}" for lead in sorted((wanted | begun) - have)]
+        leads = self.leads
+        wanted = set(leads) if leads is not None else have | begun if self.axis.is_model else _with_gaps(have | begun)
+        out = [f"{self._at(lead)}: {self._why(lead)}" for lead in sorted((wanted | begun) - have)]
         for file in files:
             if file.index and file.index.tail == "damaged":
                 out.append(f"{file.path}: damaged: {file.index.tail_text}")
@@ -331,11 +414,19 @@ class Run:
             out.append(mixed)
         return out or ([] if have else [f"{self.pattern.text}: not written", *self.foreign()])
 
+    def _at(self, lead: int) -> str:
+        return self.axis.at(lead) if self.axis.is_model else signed(self._lead_text(lead))
+
     def _lead_text(self, lead: int) -> str:
-        return self.pattern.lead_text(lead) or duration_text(lead)
+        return self.pattern.lead_text(lead, self.axis) or self.axis.short(lead)
 
     def _why(self, lead: int) -> str:
-        path = self.pattern.expand(lead, self.context)
+        try:
+            path = self.pattern.expand(lead, self.context)
+        except SettingsError:  # no name is given to a lead that is no whole number of the pattern's units
+            if self.axis.is_default:
+                raise
+            return "not written, and the pattern has no name for it"
         if path in self._files and self._is_foreign(self._files[path]):
             return "not written, a file of another run has its name"
         return "not committed" if os.path.exists(path) or os.path.exists(path + ".trx") else "not written"
@@ -365,7 +456,8 @@ class Run:
     # ---- xarray ------------------------------------------------------------------------------------------------
 
     def to_xarray(self, chunks: Any = None, level_type: str | None = None) -> xarray.Dataset:
-        """Returns all committed steps as one lazy Dataset (lead, level, y, x) with names and units of CF. A message
+        """Returns all committed steps as one lazy Dataset (lead, level, y, x) with names and units of CF; for times
+        of the model the first dimension is that of the variable of time. A message
         is decoded when its values are asked for. `chunks={}` makes dask arrays with one chunk for each message.
         `level_type` selects the fields on one type of level."""
         from .dataset import to_dataset

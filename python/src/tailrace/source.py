@@ -12,10 +12,10 @@ from . import classic, decode_grib
 from .binary import elements_of, read_range
 from .errors import FormatError
 from .head import Coordinate, Described, plain_dims
-from .index import IndexField, IndexHeader, IndexStep
+from .index import MOST_FAR_LEAD, IndexField, IndexHeader, IndexStep
 
 
-_LATEST = 1 << 53  # seconds up to which float64 holds every whole number
+_LATEST = 1 << 53  # up to here float64 holds every whole number
 
 
 class CfVariable(Protocol):
@@ -65,7 +65,7 @@ class Source:
     def what(self, step: IndexStep, record: np.void) -> str:
         """Returns the words by which errors name a record."""
         field = self.header.fields[record["field"]]
-        return f'{self.path}: "{field.name}", level {field.levels[record["level"]]:g}, lead {step.lead} s'
+        return f'{self.path}: "{field.name}", level {field.levels[record["level"]]:g}, {self.header.time.at(step.lead)}'
 
     def decoded(self, data: bytes, field: IndexField, what: str) -> np.ndarray:
         return _plain(data, field.dtype, field.shape, what)
@@ -80,8 +80,8 @@ class Source:
         return Described(plain_dims(self.header.fields[number].shape))
 
     def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
-        """Returns the begin of the interval of a record in step `row`, in seconds after the base time, or None if
-        the file does not state it."""
+        """Returns the lead at which the interval of a record in step `row` begins, or None if the file does not state
+        it."""
         return None
 
     def check_size(self, end: int) -> None:
@@ -130,7 +130,7 @@ class GribSource(Source):
             except FormatError:
                 if most >= length or most > 1024:
                     raise
-        return begin
+        return None if begin is None else self.header.time.lead_at(begin)
 
     def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
         field = self.header.fields[number]
@@ -166,20 +166,24 @@ class CfSource(Source):
             variables = self.cf_variables()
             if variables is None:
                 return None
-            self._bounds[number] = _bounds_of(self.header.fields, number, variables)
+            self._bounds[number] = _bounds_of(self.header, number, variables)
         bounds = self._bounds[number]
         begin = self.bounds_at(bounds, row) if bounds is not None else np.nan
-        return int(begin) if np.isfinite(begin) and abs(begin) < _LATEST else None
+        axis = self.header.time
+        if not np.isfinite(begin) or (not axis.is_model and abs(begin) >= _LATEST):
+            return None
+        lead = axis.lead_of_number(begin)
+        return lead if axis.holds(lead, MOST_FAR_LEAD) else None
 
 
-def _bounds_of(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable]) -> CfVariable | None:
+def _bounds_of(header: IndexHeader, number: int, variables: Sequence[CfVariable]) -> CfVariable | None:
     """Returns the variable with the intervals of a field: the bounds of the field's time."""
-    found = assigned(fields, variables).get(number)
+    found, name = assigned(header.fields, variables).get(number), header.time.name
     if found is None:
         return None
     by_name = {each.name: each for each in variables if each.has_steps}
-    listed = [name for name in str(found.attrs.get("coordinates", "")).split() if name in by_name and by_name[name].dims == ("time",)]
-    time = by_name.get(listed[0] if listed else "time")
+    listed = [each for each in str(found.attrs.get("coordinates", "")).split() if each in by_name and by_name[each].dims == (name,)]
+    time = by_name.get(listed[0] if listed else name)
     bounds = by_name.get(str(time.attrs.get("bounds", ""))) if time is not None else None
     return bounds if bounds is not None and bounds.shape == (2,) else None
 

@@ -32,27 +32,27 @@ class Variable:
     steps: int
 
 
-def variables_of(path: str) -> list[Variable]:
-    """Returns the arrays that `zarr.json` of a store lists."""
+def variables_of(path: str, time: str) -> list[Variable]:
+    """Returns the arrays that `zarr.json` of a store lists. `time` is the dimension of the steps."""
     file = os.path.join(path, "zarr.json")
     if os.stat(file).st_size > MOST_METADATA:
         raise FormatError(f"{file}: has more than {MOST_METADATA >> 20} MiB")
     with open(open_regular(file), "rb") as opened:
         try:
             arrays = json.load(opened)["consolidated_metadata"]["metadata"]
-            return [_variable(name, each) for name, each in arrays.items() if each.get("node_type") == "array"]
+            return [_variable(name, each, time) for name, each in arrays.items() if each.get("node_type") == "array"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise FormatError(f"{file}: this is no metadata of a store that Tailrace has written ({error!r})") from error
 
 
-def _variable(name: str, metadata: dict[str, Any]) -> Variable:
+def _variable(name: str, metadata: dict[str, Any], time: str) -> Variable:
     dims, shape = tuple(map(str, metadata["dimension_names"])), tuple(map(int, metadata["shape"]))
     if len(dims) != len(shape):
         raise ValueError(f'array "{name}" has {len(dims)} names of {len(shape)} dimensions')
     attrs = dict(metadata.get("attributes", {}))
     if "_FillValue" in attrs:
         attrs["_FillValue"] = _fill(attrs["_FillValue"])
-    has_steps = bool(dims) and dims[0] == "time"
+    has_steps = bool(dims) and dims[0] == time
     return Variable(name, dims, attrs, shape[1:] if has_steps else shape, has_steps, shape[0] if has_steps else 0)
 
 
@@ -82,10 +82,10 @@ class ZarrSource(CfSource):
         return zarr
 
     def cf_described(self, number: int) -> Described:
-        return cf_described(self.header.fields, number, variables_of(self.path), self.coordinate)
+        return cf_described(self.header.fields, number, variables_of(self.path, self.header.time.name), self.coordinate)
 
     def cf_variables(self) -> list[Variable]:
-        return variables_of(self.path)
+        return variables_of(self.path, self.header.time.name)
 
     def bounds_at(self, variable: Variable, row: int) -> float:
         array = self.array(variable.name, row + 1)
@@ -138,7 +138,7 @@ class ZarrSource(CfSource):
 
     def _name(self, number: int) -> str:
         if number not in self._names:
-            found = assigned(self.header.fields, variables_of(self.path)).get(number)
+            found = assigned(self.header.fields, variables_of(self.path, self.header.time.name)).get(number)
             if found is None:
                 raise FormatError(f'{self.path}: the store has no array of field "{self.header.fields[number].name}"')
             self._names[number] = found.name
@@ -149,4 +149,4 @@ class ZarrSource(CfSource):
             raise FormatError(f"{self.path}: has no zarr.json, but its index has steps")
 
     def tells(self, row: int) -> bool:
-        return all(each.steps > row for each in variables_of(self.path) if each.has_steps)
+        return all(each.steps > row for each in variables_of(self.path, self.header.time.name) if each.has_steps)

@@ -54,7 +54,7 @@ def written(tmp_path, name, options, call, steps=4):
 TIMES = [0.0]
 while len(TIMES) < 4:
     TIMES.append(TIMES[-1] + 0.1)
-ENDINGS = [("a.bin", "format=raw"), ("a.nc", ""), ("b.nc", "format=cdf1"), ("a.nc4", ""), ("a.zarr", "")]
+ENDINGS = [("a.nc", ""), ("b.nc", "format=cdf1"), ("a.nc4", ""), ("a.zarr", "")]
 
 
 @needs_model

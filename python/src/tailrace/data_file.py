@@ -24,7 +24,7 @@ def told(header: IndexHeader) -> str:
     """Returns a description of a file's run, for texts of errors."""
     base = f"base time {header.base}" if header.time.has_base else "no base time"
     times = "" if header.time.is_default else f", times in {header.time.unit}"
-    return f"{base}, calendar {CALENDARS[header.base.calendar]}, member {'none' if header.member is None else header.member}, run {header.run}"
+    return f"{base}, calendar {CALENDARS[header.base.calendar]}, member {'none' if header.member is None else header.member}{times}, run {header.run}"
 
 
 class DataFile:

@@ -18,7 +18,8 @@ from .errors import FormatError
 from .index import MOST_HEADER, IndexField, IndexHeader
 from .time_axis import TimeAxis
 
-_BEGIN, _MARK, _VERSION, _ALIGNMENT = 64, b"TRLNC4D", b"2", 512
+_BEGIN, _MARK, _VERSIONS, _ALIGNMENT = 64, b"TRLNC4D", (b"2", b"3"), 512
+_MORE = 1 << 16  # in the calendar and in a field's type: more stands at the end
 _ORDER: Final = "="  # numbers have the byte order of the machine that writes
 _UNKNOWN, _TOLD = 0, 6  # kinds of grids between these two have dimensions of their own
 # The NetCDF library's fill values, by the numbers of the types of elements.
@@ -46,7 +47,7 @@ def read_definitions(path: str, header: IndexHeader) -> tuple[Record, ...] | Non
     mark, version = parts.raw(len(_MARK)), parts.raw(1)
     if mark != _MARK:
         raise FormatError(f"{path}: its head holds no definitions")
-    if version != _VERSION:
+    if version not in _VERSIONS:
         return None
     checksum, length = parts.many("Qq")
     begin = _BEGIN + 24
@@ -74,13 +75,10 @@ def _records(parts: Fields, header: IndexHeader) -> tuple[Record, ...]:
 
 def _pass_stream(parts: Fields, header: IndexHeader) -> None:
     _pass(parts, _bytes, _bytes)  # format, name
-    parts.many("qiiiii" + "i" + "bibi")  # base time, calendar, member and members
+    calendar = parts.many("qiiiii" + "i" + "bibi")[6]  # base time, calendar, member and members
     _pass(parts, _bytes, _keys, _keys)  # packing, options, attributes
-    # Heads made before there were other axes of times tell none. Its first bytes are no number of fields.
-    axis = _axis(header.time)
-    if parts.data[parts.at:parts.at + len(axis)] == axis:
-        parts.raw(len(axis))
-    elif not header.time.is_default:
+    axis = _axis(header.time) if calendar & _MORE else b""
+    if bool(axis) == header.time.is_default or parts.raw(len(axis)) != axis:
         raise FormatError(f"{parts.what} are those of another axis of times than its index has")
 
 
@@ -93,6 +91,7 @@ def _axis(time: TimeAxis) -> bytes:
 
 def _record(parts: Fields, field: IndexField) -> Record:
     name, kind, shape = _bytes(parts), parts.i32(), _list(parts, "i8")
+    has_more, kind = kind & _MORE, kind & ~_MORE
     _pass(parts, _bytes, _keys)  # the grid as the program has given it
     level_type, levels = _bytes(parts), _list(parts, "f8")
     _pass(parts, _bytes, _bytes)  # bottoms of the levels, coefficients
@@ -100,6 +99,10 @@ def _record(parts: Fields, field: IndexField) -> Record:
     is_missing, missing = parts.many("bd" + "bd" + "bi" + "bd")[6:]  # behind accuracies and bits
     keys = _keys(parts)
     _pass(parts, _keys)  # attributes
+    if has_more:
+        _pass(parts, *[_bytes] * parts.count(8, wide=True))  # names of dimensions
+        for _ in range(parts.count(36, wide=True)):  # coordinates: name, type, values, bounds, attributes
+            _pass(parts, _bytes, Fields.i32, _bytes, _bytes, _keys)
     prepared = Fields(_bytes(parts), parts.what, _ORDER)
     told = IndexField(_text(name), kind, shape, _text(level_type), levels)
     if told != field or _bytes(prepared) != name:

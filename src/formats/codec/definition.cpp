@@ -43,6 +43,11 @@ bool get_statistic(Unpacker& in, Statistic& statistic) {
          statistic.since >= Statistic::Since::start && statistic.since <= Statistic::Since::duration;
 }
 
+// Definitions stand in the heads of NetCDF-4 files, and those that have neither another axis of times nor
+// names of dimensions keep the bytes that they had before there were any. This bit of the calendar and of a
+// field's type says that more stands at the end.
+constexpr std::int32_t more_follows = 1 << 16;
+
 Status damaged(std::string_view what) {
   return {Code::corrupt, cat("the packed definition of a ", what,
                              " is shorter than its contents or holds a value out of range")};
@@ -112,11 +117,9 @@ Axis Axis::unpack(Unpacker& in) {
 }
 
 void FieldDefinition::pack(Packer& out) const {
-  out.put_text(name).put(type).put_list<Index>(shape);
-  out.put(static_cast<std::int64_t>(dimensions.size()));
-  for (const std::string& each : dimensions) out.put_text(each);
-  out.put(static_cast<std::int64_t>(axes.size()));
-  for (const Axis& each : axes) each.pack(out);
+  const bool has_more = !dimensions.empty();
+  out.put_text(name).put(static_cast<std::int32_t>(type) | (has_more ? more_follows : 0));
+  out.put_list<Index>(shape);
   out.put_bytes(georeference.sample);
   put_keys(out, georeference.keys);
   out.put_text(levels.type).put_list<double>(levels.values).put_list<double>(levels.bottoms);
@@ -129,17 +132,19 @@ void FieldDefinition::pack(Packer& out) const {
   put_optional(out, missing);
   put_keys(out, keys);
   put_keys(out, attributes);
+  if (!has_more) return;
+  out.put(static_cast<std::int64_t>(dimensions.size()));
+  for (const std::string& each : dimensions) out.put_text(each);
+  out.put(static_cast<std::int64_t>(axes.size()));
+  for (const Axis& each : axes) each.pack(out);
 }
 
 Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   FieldDefinition field;
   field.name = in.get_text();
-  field.type = in.get<ElementType>();
+  const auto type = in.get<std::int32_t>();
+  field.type = static_cast<ElementType>(type & ~more_follows);
   field.shape = in.get_list<Index>();
-  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
-    field.dimensions.push_back(in.get_text());
-  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
-    field.axes.push_back(Axis::unpack(in));
   field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
   const bool valid = get_statistic(in, field.statistic);
@@ -149,6 +154,12 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   field.missing = get_optional<double>(in);
   field.keys = get_keys(in);
   field.attributes = get_keys(in);
+  if ((type & more_follows) != 0) {
+    for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+      field.dimensions.push_back(in.get_text());
+    for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+      field.axes.push_back(Axis::unpack(in));
+  }
   if (!in.ok() || !valid || size_of(field.type) == 0) return damaged("field");
   return field;
 }
@@ -157,13 +168,13 @@ void StreamDefinition::pack(Packer& out) const {
   out.put_text(format).put_text(name);
   // Each member is packed by itself: padding would make equal definitions differ in bytes.
   out.put(base.year).put(base.month).put(base.day).put(base.hour).put(base.minute).put(base.second);
-  out.put(calendar);
+  out.put(static_cast<std::int32_t>(calendar) | (time.is_default() ? 0 : more_follows));
   put_optional(out, member);
   put_optional(out, members);
   out.put_text(packing);
   put_keys(out, keys);
   put_keys(out, attributes);
-  time.pack(out);
+  if (!time.is_default()) time.pack(out);
 }
 
 Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
@@ -172,15 +183,18 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   stream.name = in.get_text();
   stream.base = {in.get<std::int64_t>(), in.get<int>(), in.get<int>(),
                  in.get<int>(),          in.get<int>(), in.get<int>()};
-  stream.calendar = in.get<Calendar>();
+  const auto calendar = in.get<std::int32_t>();
+  stream.calendar = static_cast<Calendar>(calendar & ~more_follows);
   stream.member = get_optional<int>(in);
   stream.members = get_optional<int>(in);
   stream.packing = in.get_text();
   stream.keys = get_keys(in);
   stream.attributes = get_keys(in);
-  Result<TimeAxis> time = TimeAxis::unpack(in);
-  if (!time.is_ok()) return damaged("stream");
-  stream.time = std::move(*time);
+  if ((calendar & more_follows) != 0) {
+    Result<TimeAxis> time = TimeAxis::unpack(in);
+    if (!time.is_ok()) return damaged("stream");
+    stream.time = std::move(*time);
+  }
   if (!in.ok() || !is_calendar(static_cast<std::int32_t>(stream.calendar))) return damaged("stream");
   return stream;
 }

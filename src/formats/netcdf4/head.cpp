@@ -12,7 +12,9 @@ namespace tailrace::netcdf4 {
 namespace {
 
 constexpr std::string_view mark = "TRLNC4D";
-constexpr char version = '2';           // of the definitions; it changes whenever their bytes change
+// The version of the definitions changes whenever their bytes change. Those of version 3 have an axis of
+// times or names of dimensions, and all others still have version 2.
+constexpr char version = '2', version_with_more = '3';
 constexpr std::size_t alignment = 512;  // of the first step
 
 Status no_head() { return {Code::corrupt, "the definitions in the head of the file are damaged"}; }
@@ -76,6 +78,12 @@ Status read_coordinates(Unpacker& in, Definitions& definitions) {
   return {};
 }
 
+char version_of(const Definitions& definitions) {
+  const bool names_dimensions = std::ranges::any_of(
+      definitions.fields, [](const auto& each) { return !each.definition.dimensions.empty(); });
+  return names_dimensions || !definitions.stream.time.is_default() ? version_with_more : version;
+}
+
 }  // namespace
 
 ByteVector encode_head(const Definitions& given) {
@@ -94,7 +102,7 @@ ByteVector encode_head(const Definitions& given) {
   Packer out;
   for (const std::byte each : unfinished().bytes) out.put(each);
   for (const char letter : mark) out.put(letter);
-  out.put(version);
+  out.put(version_of(definitions));
   {
     // Coordinates may be large. This block frees `body` early, so that memory holds at most two copies of
     // them.
@@ -112,10 +120,10 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
   for (const char letter : mark) {
     if (in.get<char>() != letter) return no_head();
   }
-  if (const char found = in.get<char>(); in.ok() && found != version)
+  if (const char found = in.get<char>(); in.ok() && found != version && found != version_with_more)
     return Status(Code::unsupported, cat("the definitions in the head of the file have version '", found,
-                                         "', and this Tailrace reads version '", version,
-                                         "': use the Tailrace that began the file"));
+                                         "', and this Tailrace reads versions '", version, "' and '",
+                                         version_with_more, "': use the Tailrace that began the file"));
   const auto sum = in.get<std::uint64_t>();
   const std::span<const std::byte> packed = in.get_bytes();
   const auto is_zero = [](std::byte each) { return each == std::byte{}; };

@@ -507,13 +507,29 @@ TEST(netcdf4, the_head_has_the_bytes_that_it_always_had) {
 TEST(netcdf4, a_head_of_another_version_is_unsupported_and_one_with_a_rest_damaged) {
   const ByteVector head = codec_of({field("a")})->head();
   ByteVector other = head;
-  other.at(71) = std::byte{'3'};
+  other.at(71) = std::byte{'4'};
   const Status status = reopen(other).status();
   EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_NE(status.text().find("version '3'"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("version '4'"), std::string::npos) << status.text();
   ByteVector with_rest = head;
   with_rest.back() = std::byte{1};
   EXPECT_EQ(reopen(with_rest).status().code(), Code::corrupt);
+}
+
+TEST(netcdf4, only_heads_with_other_times_or_names_of_dimensions_have_version_3) {
+  const auto version_of = [](const ByteVector& head) { return static_cast<char>(head.at(71)); };
+  EXPECT_EQ(version_of(codec_of({field("a")})->head()), '2');
+  FieldDefinition named = field("a");
+  named.dimensions.assign(named.shape.size(), "x");
+  for (std::size_t i = 0; i < named.shape.size(); ++i) named.dimensions[i] += std::to_string(i);
+  named.axes = {{"x0",
+                 ElementType::f64,
+                 ByteVector(static_cast<std::size_t>(named.shape[0]) * 8),
+                 {},
+                 {{"units", "m"}}}};
+  const ByteVector head = codec_of({named, field("b")})->head();
+  EXPECT_EQ(version_of(head), '3');
+  EXPECT_TRUE(reopen(head).is_ok()) << reopen(head).status().text();
 }
 
 TEST(netcdf4, a_finished_file_is_told_by_its_superblock) {

@@ -98,6 +98,7 @@ static void write_steps(char** arguments, int count) {
     begin(stream, strcmp(arguments[3], "lead") == 0 ? "time" : "lead", 100, 100);
   if (strcmp(misuse, "nan") == 0) tr_stream_begin_at(stream, NAN);
   if (strcmp(misuse, "back") == 0) begin(stream, arguments[3], 0, 0);
+  if (strcmp(misuse, "below") == 0) begin(stream, arguments[3], -1, 0);
   if (*misuse != '\0' && strcmp(misuse, "axes") != 0 && strcmp(misuse, "early") != 0) {
     tr_stream_put(stream, "theta", theta);
     expect(tr_stream_end(stream));

@@ -121,7 +121,7 @@ with netCDF4.Dataset("intervals/a.nc") as file:
 # Calls that do not fit fail their step on every rank; the steps around it stay.
 fresh("misuse")
 for options, call, misuse, text in (("time=model", "time", "other", "tr_stream_begin_at"), (f"{BASE}", "lead", "other", "time=model"),
-                                    ("time=model", "time", "nan", "a step cannot be at time nan"), ("time=model", "time", "back", "time 0 s goes back in time")):
+                                    ("time=model", "time", "nan", "a step cannot be at time nan"), (BASE, "lead", "below", "lead -667 s "), ("time=model", "time", "back", "time 0 s goes back in time")):
     for servers in (0, 1):
         out = written("misuse/a.nc", f"{options} format=cdf5", call, 3, servers, (misuse,))
         check(text in out, f"{options}, {misuse}: {out}")

@@ -59,6 +59,12 @@ Result<std::int64_t> through_lead(storage::Target& target, const std::string& pa
   return TimeAxis::code_of(*time);
 }
 
+/// Returns what is wrong with a text that is neither a length nor a time in any file, or "".
+std::string wrong_time(const std::string& text) {
+  if (parse_real(text).is_ok()) return {};
+  return TimeAxis::of_leads(*find_time_unit("ns")).parse_length(text).status().text();
+}
+
 int run_repair(const RepairArguments& arguments) {
   const Result<bool> is_shared = repair_shared_file(arguments.file);
   if (!is_shared.is_ok()) return report("repair", is_shared.status());
@@ -127,9 +133,11 @@ void add_repair(CLI::App& app, int& exit) {
       "Cuts a file and its index back to the last committed step, or a shared file to its last flush");
   const auto arguments = std::make_shared<RepairArguments>();
   command->add_option("FILE", arguments->file, "the data file, or its index; or a shared file")->required();
-  command->add_option("--through-lead", arguments->through_lead,
-                      "keep only the steps up to this lead, as 6h or 250ms, or up to this time of a stream "
-                      "with time=model, as 0.5");
+  command
+      ->add_option("--through-lead", arguments->through_lead,
+                   "keep only the steps up to this lead, as 6h or 250ms, or up to this time of a stream "
+                   "with time=model, as 0.5")
+      ->check(wrong_time, "");
   command->add_flag("--force", arguments->force,
                     "give up committed steps that are damaged, and keep the whole ones before them");
   command->footer(

@@ -74,7 +74,7 @@ TEST_F(Cli, a_command_line_without_sense_is_usage) {
         "wait '{lead}' --lead 6h", "wait '{base}' --lead 6h", "wait x --lead 6h --timeout soon",
         "wait '{base}' --base yesterday --lead 6h", "wait '{lead:03h}' --lead 90m",
         "wait x --lead 6h --run 12", "wait x --lead 6h --calendar mayan", "wait '{member}' --lead 6h",
-        "repair x --through-lead 5"}) {
+        "repair x --through-lead soon"}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.exit, 2) << arguments << ": " << outcome.output;
     EXPECT_FALSE(outcome.output.empty());

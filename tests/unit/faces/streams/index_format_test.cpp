@@ -122,12 +122,12 @@ TEST(index_format, the_bytes_are_those_of_the_document) {
 
 TEST(index_format, another_version_is_unsupported_and_says_so) {
   ByteVector head = encode_header(sample_header());
-  head[8] = std::byte{2};
+  head[8] = std::byte{3};
   const std::uint64_t sum = checksum(std::span(head).first(head.size() - 8));
   for (std::size_t i = 0; i < 8; ++i) head[head.size() - 8 + i] = static_cast<std::byte>(sum >> (8 * i));
   const Status status = decode_index(head).status();
   EXPECT_EQ(status.code(), Code::unsupported);
-  EXPECT_TRUE(mentions(status.text(), "version 2")) << status.text();
+  EXPECT_TRUE(mentions(status.text(), "version 3")) << status.text();
 }
 
 TEST(index_format, what_is_no_index_is_corrupt) {

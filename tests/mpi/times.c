@@ -6,9 +6,9 @@
  *
  * CALL: lead (the step's number times 667) or time (0.1 more with each step, added up as models do).
  *
- * MISUSE: `other` (the call of the other kind), `nan` (a time that is none), `back` (the last step once
- * more), `axes` (coordinates that differ, and wrong calls) or `early` (a wrong call before the first step,
- * then times below 0). */
+ * MISUSE: `other` (the call of the other kind), `nan` (a time that is none), `back` (the first step once
+ * more), `below` (a lead below 0), `axes` (coordinates that differ, and wrong calls) or `early` (a wrong call
+ * before the first step, then times below 0). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -63,14 +63,20 @@ def read_definitions(path: str, header: IndexHeader) -> tuple[Record, ...] | Non
         body = body or part
     if digest.intdigest() != checksum or any(read_range(path, begin + length, header.data_begin - begin - length)):
         raise FormatError(f"{path}: the definitions in its head are damaged")
-    return _records(Fields(body, f"{path}: the definitions in its head", _ORDER), header)
+    parts = Fields(body, f"{path}: the definitions in its head", _ORDER)
+    records, has_more = _records(parts, header)
+    if has_more != (version == b"3"):
+        raise FormatError(f"{parts.what} contradict their version {version.decode()}")
+    return records
 
 
-def _records(parts: Fields, header: IndexHeader) -> tuple[Record, ...]:
+def _records(parts: Fields, header: IndexHeader) -> tuple[tuple[Record, ...], bool]:
+    """Returns the records, and True if the stream or a field tells more than definitions of version 2 do."""
     _pass_stream(parts, header)
     if parts.i64() != len(header.fields):
         raise FormatError(f"{parts.what} are those of other fields than its index has")
-    return tuple(_record(parts, field) for field in header.fields)
+    told = [_record(parts, field) for field in header.fields]
+    return tuple(record for record, _ in told), not header.time.is_default or any(has_more for _, has_more in told)
 
 
 def _pass_stream(parts: Fields, header: IndexHeader) -> None:
@@ -89,9 +95,9 @@ def _axis(time: TimeAxis) -> bytes:
         struct.pack(f"{_ORDER}q", len(each)) + each for each in texts)
 
 
-def _record(parts: Fields, field: IndexField) -> Record:
+def _record(parts: Fields, field: IndexField) -> tuple[Record, bool]:
     name, kind, shape = _bytes(parts), parts.i32(), _list(parts, "i8")
-    has_more, kind = kind & _MORE, kind & ~_MORE
+    has_more, kind = kind & _MORE != 0, kind & ~_MORE
     _pass(parts, _bytes, _keys)  # the grid as the program has given it
     level_type, levels = _bytes(parts), _list(parts, "f8")
     _pass(parts, _bytes, _bytes)  # bottoms of the levels, coefficients
@@ -109,7 +115,7 @@ def _record(parts: Fields, field: IndexField) -> Record:
         raise FormatError(f'{parts.what} are those of another field than "{field.name}" in its index')
     in_file = _shape(prepared, field)
     return Record(in_file, _chunk(keys.get(b"chunks"), in_file, parts.what), _is_deflated(keys.get(b"compress"), parts.what),
-                  process != 0 and since == 1, _fill(field, missing if is_missing else None, parts.what))
+                  process != 0 and since == 1, _fill(field, missing if is_missing else None, parts.what)), has_more
 
 
 def _pass(parts: Fields, *kinds: Callable[[Fields], object]) -> None:

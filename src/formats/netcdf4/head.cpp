@@ -120,7 +120,8 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
   for (const char letter : mark) {
     if (in.get<char>() != letter) return no_head();
   }
-  if (const char found = in.get<char>(); in.ok() && found != version && found != version_with_more)
+  const char found = in.get<char>();
+  if (in.ok() && found != version && found != version_with_more)
     return Status(Code::unsupported, cat("the definitions in the head of the file have version '", found,
                                          "', and this Tailrace reads versions '", version, "' and '",
                                          version_with_more, "': use the Tailrace that began the file"));
@@ -138,7 +139,7 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
     definitions.fields.push_back({std::move(*field), fields.get_list<std::byte>()});
   }
   if (fields.ok() && !fields.rest().empty()) TR_TRY(read_coordinates(fields, definitions));
-  if (!fields.ok() || !fields.rest().empty()) return no_head();
+  if (!fields.ok() || !fields.rest().empty() || found != version_of(definitions)) return no_head();
   return definitions;
 }
 

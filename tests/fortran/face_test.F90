@@ -143,7 +143,8 @@ contains
     call expect('tr_layout_dimensions [cell]')
     call grid%axis('x', [1.5_real64, 2.5_real64], units='m', axis='X', long_name='from the left')
     call expect('tr_layout_axis [x] type=6 count=2 bounds=no [units=m axis=X long_name="from the left"]')
-    call grid%axis('z', [1, 2, 3], bounds=reshape([0, 1, 1, 2, 2, 3], [2, 3]))
+    call grid%axis('z', [1_int32, 2_int32, 3_int32], &
+                   bounds=reshape([0_int32, 1_int32, 1_int32, 2_int32, 2_int32, 3_int32], [2, 3]))
     call expect('tr_layout_axis [z] type=3 count=3 bounds=yes []')
   end subroutine
 

@@ -370,17 +370,18 @@ def test_an_entry_of_a_manifest_that_lies(tmp_path):
 
 
 def test_the_head_of_a_netcdf_4_file_tells_the_axis_of_its_index(tmp_path):
-    """A head of an older Tailrace tells none."""
-    def told(axis):
+    """A bit of the calendar says that the head tells an axis, and its version says so, too."""
+    def told(axis, version=b"3"):
         body = definitions([defined()])
         at = body.index(struct.pack("=q", 1) + packed(b"t"))
-        return netcdf4_head(body[:at] + axis + body[at:])
+        calendar = len(packed(b"netcdf4") + packed(b"")) + struct.calcsize("=qiiiii")
+        flag = struct.pack("=i", 1 << 16)
+        return netcdf4_head(body[:calendar] + flag + body[calendar + 4:at] + axis + body[at:], b"TRLNC4D" + version)
 
-    seconds, milliseconds = (struct.pack("=iBqq", 0, 1, each, each) + packed(b"time") + packed(b"") for each in (10**9, MS))
+    milliseconds = struct.pack("=iBqq", 0, 1, MS, MS) + packed(b"time") + packed(b"")
     record = np.arange(6.0).tobytes()
-    for axis in (b"", seconds):
-        path = netcdf4(tmp_path / "a.nc4", told(axis), [field()], [(0, 0, record)])
-        assert tr.load_index(f"{path}.trx").header.time.is_default
+    path = netcdf4(tmp_path / "a.nc4", netcdf4_head(definitions([defined()])), [field()], [(0, 0, record)])
+    assert tr.load_index(f"{path}.trx").header.time.is_default
     head = told(milliseconds)
     for axis, is_same in ((axis_of(nanoseconds=MS), True), (axis_of(nanoseconds=1000), False)):
         writer = Writer(tmp_path / "b.nc4", head_of(axis, [field()], "netcdf4", data_begin=len(head)))
@@ -393,3 +394,9 @@ def test_the_head_of_a_netcdf_4_file_tells_the_axis_of_its_index(tmp_path):
             with pytest.raises(tr.FormatError):
                 read_definitions(str(tmp_path / "b.nc4"), index)
     assert len(read_definitions(str(tmp_path / "a.nc4"), tr.load_index(str(tmp_path / "a.nc4.trx")).header)) == 1
+    writer = Writer(tmp_path / "c.nc4", head_of(axis_of(nanoseconds=MS), [field()], "netcdf4", data_begin=len(head)))
+    writer.data = told(milliseconds, b"2")
+    writer.end = len(writer.data)
+    writer.save()
+    with pytest.raises(tr.FormatError, match="version 2"):
+        read_definitions(str(tmp_path / "c.nc4"), tr.load_index(str(tmp_path / "c.nc4.trx")).header)

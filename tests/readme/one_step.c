@@ -19,12 +19,13 @@ static int shape_of(const char* text, tr_index* shape) {
   return 0;
 }
 
-static int put_steps(tr_stream* stream, const char* leads, const char* field, const double* values) {
+static int put_steps(tr_stream* stream, int at_times, const char* leads, const char* field,
+                     const double* values) {
   for (;;) {
     char* end;
-    if (tr_stream_begin(stream, strtoll(leads, &end, 10)) || tr_stream_put(stream, field, values) ||
-        tr_stream_end(stream))
-      return 1;
+    const int64_t lead = strtoll(leads, &end, 10);
+    if (at_times ? tr_stream_begin_at(stream, (double)lead) : tr_stream_begin(stream, lead)) return 1;
+    if (tr_stream_put(stream, field, values) || tr_stream_end(stream)) return 1;
     if (*end != ',') return 0;
     leads = end + 1;
   }
@@ -39,7 +40,8 @@ static int write_line(char* const* part, const double* values) {
                      (part[6][0] != '\0' && tr_layout_georeference(layout, part[6])) ||
                      tr_stream_create(part[0], part[3], &stream) ||
                      tr_stream_define(stream, part[4], layout, TR_F64, part[5]) ||
-                     put_steps(stream, part[1], part[4], values) || tr_stream_close(&stream);
+                     put_steps(stream, strstr(part[3], "time=model") != NULL, part[1], part[4], values) ||
+                     tr_stream_close(&stream);
   puts(failed ? tr_error() : "ok");
   if (stream != NULL) (void)tr_stream_close(&stream);
   if (layout != NULL) (void)tr_layout_free(&layout);

@@ -207,7 +207,7 @@ MPI_TEST(verdict, an_end_without_a_begin_is_an_error) {
 }
 
 MPI_TEST(verdict, a_begin_inside_of_a_step_is_an_error) {
-  spoiled_step("begin", TR_ERR_STATE, {"tr_stream_begin(lead 5400) inside the step at lead 3600"},
+  spoiled_step("begin", TR_ERR_STATE, {"tr_stream_begin(lead 5400 s) inside the step at lead 3600 s"},
                [](Forecast& run) {
                  run.put("t");
                  tr_stream_begin(run.stream(), 5400);

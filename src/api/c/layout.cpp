@@ -385,7 +385,8 @@ int tr_layout_axis(tr_layout* layout, const char* dimension, int type, tr_index 
   vote.status = axis.status();
   // The values of compute rank 0 count: it sends them to the others.
   if (vote.status.is_ok() && session->rank() == 0)
-    vote.status = pack_axis_values(*layout, *axis, count, values, bounds, vote.contribution);
+    vote.status =
+        guarded([&] { return pack_axis_values(*layout, *axis, count, values, bounds, vote.contribution); });
   vote.status = vote.status.in(call);
   const comm::Verdict verdict = session->agree(std::move(vote));
   if (!verdict.status.is_ok()) return fail(verdict.status);

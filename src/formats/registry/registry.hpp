@@ -30,8 +30,8 @@ struct Format {
   std::string_view name;  // as users write it behind format=
   Result<std::unique_ptr<codec::Codec>> (*make)(const codec::StreamDefinition&) = nullptr;
   std::string_view why{};  // the reason why `make` is null
-  /// What the files are, in Markdown with links as in docs/streams.md; about_formats() prints it. Formats
-  /// that stand one behind another with the same text are explained together.
+  /// A text that says what the files are, in Markdown, with links as in docs/streams.md. about_formats()
+  /// joins these texts for the option format=. It explains neighbours with equal texts together.
   std::string_view about{};
   std::vector<std::string_view> endings{};  // a file name with one of these endings promises this format
   codec::FormatOptions options{};

@@ -93,7 +93,7 @@ class TimeAxis {
   /// Returns "lead 21600 s" or "time 0.667 s", for people.
   [[nodiscard]] std::string at(std::int64_t lead) const;
 
-  /// What files and messages hold of an axis.
+  /// The members of an axis, as indexes and messages between ranks store them.
   struct Parts {
     Kind kind = Kind::leads;
     bool has_base = true;

@@ -44,7 +44,7 @@ std::string time_text(double time, const Part& part) {
                                               : std::to_chars(buffer, buffer + sizeof buffer, size,
                                                               std::chars_format::fixed, part.decimals);
   const std::string_view digits(buffer, static_cast<std::size_t>(end - buffer));
-  // What is rounded to 0 has no sign: names must lead back to one time.
+  // A time that rounds to 0 gets no sign: match() must find the same time for "0.0" and "-0.0".
   const std::string sign = time < 0 && digits.find_first_of("123456789") != std::string_view::npos ? "-" : "";
   const auto wanted = static_cast<std::size_t>(part.width);
   const std::size_t length = sign.size() + digits.size();

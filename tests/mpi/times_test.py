@@ -19,7 +19,9 @@ except ImportError:
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
-ENDINGS = {"cdf5": "nc", "cdf1": "nc"}
+ENDINGS = {"cdf5": "nc"}
+if ALL:
+    ENDINGS["cdf1"] = "nc"
 if os.environ.get("TEST_HDF5") == "1":
     ENDINGS["netcdf4"] = "nc4"
 BASE = "base=2026-03-01T12:00Z"
@@ -75,12 +77,13 @@ for format, ending in ENDINGS.items():
         "pseudo": ("time=model time_units='Alfven times'", "time", times, {"units": "Alfven times"}),
         "days": (f"time=model time_units=days {BASE}", "time", times, {"units": "days since 2026-03-01 12:00:00", **dated}),
     }
-    for name, (options, call, values, attributes) in cases.items():
+    for number, (name, (options, call, values, attributes)) in enumerate(cases.items()):
         path = f"{format}/{name}.{ending}"
         written(path, f"format={format} {options}", call)
         expect_times(path, values, **attributes)
         first = contents(path)
-        for ranks, servers in ((1, 0), (4, 2)):
+        others = ((1, 0), (4, 2))
+        for ranks, servers in others if ALL else others[number % 2:][:1]:
             written(path, f"format={format} {options}", call, ranks, servers)
             check(contents(path) == first, f"{path}: differs with {ranks} ranks, {servers} of them servers")
         for command in (["ncdump", "-h", path], ["cdo", "-s", "sinfo", path]):

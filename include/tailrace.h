@@ -339,6 +339,7 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *   operation=WORD        with interval=: instant, mean, accum, minimum or maximum
  *   level_axis=N          the dimension of the array that counts the levels, 0 = slowest
  *   nproma=N              the array is (block, level, nproma)
+ *   time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each file has the field once; see tr_stream_put
  *   attributes="..."      attributes of the variable, in NetCDF
  *   compress=, chunks=    for netcdf4 and zarr: how the field's chunks are compressed, and their shape
  *   keys="..."            GRIB keys of this field; any GRIB key may also stand by itself
@@ -371,13 +372,19 @@ TR_API int tr_stream_begin_at(tr_stream* stream, double time);
  *
  * With servers `data` may change when the call returns. Without a server in the session it must stay
  * unchanged until tr_stream_end. With interval= the array is accumulated at once, and may change in any case.
- * A rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end. */
+ * A rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end.
+ *
+ * A field with time=none is put once, between its definition and the first tr_stream_begin. That call is
+ * collective, also for ranks that own nothing of the field. It blocks until compute rank 0 has all values,
+ * which take three times their memory on its node until the stream is closed (TR_ERR_MEMORY if the budget has
+ * less left). The array may change when the call returns. It returns errors at once, the same on every rank,
+ * and the next tr_stream_end returns them again. Without the put each step fails with TR_ERR_STATE. */
 TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data);
 
-/* Local. As tr_stream_put, for an array whose shape the caller knows. `extents`, in C order with the level
- * axis, are the owned extents or owned + 2*halo. `strides` are in bytes; NULL for a contiguous array. `type`
- * must be the defined one. The array may change as soon as the call returns, even without a server: then the
- * library copies it, which takes memory of its size until the step ends. */
+/* Local, or collective as tr_stream_put. As that, for an array whose shape the caller knows. `extents`, in C
+ * order with the level axis, are the owned extents or owned + 2*halo. `strides` are in bytes; NULL for a
+ * contiguous array. `type` must be the defined one. The array may change as soon as the call returns, even
+ * without a server: then the library copies it, which takes memory of its size until the step ends. */
 TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,
                                const tr_index* extents, const tr_index* strides);
 

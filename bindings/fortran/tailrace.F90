@@ -415,7 +415,8 @@ contains
   !> for streams that are read.
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
                            statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation, &
-                           attributes, compress, chunks, vertical, bottom, interval, percentile, name_in_file)
+                           attributes, compress, chunks, vertical, bottom, interval, percentile, name_in_file, &
+                           time)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
@@ -424,6 +425,7 @@ contains
     class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma, percentile
     character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
     character(*), intent(in), optional :: attributes, compress, chunks, vertical, bottom, interval, name_in_file
+    character(*), intent(in), optional :: time
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     integer(c_int) :: element
@@ -449,6 +451,7 @@ contains
     call add(all, 'interval', interval)
     call add_number(all, 'percentile', percentile)
     call add(all, 'name', name_in_file)
+    call add(all, 'time', time)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)

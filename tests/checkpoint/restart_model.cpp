@@ -2,9 +2,10 @@
 //
 // A model that computes each value from the one before, so that an inexact restart changes everything that
 // comes later. Each step is a quarter of an hour. The model writes each step to a stream of any format (its
-// second field, which has no grid, only to raw files), whose times are leads or with time=model its own, and
-// to the files log.txt and log.bin, which it opens in mode LOG_MODE, and writes over state.bin. It saves
-// every third step. When it is told to stop, it saves once more and ends in good order.
+// second field, which has no grid, only to raw files, and a field without time to files of formats that take
+// it), whose times are leads or with time=model its own, and to the files log.txt and log.bin, which it opens
+// in mode LOG_MODE, and writes over state.bin. It saves every third step. When it is told to stop, it saves
+// once more and ends in good order.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
 // or "stopped". Each process makes a file named after its process id in the directory `pids`.
@@ -70,10 +71,12 @@ struct Model {
         here = static_cast<double>(next(static_cast<std::int64_t>(here), y * shape[1] + x, step));
       }
     }
-    for (std::size_t i = 0; i < u.size(); ++i) {
-      const auto local = static_cast<tr_index>(i);
-      u[i] = next(u[i], (local / block * ranks + rank) * block + local % block, step);
-    }
+    for (std::size_t i = 0; i < u.size(); ++i) u[i] = next(u[i], point(i), step);
+  }
+  /// Returns the global index of an element of the cyclic layout that this rank owns.
+  [[nodiscard]] tr_index point(std::size_t own) const {
+    const auto local = static_cast<tr_index>(own);
+    return (local / block * ranks + rank) * block + local % block;
   }
   int transfer(tr_checkpoint* cp, int direction, int* found) {
     const int begun = tr_checkpoint_begin(cp, direction, found);
@@ -179,6 +182,15 @@ bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoin
   return true;
 }
 
+/// Puts the field without time. It has an odd number of bytes.
+void put_mask(const Model& model, tr_stream* stream) {
+  std::vector<signed char> mask;
+  for (std::size_t i = 0; i < model.u.size(); ++i)
+    mask.push_back(static_cast<signed char>(next(0, model.point(i), 1) % 128));
+  must(tr_stream_define(stream, "mask", model.cyclic, TR_I8, "time=none"), "define mask");
+  must(tr_stream_put(stream, "mask", mask.data()), "put mask");
+}
+
 void run(MPI_Comm compute, char** arguments) {
   Model model(compute);
   tr_checkpoint* cp = nullptr;
@@ -197,6 +209,7 @@ void run(MPI_Comm compute, char** arguments) {
   must(tr_stream_create(arguments[1], options.c_str(), &stream), "stream");
   const bool is_raw = options.find("format=raw") != std::string::npos;
   if (!is_raw) must(tr_layout_georeference(model.blocks, grid_keys), "georeference");
+  if (!is_raw && options.find("format=grib2") == std::string::npos) put_mask(model, stream);
   must(tr_stream_define(stream, "t", model.blocks, TR_F64, nullptr), "define t");
   if (is_raw) must(tr_stream_define(stream, "u", model.cyclic, TR_I64, nullptr), "define u");
   Logs logs(arguments[7], model.step == 0);

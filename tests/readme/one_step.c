@@ -19,8 +19,10 @@ static int shape_of(const char* text, tr_index* shape) {
   return 0;
 }
 
+/* A field without time is put before the first step; nothing remains to be put in steps then. */
 static int put_steps(tr_stream* stream, int at_times, const char* leads, const char* field,
-                     const double* values) {
+                     const char* options, const double* values) {
+  if (strstr(options, "time=none") != NULL) return tr_stream_put(stream, field, values);
   for (;;) {
     char* end;
     const int64_t lead = strtoll(leads, &end, 10);
@@ -36,12 +38,13 @@ static int write_line(char* const* part, const double* values) {
   tr_stream* stream = NULL;
   tr_index shape[MOST_DIMS];
   const int ndims = shape_of(part[2], shape);
-  const int failed = tr_layout_block(ndims, shape, NULL, &layout) ||
-                     (part[6][0] != '\0' && tr_layout_georeference(layout, part[6])) ||
-                     tr_stream_create(part[0], part[3], &stream) ||
-                     tr_stream_define(stream, part[4], layout, TR_F64, part[5]) ||
-                     put_steps(stream, strstr(part[3], "time=model") != NULL, part[1], part[4], values) ||
-                     tr_stream_close(&stream);
+  const int failed =
+      tr_layout_block(ndims, shape, NULL, &layout) ||
+      (part[6][0] != '\0' && tr_layout_georeference(layout, part[6])) ||
+      tr_stream_create(part[0], part[3], &stream) ||
+      tr_stream_define(stream, part[4], layout, TR_F64, part[5]) ||
+      put_steps(stream, strstr(part[3], "time=model") != NULL, part[1], part[4], part[5], values) ||
+      tr_stream_close(&stream);
   puts(failed ? tr_error() : "ok");
   if (stream != NULL) (void)tr_stream_close(&stream);
   if (layout != NULL) (void)tr_layout_free(&layout);

@@ -31,6 +31,9 @@ constexpr int own = 50;  // elements of each compute rank
 /// own.
 Index element(int c, int i) { return static_cast<Index>(i) * computes + c; }
 
+/// The values of a field without time.
+std::shared_ptr<const ByteVector> mask() { return std::make_shared<const ByteVector>(7, std::byte{3}); }
+
 /// Returns what the program has told of field a.
 std::shared_ptr<const codec::Coordinates> places() {
   static const auto told = std::make_shared<const codec::Coordinates>(
@@ -70,6 +73,10 @@ struct Program {
     field.name = "b";
     field.georeference.coordinates = nullptr;
     tell(c, client.definitions().add({&field, {}, &part, 2, true, indices}), pieces);
+    field.name = "mask";
+    field.has_time = false;
+    tell(c, client.definitions().add({&field, {}, &block, 1, false, {}}), pieces);
+    tell(c, client.definitions().add_values(2, mask()), pieces);
     if (begun[static_cast<std::size_t>(stream) - 1]) {
       EXPECT_TRUE(client.begin(0));
       tell(c, {{client.descriptor(Descriptor::Kind::begin), {}}}, 0);
@@ -83,8 +90,7 @@ struct Program {
   void tell(int c, const std::vector<Told>& all, int most) {
     for (const Told& told : all) {
       ByteVector whole = told.bytes;
-      if (told.coordinates)
-        whole.insert(whole.end(), told.coordinates->values.begin(), told.coordinates->values.end());
+      if (told.behind) whole.insert(whole.end(), told.behind->begin(), told.behind->end());
       std::span<const std::byte> rest = whole;
       do {
         const auto bytes =
@@ -157,15 +163,20 @@ class Reader {
     EXPECT_EQ(++opened_[opening.stream], 1);
     EXPECT_EQ(opening.ledger, cat("stream ", opening.stream));
     EXPECT_EQ(opening.reference, 0);
-    ASSERT_EQ(opening.fields.size(), 2U);
+    ASSERT_EQ(opening.fields.size(), 3U);
     EXPECT_EQ(opening.fields[1].name, "b");
     EXPECT_EQ(opening.prepared[0], ByteVector(30, std::byte{5}));
-    EXPECT_EQ(opening.layout_of, (std::vector<int>{0, 1}));
+    EXPECT_EQ(opening.layout_of, (std::vector<int>{0, 1, 0}));
     const auto& told = opening.fields[0].georeference.coordinates;
     ASSERT_TRUE(told && told->are_those_of(*places()));
     const bool is_root = context_.is_home(opening.reference);
     EXPECT_EQ(told->values, is_root ? places()->values : ByteVector()) << "the root alone has heads";
     EXPECT_FALSE(opening.fields[1].georeference.coordinates);
+    EXPECT_TRUE(opening.fields[1].has_time && !opening.fields[1].values && !opening.fields[2].has_time);
+    ASSERT_EQ(opening.fields[2].values != nullptr, is_root) << "the root alone has heads";
+    if (is_root) {
+      EXPECT_EQ(*opening.fields[2].values, *mask());
+    }
     Unpacker in(opening.layouts[1]);
     const layout::Layout layout = *layout::Layout::unpack(in);
     for (int c = 0; c < computes; ++c) EXPECT_EQ(layout.owner(element(c, 3)), c);

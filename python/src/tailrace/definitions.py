@@ -109,6 +109,7 @@ def _record(parts: Fields, field: IndexField) -> tuple[Record, bool]:
         _pass(parts, *[_bytes] * parts.count(8, wide=True))  # names of dimensions
         for _ in range(parts.count(36, wide=True)):  # coordinates: name, type, values, bounds, attributes
             _pass(parts, _bytes, Fields.i32, _bytes, _bytes, _keys)
+        parts.raw(1)  # whether it has time
     prepared = Fields(_bytes(parts), parts.what, _ORDER)
     told = IndexField(_text(name), kind, shape, _text(level_type), levels)
     if told != field or _bytes(prepared) != name:

@@ -79,8 +79,7 @@ int tr_stream_put(tr_stream* stream, const char* field, const void* data) {
     return fail_on_input(*stream, cat("tr_stream_put('", text_of(field), "')"));
   streams::Stream* const open = stream_of(stream, "tr_stream_put");
   if (open == nullptr) return TR_ERR_STATE;
-  open->put(text_of(field), data, nullptr);
-  return TR_OK;
+  return result(open->put(text_of(field), data, nullptr));
 }
 
 int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,
@@ -98,8 +97,7 @@ int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, 
   shape.type = static_cast<ElementType>(type);
   shape.extents.assign(extents, extents + ndims);
   if (strides != nullptr) shape.strides.assign(strides, strides + ndims);
-  open->put(text_of(field), data, &shape);
-  return TR_OK;
+  return result(open->put(text_of(field), data, &shape));
 }
 
 int tr_stream_end(tr_stream* stream) {

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <span>
 #include <utility>
 
-#include "ground/base/byte_order.hpp"
+#include "engine/arrays/gathering.hpp"
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 
@@ -24,15 +23,9 @@ struct GivenArray {
   double most = 0;  // the largest magnitude; 0: any number
 };
 
-/// Elements of a rank that follow one another in the global array.
-struct Run {
-  Index global = 0;
-  Index count = 0;
-};
-
-class Gathering {
+class Given {
  public:
-  Gathering(int me, node::Budget& budget, const layout::Layout& layout, const GivenCoordinates& given)
+  Given(int me, node::Budget& budget, const layout::Layout& layout, const GivenCoordinates& given)
       : kept_(std::make_unique<node::Draw>(budget, node::Use::coordinates)),
         me_(me),
         budget_(budget),
@@ -48,31 +41,16 @@ class Gathering {
 
   /// Packs and checks what this rank owns.
   Status prepare();
-  /// Returns the elements of this rank whose global numbers lie from `begin` to `end`, with their values.
-  [[nodiscard]] ByteVector portion(Index begin, Index end) const;
-  /// On rank 0: copies a portion that any rank has sent to its place in the whole.
-  Status place(std::span<const std::byte> portion);
-  [[nodiscard]] Index in_portion() const {
-    constexpr Index usual = Index{8} << 20;
-    return std::max<Index>(1, usual / (16 * (1 + given_.corners)));
-  }
   codec::Coordinates whole_;  // on rank 0 with its values
   std::unique_ptr<node::Draw> kept_;
+  std::vector<layout::Rows> rows_;
+  std::vector<OwnPart> own_;  // by part
 
  private:
   Status check_arguments() const;
   Status pack(const GivenArray& part, std::vector<double>& out) const;
   Status check_values(const GivenArray& part, const std::vector<double>& values) const;
   [[nodiscard]] Index global_of(Index owned) const;
-  template <typename Each>
-  void for_each_run(Each each) const {
-    Index owned = 0;
-    for (const layout::Rows& rows : rows_) {
-      for (Index row = 0; row < rows.rows; ++row, owned += rows.count)
-        each(Run{rows.global + row * rows.stride, rows.count}, owned);
-    }
-  }
-
   int me_;
   node::Budget& budget_;
   const layout::Layout& layout_;
@@ -80,11 +58,9 @@ class Gathering {
   Index count_;
   node::Draw own_drawn_;
   std::vector<GivenArray> parts_;
-  std::vector<layout::Rows> rows_;
-  std::vector<std::vector<double>> own_;  // by part, in packed order
 };
 
-Status Gathering::check_arguments() const {
+Status Given::check_arguments() const {
   const std::size_t dimensions = layout_.shape().size();
   if (dimensions > 2)
     return {Code::argument,
@@ -103,7 +79,7 @@ Status Gathering::check_arguments() const {
   return given_.allocation.status();
 }
 
-Status Gathering::prepare() {
+Status Given::prepare() {
   TR_TRY(check_arguments());
   whole_.shape = layout_.shape();
   whole_.corners = given_.corners;
@@ -126,15 +102,17 @@ Status Gathering::prepare() {
   if (me_ == 0) TR_TRY(kept_->take(bytes).in(needed()));
   if (count_ > 0) rows_ = layout_.rows(me_);
   for (const GivenArray& part : parts_) {
-    std::vector<double>& values = own_.emplace_back();
+    std::vector<double> values;
     TR_TRY(pack(part, values));
     TR_TRY(check_values(part, values));
+    const auto bytes_of = std::as_bytes(std::span(values));
+    own_.push_back({{bytes_of.begin(), bytes_of.end()}, sizeof(double), part.width});
   }
   if (me_ == 0) whole_.values.resize(static_cast<std::size_t>(bytes));
   return {};
 }
 
-Status Gathering::pack(const GivenArray& part, std::vector<double>& out) const {
+Status Given::pack(const GivenArray& part, std::vector<double>& out) const {
   if (count_ == 0) return {};
   layout::Allocation allocation = *given_.allocation;
   allocation.levels = part.width;
@@ -153,7 +131,7 @@ Status Gathering::pack(const GivenArray& part, std::vector<double>& out) const {
   return {};
 }
 
-Status Gathering::check_values(const GivenArray& part, const std::vector<double>& values) const {
+Status Given::check_values(const GivenArray& part, const std::vector<double>& values) const {
   const auto is_place = [&](double value) {
     return std::isfinite(value) && (part.most == 0 || std::fabs(value) <= part.most);
   };
@@ -164,65 +142,12 @@ Status Gathering::check_values(const GivenArray& part, const std::vector<double>
                           part.most > 0 ? ", and must lie from -90 to 90" : ", and must be finite")};
 }
 
-Index Gathering::global_of(Index owned) const {
+Index Given::global_of(Index owned) const {
   Index global = 0;
-  for_each_run([&](const Run& run, Index first) {
-    if (owned >= first && owned < first + run.count) global = run.global + owned - first;
+  for_each_run(rows_, [&](Index begin, Index count, Index first) {
+    if (owned >= first && owned < first + count) global = begin + owned - first;
   });
   return global;
-}
-
-ByteVector Gathering::portion(Index begin, Index end) const {
-  std::vector<Run> runs;
-  std::vector<Index> owned;  // by run: its first element, in packed order
-  for_each_run([&](const Run& run, Index first) {
-    const Index from = std::max(run.global, begin), to = std::min(run.global + run.count, end);
-    if (from >= to) return;
-    const Index at = first + from - run.global;
-    // Elements of an indexed layout may be neighbours in runs of their own.
-    if (!runs.empty() && runs.back().global + runs.back().count == from &&
-        owned.back() + runs.back().count == at)
-      runs.back().count += to - from;
-    else
-      runs.push_back({from, to - from}), owned.push_back(at);
-  });
-  if (runs.empty()) return {};
-  Packer out;
-  out.put_list(std::span<const Run>(runs));
-  for (std::size_t p = 0; p < parts_.size(); ++p) {
-    const auto width = static_cast<std::size_t>(parts_[p].width);
-    std::vector<double> values;
-    for (std::size_t r = 0; r < runs.size(); ++r) {
-      const auto first =
-          own_[p].begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(owned[r]) * width);
-      values.insert(values.end(), first,
-                    first + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(runs[r].count) * width));
-    }
-    out.put_list(std::span<const double>(values));
-  }
-  return out.take();
-}
-
-Status Gathering::place(std::span<const std::byte> portion) {
-  Unpacker in(portion);
-  const std::vector<Run> runs = in.get_list<Run>();
-  Bytes begin = 0;  // of the part in the whole
-  for (const GivenArray& part : parts_) {
-    const std::vector<double> values = in.get_list<double>();
-    std::size_t at = 0;
-    for (const Run& run : runs) {
-      const auto count = static_cast<std::size_t>(run.count * part.width);
-      const bool inside = run.global >= 0 && run.count >= 0 && run.count <= layout_.elements() - run.global;
-      if (!in.ok() || !inside || values.size() - at < count)
-        return {Code::corrupt, "a part of the coordinates is not whole"};
-      std::byte* const to = whole_.values.data() + begin + run.global * part.width * 8;
-      copy_ordered(to, reinterpret_cast<const std::byte*>(values.data() + at), static_cast<Bytes>(count * 8),
-                   8, std::endian::big);
-      at += count;
-    }
-    begin += layout_.elements() * part.width * 8;
-  }
-  return {};
 }
 
 }  // namespace
@@ -231,37 +156,19 @@ Result<GatheredCoordinates> gather_coordinates(comm::Line& line,
                                                const std::function<comm::Verdict(comm::Vote)>& agree,
                                                node::Budget& budget, const std::string& call,
                                                const layout::Layout& layout, const GivenCoordinates& given) {
-  Gathering gathering(line.rank(), budget, layout, given);
-  const Status mine = guarded([&] { return gathering.prepare(); });
+  Given own(line.rank(), budget, layout, given);
+  const Status mine = guarded([&] { return own.prepare(); });
   TR_TRY(agree({mine.in(call), call, {}}).status);
-  Status placed;
-  for (Index begin = 0; begin < layout.elements(); begin += gathering.in_portion()) {
-    std::map<int, ByteVector> messages;
-    Status packed = guarded([&]() -> Status {
-      ByteVector own = gathering.portion(begin, std::min(begin + gathering.in_portion(), layout.elements()));
-      if (!own.empty()) messages.emplace(0, std::move(own));
-      return {};
-    });
-    const Result<std::map<int, ByteVector>> received =
-        line.exchange(std::move(messages), {packed.in(call), cat(call, ": coordinates"), {}});
-    TR_TRY(received.status());
-    for (const auto& [rank, bytes] : *received) {
-      if (placed.is_ok()) placed = guarded([&] { return gathering.place(bytes); });
-    }
-  }
-  comm::Vote vote{placed.in(call), call, {}};
-  if (line.rank() == 0) {
-    codec::Coordinates& whole = gathering.whole_;
-    whole.checksum = checksum(whole.values);
-    Packer out;
-    out.put(whole.checksum);
-    vote.contribution = out.take();
-  }
-  const comm::Verdict verdict = agree(std::move(vote));
+  codec::Coordinates& whole = own.whole_;
+  const comm::Verdict verdict =
+      gather({line, agree, call, "coordinates", layout, own.rows_, own.own_}, whole.values, [&] {
+        Packer out;
+        return out.put(checksum(whole.values)).take();
+      });
   TR_TRY(verdict.status);
-  gathering.whole_.checksum = Unpacker(verdict.contributions[0]).get<std::uint64_t>();
-  return GatheredCoordinates{std::make_shared<const codec::Coordinates>(std::move(gathering.whole_)),
-                             std::move(gathering.kept_)};
+  whole.checksum = Unpacker(verdict.contributions[0]).get<std::uint64_t>();
+  return GatheredCoordinates{std::make_shared<const codec::Coordinates>(std::move(whole)),
+                             std::move(own.kept_)};
 }
 
 }  // namespace tailrace::arrays

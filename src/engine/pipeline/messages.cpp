@@ -25,6 +25,10 @@ void Opening::pack(Packer& out, bool with_values) const {
     const auto number = its == coordinates.end() ? -1 : static_cast<int>(its - coordinates.begin());
     pack_field(out, fields[i], prepared[i], layout_of[i], number);
   }
+  for (std::size_t i = 0; with_values && i < fields.size(); ++i) {
+    if (fields[i].values) out.put(static_cast<std::int32_t>(i)).put_bytes(*fields[i].values);
+  }
+  out.put(std::int32_t{-1});  // no more values
   out.put(static_cast<std::int64_t>(layouts.size()));
   for (std::size_t i = 0; i < layouts.size(); ++i) pack_layout(out, layouts[i], in_parts[i] != 0);
 }
@@ -38,6 +42,8 @@ Result<Opening> Opening::unpack(Unpacker& in) {
     TR_TRY(opening->add_coordinates(in));
   const auto fields = in.get<std::int64_t>();
   for (std::int64_t i = 0; i < fields; ++i) TR_TRY(opening->add_field(in));
+  while (in.ok() && Unpacker(in.rest()).get<std::int32_t>() >= 0) TR_TRY(opening->add_values(in));
+  in.get<std::int32_t>();
   const auto layouts = in.get<std::int64_t>();
   for (std::int64_t i = 0; i < layouts && in.ok(); ++i) opening->add_layout(in);
   const auto has_layout = [&](int i) {
@@ -90,6 +96,20 @@ Status Opening::add_coordinates(Unpacker& in) {
   TR_TRY(told.status());
   coordinates.push_back(std::make_shared<const codec::Coordinates>(std::move(*told)));
   return {};
+}
+
+Status Opening::add_values(Unpacker& in) {
+  const auto field = static_cast<std::size_t>(in.get<std::int32_t>());
+  auto values = std::make_shared<const ByteVector>(in.get_list<std::byte>());
+  if (!in.ok() || field >= fields.size() || fields[field].has_time) return {Code::corrupt, kIncomplete};
+  fields[field].values = std::move(values);
+  return {};
+}
+
+std::int32_t Opening::defined() const {
+  const auto with_values =
+      std::ranges::count_if(fields, [](const auto& each) { return each.values != nullptr; });
+  return static_cast<std::int32_t>(std::ssize(fields) + with_values);
 }
 
 void Opening::pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts) {

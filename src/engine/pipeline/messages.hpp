@@ -57,6 +57,7 @@ enum class Definition : std::uint32_t {
   part = 4,         // each compute rank: the indices that it owns of a layout
   forget = 5,       // each compute rank: the stream is closed and was never begun; tells if it had parts
   coordinates = 6,  // compute rank 0: the next coordinates that fields have
+  values = 7,       // compute rank 0: the values of a field without time
 };
 
 /// One entry of the put order, as the root announces it.
@@ -81,7 +82,8 @@ struct Opening {
   Policy policy;
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
-  /// The coordinates of all fields, each once. The root alone gets their values, since it writes the heads.
+  /// The coordinates of all fields, each once. The root alone gets their values, and those of fields without
+  /// time, since it writes the heads.
   std::vector<std::shared_ptr<const codec::Coordinates>> coordinates;
   /// Their georeferences hold nothing but coordinates: the prepared headers hold the rest.
   std::vector<codec::FieldDefinition> fields;
@@ -109,6 +111,10 @@ struct Opening {
                          std::span<const std::byte> prepared, int layout, int coordinates);
   Status add_field(Unpacker& in);
   Status add_coordinates(Unpacker& in);
+  /// Takes the values of a field without time.
+  Status add_values(Unpacker& in);
+  /// Returns the number of fields, plus those without time whose values have come.
+  [[nodiscard]] std::int32_t defined() const;
   static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
   void add_layout(Unpacker& in);
   /// Returns how the stream's records are placed and written: the one place where a method is chosen.

@@ -151,6 +151,7 @@ void Stream::begin_step(std::int64_t lead, const Status& wrong) {
   if (is_timed && operations_->counts()) client_.note_interval(operations_->interval_begin());
   latch(wrong);
   latch(order.in(cat("tr_stream_begin(\"", name(), "\")")));
+  latch(fields_.check_all_put().in(cat("tr_stream_begin(\"", name(), "\")")));
   put_.clear();
   has_put_ = false;
   if (is_within) {
@@ -169,7 +170,9 @@ void Stream::begin_step(std::int64_t lead, const Status& wrong) {
 Status Stream::begin_timed(std::int64_t lead) {
   const Status order = operations_->begin(lead);
   if (!operations_->begins_interval()) return order;
-  for (Field& field : fields_.all()) field.timed->begin();
+  for (Field& field : fields_.all()) {
+    if (field.timed) field.timed->begin();
+  }
   if (!operations_->missed().is_ok()) note_missed(operations_->missed());
   return order;
 }
@@ -185,23 +188,41 @@ void Stream::note_missed(const Status& missed) {
                             ": the interval that has no step at its end had failed before: ", kept.text()));
 }
 
-void Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
+Status Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
   const std::int64_t entered = session_.line().now();
-  const auto call = [&] { return cat("tr_stream_put('", name, "') at ", times().at(lead())); };
-  if (client_.out_of_step()) return;
-  if (!client_.in_step()) {
-    latch(Status(Code::state,
-                 cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
-    return;
-  }
+  if (client_.out_of_step()) return {};
   const std::optional<int> number = fields_.number_of(name);
+  const bool has_time = !number || fields_.all()[static_cast<std::size_t>(*number)].definition.has_time;
+  if (client_.in_step()) {
+    put_in_step(name, number, data, shape);
+    session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
+    counters().blocked += session_.line().now() - entered;
+    return {};
+  }
+  if (!has_time) {
+    // Whoever takes no notice of this error learns it with the next step.
+    const Status status = fields_.put_without_time(
+        *number, data, shape, cat("tr_stream_put(\"", client_.name(), "\", \"", name, "\")"));
+    latch(status);
+    return status;
+  }
+  latch(
+      Status(Code::state, cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
+  return {};
+}
+
+void Stream::put_in_step(const std::string& name, std::optional<int> number, const void* data,
+                         const ArrayShape* shape) {
+  const auto call = [&] { return cat("tr_stream_put('", name, "') at ", times().at(lead())); };
   if (!number) {
     latch(no_such_field(call(), name, fields_.names()));
     return;
   }
   Field& field = fields_.all()[static_cast<std::size_t>(*number)];
   Status status;
-  if (!put_.insert(*number).second) {
+  if (!field.definition.has_time) {
+    status = Status(Code::state, "the field has time=none: it is put once, before the first step");
+  } else if (!put_.insert(*number).second) {
     status = Status(Code::state, "the field was put in this step already");
   } else if (Status again = operations_ ? Status() : check_put_again(*number); !again.is_ok()) {
     status = std::move(again);
@@ -218,8 +239,6 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
       status = capture(field, *number, static_cast<const std::byte*>(data), **map, may_lend);
   }
   latch(status.in(call()));
-  session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
-  counters().blocked += session_.line().now() - entered;
 }
 
 /// Refuses a second put of a field at one lead: a reader of the file expects one message for each field,
@@ -279,6 +298,7 @@ void Stream::put_results() {
   client_.begin_records();
   for (std::size_t i = 0; i < fields_.all().size(); ++i) {
     Field& field = fields_.all()[i];
+    if (!field.timed) continue;
     operations::Accumulator& accumulator = field.timed->accumulator();
     if (accumulator.puts() == 0) continue;
     const int number = static_cast<int>(i);
@@ -384,8 +404,9 @@ Position Stream::position() const {
       with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}, {}, times()});
   here.interval = operations_ ? operations_->open() : std::nullopt;
   if (!here.interval) return here;
-  for (const Field& field : fields_.all())
-    here.interval->fields.push_back(field.timed->recorded(field.definition));
+  for (const Field& field : fields_.all()) {
+    if (field.timed) here.interval->fields.push_back(field.timed->recorded(field.definition));
+  }
   // Fields that a checkpoint has and the program has not defined yet.
   for (const OpenInterval::Field& field :
        from_.interval ? from_.interval->fields : std::vector<OpenInterval::Field>()) {
@@ -397,8 +418,10 @@ Position Stream::position() const {
 std::vector<Stream::State> Stream::states() const {
   std::vector<State> states;
   if (!operations_ || !operations_->open()) return states;
-  for (const Field& field : fields_.all())
-    states.push_back({field.definition.name, field.layout.get(), &field.timed->accumulator()});
+  for (const Field& field : fields_.all()) {
+    if (field.timed)
+      states.push_back({field.definition.name, field.layout.get(), &field.timed->accumulator()});
+  }
   return states;
 }
 

@@ -36,7 +36,9 @@ class Stream final {
   }
   void begin(std::int64_t lead);
   void begin_at(double time);
-  void put(const std::string& field, const void* data, const ArrayShape* shape);
+  /// In a step: local; end() tells of errors. Before the first step, of a field without time: collective, see
+  /// Fields::put_without_time().
+  Status put(const std::string& field, const void* data, const ArrayShape* shape);
   Status end();
   Status wait(bool durable);
   Status close();
@@ -103,6 +105,8 @@ class Stream final {
   void continue_from(const Position& position, std::shared_ptr<operations::Kept> kept);
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
+  void put_in_step(const std::string& name, std::optional<int> number, const void* data,
+                   const ArrayShape* shape);
   void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
   void begin_step(std::int64_t lead, const Status& wrong);
   [[nodiscard]] Status begin_timed(std::int64_t lead);

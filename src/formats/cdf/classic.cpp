@@ -206,19 +206,24 @@ Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
   in.skip_attributes();
   std::vector<cf::Fixed> fixed;
   for (std::int64_t left = in.list(); left > 0 && in.ok(); --left) {
-    cf::Fixed each{in.name(), {}};
-    Bytes size = 8;
+    cf::Fixed each;
+    each.name = in.name();
+    Bytes size = 1;
+    bool has_dimensions = false;
     for (std::int64_t dimensions = in.count(); dimensions > 0 && in.ok(); --dimensions) {
       const auto number = static_cast<std::size_t>(in.count());
       const Bytes length = number < lengths.size() ? lengths[number] : 0;
       if (__builtin_mul_overflow(size, length, &size)) size = -1;
+      has_dimensions = true;
     }
     in.skip_attributes();
-    const auto type = static_cast<Type>(in.tag());
+    each.type = static_cast<Type>(in.tag());
+    if (__builtin_mul_overflow(size, cf::size_of(each.type), &size)) size = -1;
     in.count();  // its size; in older versions it may be too large for the header
     const Bytes begin = in.offset();
     // In a variable with records the record dimension has the length 0.
-    if (type != Type::float64 || size == 0) continue;
+    // A single integer is the member, or describes a grid: its attributes tell.
+    if (size == 0 || (!has_dimensions && each.type != Type::float64)) continue;
     each.values = in.at(begin, size);
     fixed.push_back(std::move(each));
   }

@@ -100,6 +100,7 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
   for (const codec::FinishedStep::Record& each : put) there.emplace(each.field, each.level);
   for (std::size_t number = 0; number < fields_.all().size(); ++number) {
     const Conventions::Field& field = fields_.all()[number];
+    if (!field.has_time) continue;
     const Bytes begin = offset_of(field.variable);
     for (Index level = 0; level < field.levels(); ++level) {
       if (there.count({static_cast<int>(number), level}) == 0)

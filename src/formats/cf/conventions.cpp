@@ -155,6 +155,17 @@ std::function<ByteVector()> constant(Type type, std::vector<double> values) {
   };
 }
 
+/// Returns what makes the values of a field without time: those that were put, or fill values.
+std::function<ByteVector()> fixed_values(const FieldDefinition& field, const ByteVector& fill) {
+  const Index count = field.elements() * static_cast<Index>(field.levels.values.size());
+  return [values = field.values, fill, count] {
+    if (values) return *values;
+    ByteVector all;
+    for (Index i = 0; i < count; ++i) all.insert(all.end(), fill.begin(), fill.end());
+    return all;
+  };
+}
+
 void set(std::vector<Attribute>& attributes, const Attribute& attribute) {
   const auto same = std::ranges::find(attributes, attribute.name, &Attribute::name);
   if (same == attributes.end())
@@ -246,7 +257,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   Variable variable;
   TR_TRY(check_new(field));
   variable.type = *type;
-  variable.dimensions = {record_dimension};
+  if (field.has_time) variable.dimensions = {record_dimension};
   // Copies the entries, because later calls add to the lists and may move them.
   const Vertical levels = vertical(field.levels);
   TR_TRY(check_dimensions(field, grid));  // behind the levels, which may have made a dimension
@@ -273,7 +284,9 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   }
   add_grid_reference(grid, variable);
   const ByteVector fill = fill_of(field, *type);
-  if (is_masked(field)) variable.attributes.push_back({"_FillValue", *type, fill});
+  if (field.has_time ? is_masked(field) : field.missing.has_value())
+    variable.attributes.push_back({"_FillValue", *type, fill});
+  if (!field.has_time) variable.data = fixed_values(field, fill);
 
   // A coordinate may have the field's name already.
   variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
@@ -281,8 +294,8 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   const std::size_t number = add_variable(std::move(variable));
   TR_TRY(beyond_);
   by_name_.emplace(field.name, fields_.size());
-  fields_.push_back(
-      {field.name, field.levels, number, field.elements(), *type, fill, levels.dimension.has_value()});
+  fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill,
+                     levels.dimension.has_value(), field.has_time});
   if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
   return {};
 }

@@ -35,8 +35,10 @@ class Conventions {
     Type type = Type::float64;
     ByteVector fill{};        // one element, big-endian
     bool has_levels = false;  // the variable has a dimension for levels
+    bool has_time = true;     // false: the variable is in the file once
 
-    [[nodiscard]] Index levels() const { return static_cast<Index>(levels_of.values.size()); }
+    /// Returns the number of the field's records in a step.
+    [[nodiscard]] Index levels() const { return has_time ? static_cast<Index>(levels_of.values.size()) : 0; }
   };
 
   /// Adds a field's variable, and the dimensions and coordinates that no earlier field has added.

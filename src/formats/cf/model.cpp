@@ -112,14 +112,17 @@ bool values_are_close(std::span<const std::byte> one, std::span<const std::byte>
 
 Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now) {
   const auto differs = [](const Fixed& each, std::string_view how) {
-    return Status(Code::state, cat("the coordinate '", each.name, "' ", how,
+    return Status(Code::state, cat("the variable '", each.name, "' ", how,
                                    "; a run that continues defines the same stream as before "
                                    "(existing=replace begins anew)"));
   };
   for (const Fixed& each : own) {
     const auto same = std::ranges::find(now, each.name, &Fixed::name);
     if (same == now.end()) return differs(each, "is in the file, and the stream has none");
-    if (!values_are_close(each.values, same->values)) return differs(each, "has other values in the file");
+    const bool is_same = each.type == same->type &&
+                         (each.type == Type::float64 ? values_are_close(each.values, same->values)
+                                                     : std::ranges::equal(each.values, same->values));
+    if (!is_same) return differs(each, "has other values in the file");
   }
   for (const Fixed& each : now) {
     if (std::ranges::find(own, each.name, &Fixed::name) == own.end())

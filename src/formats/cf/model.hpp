@@ -91,13 +91,14 @@ struct Contents {
 /// another processor has computed.
 [[nodiscard]] bool are_close(double one, double other);
 
-/// The float64 values of a variable without steps, as a file has them.
+/// The values of a variable without steps, as a file has them.
 struct Fixed {
   std::string name;
+  Type type = Type::float64;
   std::span<const std::byte> values;
 };
-/// Returns Code::state if the coordinates `own` of a file are not close to the coordinates `now` of the
-/// stream that is to continue the file.
+/// Returns Code::state if the variables `own` of a file are not those of the stream, `now`, that is to
+/// continue the file. Values of float64 need only be close; all others are equal.
 Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now);
 
 }  // namespace tailrace::cf

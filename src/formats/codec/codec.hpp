@@ -130,8 +130,8 @@ class Codec {
   virtual Status adopt(const FieldDefinition& field, std::span<const std::byte> /*prepared*/) {
     return define(field);
   }
-  /// Returns true if heads of files hold the coordinates of georeferences. Only ranks that write heads then
-  /// need the values of the coordinates; other ranks adopt fields without them.
+  /// Returns true if heads of files hold the coordinates of georeferences, and fields without time. Only
+  /// ranks that write heads then need the values of these; other ranks adopt fields without them.
   [[nodiscard]] virtual bool has_coordinates() const { return false; }
   /// Returns the bytes of each file before its first step.
   [[nodiscard]] virtual ByteVector head() const { return {}; }

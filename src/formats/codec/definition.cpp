@@ -44,8 +44,8 @@ bool get_statistic(Unpacker& in, Statistic& statistic) {
 }
 
 // Definitions stand in the heads of NetCDF-4 files, and those that have neither another axis of times nor
-// names of dimensions keep the bytes that they had before there were any. This bit of the calendar and of a
-// field's type says that more stands at the end.
+// names of dimensions nor fields without time keep the bytes that they had before there were any. This bit of
+// the calendar and of a field's type says that more stands at the end.
 constexpr std::int32_t more_follows = 1 << 16;
 
 Status damaged(std::string_view what) {
@@ -117,7 +117,7 @@ Axis Axis::unpack(Unpacker& in) {
 }
 
 void FieldDefinition::pack(Packer& out) const {
-  const bool has_more = !dimensions.empty();
+  const bool has_more = !dimensions.empty() || !has_time;
   out.put_text(name).put(static_cast<std::int32_t>(type) | (has_more ? more_follows : 0));
   out.put_list<Index>(shape);
   out.put_bytes(georeference.sample);
@@ -137,6 +137,7 @@ void FieldDefinition::pack(Packer& out) const {
   for (const std::string& each : dimensions) out.put_text(each);
   out.put(static_cast<std::int64_t>(axes.size()));
   for (const Axis& each : axes) each.pack(out);
+  out.put(static_cast<std::int8_t>(has_time));
 }
 
 Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
@@ -159,6 +160,7 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
       field.dimensions.push_back(in.get_text());
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
       field.axes.push_back(Axis::unpack(in));
+    field.has_time = in.get<std::int8_t>() != 0;
   }
   if (!in.ok() || !valid || size_of(field.type) == 0) return damaged("field");
   return field;

@@ -111,6 +111,10 @@ struct FieldDefinition {
   Keys attributes;                // of the field's variable, in formats that have variables
   std::vector<std::string> dimensions{};  // the names of the dimensions of `shape`, or none
   std::vector<Axis> axes{};               // coordinates of `dimensions` that no field before has
+  bool has_time = true;  // false: the field is in each file once, and no step has a record of it
+  /// Of a field without time, on ranks that write heads of files: the values of all levels, big-endian. Never
+  /// packed with the field.
+  std::shared_ptr<const ByteVector> values = nullptr;
 
   [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.
   void pack(Packer& out) const;

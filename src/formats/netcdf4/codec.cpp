@@ -112,6 +112,7 @@ class Netcdf4Codec final : public codec::Codec {
  private:
   [[nodiscard]] const RecordShape& at(int field) const { return records_[static_cast<std::size_t>(field)]; }
   Status add(const FieldDefinition& field, std::span<const std::byte> prepared);
+  void keep(const FieldDefinition& field);
   Status check_can_be_finished(const FieldDefinition& field, std::span<const std::byte> prepared) const;
   void take_back();
   [[nodiscard]] std::vector<Index> record_dimensions(int field) const;
@@ -186,6 +187,11 @@ Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte
       compression::asked_for(field, definitions_.stream.keys, methods);
   TR_TRY(compression.status().in(context));
   TR_TRY(fields_.adopt(field, prepared));
+  if (!field.has_time) {
+    records_.emplace_back();
+    keep(field);
+    return {};
+  }
   const int number = static_cast<int>(records_.size());
   const std::vector<Index> shape = record_dimensions(number);
   const Result<std::vector<Index>> chunk = cf::chunk_of(field, shape);
@@ -200,12 +206,18 @@ Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte
   record.fill = fields_.at(number).fill;
   std::ranges::reverse(record.fill);
   records_.push_back(std::move(record));
+  keep(field);
+  return {};
+}
+
+/// Adds the field to the definitions that heads have.
+void Netcdf4Codec::keep(const FieldDefinition& field) {
   FieldDefinition kept = field;
   // Keeps only the coordinates of the georeference: the prepared bytes hold the grid, but not the
   // coordinates' values.
   kept.georeference = {{}, {}, field.georeference.coordinates};
+  const int number = static_cast<int>(definitions_.fields.size());
   definitions_.fields.push_back({std::move(kept), fields_.prepared(number)});
-  return {};
 }
 
 /// Returns the index of the field's interval in conventions().intervals().
@@ -254,7 +266,8 @@ Status Netcdf4Codec::describe(const codec::ReadBytes& read, std::span<const Fini
                               Description& description) const {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const Conventions::Field& field = fields_.all()[i];
-    description.fields.push_back({field.variable, &records_[i], field.has_levels, field.fill, {}});
+    const RecordShape* const record = field.has_time ? &records_[i] : nullptr;
+    description.fields.push_back({field.variable, record, field.has_levels, field.fill, {}});
   }
   std::vector<std::vector<std::int64_t>> starts;
   std::int64_t previous = 0;
@@ -314,10 +327,15 @@ bool is_same(const std::optional<double>& one, const std::optional<double>& othe
   return *one == *other || (std::isnan(*one) && std::isnan(*other));
 }
 
+bool has_same_values(const FieldDefinition& one, const FieldDefinition& other) {
+  return one.values && other.values && *one.values == *other.values;
+}
+
 std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t number) const {
   const RecordShape &record = records_[number], &other = now.records_[number];
   const FieldDefinition& field = definitions_.fields[number].definition;
   const FieldDefinition& field_now = now.definitions_.fields[number].definition;
+  if (field.has_time != field_now.has_time) return "another time= (none or not)";
   if (record.shape != other.shape || record.element_size != other.element_size)
     return "another shape or type";
   if (record.chunk != other.chunk) return "other chunks";
@@ -333,6 +351,8 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t num
   if (!same_process || (!is_instant && !Conventions::begin_alike(field.statistic, field_now.statistic)))
     return "another statistic";
   if (!is_same(field.missing, field_now.missing)) return "another missing value";
+  if (!field.has_time && (field.type != field_now.type || !has_same_values(field, field_now)))
+    return "other values";
   const cf::Quantisation &how = record.quantisation, &how_now = other.quantisation;
   if (how.step != how_now.step || how.kept != how_now.kept ||
       (how.step > 0 && field.accuracy != field_now.accuracy))

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view mark = "TRLNC4D";
 // The version of the definitions changes whenever their bytes change. Those of version 3 have an axis of
-// times or names of dimensions, and all others still have version 2.
+// times, names of dimensions or fields without time, and all others still have version 2.
 constexpr char version = '2', version_with_more = '3';
 constexpr std::size_t alignment = 512;  // of the first step
 
@@ -78,10 +78,13 @@ Status read_coordinates(Unpacker& in, Definitions& definitions) {
   return {};
 }
 
+bool is_without_time(const Definitions::Field& field) { return !field.definition.has_time; }
+
 char version_of(const Definitions& definitions) {
-  const bool names_dimensions = std::ranges::any_of(
-      definitions.fields, [](const auto& each) { return !each.definition.dimensions.empty(); });
-  return names_dimensions || !definitions.stream.time.is_default() ? version_with_more : version;
+  const bool have_more = std::ranges::any_of(definitions.fields, [](const auto& each) {
+    return !each.definition.dimensions.empty() || is_without_time(each);
+  });
+  return have_more || !definitions.stream.time.is_default() ? version_with_more : version;
 }
 
 }  // namespace
@@ -95,17 +98,22 @@ ByteVector encode_head(const Definitions& given) {
     each.definition.pack(packed);
     packed.put_bytes(each.prepared);
   }
-  // Without coordinates a head ends here, as all heads did before heads could hold coordinates.
+  // Without large values a head ends here, as all heads did before heads could hold coordinates.
   const std::vector<ToldCoordinates> told = told_coordinates(definitions);
-  if (!told.empty()) packed.put(static_cast<std::int64_t>(told.size()));
+  const bool have_values = std::ranges::any_of(definitions.fields, is_without_time);
+  if (!told.empty() || have_values) packed.put(static_cast<std::int64_t>(told.size()));
   for (const ToldCoordinates& each : told) each->pack(packed);
+  for (const Definitions::Field& each : definitions.fields) {
+    const auto& values = each.definition.values;
+    if (is_without_time(each)) packed.put_bytes(values ? std::span(*values) : std::span<const std::byte>());
+  }
   Packer out;
   for (const std::byte each : unfinished().bytes) out.put(each);
   for (const char letter : mark) out.put(letter);
   out.put(version_of(definitions));
   {
-    // Coordinates may be large. This block frees `body` early, so that memory holds at most two copies of
-    // them.
+    // Coordinates and fields without time may be large. This block frees `body` early, so that memory holds
+    // at most two copies of them.
     const ByteVector body = packed.take();
     out.put(checksum(body)).put_bytes(body);
   }
@@ -138,7 +146,13 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
     TR_TRY(field.status());
     definitions.fields.push_back({std::move(*field), fields.get_list<std::byte>()});
   }
-  if (fields.ok() && !fields.rest().empty()) TR_TRY(read_coordinates(fields, definitions));
+  if (fields.ok() && !fields.rest().empty()) {
+    TR_TRY(read_coordinates(fields, definitions));
+    for (Definitions::Field& each : definitions.fields) {
+      if (is_without_time(each))
+        each.definition.values = std::make_shared<const ByteVector>(fields.get_list<std::byte>());
+    }
+  }
   if (!fields.ok() || !fields.rest().empty() || found != version_of(definitions)) return no_head();
   return definitions;
 }

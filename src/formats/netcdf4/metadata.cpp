@@ -173,7 +173,9 @@ class Maker {
         TR_TRY(add_reference_list(scales_[i], uses_[i]).in(contents_.dimensions[i].name));
     }
     for (const Description::Times& each : description_.times) TR_TRY(write_times(each));
-    for (const Description::Field& each : description_.fields) TR_TRY(place_chunks(each));
+    for (const Description::Field& each : description_.fields) {
+      if (each.record != nullptr) TR_TRY(place_chunks(each));
+    }
     return finish();
   }
 
@@ -240,7 +242,7 @@ class Maker {
 
   [[nodiscard]] const Description::Field* field_of(std::size_t variable) const {
     const auto found = std::ranges::find(description_.fields, variable, &Description::Field::variable);
-    return found == description_.fields.end() ? nullptr : &*found;
+    return found == description_.fields.end() || found->record == nullptr ? nullptr : &*found;
   }
 
   [[nodiscard]] Handle space_of(const Variable& variable) const {

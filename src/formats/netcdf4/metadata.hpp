@@ -23,12 +23,12 @@ struct Description {
   const cf::Contents* contents = nullptr;
   Index steps = 0;
   Bytes data_begin = 0, data_end = 0;
-  /// A variable whose chunks lie in the file already.
+  /// A variable whose chunks lie in the file already, or of a field without time, which has no chunks.
   struct Field {
     std::size_t variable = 0;
-    const RecordShape* record = nullptr;
-    bool has_levels = false;  // the variable has a dimension for levels
-    ByteVector fill;          // one element, big-endian
+    const RecordShape* record = nullptr;  // null: without time
+    bool has_levels = false;              // the variable has a dimension for levels
+    ByteVector fill;                      // one element, big-endian
     std::vector<PlacedChunk> chunks;
   };
   std::vector<Field> fields;

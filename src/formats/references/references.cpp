@@ -111,7 +111,7 @@ struct References::Line {
 const Conventions::Field* References::field_of(std::size_t variable) const {
   const auto& fields = conventions_.fields();
   const auto found = std::ranges::find(fields, variable, &Conventions::Field::variable);
-  return found == fields.end() ? nullptr : &*found;
+  return found == fields.end() || !found->has_time ? nullptr : &*found;
 }
 
 const Conventions::Interval* References::bounds_in(std::size_t variable) const {

@@ -215,6 +215,12 @@ Status ZarrCodec::adopt(const FieldDefinition& field, std::span<const std::byte>
     return {Code::argument, cat(context, ": with it a step has more than 2^60 bytes")};
   cf::Fields alone = without_fields();
   TR_TRY(alone.adopt(field, prepared));
+  if (!field.has_time) {
+    TR_TRY(fields_.adopt(field, prepared));
+    arrays_.emplace_back();
+    layout_.reset();
+    return {};
+  }
   Result<FieldArray> array = array_of(field, alone);
   TR_TRY(array.status().in(context));
   const Result<Bytes> total = most_of_step(*array);
@@ -232,7 +238,10 @@ Status ZarrCodec::adopt(const FieldDefinition& field, std::span<const std::byte>
 std::string ZarrCodec::text() const {
   const cf::Contents& contents = fields_.conventions().contents();
   std::vector<const FieldArray*> of_variables(contents.variables.size(), nullptr);
-  for (std::size_t i = 0; i < arrays_.size(); ++i) of_variables[fields_.all()[i].variable] = &arrays_[i];
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    const Conventions::Field& field = fields_.all()[i];
+    if (field.has_time) of_variables[field.variable] = &arrays_[i];
+  }
   return group_text(contents, [&](std::size_t variable) { return of_variables[variable]; });
 }
 
@@ -381,14 +390,15 @@ Result<Layout> layout_in(std::span<const std::byte> head) {
   return layout;
 }
 
-/// Returns the float64 arrays without steps from a head.
+/// Returns the arrays without steps from a head.
 std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte> head) {
   std::vector<cf::Fixed> fixed;
   for (const Layout::Array& each : layout.arrays()) {
-    // Arrays of one int32 are left out: the member, and mappings of grids.
-    if (each.has_steps || each.size % 8 != 0) continue;
+    // A single integer is the member, or describes a grid: its attributes tell.
+    if (each.has_steps || (each.dimensions == 0 && each.type != cf::Type::float64)) continue;
     fixed.push_back(
-        {each.name, head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size))});
+        {each.name, each.type,
+         head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size))});
   }
   return fixed;
 }

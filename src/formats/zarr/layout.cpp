@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <optional>
 
 #include "formats/cf/json.hpp"
 #include "ground/base/text.hpp"
@@ -13,12 +15,14 @@ namespace {
 
 using cf::Json;
 
-Bytes item_size(const std::string& type) {
-  if (type == "int8" || type == "uint8") return 1;
-  if (type == "int16") return 2;
-  if (type == "int32" || type == "float32") return 4;
-  if (type == "int64" || type == "float64") return 8;
-  return 0;
+/// Returns the type of an array's elements, or nothing if no stream writes arrays of it.
+std::optional<cf::Type> type_named(const std::string& name) {
+  using cf::Type;
+  static const std::map<std::string, Type>& types = *new const std::map<std::string, Type>{
+      {"int8", Type::int8},       {"uint8", Type::uint8}, {"int16", Type::int16},    {"int32", Type::int32},
+      {"float32", Type::float32}, {"int64", Type::int64}, {"float64", Type::float64}};
+  const auto found = types.find(name);
+  return found == types.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool has_codec(const Json& codecs, std::string_view name) {
@@ -66,12 +70,14 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   const std::string own = cf::text_of(array);
   added.text = text_.find(own, arrays_.empty() ? 0 : arrays_.back().text + arrays_.back().text_length);
   added.text_length = own.size();
-  Bytes raw = item_size(array.at("data_type").get<std::string>());
-  const bool is_known = raw > 0 && chunk.size() == added.dimensions && names.size() == added.dimensions &&
+  const std::optional<cf::Type> type = type_named(array.at("data_type").get<std::string>());
+  const bool is_known = type && chunk.size() == added.dimensions && names.size() == added.dimensions &&
                         added.text != std::string::npos && own.starts_with(before_steps) &&
                         std::ranges::all_of(chunk, [](Index each) { return each > 0; }) &&
                         (!added.has_steps || array.at("shape").at(0) == 0);
   if (!is_known) return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
+  added.type = *type;
+  Bytes raw = cf::size_of(*type);
   for (std::size_t i = added.has_steps ? 1 : 0; i < chunk.size(); ++i) {
     if (__builtin_mul_overflow(raw, chunk[i], &raw) || raw > (Bytes{1} << 60))
       return {Code::argument, cat("a chunk of '", name, "' has more than 2^60 bytes")};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "formats/cf/json.hpp"
+#include "formats/cf/model.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
 #include "ground/base/types.hpp"
@@ -35,6 +36,7 @@ class Layout {
   struct Array {
     std::string name;
     std::size_t dimensions = 0;
+    cf::Type type = cf::Type::float64;
     bool has_steps = false;
     Index in_chunk = 0;  // number of steps in an object; 0: each step is an object of its own
     Bytes begin = 0;     // offset in a step, or in the head if the array has no steps

@@ -60,16 +60,12 @@ Json masked_value(Type type, std::span<const std::byte> fill) {
   return cf::base64(bytes);
 }
 
-Json attributes_of(const Variable& variable, const FieldArray* field) {
+Json attributes_of(const Variable& variable) {
   Json attributes = Json::object();
-  bool is_masked = false;
   for (const cf::Attribute& each : variable.attributes) {
-    if (each.name == "_FillValue")
-      is_masked = true;
-    else
-      attributes[each.name] = cf::value_of(each);
+    const bool is_fill = each.name == "_FillValue";
+    attributes[each.name] = is_fill ? masked_value(variable.type, each.values) : cf::value_of(each);
   }
-  if (is_masked) attributes["_FillValue"] = masked_value(variable.type, field->fill);
   return attributes;
 }
 
@@ -137,7 +133,7 @@ Json array_of(const Contents& contents, const Variable& variable, const FieldArr
           {"chunk_key_encoding", named("default", {{"separator", "."}})},
           {"fill_value", fill},
           {"codecs", codecs},
-          {"attributes", attributes_of(variable, field)},
+          {"attributes", attributes_of(variable)},
           {"dimension_names", names}};
 }
 

@@ -47,8 +47,18 @@ int OwnDefinitions::number_of(const std::shared_ptr<const codec::Coordinates>& c
   packed.put(Definition::coordinates);
   coordinates->pack_front(packed);
   told.push_back(entry(packed));
-  told.back().coordinates = coordinates;
+  told.back().behind = std::shared_ptr<const ByteVector>(coordinates, &coordinates->values);
   return number;
+}
+
+std::vector<Told> OwnDefinitions::add_values(int field, const std::shared_ptr<const ByteVector>& values) {
+  ++with_values_;
+  if (me_ != 0) return {};
+  Packer packed;
+  packed.put(Definition::values).put(field).put(static_cast<std::int64_t>(values->size()));
+  std::vector<Told> told{entry(packed)};
+  told.back().behind = values;
+  return told;
 }
 
 void OwnDefinitions::add_layout(const Field& field, std::vector<Told>& told) {

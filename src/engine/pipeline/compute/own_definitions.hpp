@@ -17,8 +17,8 @@ namespace tailrace::pipeline {
 struct Told {
   node::Descriptor descriptor;
   ByteVector bytes;
-  /// If set, the values of these coordinates follow the bytes in the lane. No other copy of them is made.
-  std::shared_ptr<const codec::Coordinates> coordinates{};
+  /// If set, these bytes follow in the lane. No other copy of them is made.
+  std::shared_ptr<const ByteVector> behind{};
 };
 
 /// The definitions of one stream that a compute rank tells the servers: of the stream, its layouts and its
@@ -45,9 +45,13 @@ class OwnDefinitions {
   [[nodiscard]] std::vector<Told> begin(Opening head) const;
   /// Returns the entries that define the stream's next field. All ranks have agreed on the field before.
   [[nodiscard]] std::vector<Told> add(const Field& field);
+  /// Returns the entries with the values of a field without time, which all ranks have put: one on compute
+  /// rank 0, none on other ranks.
+  [[nodiscard]] std::vector<Told> add_values(int field, const std::shared_ptr<const ByteVector>& values);
   /// Returns the entry by which servers forget a stream that ends and was never begun.
   [[nodiscard]] Told forget() const;
-  [[nodiscard]] int fields() const { return fields_; }
+  /// Returns the number of fields, plus those without time whose values were put.
+  [[nodiscard]] int defined() const { return fields_ + with_values_; }
   /// Returns the compute rank whose puts are the put order: the first that has a share in every field.
   [[nodiscard]] int reference() const { return reference_; }
 
@@ -66,6 +70,7 @@ class OwnDefinitions {
   std::vector<codec::Coordinates> coordinates_;  // those told so far, without their values
   bool has_parts_ = false;
   int fields_ = 0;
+  int with_values_ = 0;
   int reference_ = 0;
 };
 

@@ -56,7 +56,7 @@ Descriptor StreamClient::descriptor(Descriptor::Kind kind) const {
           .stream = id(),
           .step = step_,
           .lead = lead_,
-          .field = definitions_.fields(),
+          .field = definitions_.defined(),
           .level = definitions_.reference(),
           .stamp = kind == Descriptor::Kind::begin ? lead_before_ : line_.now()};
 }

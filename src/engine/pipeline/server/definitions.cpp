@@ -56,6 +56,8 @@ Status Definitions::collect(std::uint32_t stream, Definition kind, Unpacker& in)
       return collected_.at(stream).add_coordinates(in);
     case Definition::field:
       return collected_.at(stream).add_field(in);
+    case Definition::values:
+      return collected_.at(stream).add_values(in);
     case Definition::forget:
       collected_.erase(stream);
       return {};
@@ -88,7 +90,7 @@ void Definitions::tell_if_complete(std::uint32_t stream) {
   const auto wanted = wanted_.find(stream);
   const auto collected = collected_.find(stream);
   if (wanted == wanted_.end() || collected == collected_.end()) return;
-  if (static_cast<std::int32_t>(collected->second.fields.size()) < wanted->second.fields) return;
+  if (collected->second.defined() < wanted->second.fields) return;
   Opening opening = std::move(collected->second);
   opening.reference = wanted->second.reference;
   collected_.erase(collected);
@@ -100,7 +102,7 @@ void Definitions::tell_if_complete(std::uint32_t stream) {
   if (!told.is_ok()) give_up_(told);
 }
 
-/// The values of coordinates may be large, and only the root puts them into files.
+/// The values of coordinates and of fields without time may be large, and only the root puts them into files.
 void Definitions::tell(Opening opening) {
   const int root = context_.home_of(opening.reference);
   Packer out;

@@ -119,6 +119,14 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
       "the array is (block, level, nproma), in Fortran `(nproma, level, block)`; the last block may be "
       "short"},
      [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostNproma), r.allocation.nproma); }},
+    {{"time", "", "", "time=none",
+      "NetCDF, NetCDF-4 and Zarr: the field has no [time](#fields-without-time), as a land mask has none. It "
+      "is "
+      "put once, before the first step, and each file has it"},
+     [](auto& r, auto& t) {
+       r.definition.has_time = false;
+       return parse_choice(t, {"none"}).status();
+     }},
     {{"keys", "", "", "keys=\"parameterCategory=0, parameterNumber=0\"", "GRIB alone: keys of this field"},
      [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
     {{"attributes", "", "", "attributes=\"long_name='air temperature', valid_min=0\"",

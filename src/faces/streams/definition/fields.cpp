@@ -158,7 +158,9 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     const std::string_view text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
     TR_TRY(set_vertical(request.definition, text, request.vertical_file));
   }
-  if (operations_)
+  TR_TRY(check_without_time(request));
+  const bool has_time = request.definition.has_time;
+  if (operations_ && has_time)
     TR_TRY(operations_->define(request));
   else if (request.operation)
     return {Code::settings,
@@ -183,7 +185,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
       layout::memory_map(layout.layout, session_.rank(), out.definition.type, out.allocation);
   TR_TRY(map.status());
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
-  if (operations_) {
+  if (operations_ && has_time) {
     const auto levels = static_cast<Index>(out.definition.levels.values.size());
     Result<std::unique_ptr<TimedField>> timed =
         TimedField::make({request.operation.value_or(operations::Operation::instant), out.definition.type,
@@ -205,7 +207,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     out.coordinates = told;
     TR_TRY(draw_coordinates(out));
   }
-  return prepare_staging(out, static_cast<int>(fields_.size()));
+  return has_time ? prepare_staging(out, static_cast<int>(fields_.size())) : Status();
 }
 
 /// Adds the coordinates of dimensions that no field before has brought. Code::argument if one has brought
@@ -339,7 +341,7 @@ Status Fields::check_recorded(const Field& field) const {
 /// Collective. Takes the values that a checkpoint has kept of a field, if the stream goes on in the middle of
 /// an interval. If that fails, nothing is lost: the program may define the field again.
 Status Fields::restore(const Field& field) {
-  if (!operations_ || !is_within_interval_) return {};
+  if (!field.timed || !is_within_interval_) return {};
   const std::string& field_name = field.definition.name;
   const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field_name, "\")");
   const operations::Accumulator& accumulator = field.timed->accumulator();
@@ -373,7 +375,7 @@ void Fields::tell(const std::vector<pipeline::Told>& all) {
   const auto piece = static_cast<std::size_t>(most == 0 ? usual : std::clamp<Bytes>(most / 2, 64, usual));
   for (const pipeline::Told& told : all) {
     std::span<const std::byte> rest = told.bytes, behind;
-    if (told.coordinates) behind = told.coordinates->values;
+    if (told.behind) behind = *told.behind;
     node::Descriptor descriptor = told.descriptor;
     do {
       const auto bytes = rest.first(std::min(piece, rest.size()));

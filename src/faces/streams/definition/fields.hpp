@@ -30,7 +30,9 @@ struct Field {
   SharedMap map;    // for arrays allocated as defined
   Index count = 0;  // number of elements of a level that this rank owns
   ShapedArrays<SharedMap> shaped;
-  std::unique_ptr<TimedField> timed;  // in streams with interval=
+  std::unique_ptr<TimedField> timed;  // in streams with interval=, if the field has time
+  bool is_put = false;                // a field without time: its values are on their way to the servers
+  std::unique_ptr<node::Draw> values_drawn{};  // on rank 0: memory of these
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
   /// allocated as defined. Code::argument if an array of this shape does not hold the field.
@@ -56,6 +58,11 @@ class Fields final {
   /// Collective. Defines the next field. If this fails, the stream has no such field, and the program may
   /// define it again.
   Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
+  /// Collective. Puts the field with this number, which has no time. Blocks until rank 0 has all values.
+  /// Returns the same Status on every rank.
+  Status put_without_time(int number, const void* data, const ArrayShape* shape, const std::string& call);
+  /// Returns Code::state if a field without time was not put.
+  [[nodiscard]] Status check_all_put() const;
   /// Local. Puts the entries into the lane, in pieces if they are too large for it.
   void tell(const std::vector<pipeline::Told>& all);
 
@@ -79,6 +86,8 @@ class Fields final {
   /// its pieces exists.
   [[nodiscard]] Status prepare_staging(const Field& field, int number) const;
   [[nodiscard]] Status draw_coordinates(Field& field) const;
+  Status draw_values(const Field& field, node::Draw& drawn, ByteVector& whole) const;
+  [[nodiscard]] Status check_without_time(const FieldRequest& request) const;
   void add_field(const std::string& name, Field field);
   [[nodiscard]] Status check_recorded(const Field& field) const;
   Status restore(const Field& field);

@@ -238,6 +238,12 @@ Status check_field(FieldRequest& request, bool axis_given) {
                          static_cast<int>(field.bits.has_value());
   if (precisions > 1)
     return settings_error("accuracy=, relative_accuracy= and bits= exclude each other; keep one");
+  const bool is_packed = precisions > 0 || codec::find_key(field.keys, "compress") != nullptr ||
+                         codec::find_key(field.keys, "chunks") != nullptr;
+  if (!field.has_time && (is_packed || request.has_statistic || request.operation))
+    return settings_error(
+        "a field with time=none is stored as it is, and over no time: leave out accuracy=, "
+        "relative_accuracy=, bits=, compress=, chunks=, statistic= and operation=");
   const bool coefficients = !field.levels.coefficients.empty();
   if (coefficients && !request.vertical_file.empty()) {
     return settings_error("coefficients= and vertical= say the same thing; keep one");

@@ -45,6 +45,23 @@ ByteVector packed(const StreamDefinition& stream) {
   return out.take();
 }
 
+TEST(definition, a_field_without_time_comes_back_without_its_values) {
+  FieldDefinition field = rich_field();
+  const ByteVector with_time = packed(field);
+  field.has_time = false;
+  field.values = std::make_shared<const ByteVector>(480, std::byte{1});
+  const ByteVector bytes = packed(field);
+  EXPECT_GT(bytes.size(), with_time.size());
+  EXPECT_LT(bytes.size(), with_time.size() + 100) << "the values are packed elsewhere";
+  Unpacker in(bytes);
+  const Result<FieldDefinition> back = FieldDefinition::unpack(in);
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_TRUE(in.rest().empty());
+  EXPECT_FALSE(back->has_time);
+  EXPECT_EQ(back->values, nullptr);
+  EXPECT_TRUE(back->dimensions.empty());
+}
+
 TEST(definition, a_field_comes_back_from_its_packed_form) {
   const FieldDefinition field = rich_field();
   const ByteVector bytes = packed(field);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// The fields of a stream that have no time: each file has them once.
+#include "engine/arrays/gathering.hpp"
+#include "faces/streams/definition/fields.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::streams {
+
+namespace {
+
+/// Packs what this rank owns, in one part for each level.
+Status pack_levels(const Field& field, const layout::MemoryMap& map, const std::byte* data,
+                   std::vector<arrays::OwnPart>& parts) {
+  const Bytes size = size_of(field.definition.type);
+  for (std::size_t level = 0; level < field.definition.levels.values.size(); ++level) {
+    arrays::OwnPart& part = parts.emplace_back();
+    part.size = size;
+    part.values.resize(static_cast<std::size_t>(field.count * size));
+    if (field.count > 0) layout::pack(map, data, static_cast<Index>(level), part.values.data());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status Fields::check_without_time(const FieldRequest& request) const {
+  if (request.definition.has_time || codec_->has_coordinates()) return {};
+  return {Code::format,
+          cat("time=none: files of format=", request_.definition.format,
+              " hold no fields without time; define it without time=none, and put it in the first step of "
+              "each file")};
+}
+
+Status Fields::check_all_put() const {
+  for (const Field& field : fields_) {
+    if (!field.definition.has_time && !field.is_put)
+      return {Code::state, cat("field '", field.definition.name,
+                               "' has time=none, and was not put before the first step: put it, then begin "
+                               "the step")};
+  }
+  return {};
+}
+
+Status Fields::put_without_time(int number, const void* data, const ArrayShape* shape,
+                                const std::string& call) {
+  Field& field = fields_[static_cast<std::size_t>(number)];
+  const Bytes own = field.count * size_of(field.definition.type) * std::ssize(field.definition.levels.values);
+  node::Draw own_drawn(session_.memory().budget(), node::Use::coordinates);
+  auto drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::coordinates);
+  std::vector<arrays::OwnPart> parts;
+  std::vector<layout::Rows> rows;
+  ByteVector whole;
+  const Status mine = guarded([&]() -> Status {
+    if (client_.steps() > 0)
+      return {Code::state, "the stream has begun its steps: fields with time=none are put before the first"};
+    if (field.is_put) return {Code::state, "the field was put already, and has no time: it is put once"};
+    if (data == nullptr && field.count > 0) return {Code::argument, "the array is a null pointer"};
+    const Result<const SharedMap*> map = field.map_of(shape, session_.rank());
+    TR_TRY(map.status());
+    TR_TRY(own_drawn.take(own));
+    if (session_.rank() == 0) TR_TRY(draw_values(field, *drawn, whole));
+    if (field.count > 0) rows = field.layout->layout.rows(session_.rank());
+    return pack_levels(field, ***map, static_cast<const std::byte*>(data), parts);
+  });
+  const std::function<comm::Verdict(comm::Vote)> agree = [&](comm::Vote vote) {
+    return session_.agree(std::move(vote));
+  };
+  TR_TRY(agree({mine.in(call), call, {}}).status);
+  const std::string what = cat("values of field '", field.definition.name, "'");
+  TR_TRY(arrays::gather({session_.computes(), agree, call, what, field.layout->layout, rows, parts}, whole)
+             .status);
+  field.is_put = true;
+  field.values_drawn = std::move(drawn);
+  tell(client_.definitions().add_values(number, std::make_shared<const ByteVector>(std::move(whole))));
+  return {};
+}
+
+/// Takes the memory of all values, on rank 0. They exist there, then in the root as they came and in the head
+/// of its file, as long as the stream is open.
+Status Fields::draw_values(const Field& field, node::Draw& drawn, ByteVector& whole) const {
+  constexpr Bytes copies = 3;
+  const Bytes level = field.definition.elements() * size_of(field.definition.type);
+  Bytes bytes = 0, all = 0;
+  if (__builtin_mul_overflow(level, std::ssize(field.definition.levels.values), &bytes) ||
+      __builtin_mul_overflow(bytes, copies, &all))
+    return {Code::memory, "the field is larger than any memory"};
+  TR_TRY(drawn.take(all).in(cat("while the stream is open a field without time takes ", size_text(all),
+                                " for the heads of its files: set TAILRACE_MEMORY to more, or give the field "
+                                "time")));
+  whole.resize(static_cast<std::size_t>(bytes));
+  return {};
+}
+
+}  // namespace tailrace::streams

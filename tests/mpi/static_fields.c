@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* An ocean model's grid: fields without time (mask, depth, metrics of several levels, numbers of edges) among
+ * fields with time.
+ *
+ *   static_fields PATTERN OPTIONS FIRST STEPS [HOW]
+ *
+ * The first step is at lead FIRST hours, each step an hour later. HOW: `other` (another depth), `unput` (the
+ * depth is not put), `twice` (the mask is put twice), `null` (compute rank 1 puts a null pointer), `within`
+ * (the mask is put in a step, too), `late` (the mask is put behind the first step), `wide` (the depth is put
+ * from an array that is wider than what the layout says), `define` (definitions that no stream takes). */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tailrace.h>
+
+enum { NY = 6, NX = 7, LEVELS = 3, EDGES = 11, MOST = NY * NX * LEVELS };
+static int failures = 0, rank = 0;
+
+static void expect(int code) {
+  if (code == TR_OK) return;
+  ++failures;
+  tr_log(tr_error());
+}
+
+static tr_layout *cells = NULL, *edges = NULL;
+static int8_t mask[MOST];
+static float depth[MOST], surface[MOST];
+static double metric[MOST];
+static int64_t number[EDGES];
+
+/* Fills this rank's parts. `width` is how many elements of a row the array of the depth has. */
+static void fill(int shift, tr_index* width, tr_index* rows) {
+  tr_index lower[2], upper[2], first, last;
+  expect(tr_layout_bounds(cells, 0, lower, upper));
+  const tr_index count = (upper[0] - lower[0]) * (upper[1] - lower[1]);
+  *rows = upper[0] - lower[0];
+  *width = upper[1] - lower[1] + shift;
+  tr_index i = 0;
+  for (tr_index y = lower[0]; y < upper[0]; ++y) {
+    for (tr_index x = lower[1]; x < upper[1]; ++x, ++i) {
+      const double here = (double)(y * NX + x);
+      mask[i] = (int8_t)((y + x) % 2);
+      surface[i] = (float)here;
+      for (tr_index level = 0; level < LEVELS; ++level)
+        metric[level * count + i] = here + 1000.0 * (double)level;
+      depth[(y - lower[0]) * *width + x - lower[1]] = (float)(here * 10);
+    }
+  }
+  expect(tr_layout_bounds(edges, 0, &first, &last));
+  for (tr_index edge = first; edge < last; ++edge) number[edge - first] = ((int64_t)1 << 53) + 1 + edge;
+}
+
+static void define_wrongly(tr_stream* stream) {
+  static const char* const wrong[] = {
+      "time=some",         "time=none statistic=accum", "time=none accuracy=0.1",
+      "time=none bits=12", "time=none chunks=3x3",      "time=none compress=none"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+    expect(tr_stream_define(stream, "wrong", cells, TR_F32, wrong[i]));
+}
+
+static void write_steps(char** arguments, int count) {
+  const char* const how = count > 5 ? arguments[5] : "";
+  static const tr_index shape[2] = {NY, NX}, all_edges[1] = {EDGES};
+  tr_stream* stream = NULL;
+  expect(tr_layout_block(2, shape, NULL, &cells));
+  expect(tr_layout_dimensions(cells, "y,x"));
+  expect(tr_layout_block(1, all_edges, NULL, &edges));
+  expect(tr_layout_dimensions(edges, "edge"));
+  expect(tr_stream_create(arguments[1], arguments[2], &stream));
+  if (stream == NULL) return;
+  tr_index width = 0, rows = 0;
+  fill(strcmp(how, "wide") == 0 ? 2 : 0, &width, &rows);
+  if (strcmp(how, "define") == 0) define_wrongly(stream);
+  expect(tr_stream_define(stream, "mask", cells, TR_I8,
+                          "time=none attributes=\"flag_values='0,1', flag_meanings='sea land'\""));
+  if (strcmp(how, "define") == 0) return;
+  expect(tr_stream_put(stream, "mask", mask));
+  expect(tr_stream_define(stream, "surface", cells, TR_F32, "attributes=\"units=m\""));
+  expect(tr_stream_define(stream, "depth", cells, TR_F32, "time=none missing=-1 attributes=\"units=m\""));
+  expect(tr_stream_define(stream, "metric", cells, TR_F64, "time=none levels=height:5,10,20"));
+  expect(tr_stream_define(stream, "number", edges, TR_I64, "time=none"));
+  if (strcmp(how, "other") == 0)
+    for (int i = 0; i < MOST; ++i) depth[i] += 1;
+  expect(tr_stream_put(stream, "number", number));
+  if (strcmp(how, "wide") == 0)
+    expect(tr_stream_put_array(stream, "depth", depth, TR_F32, 2, (const tr_index[]){rows, width - 2},
+                               (const tr_index[]){width * 4, 4}));
+  else if (strcmp(how, "unput") != 0)
+    expect(tr_stream_put(stream, "depth", strcmp(how, "null") == 0 && rank == 1 ? NULL : depth));
+  expect(tr_stream_put(stream, "metric", metric));
+  if (strcmp(how, "twice") == 0) expect(tr_stream_put(stream, "mask", mask));
+  for (int step = 0; step < atoi(arguments[4]); ++step) {
+    for (int i = 0; i < NX * NY; ++i) surface[i] += step == 0 ? 0.0F : 100.0F;
+    tr_stream_begin(stream, 3600 * (atoi(arguments[3]) + step));
+    tr_stream_put(stream, "surface", surface);
+    if (strcmp(how, "within") == 0) tr_stream_put(stream, "mask", mask);
+    expect(tr_stream_end(stream));
+    if (strcmp(how, "late") == 0 && step == 0) expect(tr_stream_put(stream, "mask", mask));
+  }
+  expect(tr_stream_close(&stream));
+}
+
+int main(int argc, char** argv) {
+  MPI_Comm compute;
+  MPI_Init(&argc, &argv);
+  expect(tr_init(MPI_COMM_WORLD, &compute, NULL));
+  if (compute != MPI_COMM_NULL) MPI_Comm_rank(compute, &rank);
+  if (argc >= 5 && compute != MPI_COMM_NULL) write_steps(argv, argc);
+  expect(tr_layout_free(&cells));
+  expect(tr_layout_free(&edges));
+  expect(tr_finalize());
+  MPI_Finalize();
+  return failures > 0;
+}

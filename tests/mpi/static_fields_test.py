@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Fields without time: in each file once, as netCDF4, xarray, ncdump and cdo read them, the same for any number of ranks and servers; runs that go on; calls that do not fit."""
+import json
+import os
+import subprocess
+import sys
+
+try:
+    import netCDF4
+    import numpy
+    import xarray
+except ImportError:
+    # The packages of the distribution belong to its own interpreter.
+    if sys.executable == "/usr/bin/python3" or not os.path.exists("/usr/bin/python3"):
+        raise
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+ENDINGS = {"cdf5": "nc"}
+if os.environ.get("TEST_HDF5") == "1":
+    ENDINGS["netcdf4"] = "nc4"
+NY, NX, LEVELS, EDGES = 6, 7, 3, 11
+HERE = numpy.arange(NY * NX).reshape(NY, NX)
+EXPECTED = {
+    "mask": ("i1", ("y", "x"), (HERE // NX + HERE % NX) % 2),
+    "depth": ("f4", ("y", "x"), HERE * 10.0),
+    "metric": ("f8", ("height", "y", "x"), numpy.stack([HERE + 1000.0 * level for level in range(LEVELS)])),
+    "number": ("i8", ("edge",), 2**53 + 1 + numpy.arange(EDGES)),
+}
+
+
+def written(path, options="", how="", first=0, steps=2, ranks=3, servers=1, code=0, **settings):
+    ended, _, out = run(ranks, [MODEL, path, f"base=2026-03-01 {options}", str(first), str(steps), how], TAILRACE_SERVERS=str(servers), **settings)
+    check(ended == code, f"{path}, {options}, {how}: the model ended with {ended}: {out}")
+    return out
+
+
+def expect_file(path, hours, integers=True):
+    """Compares all variables; `integers` of 8 bytes are not in files of version 1."""
+    with netCDF4.Dataset(path) as file:
+        file.set_auto_mask(False)
+        for name, (kind, dimensions, values) in EXPECTED.items():
+            variable = file.variables[name]
+            check(variable.dtype == kind and variable.dimensions == dimensions, f"{path}: {variable}")
+            check(numpy.array_equal(variable[:], values), f"{path}: {name} is {variable[:]}")
+        mask, depth = file.variables["mask"], file.variables["depth"]
+        check(list(mask.flag_values) == [0, 1] and mask.flag_meanings == "sea land", f"{path}: {mask}")
+        check(depth.units == "m" and depth._FillValue == -1, f"{path}: {depth}")
+        check("_FillValue" not in file.variables["metric"].ncattrs(), f"{path}: {file.variables['metric']}")
+        check(list(file.variables["time"][:]) == [hour * 3600 for hour in hours], f"{path}: times {file.variables['time'][:]}")
+        surface = file.variables["surface"]
+        check(surface.dimensions == ("time", "y", "x") and surface.shape[0] == len(hours), f"{path}: {surface}")
+        check(numpy.array_equal(surface[-1] - surface[-1, 0, 0], HERE), f"{path}: surface {surface[-1]}")
+        sizes = {each: len(file.dimensions[each]) for each in file.dimensions}
+        check(sizes == {"time": len(hours), "y": NY, "x": NX, "height": LEVELS, "edge": EDGES}, f"{path}: dimensions {sizes}")
+
+
+def store(path):
+    """All objects of a Zarr store, by name."""
+    return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name))
+            for folder, _, names in os.walk(path) for name in names}
+
+
+for format, ending in ENDINGS.items():
+    fresh(format)
+    whole = f"{format}/a.{ending}"
+    written(whole, f"format={format}")
+    expect_file(whole, [0, 1])
+    first = contents(whole)
+    for ranks, servers in ((1, 0), (4, 2), (5, 3)) if ALL else ((2, 0), (5, 2)):
+        written(whole, f"format={format}", "", ranks=ranks, servers=servers)
+        check(contents(whole) == first, f"{whole}: differs with {ranks} ranks, {servers} of them servers")
+    written(whole, f"format={format}", "wide")
+    check(contents(whole) == first, f"{whole}: differs if the array is wider than the layout says")
+    for command in (["ncdump", "-h", whole], ["cdo", "-s", "sinfo", whole]):
+        ended = subprocess.run(command, capture_output=True, text=True)
+        check(ended.returncode == 0, f"{command}: {ended.stderr}")
+    with xarray.open_dataset(whole) as file:
+        check(file["mask"].dims == ("y", "x") and file["surface"].dims == ("time", "y", "x"), f"xarray reads {file}")
+    # Each file of a run that begins files anew.
+    written(f"{format}/each{{lead:02h}}.{ending}", f"format={format}", steps=3)
+    for hour in range(3):
+        expect_file(f"{format}/each{hour:02}.{ending}", [hour])
+    # A run that goes on with the same fields, and one with others.
+    both = (0, 1) if ALL or format == "cdf5" else (1,)
+    for servers in both:
+        written(whole, f"format={format}", servers=servers)
+        written(whole, f"format={format} existing=continue", first=2, steps=2, servers=servers)
+        expect_file(whole, [0, 1, 2, 3])
+        before = contents(whole)
+        out = written(whole, f"format={format} existing=continue", "other", first=4, servers=servers, code=1)
+        check("depth" in out and "other values" in out, f"another depth: {out}")
+        check(contents(whole) == before, f"{whole}: a refused run has changed it")
+    # Means over intervals beside fields without time.
+    written(f"{format}/mean.{ending}", f"format={format} interval=2h", steps=5)
+    expect_file(f"{format}/mean.{ending}", [2, 4])
+    # The step of whoever forgets a field fails; a second put, and one of a null pointer, fail by themselves.
+    for servers in both:
+        out = written(f"{format}/b.{ending}", f"format={format}", "unput", servers=servers, code=1)
+        check("field 'depth' has time=none, and was not put before the first step" in out, f"a field not put: {out}")
+        for how, text in (("twice", "was put already"), ("null", "null pointer"), ("within", "it is put once, before the first step"),
+                          ("late", "the stream has begun its steps")):
+            out = written(f"{format}/{how}.{ending}", f"format={format}", how, servers=servers, ranks=3 + servers, code=1)
+            check(text in out, f"{how}: {out}")
+            if how in ("twice", "late"):  # the error fails the next step, too
+                expect_file(f"{format}/{how}.{ending}", [1 if how == "twice" else 0])
+    out = written(f"{format}/c.{ending}", f"format={format}", ranks=3, code=1, how="define")
+    check(out.count("leave out accuracy=") == (3 if format == "cdf5" else 5) and "time=some" in out, f"wrong definitions: {out}")
+
+if os.environ.get("TEST_ZARR") == "1":
+    fresh("zarr")
+    written("zarr/a.zarr")
+    first = store("zarr/a.zarr")
+    told = {name: json.loads(first[f"{name}/zarr.json"]) for name in (*EXPECTED, "surface")}
+    for name, (kind, dimensions, values) in EXPECTED.items():
+        check(told[name]["dimension_names"] == list(dimensions) and told[name]["shape"] == list(values.shape), f"zarr: {told[name]}")
+        chunk = "/c." + ".".join("0" for _ in dimensions)
+        stored = numpy.frombuffer(first[name + chunk], ">" + kind).reshape(values.shape)
+        check(numpy.array_equal(stored, values), f"zarr: {name} is {stored}")
+    check(told["surface"]["dimension_names"] == ["time", "y", "x"] and told["mask"]["attributes"]["flag_values"] == [0, 1], f"zarr: {told}")
+    written("zarr/a.zarr", ranks=5, servers=2)
+    check(store("zarr/a.zarr") == first, "zarr: differs with 5 ranks, 2 of them servers")
+    written("zarr/a.zarr", "existing=continue", first=2)
+    check(store("zarr/a.zarr")["mask/c.0.0"] == first["mask/c.0.0"], "zarr: the mask of a run that goes on differs")
+    out = written("zarr/a.zarr", "existing=continue", "other", first=4, code=1)
+    check("depth" in out and "other values" in out, f"zarr, another depth: {out}")
+
+fresh("none")
+for format in ("grib2", "raw"):
+    out = written(f"none/a.{format}", f"format={format}", code=1, steps=0)
+    check(f"files of format={format} hold no fields without time" in out, f"{format} took a field without time: {out}")
+finish()

@@ -376,13 +376,13 @@ TR_API int tr_stream_begin_at(tr_stream* stream, double time);
  *
  * A field with time=none is put once, between its definition and the first tr_stream_begin. That call is
  * collective, also for ranks that own nothing of the field. It blocks until compute rank 0 has all values,
- * which take three times their memory on its node until the stream is closed (TR_ERR_MEMORY if the budget has
+ * which take four times their memory on its node until the stream is closed (TR_ERR_MEMORY if the budget has
  * less left). The array may change when the call returns. It returns errors at once, the same on every rank,
  * and the next tr_stream_end returns them again. Without the put each step fails with TR_ERR_STATE. */
 TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data);
 
-/* Local, or collective as tr_stream_put. As that, for an array whose shape the caller knows. `extents`, in C
- * order with the level axis, are the owned extents or owned + 2*halo. `strides` are in bytes; NULL for a
+/* Local, or collective, as tr_stream_put. Does the same for an array whose shape the caller knows. `extents`,
+ * in C order with the level axis, are the owned extents or owned + 2*halo. `strides` are in bytes; NULL for a
  * contiguous array. `type` must be the defined one. The array may change as soon as the call returns, even
  * without a server: then the library copies it, which takes memory of its size until the step ends. */
 TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,

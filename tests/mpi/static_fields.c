@@ -7,7 +7,8 @@
  * The first step is at lead FIRST hours, each step an hour later. HOW: `other` (another depth), `unput` (the
  * depth is not put), `twice` (the mask is put twice), `null` (compute rank 1 puts a null pointer), `within`
  * (the mask is put in a step, too), `late` (the mask is put behind the first step), `wide` (the depth is put
- * from an array that is wider than what the layout says), `define` (definitions that no stream takes). */
+ * from an array that is wider than what the layout says), `define` (definitions that no stream takes), `read`
+ * (the steps are read, then the depth with the first of them). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,22 @@ static void define_wrongly(tr_stream* stream) {
     expect(tr_stream_define(stream, "wrong", cells, TR_F32, wrong[i]));
 }
 
+/* Reads what write_steps() has written. */
+static void read_steps(char** arguments) {
+  tr_stream* stream = NULL;
+  expect(tr_stream_open(arguments[1], "base=2026-03-01", &stream));
+  if (stream == NULL) return;
+  expect(tr_stream_define(stream, "surface", cells, TR_F32, NULL));
+  expect(tr_stream_define(stream, "depth", cells, TR_F32, NULL));
+  for (int step = 0; step <= atoi(arguments[4]); ++step) {
+    const int again = step == atoi(arguments[4]);
+    tr_stream_begin(stream, 3600 * (again ? 0 : step));
+    tr_stream_get(stream, again ? "depth" : "surface", again ? depth : surface);
+    expect(tr_stream_end(stream));
+  }
+  expect(tr_stream_close(&stream));
+}
+
 static void write_steps(char** arguments, int count) {
   const char* const how = count > 5 ? arguments[5] : "";
   static const tr_index shape[2] = {NY, NX}, all_edges[1] = {EDGES};
@@ -67,6 +84,10 @@ static void write_steps(char** arguments, int count) {
   expect(tr_layout_dimensions(cells, "y,x"));
   expect(tr_layout_block(1, all_edges, NULL, &edges));
   expect(tr_layout_dimensions(edges, "edge"));
+  if (strcmp(how, "read") == 0) {
+    read_steps(arguments);
+    return;
+  }
   expect(tr_stream_create(arguments[1], arguments[2], &stream));
   if (stream == NULL) return;
   tr_index width = 0, rows = 0;

@@ -93,6 +93,9 @@ for format, ending in ENDINGS.items():
         out = written(whole, f"format={format} existing=continue", "other", first=4, servers=servers, code=1)
         check("depth" in out and "other values" in out, f"another depth: {out}")
         check(contents(whole) == before, f"{whole}: a refused run has changed it")
+    # Input streams read the fields with time. Of the others they say why not.
+    out = written(whole, "", "read", code=1)
+    check(out.count("tr_stream") == 1 and "'depth' is not read: no step has it" in out, f"{whole}, read: {out}")
     # Means over intervals beside fields without time.
     written(f"{format}/mean.{ending}", f"format={format} interval=2h", steps=5)
     expect_file(f"{format}/mean.{ending}", [2, 4])
@@ -124,6 +127,8 @@ if os.environ.get("TEST_ZARR") == "1":
     check(store("zarr/a.zarr") == first, "zarr: differs with 5 ranks, 2 of them servers")
     written("zarr/a.zarr", "existing=continue", first=2)
     check(store("zarr/a.zarr")["mask/c.0.0"] == first["mask/c.0.0"], "zarr: the mask of a run that goes on differs")
+    out = written("zarr/a.zarr", "", "read", code=1)
+    check("'depth' is not read: no step has it" in out, f"zarr, read: {out}")
     out = written("zarr/a.zarr", "existing=continue", "other", first=4, code=1)
     check("depth" in out and "other values" in out, f"zarr, another depth: {out}")
 

@@ -119,7 +119,8 @@ class Step:
 
     def _number(self, name: str) -> tuple[int, IndexField]:
         if name not in self._fields:
-            raise NotThereError(f'{self.path}: "{name}" was not put at {self._where()}; there are {", ".join(self._fields)}')
+            hint = ", or has no time (time=none): xarray reads it from the file" if any(each.name == name for each in self._header.fields) else ""
+            raise NotThereError(f'{self.path}: "{name}" was not put at {self._where()}{hint}; there are {", ".join(self._fields)}')
         return self._fields[name], self._header.fields[self._fields[name]]
 
     def _where(self) -> str:

@@ -101,9 +101,13 @@ comm::Verdict gather(const Gathering& gathering, ByteVector& whole, const std::f
       if (placed.is_ok()) placed = guarded([&] { return place(gathering, bytes, whole); });
     }
   }
-  comm::Vote vote{placed.in(gathering.call), gathering.call, {}};
-  if (told && gathering.line.rank() == 0) vote.contribution = told();
-  return gathering.agree(std::move(vote));
+  ByteVector contribution;
+  if (told && gathering.line.rank() == 0 && placed.is_ok())
+    placed = guarded([&]() -> Status {
+      contribution = told();
+      return {};
+    });
+  return gathering.agree({placed.in(gathering.call), gathering.call, std::move(contribution)});
 }
 
 }  // namespace tailrace::arrays

@@ -101,7 +101,9 @@ Status Opening::add_coordinates(Unpacker& in) {
 Status Opening::add_values(Unpacker& in) {
   const auto field = static_cast<std::size_t>(in.get<std::int32_t>());
   auto values = std::make_shared<const ByteVector>(in.get_list<std::byte>());
-  if (!in.ok() || field >= fields.size() || fields[field].has_time) return {Code::corrupt, kIncomplete};
+  if (!in.ok() || field >= fields.size() || fields[field].has_time ||
+      std::ssize(*values) != fields[field].whole_bytes())
+    return {Code::corrupt, kIncomplete};
   fields[field].values = std::move(values);
   return {};
 }

@@ -193,22 +193,20 @@ Status Stream::put(const std::string& name, const void* data, const ArrayShape* 
   if (client_.out_of_step()) return {};
   const std::optional<int> number = fields_.number_of(name);
   const bool has_time = !number || fields_.all()[static_cast<std::size_t>(*number)].definition.has_time;
+  Status status;
   if (client_.in_step()) {
     put_in_step(name, number, data, shape);
-    session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
-    counters().blocked += session_.line().now() - entered;
-    return {};
+  } else if (has_time) {
+    latch(Status(Code::state,
+                 cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
+  } else {
+    status = fields_.put_without_time(*number, data, shape,
+                                      cat("tr_stream_put(\"", client_.name(), "\", \"", name, "\")"));
+    latch(status);  // a program that ignores this error gets it from the next tr_stream_end
   }
-  if (!has_time) {
-    // Whoever takes no notice of this error learns it with the next step.
-    const Status status = fields_.put_without_time(
-        *number, data, shape, cat("tr_stream_put(\"", client_.name(), "\", \"", name, "\")"));
-    latch(status);
-    return status;
-  }
-  latch(
-      Status(Code::state, cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
-  return {};
+  session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
+  counters().blocked += session_.line().now() - entered;
+  return status;
 }
 
 void Stream::put_in_step(const std::string& name, std::optional<int> number, const void* data,

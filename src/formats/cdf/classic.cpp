@@ -222,7 +222,7 @@ Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
     in.count();  // its size; in older versions it may be too large for the header
     const Bytes begin = in.offset();
     // In a variable with records the record dimension has the length 0.
-    // A single integer is the member, or describes a grid: its attributes tell.
+    // A single integer has the member, or nothing but attributes that describe a grid.
     if (size == 0 || (!has_dimensions && each.type != Type::float64)) continue;
     each.values = in.at(begin, size);
     fixed.push_back(std::move(each));

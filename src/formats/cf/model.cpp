@@ -86,9 +86,9 @@ std::optional<Bytes> Contents::bytes_of(const Variable& variable) const {
   return product;
 }
 
-bool are_close(double one, double other) {
+bool are_close(double one, double other, double usual) {
   constexpr double last_bits = 1e-9;
-  return std::fabs(one - other) <= last_bits * std::max(1.0, std::fabs(one));
+  return std::fabs(one - other) <= last_bits * std::max(usual, std::fabs(one));
 }
 
 namespace {
@@ -102,8 +102,15 @@ bool values_are_close(std::span<const std::byte> one, std::span<const std::byte>
   };
   if (one.size() != other.size()) return false;
   if (std::ranges::equal(one, other)) return true;
+  double largest = 0;
   for (std::size_t at = 0; at + 8 <= one.size(); at += 8) {
-    if (!are_close(number_at(one, at), number_at(other, at))) return false;
+    const double value = std::fabs(number_at(one, at));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  for (std::size_t at = 0; at + 8 <= one.size(); at += 8) {
+    const double value = number_at(one, at), now = number_at(other, at);
+    if (!are_close(value, now, std::min(largest, 1.0)) && !(std::isnan(value) && std::isnan(now)))
+      return false;
   }
   return true;
 }

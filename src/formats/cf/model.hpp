@@ -88,8 +88,8 @@ struct Contents {
 };
 
 /// Returns true if two numbers differ only in their last bits, as coordinates may that another C library or
-/// another processor has computed.
-[[nodiscard]] bool are_close(double one, double other);
+/// another processor has computed. Numbers near 0 differ as much as those of the size `usual`.
+[[nodiscard]] bool are_close(double one, double other, double usual = 1);
 
 /// The values of a variable without steps, as a file has them.
 struct Fixed {

@@ -75,6 +75,14 @@ Index FieldDefinition::elements() const {
   return product;
 }
 
+Bytes FieldDefinition::whole_bytes() const {
+  Bytes bytes = elements();
+  for (const std::int64_t factor : {size_of(type), static_cast<Bytes>(levels.values.size())}) {
+    if (bytes < 0 || __builtin_mul_overflow(bytes, factor, &bytes)) return -1;
+  }
+  return bytes;
+}
+
 Index Coordinates::points() const {
   Index product = 1;
   for (const Index extent : shape) product *= extent;

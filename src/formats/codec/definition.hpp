@@ -117,6 +117,8 @@ struct FieldDefinition {
   std::shared_ptr<const ByteVector> values = nullptr;
 
   [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.
+  /// Returns the bytes of all levels as the program has them, or -1 beyond 2^63.
+  [[nodiscard]] Bytes whole_bytes() const;
   void pack(Packer& out) const;
   static Result<FieldDefinition> unpack(Unpacker& in);
 };

@@ -328,7 +328,8 @@ bool is_same(const std::optional<double>& one, const std::optional<double>& othe
 }
 
 bool has_same_values(const FieldDefinition& one, const FieldDefinition& other) {
-  return one.values && other.values && *one.values == *other.values;
+  if (!one.values || !other.values) return one.values == other.values;
+  return *one.values == *other.values;
 }
 
 std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t number) const {

@@ -149,8 +149,11 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
   if (fields.ok() && !fields.rest().empty()) {
     TR_TRY(read_coordinates(fields, definitions));
     for (Definitions::Field& each : definitions.fields) {
-      if (is_without_time(each))
-        each.definition.values = std::make_shared<const ByteVector>(fields.get_list<std::byte>());
+      if (!is_without_time(each)) continue;
+      ByteVector values = fields.get_list<std::byte>();
+      if (values.empty()) continue;  // it was not put, and all steps have failed
+      if (std::ssize(values) != each.definition.whole_bytes()) return no_head();
+      each.definition.values = std::make_shared<const ByteVector>(std::move(values));
     }
   }
   if (!fields.ok() || !fields.rest().empty() || found != version_of(definitions)) return no_head();

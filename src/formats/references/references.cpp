@@ -153,8 +153,9 @@ std::set<std::size_t> whole_fields(const std::vector<Conventions::Field>& fields
   return whole;
 }
 
-bool is_masked(const Variable& variable) {
-  return std::ranges::count(variable.attributes, "_FillValue", &cf::Attribute::name) > 0;
+const cf::Attribute* fill_of(const Variable& variable) {
+  const auto found = std::ranges::find(variable.attributes, "_FillValue", &cf::Attribute::name);
+  return found == variable.attributes.end() ? nullptr : &*found;
 }
 
 /// Returns the metadata of all arrays, and the values of those that are no fields.
@@ -200,8 +201,10 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
       const auto dot = Json{{"id", decoding_.filter}, {"var", variable.name}, {"dtype", "float64"}};
       array["filters"] = Json::array({dot});
       array["fill_value"] = "NaN";
-    } else if (field != nullptr && (is_masked(variable) || !whole.contains(number))) {
+    } else if (field != nullptr && (fill_of(variable) != nullptr || !whole.contains(number))) {
       array["fill_value"] = number_of(type, field->fill);
+    } else if (const cf::Attribute* const fill = fill_of(variable)) {
+      array["fill_value"] = number_of(type, fill->values);  // of a field without time
     }
     lines.push_back({cat(variable.name, "/.zarray"), text_of(text_of(array))});
     lines.push_back({cat(variable.name, "/.zattrs"), text_of(text_of(attributes))});

@@ -111,10 +111,20 @@ void CfAxes::mark_others(bool surely_times) {
                            : surely_times || role != Role::level || coordinates_[dimension] >= 0 ||
                                  !cf::tells_vertical(each))
       continue;
+    if (role == Role::level && is_of_points(dimension)) continue;
     coordinates_[dimension] = static_cast<int>(i);
     roles_[dimension] = role;
     auxiliary_[i] = true;
   }
+}
+
+/// Returns true if a variable has times and this dimension alone: then it is a list of points, each of which
+/// may have a depth. Levels would leave nothing of a record of that variable.
+bool CfAxes::is_of_points(std::size_t dimension) const {
+  return std::ranges::any_of(contents_.variables, [&](const cf::FoundVariable& each) {
+    return each.dimensions.size() == 2 && static_cast<std::size_t>(each.dimensions[1]) == dimension &&
+           roles_[static_cast<std::size_t>(each.dimensions[0])] == Role::time;
+  });
 }
 
 void CfAxes::mark_auxiliary() {

@@ -64,6 +64,7 @@ class CfAxes {
  private:
   void mark_named();
   void mark_others(bool surely_times);
+  [[nodiscard]] bool is_of_points(std::size_t dimension) const;
   void mark_auxiliary();
   void mark_plane();
   void find_single_times();

@@ -102,11 +102,13 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
     if (known == inventory.grids.end()) inventory.grids.push_back(each.grid);
   }
   const std::int64_t base = to_seconds(index.header.base, index.header.calendar);
+  std::vector<bool> has_records(index.header.fields.size());
   for (const streams::IndexStep& step : index.steps) {
     if (std::ssize(step.records) > most_records - std::ssize(inventory.records))
       return Status(Code::corrupt, cat("the index has more than ", most_records, " records"));
     for (const streams::IndexRecord& each : step.records) {
       const auto field = static_cast<std::size_t>(each.field);
+      has_records[field] = true;
       const streams::IndexField& described = index.header.fields[field];
       Record record;
       record.field = described.name;
@@ -119,6 +121,12 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
       record.place = {each.field, each.offset, each.length, step.step};
       inventory.records.push_back(std::move(record));
     }
+  }
+  for (std::size_t field = 0; field < has_records.size(); ++field) {
+    if (!has_records[field])
+      inventory.unread.push_back(
+          {index.header.fields[field].name,
+           {Code::argument, "no step has it: it was not put, or has no time (time=none)"}});
   }
   return inventory;
 }

@@ -453,8 +453,7 @@ Status keep_committed(const Opening& opening, OpenedStore& opened) {
     const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(fields[i].grid)];
     records.fields.push_back({index.header.fields[i].name, {}, grid, {}, {}, {}});
     const cf::FoundVariable& variable = opened.store->contents().variables[fields[i].variable];
-    if (fields[i].time < 0)
-      return {Code::corrupt, cat(opening.path, ": variable '", variable.name, "' has no times")};
+    if (fields[i].time < 0) continue;  // no step has a record of it
     opened.store->reach(variable.dimensions[static_cast<std::size_t>(fields[i].time)],
                         std::ssize(index.steps));
   }

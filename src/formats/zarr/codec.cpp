@@ -394,7 +394,7 @@ Result<Layout> layout_in(std::span<const std::byte> head) {
 std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte> head) {
   std::vector<cf::Fixed> fixed;
   for (const Layout::Array& each : layout.arrays()) {
-    // A single integer is the member, or describes a grid: its attributes tell.
+    // A single integer has the member, or nothing but attributes that describe a grid.
     if (each.has_steps || (each.dimensions == 0 && each.type != cf::Type::float64)) continue;
     fixed.push_back(
         {each.name, each.type,

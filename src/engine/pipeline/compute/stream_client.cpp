@@ -26,7 +26,7 @@ bool StreamClient::begin(std::int64_t lead, bool is_lost) {
                                   time_.at(lead_), ": tr_stream_end comes first")));
     return false;
   }
-  in_step_ = true;
+  in_step_ = has_begun_ = true;
   if (out_of_step_) return false;
   ++step_;
   operation_ = 0;
@@ -46,7 +46,7 @@ bool StreamClient::begin(std::int64_t lead, bool is_lost) {
 
 bool StreamClient::begin_within() {
   if (in_step_) return false;
-  in_step_ = is_within_ = true;
+  in_step_ = is_within_ = has_begun_ = true;
   put_off_records();
   return !out_of_step_;
 }

@@ -106,6 +106,8 @@ class StreamClient {
   [[nodiscard]] Status close_verdict(const Status& misuse);
 
   // Ranks whose numbers of steps differ.
+  /// Returns true once a step has begun, also one within an interval.
+  [[nodiscard]] bool has_begun() const { return has_begun_; }
   [[nodiscard]] std::int64_t steps() const { return step_ + 1; }
   /// Returns the number of steps that this rank has ended.
   [[nodiscard]] std::int64_t ended() const { return in_step_ && !is_within_ ? step_ : steps(); }
@@ -135,6 +137,7 @@ class StreamClient {
   OwnDefinitions definitions_;
   StepVerdicts verdicts_;
   bool in_step_ = false;
+  bool has_begun_ = false;
   bool is_within_ = false;
   std::int64_t step_ = -1;  // number of the current or last step
   std::int64_t lead_ = 0;

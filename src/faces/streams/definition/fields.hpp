@@ -32,7 +32,7 @@ struct Field {
   ShapedArrays<SharedMap> shaped;
   std::unique_ptr<TimedField> timed;  // in streams with interval=, if the field has time
   bool is_put = false;                // a field without time: its values are on their way to the servers
-  std::unique_ptr<node::Draw> values_drawn{};  // on rank 0: memory of these
+  std::unique_ptr<node::Draw> values_drawn{};  // on rank 0: memory of the values
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
   /// allocated as defined. Code::argument if an array of this shape does not hold the field.

@@ -49,16 +49,16 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
   auto drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::coordinates);
   std::vector<arrays::OwnPart> parts;
   std::vector<layout::Rows> rows;
-  ByteVector whole;
+  const auto whole = std::make_shared<ByteVector>();
   const Status mine = guarded([&]() -> Status {
-    if (client_.steps() > 0)
+    if (client_.has_begun())
       return {Code::state, "the stream has begun its steps: fields with time=none are put before the first"};
     if (field.is_put) return {Code::state, "the field was put already, and has no time: it is put once"};
     if (data == nullptr && field.count > 0) return {Code::argument, "the array is a null pointer"};
     const Result<const SharedMap*> map = field.map_of(shape, session_.rank());
     TR_TRY(map.status());
     TR_TRY(own_drawn.take(own));
-    if (session_.rank() == 0) TR_TRY(draw_values(field, *drawn, whole));
+    if (session_.rank() == 0) TR_TRY(draw_values(field, *drawn, *whole));
     if (field.count > 0) rows = field.layout->layout.rows(session_.rank());
     return pack_levels(field, ***map, static_cast<const std::byte*>(data), parts);
   });
@@ -67,22 +67,21 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
   };
   TR_TRY(agree({mine.in(call), call, {}}).status);
   const std::string what = cat("values of field '", field.definition.name, "'");
-  TR_TRY(arrays::gather({session_.computes(), agree, call, what, field.layout->layout, rows, parts}, whole)
+  TR_TRY(arrays::gather({session_.computes(), agree, call, what, field.layout->layout, rows, parts}, *whole)
              .status);
   field.is_put = true;
   field.values_drawn = std::move(drawn);
-  tell(client_.definitions().add_values(number, std::make_shared<const ByteVector>(std::move(whole))));
+  tell(client_.definitions().add_values(number, whole));
   return {};
 }
 
-/// Takes the memory of all values, on rank 0. They exist there, then in the root as they came and in the head
-/// of its file, as long as the stream is open.
+/// Takes the memory of all values, on rank 0. The server of this rank and the root each hold them as they
+/// came, for a moment. The root keeps them until the stream is closed, and has them in the head of its file.
 Status Fields::draw_values(const Field& field, node::Draw& drawn, ByteVector& whole) const {
-  constexpr Bytes copies = 3;
-  const Bytes level = field.definition.elements() * size_of(field.definition.type);
-  Bytes bytes = 0, all = 0;
-  if (__builtin_mul_overflow(level, std::ssize(field.definition.levels.values), &bytes) ||
-      __builtin_mul_overflow(bytes, copies, &all))
+  constexpr Bytes copies = 4;
+  const Bytes bytes = field.definition.whole_bytes();
+  Bytes all = 0;
+  if (bytes < 0 || __builtin_mul_overflow(bytes, copies, &all))
     return {Code::memory, "the field is larger than any memory"};
   TR_TRY(drawn.take(all).in(cat("while the stream is open a field without time takes ", size_text(all),
                                 " for the heads of its files: set TAILRACE_MEMORY to more, or give the field "

@@ -198,5 +198,25 @@ TEST(OddVariables, LimitsOfCoordinatesAreForPeople) {
   EXPECT_EQ(records_of(*source, "a").size(), 2U);
 }
 
+/// The depth of each cell of an unstructured ocean looks like a coordinate of levels.
+TEST(OddVariables, TheDepthOfEachPointMakesNoLevelsOfThePoints) {
+  Writer file(0);
+  const int time = file.axis("time", {0, 6}, {{"units", "hours since 2024-01-01"}});
+  const int cell = file.dimension("cell", 3);
+  const int depth = file.variable("bathymetry", NC_FLOAT, {cell});
+  file.text(depth, "units", "m");
+  file.text(depth, "positive", "down");
+  file.put(depth, {10, 200, 3000});
+  file.put(file.variable("t", NC_FLOAT, {time, cell}), sequence(6));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  const std::vector<Record> t = records_of(*source, "t");
+  ASSERT_EQ(t.size(), 2U);
+  EXPECT_EQ(all_of(*source, t[1]).values, (Values{3, 4, 5}));
+  const std::vector<Record> depths = records_of(*source, "bathymetry");
+  ASSERT_FALSE(depths.empty());
+  EXPECT_EQ(all_of(*source, depths[0]).values, (Values{10, 200, 3000}));
+}
+
 }  // namespace
 }  // namespace tailrace::variables

@@ -151,6 +151,11 @@ class DataFile:
             is_fresh = self.refresh(anew=True)
         raise StateError(f"{self.path}: the step at {known.time.at(lead)} was replaced again and again while it was read") from error
 
+    def static(self, known: IndexHeader, number: int) -> np.ndarray | None:
+        """Returns all levels of a field without time, or None if the file has no such variable."""
+        source = self.source
+        return source.static(self._number_in(source.header, known, number))
+
     def fill(self, known: IndexHeader, number: int) -> Any:
         """Returns the value that means "no value" in a field, or None if the file states none. A step with the field
         must exist."""

@@ -16,6 +16,7 @@ from .time_coordinates import TimeCoordinates
 from .variables import Variable
 
 if TYPE_CHECKING:
+    from .data_file import DataFile
     from .run import Run
 
 
@@ -27,7 +28,8 @@ def to_dataset(run: Run, level_type: str | None = None) -> xarray.Dataset:
         raise (run.lacks() if level_type is None or not builder.cubes else
                NotThereError(f'{run.pattern.text}: no field on levels of the type "{level_type}"; there are '
                              f'{", ".join(sorted({cube.variable.level_type for cube in builder.cubes.values()}))}'))
-    return builder.dataset({name: name for name in wanted})
+    statics = [name for name, static in builder.statics.items() if level_type in (None, static.variable.level_type)]
+    return builder.dataset({name: name for name in wanted}, statics)
 
 
 def to_groups(run: Run) -> dict[str, xarray.Dataset]:
@@ -40,7 +42,18 @@ def to_groups(run: Run) -> dict[str, xarray.Dataset]:
         names = groups.setdefault(cube.variable.level_type.replace("/", "_"), {})
         own = cube.variable.field.name
         names[name] = own if own not in names.values() else name
-    return {"/": xarray.Dataset(attrs=builder.attrs), **{f"/{group}": builder.dataset(names) for group, names in groups.items()}}
+    statics: dict[str, list[str]] = {group: [] for group in groups}
+    for name, static in builder.statics.items():
+        statics.setdefault(static.variable.level_type.replace("/", "_"), []).append(name)
+    return {"/": xarray.Dataset(attrs=builder.attrs), **{f"/{group}": builder.dataset(groups.get(group, {}), names) for group, names in statics.items()}}
+
+
+class Static:
+    """A field without time."""
+
+    def __init__(self, variable: Variable, values: np.ndarray, described: Described) -> None:
+        self.variable, self.values, self.described = variable, values, described
+        self.dtype, self.has_levels = values.dtype, len(variable.levels) > 1
 
 
 class _Names:
@@ -78,6 +91,7 @@ class _Builder:
                 if variable.name not in self.cubes:
                     self.cubes[variable.name] = Cube(variable, _dtype(variable, file.index.header.format), len(self.leads))
                 self.cubes[variable.name].add(rows[step.lead], file, step, ordinal, number)
+        self.statics = self._static_fields(run, records[0][0]) if records else {}
         if not records and (foreign := run.foreign()):
             raise StateError("; ".join(foreign))
         self.header = records[0][0].index.header if records and records[0][0].index else None
@@ -87,25 +101,45 @@ class _Builder:
             # A run that was continued without a checkpoint (existing=continue) has files with several UUIDs.
             self.attrs["tailrace_run"] = " ".join(dict.fromkeys(str(file.index.header.run) for file, _, _ in records if file.index))
 
-    def dataset(self, wanted: dict[str, str]) -> xarray.Dataset:
-        """Returns a Dataset of the cubes in `wanted`, under the names given there."""
+    def _static_fields(self, run: Run, file: DataFile) -> dict[str, Static]:
+        """Returns the fields that no step has: each file has those without time. A NetCDF-4 file tells of them once it
+        is finished."""
+        assert file.index is not None
+        found = {}
+        for number, variable in enumerate(run.variables.of(file.index.header.fields)):
+            if variable.name in self.cubes:
+                continue
+            try:
+                values = file.static(file.index.header, number)
+            except NotThereError:
+                continue
+            if values is not None:
+                found[variable.name] = Static(variable, values, file.source.cf_described(number))
+        return found
+
+    def dataset(self, wanted: dict[str, str], statics: list[str]) -> xarray.Dataset:
+        """Returns a Dataset of the cubes in `wanted`, under the names given there, and of fields without time."""
         assert self.times is not None
         coordinates = self.times.variables()
         reserved = {"realization", *coordinates}
-        names = _Names({*wanted.values(), *coordinates})
+        names = _Names({*wanted.values(), *statics, *coordinates})
         variables, intervals = {}, _Intervals(names, self.times)
         for name, shown in wanted.items():
             cube = self.cubes[name]
             shown = shown if shown not in reserved else f"{shown}_{cube.variable.level_type}"
             file, step, number, record = cube.first()
             described = file.source.described(number, step, record)
-            variables[shown] = self._variable(cube, described, names, coordinates, self.times.dimension)
+            variables[shown] = self._variable(cube, described, names, coordinates, (self.times.dimension,))
             if _is_of_intervals(described) and (bounds := intervals.name_of(cube.begins())):
                 variables[shown].attrs["time_bounds"] = bounds
+        for name in statics:
+            static = self.statics[name]
+            shown = name if name not in reserved and name not in variables else f"{name}_{static.variable.level_type}"
+            variables[shown] = self._variable(static, static.described, names, coordinates, ())
         intervals.add_to(coordinates)
         return xarray.Dataset(variables, coordinates, self.attrs)
 
-    def _variable(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], steps: str) -> xarray.Variable:
+    def _variable(self, cube: Cube | Static, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], steps: tuple[str, ...]) -> xarray.Variable:
         shape = cube.variable.field.shape
         dims = described.dims if len(described.dims) == len(shape) else plain_dims(shape)
         renamed = {dim: names.of(dim, _content(described.coordinates.get(dim), extent)) for dim, extent in zip(dims, shape)}
@@ -115,15 +149,19 @@ class _Builder:
             if shown not in coordinates and each != described.level:
                 coordinates[shown] = xarray.Variable([renamed.get(dim, dim) for dim in coordinate.dims], coordinate.values(), dict(coordinate.attrs))
         attrs = dict(described.attrs)
-        cube.fill = described.fill
         level_dims = (level,) if cube.has_levels and level else ()
-        variable = xarray.Variable((steps, *level_dims, *(renamed[dim] for dim in dims)), indexing.LazilyIndexedArray(cube), attrs)
-        variable.encoding = {"preferred_chunks": {steps: 1, **{dim: 1 for dim in level_dims}}}
+        all_dims = (*steps, *level_dims, *(renamed[dim] for dim in dims))
+        if isinstance(cube, Cube):
+            cube.fill = described.fill
+            variable = xarray.Variable(all_dims, indexing.LazilyIndexedArray(cube), attrs)
+            variable.encoding = {"preferred_chunks": {dim: 1 for dim in (*steps, *level_dims)}}
+        else:
+            variable = xarray.Variable(all_dims, cube.values, attrs)
         if cube.dtype.kind in "iu" and described.fill is not None:
             variable.encoding["_FillValue"] = described.fill
         return variable
 
-    def _level(self, cube: Cube, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], renamed: dict[str, str]) -> str | None:
+    def _level(self, cube: Cube | Static, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], renamed: dict[str, str]) -> str | None:
         """Returns the coordinate of the levels: a scalar if there is one level, and None if that has no value, like
         the surface."""
         field = cube.variable.field

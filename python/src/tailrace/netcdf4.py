@@ -22,6 +22,7 @@ from .index import IndexField, IndexHeader
 from .source import CfSource, assigned, cf_described
 
 _OWN = ("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_NCProperties", "_Netcdf4Dimid", "_Netcdf4Coordinates")
+_NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"  # netCDF-C's name of a dimension without coordinates
 MOST_CHUNKS, MOST_STEPS = 1 << 16, 1 << 22
 MOST_INFLATION = 1040  # a byte of deflate stands for less than 1,032 (zlib's technical details)
 
@@ -75,7 +76,8 @@ class Netcdf4Source(CfSource):
     def variables(self) -> list[Variable]:
         if self._variables is None:
             with _opened(self.path) as file:
-                self._variables = [_variable(name, each, self.header.time.name) for name, each in file.items() if hasattr(each, "shape")]
+                self._variables = [_variable(name, each, self.header.time.name) for name, each in file.items()
+                                   if hasattr(each, "shape") and not bytes(each.attrs.get("NAME", b"")).startswith(_NO_VARIABLE)]
         return self._variables
 
     def cf_variables(self) -> list[Variable] | None:

@@ -100,7 +100,9 @@ class Step:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Returns all levels of a field: (level, y, x), or (y, x) if it has one level. Levels that were not put are
-        NaN."""
+        NaN. A field without time (time=none) is read from the file, in every step."""
+        if (values := self._static(name)) is not None:
+            return values
         number, field = self._number(name)
         put = sorted(set(self._records["level"][self._records["field"] == number].tolist()))
         read = dict(zip(put, side_by_side(lambda level: self._record(number, level), put)))
@@ -112,15 +114,26 @@ class Step:
 
     def read(self, name: str, level: float) -> np.ndarray:
         """Returns one level of a field, given by its value (850 for 850 hPa). Decodes one message."""
-        number, field = self._number(name)
+        values = self._static(name)
+        number, field = self._number(name) if values is None else (-1, next(each for each in self._header.fields if each.name == name))
         if level not in field.levels:
             raise NotThereError(f'{self.path}: "{name}" has no level {level}; it has {", ".join(f"{each:g}" for each in field.levels)}')
+        if values is not None:
+            return values[field.levels.index(level)] if len(field.levels) > 1 else values
         return self._record(number, field.levels.index(level))
+
+    def _static(self, name: str) -> np.ndarray | None:
+        """Returns all levels of a field that no step has, from the file, or None."""
+        if name in self._fields:
+            return None
+        numbers = [number for number, each in enumerate(self._header.fields) if each.name == name]
+        if not numbers or any((step.records["field"] == numbers[0]).any() for step in self._file.steps):
+            return None
+        return self._file.static(self._header, numbers[0])
 
     def _number(self, name: str) -> tuple[int, IndexField]:
         if name not in self._fields:
-            hint = ", or has no time (time=none): xarray reads it from the file" if any(each.name == name for each in self._header.fields) else ""
-            raise NotThereError(f'{self.path}: "{name}" was not put at {self._where()}{hint}; there are {", ".join(self._fields)}')
+            raise NotThereError(f'{self.path}: "{name}" was not put at {self._where()}; there are {", ".join(self._fields)}')
         return self._fields[name], self._header.fields[self._fields[name]]
 
     def _where(self) -> str:

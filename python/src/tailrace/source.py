@@ -10,7 +10,7 @@ import numpy as np
 
 from . import classic, decode_grib
 from .binary import elements_of, read_range
-from .errors import FormatError
+from .errors import FormatError, NotThereError
 from .head import Coordinate, Described, plain_dims
 from .index import MOST_FAR_LEAD, IndexField, IndexHeader, IndexStep
 
@@ -77,6 +77,15 @@ class Source:
         return self._described[number]
 
     def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
+        return Described(plain_dims(self.header.fields[number].shape))
+
+    def static(self, number: int) -> np.ndarray | None:
+        """Returns all levels of a field without time, in a new array, or None if the file has no such variable. Raises
+        NotThereError if the file does not tell yet."""
+        return None
+
+    def cf_described(self, number: int) -> Described:
+        """Returns the metadata of a field by its variable in the file."""
         return Described(plain_dims(self.header.fields[number].shape))
 
     def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
@@ -148,12 +157,27 @@ class CfSource(Source):
     def _describe(self, number: int, step: IndexStep, record: np.void) -> Described:
         return self.cf_described(number)
 
-    def cf_described(self, number: int) -> Described:
-        raise NotImplementedError
-
     def cf_variables(self) -> Sequence[CfVariable] | None:
         """Returns the variables of the file, or None if the file does not list them yet."""
         raise NotImplementedError
+
+    def coordinate(self, variable: Any) -> Coordinate:
+        """Returns a variable without steps."""
+        raise NotImplementedError
+
+    def static(self, number: int) -> np.ndarray | None:
+        variables = self.cf_variables()
+        field = self.header.fields[number]
+        if variables is None:
+            raise NotThereError(f'{self.path}: no step has "{field.name}". If it has no time (time=none), it is read once the file is finished')
+        found = _static(self.header.fields, number, variables)
+        if found is None:
+            return None
+        values = np.array(self.coordinate(found).values(), field.dtype.newbyteorder("="))
+        fill = found.attrs.get("_FillValue")
+        if fill is not None and values.dtype.kind == "f" and fill == fill:
+            values[values == np.asarray(fill, values.dtype)] = np.nan
+        return values.reshape((*found.shape[:len(found.shape) - len(field.shape)], *field.shape))
 
     def bounds_at(self, variable: Any, row: int) -> float:
         """Returns the begin of the interval in step `row`, from a variable with the bounds of a time. NaN if it is
@@ -190,29 +214,39 @@ def _bounds_of(header: IndexHeader, number: int, variables: Sequence[CfVariable]
 
 def cf_described(fields: Sequence[IndexField], number: int, variables: Sequence[CfVariable], coordinate: Callable[[Any], Coordinate]) -> Described:
     """Returns metadata and coordinates of a field, from its variable among those of the file."""
-    found = assigned(fields, variables).get(number)
+    found = assigned(fields, variables).get(number) or _static(fields, number, variables)
     field = fields[number]
     if found is None:
         return Described(plain_dims(field.shape))
+    before = 1 if found.has_steps else 0  # dimensions before those of levels
     attrs = dict(found.attrs)
     fill = attrs.pop("_FillValue", None)
-    has_levels = len(found.dims) == len(field.shape) + 2
-    dims = found.dims[2 if has_levels else 1:]
+    has_levels = len(found.dims) == len(field.shape) + before + 1
+    dims = found.dims[before + (1 if has_levels else 0):]
     by_name = {each.name: each for each in variables if not each.has_steps}
     if found.shape[1 if has_levels else 0:] != field.shape:
         return Described(plain_dims(field.shape), attrs, fill)
     listed = str(attrs.pop("coordinates", "")).split()
-    wanted = [*found.dims[1:], *listed, str(attrs.get("grid_mapping", ""))]
+    wanted = [*found.dims[before:], *listed, str(attrs.get("grid_mapping", ""))]
     wanted += [str(by_name[name].attrs["bounds"]) for name in list(wanted) if name in by_name and "bounds" in by_name[name].attrs]
     for name in list(wanted):
         terms = str(by_name[name].attrs.get("formula_terms", "")).split() if name in by_name else []
         wanted += [term for term in terms if not term.endswith(":")]
     coordinates = {name: coordinate(by_name[name]) for name in dict.fromkeys(wanted) if name in by_name}
-    level = found.dims[1] if has_levels else next((each for each in listed if each in by_name and by_name[each].attrs.get("axis") == "Z"), None)
+    level = found.dims[before] if has_levels else next((each for each in listed if each in by_name and by_name[each].attrs.get("axis") == "Z"), None)
     return Described(dims, attrs, fill, coordinates, level)
 
 
 V = TypeVar("V", bound=CfVariable)
+
+
+def _static(fields: Sequence[IndexField], number: int, variables: Sequence[V]) -> V | None:
+    """Returns the variable of a field without time, which is no coordinate of its own dimension, or None."""
+    field = fields[number]
+    shape = ((len(field.levels),) if len(field.levels) > 1 else ()) + field.shape
+    names = (field.name, f"{field.name}_{field.level_type}")
+    found = [each for each in variables if not each.has_steps and each.name in names and each.name not in each.dims and each.shape == shape]
+    return found[0] if found and number not in assigned(fields, variables) else None
 
 
 def assigned(fields: Sequence[IndexField], variables: Sequence[V]) -> dict[int, V]:
@@ -246,10 +280,13 @@ class ClassicSource(CfSource):
         return _plain(data, field.dtype.newbyteorder(">"), field.shape, what)
 
     def cf_described(self, number: int) -> Described:
-        return cf_described(self.header.fields, number, self.head().variables, self.head().coordinate)
+        return cf_described(self.header.fields, number, self.head().variables, self.coordinate)
 
     def cf_variables(self) -> Sequence[CfVariable]:
         return self.head().variables
+
+    def coordinate(self, variable: classic.Variable) -> Coordinate:
+        return self.head().coordinate(variable)
 
     def bounds_at(self, variable: classic.Variable, row: int) -> float:
         return self.head().first_of(variable, row)

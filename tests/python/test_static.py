@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Fields without time (time=none): each file has them once, and no step has a record of them."""
+import os
+import shlex
+import subprocess
+
+import numpy as np
+import pytest
+import tailrace as tr
+import xarray
+
+MODEL = os.environ.get("TEST_STATIC_FIELDS", "")
+pytestmark = pytest.mark.skipif(not MODEL, reason="the program is not there (TEST_STATIC_FIELDS)")
+HERE = np.arange(42).reshape(6, 7)
+ENDINGS = ("nc", "nc4", "zarr")
+
+
+def written(tmp_path, name, steps=3, options=""):
+    launcher = shlex.split(os.environ["TEST_LAUNCHER"])
+    done = subprocess.run([*launcher, "-n", "2", MODEL, name, f"base=2026-03-01 {options}", "0", str(steps)], cwd=tmp_path, capture_output=True, text=True,
+                          timeout=100)
+    assert done.returncode == 0, done.stderr
+    return str(tmp_path / name)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_each_step_has_the_fields_of_its_file(tmp_path, ending):
+    run = tr.open(written(tmp_path, f"a.{ending}"))
+    for step in run.steps:
+        assert step.names == ["surface"]
+        mask = step["mask"]
+        assert mask.dtype == np.int8 and np.array_equal(mask, (HERE // 7 + HERE % 7) % 2)
+        assert step["depth"].dtype == np.float32 and np.array_equal(step["depth"], HERE * 10)
+        assert np.array_equal(step["metric"], [HERE + 1000 * level for level in range(3)])
+        assert np.array_equal(step.read("metric", 10), HERE + 1000)
+        assert np.array_equal(step["number"], 2**53 + 1 + np.arange(11))
+        with pytest.raises(tr.NotThereError, match='"metric" has no level 7; it has 5, 10, 20'):
+            step.read("metric", 7)
+        with pytest.raises(tr.NotThereError, match='"salt" was not put'):
+            step["salt"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_dataset_has_them_without_the_dimension_of_leads(tmp_path, ending):
+    path = written(tmp_path, f"a.{ending}")
+    data = tr.open(path).to_xarray()
+    dims = {name: data[name].dims for name in data.data_vars}
+    assert dims == {"surface": ("lead", "y", "x"), "mask": ("y", "x"), "depth": ("y", "x"), "metric": ("height", "y", "x"), "number": ("edge",)}
+    assert list(data["height"].values) == [5, 10, 20] and data["depth"].attrs["units"] == "m"
+    assert list(data["mask"].attrs["flag_values"]) == [0, 1] and data["mask"].attrs["flag_meanings"] == "sea land"
+    assert not {"y", "x", "edge"} & set(data.coords), "dimensions of NetCDF-4 without coordinates have none here"
+    with xarray.open_dataset(path, engine="tailrace") as own:
+        assert np.array_equal(own["depth"], HERE * 10)
+
+
+def test_each_file_of_a_run_has_them(tmp_path):
+    written(tmp_path, "a{lead:03h}.nc")
+    run = tr.open(tmp_path / "a{lead:03h}.nc", base="2026-03-01T00:00Z")
+    assert len(run.files) == 3 and all(np.array_equal(step["depth"], HERE * 10) for step in run.steps)
+    assert run.to_xarray()["depth"].dims == ("y", "x")
+
+
+def test_missing_values_are_nan(tmp_path):
+    path = written(tmp_path, "a.nc")
+    with open(path, "r+b") as file:
+        data = file.read()
+        at = data.index(np.arange(10, 50, 10).astype(">f4").tobytes())
+        file.seek(at)
+        file.write(np.array([-1], ">f4").tobytes())
+    assert np.isnan(tr.open(path).steps[0]["depth"][0, 1])

@@ -74,6 +74,8 @@ struct Program {
     field.georeference.coordinates = nullptr;
     tell(c, client.definitions().add({&field, {}, &part, 2, true, indices}), pieces);
     field.name = "mask";
+    field.type = ElementType::i8;
+    field.shape = {7};
     field.has_time = false;
     tell(c, client.definitions().add({&field, {}, &block, 1, false, {}}), pieces);
     tell(c, client.definitions().add_values(2, mask()), pieces);

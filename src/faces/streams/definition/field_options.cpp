@@ -121,8 +121,7 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
      [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostNproma), r.allocation.nproma); }},
     {{"time", "", "", "time=none",
       "NetCDF, NetCDF-4 and Zarr: the field has no [time](#fields-without-time), as a land mask has none. It "
-      "is "
-      "put once, before the first step, and each file has it"},
+      "is put once, before the first step, and each file has it"},
      [](auto& r, auto& t) {
        r.definition.has_time = false;
        return parse_choice(t, {"none"}).status();

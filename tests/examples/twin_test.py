@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""examples/slice writes what one process writes by the NetCDF library: the same dimensions, variables, types, attributes and values, for any
+"""An example writes what one process writes by the NetCDF library: the same dimensions, variables, types, attributes and values, for any
 number of ranks and servers.
-    slice_test.py SLICE TWIN"""
+    twin_test.py EXAMPLE TWIN STEPS"""
 import os
 import subprocess
 import sys
@@ -18,9 +18,13 @@ except ImportError:
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
-STEPS = "30"
-# What the twin does not say: NetCDF's own fill value.
-STATED = {"_FillValue"}
+NAME = os.path.basename(sys.argv[1]) + "-twin"
+STEPS = sys.argv[3]
+
+
+def is_stated(variable, key):
+    """False for what a twin does not say: NetCDF's own fill value."""
+    return key != "_FillValue" or variable.getncattr(key) != netCDF4.default_fillvals[variable.dtype.str[1:]]
 
 
 def described(path):
@@ -28,17 +32,17 @@ def described(path):
     with netCDF4.Dataset(path) as file:
         file.set_auto_mask(False)
         attributes = {name: file.getncattr(name) for name in file.ncattrs()}
-        variables = {name: (str(each.dtype), each.dimensions, {key: each.getncattr(key) for key in each.ncattrs() if key not in STATED}, each[:])
+        variables = {name: (str(each.dtype), each.dimensions, {key: numpy.asarray(each.getncattr(key)).tolist() for key in each.ncattrs() if is_stated(each, key)}, each[:])
                      for name, each in file.variables.items()}
         return {name: len(each) for name, each in file.dimensions.items()}, attributes, variables
 
 
-fresh("slice")
-done = subprocess.run([sys.argv[2], "slice/twin.nc", STEPS], capture_output=True, text=True)
+fresh(NAME)
+done = subprocess.run([sys.argv[2], f"{NAME}/twin.nc", STEPS], capture_output=True, text=True)
 check(done.returncode == 0, f"the twin: {done.stderr}")
-dimensions, attributes, variables = described("slice/twin.nc")
+dimensions, attributes, variables = described(f"{NAME}/twin.nc")
 for ranks, servers in ((1, 0), (3, 0), (3, 1), (5, 2)):
-    path = f"slice/{ranks}-{servers}.nc"
+    path = f"{NAME}/{ranks}-{servers}.nc"
     code, out, err = run(ranks, [sys.argv[1], path, STEPS], TAILRACE_SERVERS=str(servers))
     check(code == 0, f"{ranks} ranks, {servers} servers: {err}")
     if code != 0:
@@ -50,8 +54,8 @@ for ranks, servers in ((1, 0), (3, 0), (3, 1), (5, 2)):
     for name in set(variables) & set(mine[2]):
         check(mine[2][name][:3] == variables[name][:3], f"{path}, {name}: {mine[2][name][:3]}, expected {variables[name][:3]}")
         check(numpy.array_equal(mine[2][name][3], variables[name][3]), f"{path}, {name}: other values")
-    check(contents(path) == contents("slice/1-0.nc"), f"{path} differs from the file of one rank")
+    check(contents(path) == contents(f"{NAME}/1-0.nc"), f"{path} differs from the file of one rank")
 for command in (["ncdump", "-h"], ["cdo", "-s", "sinfo"]):
-    shown = subprocess.run([*command, "slice/1-0.nc"], capture_output=True, text=True)
+    shown = subprocess.run([*command, f"{NAME}/1-0.nc"], capture_output=True, text=True)
     check(shown.returncode == 0, f"{command}: {shown.stderr}")
 finish()

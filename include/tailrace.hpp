@@ -261,7 +261,8 @@ class Stream {
   Kept begin(std::int64_t lead) { return Kept(tr_stream_begin(handle_, lead)); }
   /// Begins the step at a time of the model, in a stream with time=model.
   Kept begin_at(double time) { return Kept(tr_stream_begin_at(handle_, time)); }
-  /// Puts an array that is allocated as layout and definition say.
+  /// Puts an array that is allocated as layout and definition say. A field with time=none is put once, before
+  /// the first step: collective, see tr_stream_put.
   Kept put(const std::string& field, const void* data) {
     return Kept(tr_stream_put(handle_, field.c_str(), data));
   }

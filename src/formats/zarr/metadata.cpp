@@ -62,10 +62,14 @@ Json masked_value(Type type, std::span<const std::byte> fill) {
 
 Json attributes_of(const Variable& variable) {
   Json attributes = Json::object();
+  const cf::Attribute* fill = nullptr;  // stands last
   for (const cf::Attribute& each : variable.attributes) {
-    const bool is_fill = each.name == "_FillValue";
-    attributes[each.name] = is_fill ? masked_value(variable.type, each.values) : cf::value_of(each);
+    if (each.name == "_FillValue")
+      fill = &each;
+    else
+      attributes[each.name] = cf::value_of(each);
   }
+  if (fill != nullptr) attributes["_FillValue"] = masked_value(variable.type, fill->values);
   return attributes;
 }
 

@@ -6,17 +6,13 @@ import os
 import subprocess
 import sys
 
-try:
-    import netCDF4
-    import numpy
-    import xarray
-except ImportError:
-    # The packages of the distribution belong to its own interpreter.
-    if sys.executable == "/usr/bin/python3" or not os.path.exists("/usr/bin/python3"):
-        raise
-    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
-
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from packages import needed  # noqa: E402
+
+needed("netCDF4", "numpy", "xarray")
+import netCDF4  # noqa: E402
+import numpy  # noqa: E402
+import xarray  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
 ENDINGS = {"cdf5": "nc"}

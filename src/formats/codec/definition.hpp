@@ -112,8 +112,8 @@ struct FieldDefinition {
   std::vector<std::string> dimensions{};  // the names of the dimensions of `shape`, or none
   std::vector<Axis> axes{};               // coordinates of `dimensions` that no field before has
   bool has_time = true;  // false: the field is in each file once, and no step has a record of it
-  /// Of a field without time, on ranks that write heads of files: the values of all levels, big-endian. Never
-  /// packed with the field.
+  /// The values of all levels of a field without time, big-endian. Only ranks that write heads of files have
+  /// them. pack() leaves them out.
   std::shared_ptr<const ByteVector> values = nullptr;
 
   [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.

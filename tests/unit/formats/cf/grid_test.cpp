@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
+
+#include "formats/cf/model.hpp"
 
 namespace tailrace::cf {
 namespace {
@@ -317,6 +320,28 @@ TEST(cf_grid, what_was_packed_is_read_back_and_damage_is_told) {
   bytes.pop_back();
   Unpacker torn(bytes);
   EXPECT_EQ(Grid::unpack(torn).status().code(), Code::corrupt);
+}
+
+/// Returns true if a run that has the numbers `now` may go on with a file that has `own`.
+bool go_on(Type type, const std::vector<double>& own, const std::vector<double>& now) {
+  ByteVector one, other;
+  for (const double value : own) put_number(one, type, value);
+  for (const double value : now) put_number(other, type, value);
+  return check_same({{"a", type, one}}, {{"a", type, other}}).is_ok();
+}
+
+TEST(cf_model, numbers_of_a_file_are_compared_by_their_type_and_their_size) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(go_on(Type::float64, {60, 0, nan}, {60 + 1e-10, 1e-12, nan})) << "last bits of coordinates";
+  EXPECT_FALSE(go_on(Type::float64, {60, 0}, {60, 1e-8}));
+  EXPECT_FALSE(go_on(Type::float64, {60, 0}, {60, nan}));
+  EXPECT_TRUE(go_on(Type::float64, {1e-12, 2e-12}, {1e-12, 2e-12 + 1e-24}));
+  EXPECT_FALSE(go_on(Type::float64, {1e-12, 2e-12}, {1e-12, 3e-12})) << "small, and another number";
+  EXPECT_FALSE(go_on(Type::float32, {60, 1}, {60, std::nextafterf(1, 2)}));
+  EXPECT_TRUE(go_on(Type::int32, {1, 2, 3, 4}, {1, 2, 3, 4}));
+  EXPECT_FALSE(go_on(Type::int32, {1, 2, 3, 4}, {1, 2, 3, 5})) << "two of them would be one tiny float64";
+  const ByteVector bytes(8);
+  EXPECT_FALSE(check_same({{"a", Type::int32, bytes}}, {{"a", Type::float32, bytes}}).is_ok());
 }
 
 }  // namespace

@@ -179,6 +179,7 @@ class Layout {
   static Result<Layout> box(const Indices& shape, const Indices& lower, const Indices& upper,
                             const Indices& halo = {});
   static Result<Layout> indexed(const Indices& shape, const Indices& indices, int base = 0);
+  /// With {} as shape: the layout of scalars.
   static Result<Layout> replicated(const Indices& shape);
   static Result<Layout> callback(const Indices& shape, const Owner& owner);
 

@@ -252,7 +252,8 @@ def _static(fields: Sequence[IndexField], number: int, variables: Sequence[V]) -
 def assigned(fields: Sequence[IndexField], variables: Sequence[V]) -> dict[int, V]:
     """Returns the variable of each field. Both lists are in the order of the definitions. If several fields have one
     name, the later ones' variables also have the type of level in their names."""
-    left = [each for each in variables if each.has_steps and len(each.dims) > 1]
+    has_scalars = any(not field.shape for field in fields)  # else a variable along time alone is no field
+    left = [each for each in variables if each.has_steps and (has_scalars or len(each.dims) > 1)]
     out: dict[int, V] = {}
     for number, field in enumerate(fields):
         fits = [each for each in left if len(each.dims) - 1 in (len(field.shape), len(field.shape) + 1) or each.name == field.name]

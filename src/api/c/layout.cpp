@@ -66,6 +66,17 @@ int finish(session::Session& session, const std::string& call, Result<Layout> ma
   return TR_OK;
 }
 
+/// Collective. Makes the layout of scalars: every rank has the one element.
+int make_scalar(tr_layout** out) {
+  session::Session* const session = session_for("tr_layout_replicated");
+  if (session == nullptr) return TR_ERR_STATE;
+  Result<Layout> made = Layout::replicated({1}, session->ranks());
+  if (out == nullptr) made = Status(Code::argument, "`layout` is a null pointer");
+  const int code = finish(*session, "tr_layout_replicated(scalar)", std::move(made), {}, out);
+  if (code == TR_OK) (*out)->placed.is_scalar = true;
+  return code;
+}
+
 template <typename Make>
 int make_layout(const char* name, int ndims, const tr_index* shape, const tr_index* halo,
                 const std::string& details, tr_layout** out, Make make) {
@@ -288,6 +299,7 @@ int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr
 }
 
 int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout) {
+  if (ndims == 0) return make_scalar(layout);
   return make_layout(
       "tr_layout_replicated", ndims, shape, nullptr, "", layout,
       [&](session::Session& session) { return Layout::replicated(list_of(shape, ndims), session.ranks()); });
@@ -315,6 +327,7 @@ int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr
         Status(Code::state, cat("tr_layout_bounds: what a rank owns of a ", layout->placed.layout.kind(),
                                 " layout is no box; tr_layout_count tells how much it is")));
   }
+  if (layout->placed.is_scalar) return TR_OK;  // no dimension has bounds
   const layout::Box box = layout->placed.layout.box(session->rank());
   for (std::size_t d = 0; d < box.lower.size(); ++d) {
     const Index halo = with_halo != 0 && !layout->placed.halo.empty() ? layout->placed.halo[d] : 0;
@@ -341,6 +354,9 @@ int tr_layout_georeference(tr_layout* layout, const char* options) {
   Result<streams::GeoreferenceRequest> request = streams::parse_georeference(text);
   comm::Vote vote{request.status(), call, {}};
   if (layout == nullptr) vote.status = Status(Code::argument, "`layout` is a null pointer");
+  if (vote.status.is_ok() && layout->placed.is_scalar)
+    vote.status =
+        Status(Code::argument, "a scalar has no grid; tr_layout_coordinates gives the place of a station");
   if (vote.status.is_ok() && session->rank() == 0 && !request->sample_file.empty()) {
     // Past storage::Target: a sample lies beside the program, as its other input.
     std::ifstream file(request->sample_file, std::ios::binary);
@@ -364,9 +380,9 @@ int tr_layout_dimensions(tr_layout* layout, const char* names) {
   if (session == nullptr) return TR_ERR_STATE;
   const std::string text = text_of(names);
   const std::string call = cat("tr_layout_dimensions(\"", text, "\")");
-  Result<std::vector<std::string>> parsed =
-      layout == nullptr ? Status(Code::argument, "`layout` is a null pointer")
-                        : streams::parse_dimensions(text, layout->placed.layout.shape());
+  Result<std::vector<std::string>> parsed = layout == nullptr
+                                                ? Status(Code::argument, "`layout` is a null pointer")
+                                                : streams::parse_dimensions(text, layout->placed.shape());
   const comm::Verdict verdict = session->agree({parsed.status().in(call), call, {}});
   if (!verdict.status.is_ok()) return fail(verdict.status);
   layout->placed.dimensions = std::move(*parsed);

@@ -28,7 +28,7 @@ Result<const Share*> Field::share_of(const streams::ArrayShape* array, int rank)
   if (array == nullptr) return &share;
   const int counted_as = layout.kind() == "replicated" ? 0 : rank;
   return shaped.find(
-      *array, request.type, layout, counted_as, request.allocation,
+      is_scalar ? array->of_scalar() : *array, request.type, layout, counted_as, request.allocation,
       [&](const layout::Allocation& given) { return make_share(layout, rank, request.type, given, cut); });
 }
 

@@ -21,12 +21,13 @@ namespace tailrace::input {
 /// A field of an input stream on a compute rank: this rank's part of it, and the ring that it comes from.
 struct Field {
   Field(FieldRequest given, const streams::PlacedLayout& placed)
-      : request(std::move(given)), layout(placed.layout), halo(placed.halo) {
+      : request(std::move(given)), layout(placed.layout), halo(placed.halo), is_scalar(placed.is_scalar) {
     request.allocation.halo = halo;
   }
   FieldRequest request;
   const layout::Layout layout;
   const std::vector<Index> halo;
+  const bool is_scalar;
   layout::Box cut;  // the part that the ranks of the node need
   Share share;      // for arrays allocated as defined
   streams::ShapedArrays<Share> shaped;

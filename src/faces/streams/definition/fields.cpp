@@ -43,8 +43,8 @@ Status check_references(const codec::StreamDefinition& stream, const codec::Code
 
 Result<const SharedMap*> Field::map_of(const ArrayShape* shape, int rank) {
   if (shape == nullptr) return &map;
-  return shaped.find(*shape, definition.type, layout->layout, rank, allocation,
-                     [&](const layout::Allocation& given) -> Result<SharedMap> {
+  return shaped.find(layout->is_scalar ? shape->of_scalar() : *shape, definition.type, layout->layout, rank,
+                     allocation, [&](const layout::Allocation& given) -> Result<SharedMap> {
                        Result<layout::MemoryMap> made =
                            layout::memory_map(layout->layout, rank, definition.type, given);
                        TR_TRY(made.status());
@@ -99,7 +99,7 @@ Status Fields::define(const std::string& field, const PlacedLayout* layout, int 
   Result<FieldRequest> request = [&]() -> Result<FieldRequest> {
     if (client_.steps() > 0) return Status(Code::state, "fields are defined before the first step");
     if (layout == nullptr) return Status(Code::argument, "no layout was given");
-    return parse_field(field, type, layout->layout.shape(), options, request_.definition.format,
+    return parse_field(field, type, layout->shape(), options, request_.definition.format,
                        request_.definition.time);
   }();
   ByteVector vertical;

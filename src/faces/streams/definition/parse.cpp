@@ -373,6 +373,7 @@ Status no_such_field(std::string_view call, std::string_view name, const std::ve
 }
 
 Result<std::vector<std::string>> parse_dimensions(std::string_view text, const std::vector<Index>& shape) {
+  if (shape.empty()) return Status(Code::argument, "a scalar has no dimensions: leave the call out");
   std::vector<std::string> names;
   for (const std::string& each : split(text, ',')) {
     names.emplace_back(trim(each));

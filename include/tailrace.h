@@ -480,8 +480,9 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
  * allocated as the layout (halo) and the definition say. Waits only if the field has not been read yet. Fills
  * the elements that the rank owns, and its halo where that lies inside of the global array; the rest of the
  * array does not change. A replicated array is filled on every rank. A rank that owns nothing may omit the
- * call. A field may be got several times, or not at all. Errors are kept for tr_stream_end, which returns the
- * first one on every rank; the contents of arrays after failed gets are undefined. */
+ * call. A field may be got several times, or not at all. A field without time is there in each step, with the
+ * values of the step's own file. Errors are kept for tr_stream_end, which returns the first one on every
+ * rank; the contents of arrays after failed gets are undefined. */
 TR_API int tr_stream_get(tr_stream* stream, const char* field, void* data);
 
 /* Local. As tr_stream_get, for an array whose shape the caller knows, described as in tr_stream_put_array. */

@@ -8,7 +8,8 @@
  * depth is not put), `twice` (the mask is put twice), `null` (compute rank 1 puts a null pointer), `within`
  * (the mask is put in a step, too), `late` (the mask is put behind the first step), `wide` (the depth is put
  * from an array that is wider than what the layout says), `define` (definitions that no stream takes), `read`
- * (the steps are read, then the depth with the first of them). */
+ * (OPTIONS are those of a stream that is read: all fields of STEPS steps are compared), `holes` (the same,
+ * without a value for the depth where there is none). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static void fill(int shift, tr_index* width, tr_index* rows) {
       surface[i] = (float)here;
       for (tr_index level = 0; level < LEVELS; ++level)
         metric[level * count + i] = here + 1000.0 * (double)level;
-      depth[(y - lower[0]) * *width + x - lower[1]] = (float)(here * 10);
+      depth[(y - lower[0]) * *width + x - lower[1]] = here == 5 ? -1.0F : (float)(here * 10);
     }
   }
   expect(tr_layout_bounds(edges, 0, &first, &last));
@@ -60,18 +61,49 @@ static void define_wrongly(tr_stream* stream) {
     expect(tr_stream_define(stream, "wrong", cells, TR_F32, wrong[i]));
 }
 
-/* Reads what write_steps() has written. */
-static void read_steps(char** arguments) {
+static void expect_values(const char* name, double got, double wanted, int64_t lead) {
+  if (got == wanted) return;
+  if (++failures < 10)
+    printf("FAILED: rank %d, lead %lld: %s is %.17g, not %.17g\n", rank, (long long)lead, name, got, wanted);
+}
+
+/* Reads what write_steps() has written, in steps of an hour or, with between=linear, of 20 minutes. */
+static void read_steps(char** arguments, const char* how) {
+  static float at_surface[MOST], of_mask[MOST], of_depth[MOST];
+  static double of_metric[MOST], of_number[EDGES];
+  const int64_t step = strstr(arguments[2], "linear") ? 1200 : 3600;
   tr_stream* stream = NULL;
-  expect(tr_stream_open(arguments[1], "base=2026-03-01", &stream));
+  tr_index width = 0, rows = 0, first = 0, last = 0;
+  fill(0, &width, &rows);
+  expect(tr_layout_bounds(edges, 0, &first, &last));
+  expect(tr_stream_open(arguments[1], arguments[2], &stream));
   if (stream == NULL) return;
   expect(tr_stream_define(stream, "surface", cells, TR_F32, NULL));
-  expect(tr_stream_define(stream, "depth", cells, TR_F32, NULL));
-  for (int step = 0; step <= atoi(arguments[4]); ++step) {
-    const int again = step == atoi(arguments[4]);
-    tr_stream_begin(stream, 3600 * (again ? 0 : step));
-    tr_stream_get(stream, again ? "depth" : "surface", again ? depth : surface);
+  expect(tr_stream_define(stream, "mask", cells, TR_F32, "time=none"));
+  expect(tr_stream_define(stream, "depth", cells, TR_F32, strcmp(how, "holes") == 0 ? NULL : "missing=-7"));
+  expect(tr_stream_define(stream, "metric", cells, TR_F64, "levels=height:10,5"));
+  expect(tr_stream_define(stream, "number", edges, TR_F64, NULL));
+  for (int i = 0; i < atoi(arguments[4]) && failures == 0; ++i) {
+    const int64_t lead = 3600 * atoi(arguments[3]) + step * i;
+    tr_stream_begin(stream, lead);
+    tr_stream_get(stream, "surface", at_surface);
+    tr_stream_get(stream, "mask", of_mask);
+    tr_stream_get(stream, "depth", of_depth);
+    tr_stream_get(stream, "metric", of_metric);
+    tr_stream_get(stream, "number", of_number);
     expect(tr_stream_end(stream));
+    const tr_index count = rows * width;
+    for (tr_index at = 0; at < count && failures == 0; ++at) {
+      const float there = surface[at] + 100.0F * (float)lead / 3600.0F;
+      if (!(at_surface[at] > there - 0.01F && at_surface[at] < there + 0.01F))
+        expect_values("surface", at_surface[at], there, lead);
+      expect_values("mask", of_mask[at], mask[at], lead);
+      expect_values("depth", of_depth[at], depth[at] == -1 ? -7 : depth[at], lead);
+      expect_values("metric at level 10", of_metric[at], metric[count + at], lead);
+      expect_values("metric at level 5", of_metric[count + at], metric[at], lead);
+    }
+    for (tr_index edge = 0; edge < last - first && failures == 0; ++edge)
+      expect_values("number", of_number[edge], (double)number[edge], lead);
   }
   expect(tr_stream_close(&stream));
 }
@@ -84,8 +116,8 @@ static void write_steps(char** arguments, int count) {
   expect(tr_layout_dimensions(cells, "y,x"));
   expect(tr_layout_block(1, all_edges, NULL, &edges));
   expect(tr_layout_dimensions(edges, "edge"));
-  if (strcmp(how, "read") == 0) {
-    read_steps(arguments);
+  if (strcmp(how, "read") == 0 || strcmp(how, "holes") == 0) {
+    read_steps(arguments, how);
     return;
   }
   expect(tr_stream_create(arguments[1], arguments[2], &stream));

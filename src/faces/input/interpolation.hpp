@@ -21,9 +21,10 @@ inline void widen_missing(std::span<double> values, double missing) {
 }
 
 /// Writes `bytes` of values of type T to `out`: the first step's values, or with a second step values between
-/// the two, in which the second has `weight`. If `missing` is given, NaN becomes `missing`; with a second
-/// step, so does every value for which one of the two is `missing`. Values that a file holds as float32 must
-/// have been through widen_missing().
+/// the two, in which the second has `weight`. Rounding never takes a value beyond both, so one that both
+/// steps have stays as it is: a field without time is the same at each lead. If `missing` is given, NaN
+/// becomes `missing`; with a second step, so does every value for which one of the two is `missing`. Values
+/// that a file holds as float32 must have been through widen_missing().
 template <typename T>
 void interpolate(const std::byte* first, const std::byte* second, double weight, Bytes bytes,
                  const std::optional<double>& missing, std::byte* out) {
@@ -37,7 +38,10 @@ void interpolate(const std::byte* first, const std::byte* second, double weight,
   if (second == nullptr)
     std::copy_n(a, count, to);
   else
-    for (Bytes i = 0; i < count; ++i) to[i] = rest * a[i] + w * b[i];
+    for (Bytes i = 0; i < count; ++i) {
+      const T least = std::min(a[i], b[i]), most = std::max(a[i], b[i]);
+      to[i] = std::min(std::max(rest * a[i] + w * b[i], least), most);
+    }
   if (!missing) return;
   constexpr ElementType type = sizeof(T) == 4 ? ElementType::f32 : ElementType::f64;
   const T value = static_cast<T>(codec::missing_in(type, *missing));

@@ -134,6 +134,16 @@ std::vector<RecordsOfField> Netcdf4Codec::records_of_fields() const {
   std::vector<RecordsOfField> all;
   for (int i = 0; i < static_cast<int>(records_.size()); ++i)
     all.push_back({at(i), fields_.type_of(i), fields_.grid(i)});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const FieldDefinition& field = definitions_.fields[i].definition;
+    if (field.has_time) continue;
+    RecordShape& record = all[i].record;
+    record.shape = field.shape;
+    record.element_size = size_of(field.type);
+    record.missing = field.missing;
+    record.fill = fields_.at(static_cast<int>(i)).fill;
+    std::ranges::reverse(record.fill);
+  }
   return all;
 }
 
@@ -374,13 +384,17 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now) const {
   return "";
 }
 
-Result<std::unique_ptr<Netcdf4Codec>> codec_of(std::span<const std::byte> head) {
-  Result<Definitions> definitions = decode_head(head);
-  TR_TRY(definitions.status());
-  auto codec = std::make_unique<Netcdf4Codec>(definitions->stream);
-  for (const Definitions::Field& each : definitions->fields)
+Result<std::unique_ptr<Netcdf4Codec>> codec_of(const Definitions& definitions) {
+  auto codec = std::make_unique<Netcdf4Codec>(definitions.stream);
+  for (const Definitions::Field& each : definitions.fields)
     TR_TRY(codec->adopt(each.definition, each.prepared));
   return codec;
+}
+
+Result<std::unique_ptr<Netcdf4Codec>> codec_of(std::span<const std::byte> head) {
+  const Result<Definitions> definitions = decode_head(head);
+  TR_TRY(definitions.status());
+  return codec_of(*definitions);
 }
 
 }  // namespace
@@ -404,9 +418,18 @@ Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head) {
 
 Result<std::vector<RecordsOfField>> fields_in(std::span<const std::byte> head) {
   return guarded([&]() -> Result<std::vector<RecordsOfField>> {
-    const Result<std::unique_ptr<Netcdf4Codec>> codec = codec_of(head);
+    const Result<Definitions> definitions = decode_head(head);
+    TR_TRY(definitions.status());
+    const Result<std::unique_ptr<Netcdf4Codec>> codec = codec_of(*definitions);
     TR_TRY(codec.status());
-    return (*codec)->records_of_fields();
+    std::vector<RecordsOfField> fields = (*codec)->records_of_fields();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const Definitions::Field& told = definitions->fields[i];
+      if (told.values_at == 0) continue;
+      fields[i].values_at = told.values_at;
+      fields[i].values_length = std::ssize(*told.definition.values);
+    }
+    return fields;
   });
 }
 

@@ -24,9 +24,12 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
 
 /// The form of a field's records in a file that Tailrace wrote. The file need not be finished.
 struct RecordsOfField {
-  RecordShape record;
+  RecordShape record;  // of a field without time: its shape, size of elements and fill value alone
   ElementType type = ElementType::f32;
   cf::Grid grid;
+  /// The values of a field without time, big-endian, level by level: their place in the file, and their
+  /// bytes. 0: the field has time, or no values.
+  Bytes values_at = 0, values_length = 0;
 };
 /// Returns the form of the records of all fields from the head of a file. Needs no HDF5 library.
 /// Code::corrupt and Code::unsupported as from decode_head.

@@ -153,6 +153,7 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
       ByteVector values = fields.get_list<std::byte>();
       if (values.empty()) continue;  // it was not put, and all steps have failed
       if (std::ssize(values) != each.definition.whole_bytes()) return no_head();
+      each.values_at = fields.rest().data() - head.data() - std::ssize(values);
       each.definition.values = std::make_shared<const ByteVector>(std::move(values));
     }
   }

@@ -28,6 +28,9 @@ struct Definitions {
   struct Field {
     codec::FieldDefinition definition;
     ByteVector prepared;
+    /// Where decode_head has found the values of a field without time, in bytes from the begin of the head;
+    /// 0: there are none.
+    Bytes values_at = 0;
   };
   std::vector<Field> fields;
 };

@@ -35,9 +35,7 @@ class CfReader {
  private:
   /// The times, levels and members of the records of one field.
   struct Span {
-    Times valid;  // untold_time: the file does not state it
-    /// Length of the field's own dimension of time. `valid` has more times if the field is constant in time.
-    Index steps = 1;
+    Times valid;  // untold_time: the file does not state it; any_time: the field has no time
     std::int64_t reference = any_time;
     std::string level_type;
     Numbers levels{0};             // NaN: the file does not state it
@@ -262,23 +260,13 @@ Status CfReader::add_levels(const cf::FoundVariable& variable, const CfField& fi
 }
 
 Status CfReader::add_times(const cf::FoundVariable& variable, const CfField& field, Span& span) {
-  const int file_times = axes_.time_dimension();
   if (field.time >= 0) {
     const int dimension = variable.dimensions[static_cast<std::size_t>(field.time)];
     const auto coordinate = static_cast<std::size_t>(axes_.coordinate(dimension));
     const Result<const FoundTimes*> read = times(coordinate, is_statistic(variable, coordinate));
     TR_TRY(read.status());
     span.valid = (*read)->seconds;
-    span.steps = length(dimension);
     if (!(*read)->odd.is_ok()) span.odd = (*read)->odd;
-  } else if (span.valid.empty() && file_times >= 0) {
-    // A field that is constant in time has a record for each time of the file. Times that the file does not
-    // state are left out.
-    const Result<const FoundTimes*> read =
-        times(static_cast<std::size_t>(axes_.coordinate(file_times)), false);
-    if (read.is_ok())
-      std::ranges::copy_if((*read)->seconds, std::back_inserter(span.valid),
-                           [](std::int64_t each) { return each != untold_time; });
   }
   if (span.valid.empty() && field.time < 0) span.valid = {any_time};
   return {};
@@ -320,29 +308,21 @@ Result<int> CfReader::grid_of(const cf::FoundVariable& variable, const CfField& 
 }
 
 /// Refuses a variable of more than a million records if the file does not hold at least one byte for each. A
-/// few bytes of metadata could otherwise ask for memory for millions of records. A field without times has a
-/// record for each of the file's times.
+/// few bytes of metadata could otherwise ask for memory for millions of records.
 Status CfReader::check_stored(std::size_t variable, const CfField& field) {
   constexpr Index always_taken = Index{1} << 20;
-  const int file_times = field.time < 0 ? axes_.time_dimension() : -1;
-  Index records = file_times < 0 ? 1 : length(file_times);
+  Index records = 1;
   for (const int each : {field.time, field.level, field.member}) {
     const Index count = each < 0 ? 1 : length(at(variable).dimensions[static_cast<std::size_t>(each)]);
     if (__builtin_mul_overflow(records, count, &records)) records = std::numeric_limits<Index>::max();
   }
   if (!stored_ || records <= always_taken - std::ssize(found_.inventory.records)) return {};
-  Bytes there = 0;
-  const int times = file_times < 0 ? -1 : axes_.coordinate(file_times);
-  for (const int each : {static_cast<int>(variable), times}) {
-    if (each < 0 || there >= records) continue;
-    const Result<Bytes> stored = stored_(static_cast<std::size_t>(each), records - there);
-    if (!stored.is_ok()) return ended_ = stored.status().in(cat("variable '", at(variable).name, "'"));
-    if (__builtin_add_overflow(there, *stored, &there)) there = records;
-  }
-  if (there >= records) return {};
+  const Result<Bytes> there = stored_(variable, records);
+  if (!there.is_ok()) return ended_ = there.status().in(cat("variable '", at(variable).name, "'"));
+  if (*there >= records) return {};
   return {Code::format,
           cat("variable '", at(variable).name, "': its metadata tell of ", records, " records, and only ",
-              counted(there, "byte"),
+              counted(*there, "byte"),
               " of them are there: expected at least one byte for each record; write what is to "
               "be read to a smaller array")};
 }

@@ -2,6 +2,7 @@
 #include "formats/variables/classic.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "formats/cdf/reading.hpp"
 #include "formats/variables/cf_source.hpp"
@@ -120,11 +121,70 @@ const CfField* field_at(const ClassicFile& file, Bytes offset) {
   return nullptr;
 }
 
+/// True if the variable has the values of a field without time, level by level.
+bool holds_all_levels(const ClassicFile& file, std::size_t variable, const streams::IndexField& field,
+                      const OwnRecords::Field& own) {
+  const cdf::ReadHeader::VariablePlace& place = file.header.of_variables[variable];
+  Bytes size = 0;
+  return !place.has_records && file.header.contents.variables[variable].type == own.unpacking.type &&
+         !__builtin_mul_overflow(own.bytes, std::ssize(field.levels), &size) && place.size == size;
+}
+
+/// Returns the variable of a field that no step has: one without records has no time. Returns nothing for a
+/// field with time, which was never put. A stream names a variable after its field and, if another one has
+/// the name, after the type of its levels, too. `taken` are variables of other fields.
+std::optional<std::size_t> unput_variable(const ClassicFile& file, const streams::IndexField& field,
+                                          const OwnRecords::Field& own, const std::vector<bool>& taken) {
+  const cf::FoundContents& contents = file.header.contents;
+  const int exact = contents.find(field.name);
+  if (exact >= 0 && !taken[static_cast<std::size_t>(exact)]) {
+    const auto number = static_cast<std::size_t>(exact);
+    if (file.header.of_variables[number].has_records) return {};
+    if (holds_all_levels(file, number, field, own)) return number;
+  }
+  const std::string longer = cat(field.name, "_", field.level_type);
+  for (std::size_t i = 0; i < contents.variables.size(); ++i) {
+    if (taken[i] || !contents.variables[i].name.starts_with(longer)) continue;
+    if (holds_all_levels(file, i, field, own)) return i;
+    if (file.header.of_variables[i].has_records) return {};
+  }
+  return {};
+}
+
+/// Finds the fields without time. Their values stand in the header's variables, level by level.
+/// `taken` are the variables of fields with time.
+Status describe_always(const Opening& opening, const ClassicFile& file, std::vector<bool> taken,
+                       OwnRecords& own) {
+  for (std::size_t number = 0; number < own.fields.size(); ++number) {
+    OwnRecords::Field& field = own.fields[number];
+    if (field.is_described) continue;
+    const streams::IndexField& told = opening.index->header.fields[number];
+    const std::optional<std::size_t> variable = unput_variable(file, told, field, taken);
+    if (!variable) continue;
+    const std::size_t at = *variable;
+    taken[at] = true;
+    Result<cf::Unpacking> unpacking = cf::unpacking_of(file.header.contents.variables[at], true);
+    TR_TRY(unpacking.status().in(opening.path));
+    field.unpacking = std::move(*unpacking);
+    field.is_described = true;
+    const auto found = std::ranges::find(file.found.fields, at, &CfField::variable);
+    if (found != file.found.fields.end()) {
+      const Grid& grid = file.found.inventory.grids[static_cast<std::size_t>(found->grid)];
+      if (grid.shape == field.grid.shape) field.grid.keys = grid.keys;
+    }
+    for (Index level = 0; level < std::ssize(told.levels); ++level)
+      field.always.push_back({static_cast<std::int64_t>(number),
+                              file.header.of_variables[at].begin + level * field.bytes, field.bytes, 0});
+  }
+  return {};
+}
+
 /// Joins index and header of a file of our own. The index says where the records lie; the header says how
 /// their elements are packed, and where their points lie.
 Result<OwnRecords> own_of(const Opening& opening, const ClassicFile& file) {
   Result<OwnRecords> own = own_records_of(*opening.index, std::endian::big);
   TR_TRY(own.status().in(opening.path));
+  std::vector<bool> taken(file.header.contents.variables.size());
   for (const streams::IndexStep& step : opening.index->steps) {
     for (const streams::IndexRecord& record : step.records) {
       OwnRecords::Field& field = own->fields[static_cast<std::size_t>(record.field)];
@@ -136,11 +196,14 @@ Result<OwnRecords> own_of(const Opening& opening, const ClassicFile& file) {
                           record.offset, ": expected a variable of ", cf::name_of(field.unpacking.type),
                           " there, got ", found == nullptr ? "none" : cf::name_of(found->unpacking.type)));
       field.is_described = true;
+      taken[found->variable] = true;
       field.unpacking = found->unpacking;
       const Grid& grid = file.found.inventory.grids[static_cast<std::size_t>(found->grid)];
       if (grid.shape == field.grid.shape) field.grid.keys = grid.keys;
     }
   }
+  // Without a step there is nothing to read.
+  if (!opening.index->steps.empty()) TR_TRY(describe_always(opening, file, std::move(taken), *own));
   return own;
 }
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 
+#include <algorithm>
+#include <bit>
+
 #include "formats/netcdf4/codec.hpp"
 #include "formats/netcdf4/reader.hpp"
 #include "formats/variables/chunked.hpp"
@@ -19,6 +22,7 @@ struct OwnChunks {
   netcdf4::Dataset chunk;  // the parameters that the filters need
   cf::Unpacking unpacking;
   Grid grid;
+  Bytes values_at = 0;  // of a field without time: where its values begin in the file; otherwise 0
 };
 
 /// Returns GRIB's keys of the grid, or none if GRIB has no keys for its kind.
@@ -43,6 +47,7 @@ OwnChunks chunks_of(const netcdf4::RecordsOfField& field) {
   OwnChunks own;
   own.record = field.record;
   own.grid = {field.record.shape, keys_of_own(field.grid)};
+  own.values_at = field.values_at;
   own.unpacking.type = cf::number_of(field.type);
   const Bytes element = std::ssize(field.record.fill);
   own.chunk.fill = field.record.fill;
@@ -54,6 +59,22 @@ OwnChunks chunks_of(const netcdf4::RecordsOfField& field) {
   if (field.record.compression.method != compression::Method::none)
     own.chunk.filters = {{2, "shuffle", {static_cast<unsigned>(element)}}, {1, "deflate", {}}};
   return own;
+}
+
+/// Returns the bytes of one level of a field without time.
+Bytes level_bytes(const OwnChunks& field) {
+  Bytes bytes = std::ssize(field.chunk.fill);
+  for (const Index length : field.grid.shape) bytes *= length;
+  return bytes;
+}
+
+/// True if the head has as many values of a field without time as the index says.
+bool has_all_levels(const netcdf4::RecordsOfField& told, const OwnChunks& field, std::size_t levels) {
+  if (told.values_at == 0) return true;
+  const Bytes bytes = level_bytes(field);
+  return bytes == 0
+             ? told.values_length == 0
+             : told.values_length % bytes == 0 && told.values_length / bytes == static_cast<Bytes>(levels);
 }
 
 Result<std::vector<OwnChunks>> fields_of_own(const Opening& opening) {
@@ -69,6 +90,7 @@ Result<std::vector<OwnChunks>> fields_of_own(const Opening& opening) {
   for (std::size_t i = 0; same && i < told->size(); ++i) {
     same = (*told)[i].type == index.header.fields[i].type;
     fields.push_back(chunks_of((*told)[i]));
+    same = same && has_all_levels((*told)[i], fields.back(), index.header.fields[i].levels.size());
   }
   if (same) return fields;
   return Status(Code::corrupt,
@@ -102,6 +124,7 @@ class OwnNetcdf4Source final : public Source {
   [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return 0;
     const OwnChunks& field = fields_[static_cast<std::size_t>(place[0])];
+    if (field.values_at > 0) return std::min({most_bytes_at_once, size_, level_bytes(field)});
     return 3 * field.chunk.chunk_bytes() + field.record.trailer_bytes() + 4096;
   }
 
@@ -109,6 +132,7 @@ class OwnNetcdf4Source final : public Source {
   Result<Index> read_record(const OwnChunks& field, const RecordPlace& place, const Grid& grid,
                             const layout::Box& cut, ElementType type, std::byte* values,
                             Scratch& scratch) const {
+    if (field.values_at > 0) return read_fixed(field, place, grid, cut, type, values, scratch);
     const Bytes offset = place[1], length = place[2], trailer = field.record.trailer_bytes();
     if (grid.shape != field.grid.shape || offset < 0 || length < trailer || length > size_ ||
         offset > size_ - length)
@@ -134,6 +158,17 @@ class OwnNetcdf4Source final : public Source {
                           return decode(field, from, lengths->lengths[static_cast<std::size_t>(chunk)],
                                         scratch);
                         });
+  }
+  /// Reads a level of a field without time, which lies in the head of the file as it is.
+  Result<Index> read_fixed(const OwnChunks& field, const RecordPlace& place, const Grid& grid,
+                           const layout::Box& cut, ElementType type, std::byte* values,
+                           Scratch& scratch) const {
+    const Bytes offset = place[1], bytes = level_bytes(field);
+    if (grid.shape != field.grid.shape || offset < field.values_at || bytes > size_ || offset > size_ - bytes)
+      return Status(Code::corrupt, "there is no such record: the inventory is that of another file");
+    TR_TRY(check_cut(grid.shape, cut, type));
+    const Strided record{offset, strides_of(grid.shape, std::ssize(field.chunk.fill)), std::endian::big};
+    return read_strided(*file_, record, field.unpacking, cut, type, values, scratch);
   }
   Result<const std::byte*> decode(const OwnChunks& field, Bytes offset, Bytes length,
                                   Scratch& scratch) const {
@@ -168,8 +203,16 @@ Result<Inventory> scan_own_netcdf4(const Opening& opening) {
     const Result<std::vector<OwnChunks>> fields = fields_of_own(opening);
     TR_TRY(fields.status());
     OwnRecords records;
-    for (std::size_t i = 0; i < fields->size(); ++i)
-      records.fields.push_back({opening.index->header.fields[i].name, {}, (*fields)[i].grid, {}, {}, {}});
+    for (std::size_t i = 0; i < fields->size(); ++i) {
+      const OwnChunks& field = (*fields)[i];
+      const streams::IndexField& told = opening.index->header.fields[i];
+      records.fields.push_back({told.name, {}, field.grid, {}, {}, {}});
+      if (field.values_at == 0) continue;
+      const Bytes bytes = level_bytes(field);
+      for (Index level = 0; level < std::ssize(told.levels); ++level)
+        records.fields.back().always.push_back(
+            {static_cast<std::int64_t>(i), field.values_at + level * bytes, bytes, 0});
+    }
     Result<Inventory> inventory = inventory_of_own(*opening.index, records, "NetCDF-4");
     TR_TRY(inventory.status().in(opening.path));
     return inventory;

@@ -87,6 +87,29 @@ Result<OwnRecords> own_records_of(const streams::IndexContents& index, std::endi
   return own;
 }
 
+namespace {
+
+/// Adds the records of a field without time, one for each level. Returns false if there are too many.
+bool add_always(const streams::IndexContents& index, const OwnRecords::Field& field,
+                const streams::IndexField& described, int grid, std::vector<Record>& records) {
+  if (std::ssize(field.always) > most_records - std::ssize(records)) return false;
+  for (std::size_t level = 0; level < field.always.size(); ++level) {
+    Record record;
+    record.field = described.name;
+    record.level_type = described.level_type;
+    record.level = described.levels[level];
+    record.reference = to_seconds(index.header.base, index.header.calendar);
+    record.valid = any_time;
+    record.member = index.header.member.value_or(-1);
+    record.grid = grid;
+    record.place = field.always[level];
+    records.push_back(std::move(record));
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<Inventory> inventory_of_own(const streams::IndexContents& index, const OwnRecords& records,
                                    std::string format) {
   Inventory inventory;
@@ -123,10 +146,13 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
     }
   }
   for (std::size_t field = 0; field < has_records.size(); ++field) {
-    if (!has_records[field])
-      inventory.unread.push_back(
-          {index.header.fields[field].name,
-           {Code::argument, "no step has it: it was not put, or has no time (time=none)"}});
+    if (has_records[field]) continue;
+    const OwnRecords::Field& own = records.fields[field];
+    const streams::IndexField& described = index.header.fields[field];
+    if (own.always.empty() || index.steps.empty())
+      inventory.unread.push_back({described.name, {Code::argument, "no step has it: it was not put"}});
+    else if (!add_always(index, own, described, grids[field], inventory.records))
+      return Status(Code::corrupt, cat("the index has more than ", most_records, " records"));
   }
   return inventory;
 }

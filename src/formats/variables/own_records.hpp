@@ -21,6 +21,8 @@ struct OwnRecords {
     cf::Unpacking unpacking;
     /// True once the header of the file has added to what the index says.
     bool is_described = false;
+    /// The place of each level's record, if the field has no time; otherwise empty.
+    std::vector<RecordPlace> always{};
   };
   std::vector<Field> fields;
   std::endian order = std::endian::little;
@@ -29,7 +31,9 @@ struct OwnRecords {
 /// Returns the fields of the index, without records. Code::corrupt if a record has another size than its
 /// field.
 Result<OwnRecords> own_records_of(const streams::IndexContents& index, std::endian order);
-/// Returns the records of all committed steps. Code::corrupt if there are too many.
+/// Returns the records of all committed steps, and behind them those of fields without time, which fit each
+/// time. A file without steps has none of them either: as long as no step is committed, there is nothing to
+/// read. Code::corrupt if there are too many.
 Result<Inventory> inventory_of_own(const streams::IndexContents& index, const OwnRecords& records,
                                    std::string format);
 std::shared_ptr<const Source> source_of_own(const Opening& opening, OwnRecords records, Inventory inventory);

@@ -406,17 +406,55 @@ struct OpenedStore {
   CfInventory found;
 };
 
+/// Returns the array of a field without time, whatever the conventions say of its dimensions: a field of
+/// latitudes is a coordinate for them. The index tells which of its dimensions are levels. Returns nothing if
+/// there is no such array, or if it has steps.
+Result<std::optional<CfField>> fixed_array(OpenedStore& opened, const streams::IndexContents& index,
+                                           const streams::IndexField& field) {
+  const cf::FoundContents& contents = opened.store->contents();
+  const int number = contents.find(field.name);
+  if (number < 0) return std::optional<CfField>();
+  CfField fixed;
+  fixed.variable = static_cast<std::size_t>(number);
+  const cf::FoundVariable& variable = contents.variables[fixed.variable];
+  const zarr::ReadArray& array = opened.store->array(fixed.variable);
+  std::vector<Index> expected = field.shape;
+  if (array.shape.size() > expected.size())
+    expected.insert(expected.begin(), static_cast<Index>(field.levels.size()));
+  const bool has_steps = !variable.dimensions.empty() &&
+                         contents.dimensions[static_cast<std::size_t>(variable.dimensions.front())].name ==
+                             index.header.time.name();
+  if (has_steps || array.shape != expected || variable.type != cf::number_of(field.type))
+    return std::optional<CfField>();
+  const bool has_levels = expected.size() > field.shape.size();
+  if (!has_levels && field.levels.size() != 1) return std::optional<CfField>();
+  if (has_levels) fixed.level = 0;
+  for (int d = has_levels ? 1 : 0; d < static_cast<int>(expected.size()); ++d) fixed.plane.push_back(d);
+  Result<cf::Unpacking> unpacking = cf::unpacking_of(variable, true);
+  TR_TRY(unpacking.status());
+  fixed.unpacking = std::move(*unpacking);
+  if (array.fill_is_missing) fixed.unpacking.missing.push_back(array.fill);
+  fixed.grid = static_cast<int>(opened.found.inventory.grids.size());
+  opened.found.inventory.grids.push_back({field.shape, {}});
+  return std::optional(std::move(fixed));
+}
+
 /// Moves the array of a field of the index out of `left`. A stream names an array after its field and, if
 /// another field has the same name, after the type of its levels, too. The arrays may be in another order
 /// than the fields, as other tools may have rewritten the store.
-Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField& field,
-                           std::map<std::string, CfField>& left) {
+Result<CfField> take_array(OpenedStore& opened, const streams::IndexContents& index,
+                           const streams::IndexField& field, std::map<std::string, CfField>& left) {
   auto found = left.find(field.name);
   if (found == left.end()) {
     const std::string begin = cat(field.name, "_", field.level_type);
     for (auto each = left.lower_bound(begin); each != left.end() && each->first.starts_with(begin); ++each) {
       if (found == left.end() || each->first.size() < found->first.size()) found = each;
     }
+  }
+  if (found == left.end()) {
+    Result<std::optional<CfField>> fixed = fixed_array(opened, index, field);
+    TR_TRY(fixed.status());
+    if (*fixed) return std::move(**fixed);
   }
   const auto& unread = opened.found.inventory.unread;
   const auto odd = std::ranges::find(unread, field.name, &sources::Unread::field);
@@ -429,6 +467,9 @@ Result<CfField> take_array(const OpenedStore& opened, const streams::IndexField&
   const cf::FoundVariable& variable = opened.store->contents().variables[taken.variable];
   const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
   if (grid.shape == field.shape && taken.unpacking.type == cf::number_of(field.type)) return taken;
+  Result<std::optional<CfField>> fixed = fixed_array(opened, index, field);
+  TR_TRY(fixed.status());
+  if (*fixed) return std::move(**fixed);
   return Status(Code::corrupt, cat("array '", variable.name, "': expected records of ", extents(field.shape),
                                    " of ", cf::name_of(cf::number_of(field.type)), " as in its index, got ",
                                    extents(grid.shape), " of ", cf::name_of(taken.unpacking.type)));
@@ -444,7 +485,7 @@ Status keep_committed(const Opening& opening, OpenedStore& opened) {
     left.emplace(name, std::move(each));
   }
   for (const streams::IndexField& each : index.header.fields) {
-    Result<CfField> taken = take_array(opened, each, left);
+    Result<CfField> taken = take_array(opened, index, each, left);
     TR_TRY(taken.status().in(opening.path));
     fields.push_back(std::move(*taken));
   }
@@ -453,7 +494,19 @@ Status keep_committed(const Opening& opening, OpenedStore& opened) {
     const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(fields[i].grid)];
     records.fields.push_back({index.header.fields[i].name, {}, grid, {}, {}, {}});
     const cf::FoundVariable& variable = opened.store->contents().variables[fields[i].variable];
-    if (fields[i].time < 0) continue;  // no step has a record of it
+    if (fields[i].time < 0) {
+      const std::size_t levels = index.header.fields[i].levels.size();
+      const int dimension =
+          fields[i].level < 0 ? -1 : variable.dimensions[static_cast<std::size_t>(fields[i].level)];
+      const Index there =
+          dimension < 0 ? 1 : opened.store->contents().dimensions[static_cast<std::size_t>(dimension)].length;
+      if (there != static_cast<Index>(levels))
+        return Status(Code::corrupt, cat(opening.path, ": array '", variable.name, "': expected ",
+                                         counted(levels, "level"), " as in its index, got ", there));
+      for (Index level = 0; level < there; ++level)
+        records.fields.back().always.push_back({static_cast<std::int64_t>(i), 0, level, 0});
+      continue;
+    }
     opened.store->reach(variable.dimensions[static_cast<std::size_t>(fields[i].time)],
                         std::ssize(index.steps));
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -76,12 +77,12 @@ TEST(ClassicFiles, OfTheNetcdfLibraryAreReadInEveryVersion) {
     const std::vector<Record> sst = records_of(*source, "sst");
     ASSERT_EQ(sst.size(), 3U);
     EXPECT_EQ(part_of<double>(*source, sst[2], {{1}, {4}}).values, (Values{281.25, 282.25, 283.25}));
-    // A field without time is there at each time of the file.
+    // A field without time fits each time.
     const std::vector<Record> lsm = records_of(*source, "lsm");
-    ASSERT_EQ(lsm.size(), 3U);
-    EXPECT_EQ(lsm[2].valid, t[5].valid);
-    EXPECT_EQ(all_of<float>(*source, lsm[1]).values, sequence(12));
-    EXPECT_EQ(source->inventory().records.size(), 15U) << "coordinates are no fields";
+    ASSERT_EQ(lsm.size(), 1U);
+    EXPECT_EQ(lsm[0].valid, any_time);
+    EXPECT_EQ(all_of<float>(*source, lsm[0]).values, sequence(12));
+    EXPECT_EQ(source->inventory().records.size(), 13U) << "coordinates are no fields";
   }
 }
 
@@ -309,6 +310,35 @@ TEST(OwnFiles, HaveCommittedStepsOnly) {
     EXPECT_EQ(source->inventory().records.size(), 6U);
     EXPECT_EQ(records_of(*source, "t").at(0).level, 850) << "levels that were not put are no records";
     EXPECT_EQ(time_text(*source, source->inventory().records.back().valid), "2026-03-01T07:00:00Z");
+  }
+}
+
+TEST(OwnFiles, HaveFieldsWithoutTime) {
+  for (const std::string format : {"cdf1", "cdf2", "cdf5"}) {
+    OwnStream own = own_stream_with_fixed(format);
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    write_own(*target, "own", own);
+    const auto source = opened(target, "own");
+    ASSERT_NE(source, nullptr) << format;
+    expect_own(*source, 3);
+    expect_fixed(*source);
+    // The record of a damaged index or of another file.
+    Record wrong = records_of(*source, "area").at(0);
+    wrong.place[1] = std::numeric_limits<std::int64_t>::max();
+    EXPECT_EQ(all_of(*source, wrong).status.code(), Code::corrupt);
+    // A field with time that was never put is not taken for one without.
+    own.is_put = [](std::size_t, int field, Index) { return field != 1; };
+    write_own(*target, "own", own);
+    const auto without = opened(target, "own");
+    ASSERT_NE(without, nullptr);
+    EXPECT_EQ(records_of(*without, "m").size(), 0U);
+    expect_fixed(*without);
+    // Until a step is committed, there is nothing to read.
+    own.committed = 0;
+    write_own(*target, "own", own);
+    const auto empty = opened(target, "own");
+    ASSERT_NE(empty, nullptr);
+    EXPECT_TRUE(empty->inventory().records.empty());
   }
 }
 

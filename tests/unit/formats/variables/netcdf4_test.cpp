@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <hdf5.h>
 
+#include <limits>
 #include <thread>
 
 #include "ground/base/text.hpp"
@@ -516,6 +517,28 @@ TEST(OwnNetcdf4Files, AreReadByTheirIndexFinishedOrNot) {
         expect_own(*without, 3);
       }
     }
+  }
+}
+
+TEST(OwnNetcdf4Files, HaveFieldsWithoutTimeFinishedOrNot) {
+  for (const bool is_finished : {true, false}) {
+    OwnStream own = own_stream_with_fixed("netcdf4");
+    own.is_finished = is_finished;
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    write_own(*target, "own.nc", own);
+    const auto source = opened(target, "own.nc");
+    ASSERT_NE(source, nullptr);
+    expect_own(*source, 3);
+    expect_fixed(*source);
+    Record wrong = records_of(*source, "area").at(0);
+    wrong.place[1] = std::numeric_limits<std::int64_t>::max();
+    EXPECT_EQ(all_of(*source, wrong).status.code(), Code::corrupt);
+    if (!is_finished) continue;
+    ASSERT_TRUE(target->remove("own.nc.trx").is_ok());
+    const auto without = opened(target, "own.nc");
+    ASSERT_NE(without, nullptr);
+    EXPECT_EQ(records_of(*without, "area").at(1).valid, any_time);
+    EXPECT_EQ(all_of(*without, records_of(*without, "area").at(1)).missing, 1);
   }
 }
 

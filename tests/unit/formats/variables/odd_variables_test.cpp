@@ -118,6 +118,25 @@ TEST(OddVariables, FieldsWithoutTimesFitEachTimeIfThoseOfTheFileAreNotUnderstood
   EXPECT_EQ(records_of(*source, "mask")[0].valid, any_time);
 }
 
+// Once such a field had a record for each time, which were more than a file may have.
+TEST(OddVariables, FieldsWithoutTimesHaveNoMoreRecordsThanLevels) {
+  constexpr std::size_t times = std::size_t{1} << 20, levels = 17;
+  Writer file(0);
+  const int time = file.variable("time", NC_INT, {file.dimension("time", times)});
+  file.text(time, "units", "seconds since 2024-01-01");
+  const int level = file.axis("lev", sequence(levels, 1), {{"units", "m"}, {"positive", "down"}});
+  file.put(time, sequence(times));
+  file.put(file.variable("fixed", NC_FLOAT, {level, file.dimension("y", 1), file.dimension("x", 2)}),
+           sequence(2 * levels));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  const std::vector<Record> fixed = records_of(*source, "fixed");
+  ASSERT_EQ(fixed.size(), levels);
+  EXPECT_EQ(fixed[16].valid, any_time);
+  EXPECT_EQ(fixed[16].level, 17);
+  EXPECT_EQ(all_of(*source, fixed[16]).values, (Values{32, 33}));
+}
+
 /// Makes a field a(time, x) whose integer times end with the fill value 100, in hours.
 void add_missing_time(Writer& file, bool has_bounds) {
   const int time = file.dimension("time", 3), x = file.dimension("x", 2);
@@ -148,7 +167,7 @@ TEST(OddVariables, ATimeThatIsAFillValueIsNone) {
       EXPECT_EQ(time_text(*source, a[1].valid), has_bounds ? "2024-01-01T02:00:00Z" : "2024-01-01T01:00:00Z");
       EXPECT_EQ(all_of(*source, a[1]).values, (Values{2, 3}));
       expect_part(why_not(*source, "a"), "variable 'time': element 3 of 3 is a fill value or NaN");
-      EXPECT_EQ(records_of(*source, "mask").size(), 2U) << "the field that has no times has none of its own";
+      EXPECT_EQ(records_of(*source, "mask").size(), 1U) << "a field without times fits each of them";
       EXPECT_EQ(why_not(*source, "mask"), "");
     }
   }

@@ -92,6 +92,7 @@ inline void write_own(storage::Target& target, const std::string& path, const Ow
     const auto encoder = codec.encoder();
     for (int f = 0; f < static_cast<int>(own.fields.size()); ++f) {
       const codec::FieldDefinition& field = own.fields[static_cast<std::size_t>(f)];
+      if (!field.has_time) continue;
       Bytes used = 0;
       for (Index level = 0; level < std::ssize(field.levels.values); ++level) {
         if (own.is_put && !own.is_put(step, f, level)) continue;
@@ -169,6 +170,56 @@ inline OwnStream own_stream(const std::string& format) {
   if (format == "raw") with_missing.missing.reset();
   own.fields = {t, with_missing, own_field("n", ElementType::i16, {"heightAboveGround", {2}, {}, {}}, {5})};
   return own;
+}
+
+/// Makes a field without time, with the values of step 0 of the field with this number.
+inline codec::FieldDefinition fixed_field(const std::string& name, ElementType type, codec::Levels levels,
+                                          int number) {
+  codec::FieldDefinition field = own_field(name, type, std::move(levels));
+  field.has_time = false;
+  ByteVector values;
+  for (Index level = 0; level < std::ssize(field.levels.values); ++level) {
+    for (Index i = 0; i < field.elements(); ++i) {
+      ByteVector one;
+      append_number(one, type, own_value(0, number, level, i));
+      values.insert(values.end(), one.rbegin(), one.rend());
+    }
+  }
+  field.values = std::make_shared<const ByteVector>(std::move(values));
+  return field;
+}
+
+/// Returns own_stream() with fields without time: one with levels and a missing value, and one that readers
+/// of other programs' files take for a coordinate.
+inline OwnStream own_stream_with_fixed(const std::string& format) {
+  OwnStream own = own_stream(format);
+  own.fields.push_back(fixed_field("area", ElementType::i16, {"heightAboveGround", {2, 10}, {}, {}}, 3));
+  own.fields.back().missing = own_value(0, 3, 1, 2);
+  own.fields.push_back(fixed_field("north", ElementType::f64, {}, 4));
+  own.fields.back().attributes = {{"units", "degrees_north"}};
+  return own;
+}
+
+/// Expects the fields without time of own_stream_with_fixed(), as the index tells them.
+inline void expect_fixed(const Source& source) {
+  const std::vector<Record> area = records_of(source, "area"), north = records_of(source, "north");
+  ASSERT_EQ(area.size(), 2U);
+  ASSERT_EQ(north.size(), 1U);
+  EXPECT_EQ(area[1].level_type, "heightAboveGround");
+  EXPECT_EQ(area[1].level, 10);
+  EXPECT_EQ(time_text(source, area[1].reference), "2026-03-01T06:00:00Z");
+  EXPECT_EQ(source.inventory().records.back().field, "north") << "they stand behind the steps";
+  for (const Record& each : {area[0], area[1], north[0]}) {
+    EXPECT_EQ(each.valid, any_time);
+    EXPECT_EQ(each.member, 4);
+    std::vector<double> expected;
+    for (Index e = 0; e < 12; ++e)
+      expected.push_back(own_value(0, each.field == "area" ? 3 : 4, each.level == 10 ? 1 : 0, e));
+    if (each.level == 10) expected[2] = absent;
+    EXPECT_EQ(all_of<float>(source, each).values, expected);
+    EXPECT_EQ(part_of<double>(source, each, {{1, 1}, {3, 3}}).values,
+              (std::vector<double>{expected[5], expected[6], expected[9], expected[10]}));
+  }
 }
 
 /// Expects that the first `steps` steps have the values of own_stream().

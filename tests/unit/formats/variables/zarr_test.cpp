@@ -422,6 +422,23 @@ TEST(OwnZarrStores, AreReadWithTheirIndexAndWithoutIt) {
   }
 }
 
+TEST(OwnZarrStores, HaveFieldsWithoutTime) {
+  OwnStream own = own_stream_with_fixed("zarr");
+  const storage::ScratchDirectory scratch;
+  const std::shared_ptr<storage::Target> posix = storage::posix_target();
+  const std::string path = scratch / "own.zarr";
+  write_own(*stores::with_stores(posix), path, own);
+  const auto source = opened(posix, path);
+  ASSERT_NE(source, nullptr);
+  expect_own(*source, 3);
+  expect_fixed(*source);
+  ASSERT_TRUE(posix->remove(path + ".trx").is_ok());
+  const auto without = opened(posix, path);
+  ASSERT_NE(without, nullptr);
+  EXPECT_EQ(records_of(*without, "area").at(1).valid, any_time);
+  EXPECT_EQ(all_of(*without, records_of(*without, "area").at(1)).missing, 1);
+}
+
 /// Writes a store of ours and its index.
 std::string own_store(const storage::ScratchDirectory& scratch, const std::string& chunks = "") {
   OwnStream own = own_stream("zarr");

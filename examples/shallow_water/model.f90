@@ -28,9 +28,10 @@ contains
     u = 0; v = 0; sum_h = 0                                ! u and v on the walls remain 0
   end subroutine
 
+  ! Not exp: gfortran computes it in vectors, too, which differ from scalars in the last bit, and so would ranks.
   real(wp) function hill(i, j, i_top, j_top, radius)
     integer, intent(in) :: i, j, i_top, j_top, radius
-    hill = exp(-((i - i_top)**2 + (j - j_top)**2)/(2*real(radius, wp)**2))
+    hill = 1/(1 + real((i - i_top)**2 + (j - j_top)**2, wp)/(2*radius**2))**2
   end function
 
   ! The longest step, s, that keeps waves from crossing more than a part of a cell.

@@ -133,6 +133,8 @@ contains
     call expect('tr_layout_indexed shape=100 indices=5000000000 base=1')
     call grid%replicated([4, 3, 2])
     call expect('tr_layout_replicated shape=2,3,4')
+    call grid%replicated([integer ::])
+    call expect('tr_layout_replicated shape=')
     call grid%callback([20, 30], by_first_index)
     call expect('tr_layout_callback shape=30,20 owner=1211')
     call grid%georeference(sample='climate file.grib2', keys='a=1, b=2', options='Ni=3')
@@ -196,7 +198,7 @@ contains
     call refused(ierr, TR_ERR_ARGUMENT, 'lower has 1 entries')
     call grid%weighted([20, 30], [2, 3], [1.0, 2.0], ierr=ierr)
     call refused(ierr, TR_ERR_ARGUMENT, 'grid=[2,3]')
-    call grid%replicated([integer ::], ierr=ierr)
+    call grid%block([integer ::], ierr=ierr)
     call refused(ierr, TR_ERR_ARGUMENT, '1 to 7 dimensions, not 0')
   end subroutine
 
@@ -251,6 +253,9 @@ contains
     call check(all(line == [1.0_real32, 2.0_real32, 3.0_real32, 4.0_real32]), 'a whole array')
     call stream%get('f', line(4:1:-3), ierr)
     call check(all(line == [2.0_real32, 2.0_real32, 3.0_real32, 1.0_real32]), 'every third element, backwards')
+    call stream%get('f', line(2))
+    call expect('tr_stream_get_array [f] type=5 extents= strides=')
+    call check(line(2) == 1, 'a scalar')
     field = 0
     call stream%get('f', field(2:7:2, 1:6, 1:1))
     call expect('tr_stream_get_array [f] type=6 extents=1,6,3 strides=480,80,16')

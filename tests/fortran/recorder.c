@@ -150,6 +150,7 @@ int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr
 int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout) {
   begin("tr_layout_replicated");
   say_indices("shape", ndims, shape);
+  if (ndims == 0) return (*layout = &layouts[made_layouts++ % 64])->ndims = 0, TR_OK;
   return make(ndims, shape, NULL, layout);
 }
 int tr_layout_callback(int ndims, const tr_index* shape, int (*owner)(const tr_index* index, void* context),
@@ -302,7 +303,7 @@ int tr_stream_get_array(tr_stream* stream, const char* field, void* data, int ty
   say(" [%s] type=%d", field, type);
   say_indices("extents", ndims, extents);
   say_indices("strides", ndims, strides);
-  if (ndims < 1) return refuse(TR_ERR_ARGUMENT, "an array has 1 dimension or more");
+  if (ndims < 0) return refuse(TR_ERR_ARGUMENT, "an array has no fewer than 0 dimensions");
   tr_index contiguous[8];
   for (int d = ndims - 1; !strides && d >= 0; --d)
     contiguous[d] = d == ndims - 1 ? element_bytes[type] : contiguous[d + 1] * extents[d + 1];

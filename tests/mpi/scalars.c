@@ -42,7 +42,7 @@ static void fill(int step) {
 
 static void define(tr_stream* stream, int reads, int scalars_alone) {
   expect(tr_stream_define(stream, "energy", scalar, TR_F64, reads ? NULL : "attributes=units:J"));
-  expect(tr_stream_define(stream, "iterations", scalar, TR_I32, NULL));
+  expect(tr_stream_define(stream, "iterations", scalar, reads ? TR_F64 : TR_I32, NULL));
   if (scalars_alone) return;
   expect(tr_stream_define(stream, "profile", scalar, TR_F64, "levels=height:2,10,50"));
   expect(tr_stream_define(stream, "surface", cells, TR_F32, NULL));
@@ -82,15 +82,14 @@ static void write_steps(tr_stream* stream, int first, int steps, const char* how
 
 /* Each rank gets each number. */
 static void read_steps(tr_stream* stream, int first, int steps) {
-  double got_energy = 0, got_profile[LEVELS] = {0};
-  int32_t got_iterations = 0;
+  double got_energy = 0, got_iterations = 0, got_profile[LEVELS] = {0};
   float got_here = 0;
   tr_index extent = LEVELS;
   define(stream, 1, 0);
   for (int step = first; step < first + steps && failures == 0; ++step) {
     expect(tr_stream_begin(stream, 3600 * step));
     expect(tr_stream_get(stream, "energy", &got_energy));
-    expect(tr_stream_get_array(stream, "iterations", &got_iterations, TR_I32, 0, NULL, NULL));
+    expect(tr_stream_get_array(stream, "iterations", &got_iterations, TR_F64, 0, NULL, NULL));
     expect(tr_stream_get_array(stream, "profile", got_profile, TR_F64, 1, &extent, NULL));
     expect(tr_stream_get(stream, "t_station", &got_here));
     expect(tr_stream_end(stream));
@@ -98,8 +97,8 @@ static void read_steps(tr_stream* stream, int first, int steps) {
         got_profile[0] == step && got_profile[1] == 10.0 + step && got_profile[2] == 20.0 + step;
     if (got_energy != 1e9 / (3 + step) || got_iterations != 100 + step || got_here != 280.5F + (float)step ||
         !profile_is_right) {
-      printf("rank %d, step %d: read %.17g %d %g, profile %g %g %g\n", rank, step, got_energy,
-             (int)got_iterations, (double)got_here, got_profile[0], got_profile[1], got_profile[2]);
+      printf("rank %d, step %d: read %.17g %g %g, profile %g %g %g\n", rank, step, got_energy, got_iterations,
+             (double)got_here, got_profile[0], got_profile[1], got_profile[2]);
       ++failures;
     }
   }

@@ -237,8 +237,7 @@ Status bad(std::string_view what) { return {Code::argument, std::string(what)}; 
 Status check_field(const IndexField& field) {
   if (field.name.empty() || field.name.size() > kMostText) return bad("a field's name is empty or too long");
   if (size_of(field.type) == 0) return bad(cat("field \"", field.name, "\" has an unknown element type"));
-  if (field.shape.empty() || field.levels.empty())
-    return bad(cat("field \"", field.name, "\" has no shape or no levels"));
+  if (field.levels.empty()) return bad(cat("field \"", field.name, "\" has no levels"));
   Index elements = 1;
   for (const Index extent : field.shape) {
     if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements)) {

@@ -120,6 +120,12 @@ module tailrace
     procedure :: create => stream_create
     procedure :: open => stream_open
     procedure :: define => stream_define
+    procedure, private :: attribute_i8, attribute_i16, attribute_i32, attribute_i64, attribute_f32, attribute_f64
+    procedure, private :: attributes_i8, attributes_i16, attributes_i32, attributes_i64, attributes_f32, attributes_f64
+    procedure, private :: attribute_text
+    generic :: attribute => attribute_i8, attribute_i16, attribute_i32, attribute_i64, attribute_f32, attribute_f64
+    generic :: attribute => attributes_i8, attributes_i16, attributes_i32, attributes_i64, attributes_f32, attributes_f64
+    generic :: attribute => attribute_text
     procedure, private :: begin_i4, begin_i8
     generic :: begin => begin_i4, begin_i8
     procedure :: begin_at => stream_begin_at
@@ -457,6 +463,16 @@ contains
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)
   end subroutine
 
+  !> Gives a text as an attribute to the field or dimension `of`, or to each file if `of` is ''. Trailing blanks are
+  !> cut off. tr_stream_attribute in tailrace.h has the contract, also of numbers and lists of numbers, which
+  !> keep their kind.
+  subroutine attribute_text(self, of, name, text, ierr)
+    class(tr_stream), intent(in) :: self
+    character(*), intent(in) :: of, name, text
+    integer, intent(out), optional :: ierr
+    call settle(c_attribute_text(self%handle, to_c(of), to_c(name), to_c(text)), ierr)
+  end subroutine
+
   ! Returns the dimension of the array that counts the levels, in C order. An array without such a dimension gives
   ! -1, which the library refuses on all ranks alike.
   integer function level_axis(grid, level_dim)
@@ -558,31 +574,37 @@ contains
 #define TR_TYPE integer(int8)
 #define TR_CODE TR_I8
 #define TR_BYTES 1_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i16
 #define TR_TYPE integer(int16)
 #define TR_CODE TR_I16
 #define TR_BYTES 2_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i32
 #define TR_TYPE integer(int32)
 #define TR_CODE TR_I32
 #define TR_BYTES 4_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i64
 #define TR_TYPE integer(int64)
 #define TR_CODE TR_I64
 #define TR_BYTES 8_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG f32
 #define TR_TYPE real(real32)
 #define TR_CODE TR_F32
 #define TR_BYTES 4_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG f64
 #define TR_TYPE real(real64)
 #define TR_CODE TR_F64
 #define TR_BYTES 8_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG c64
 #define TR_TYPE complex(real32)

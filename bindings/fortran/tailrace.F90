@@ -120,12 +120,7 @@ module tailrace
     procedure :: create => stream_create
     procedure :: open => stream_open
     procedure :: define => stream_define
-    procedure, private :: attribute_i8, attribute_i16, attribute_i32, attribute_i64, attribute_f32, attribute_f64
-    procedure, private :: attributes_i8, attributes_i16, attributes_i32, attributes_i64, attributes_f32, attributes_f64
-    procedure, private :: attribute_text
-    generic :: attribute => attribute_i8, attribute_i16, attribute_i32, attribute_i64, attribute_f32, attribute_f64
-    generic :: attribute => attributes_i8, attributes_i16, attributes_i32, attributes_i64, attributes_f32, attributes_f64
-    generic :: attribute => attribute_text
+#include "parts/attribute_bindings.inc"
     procedure, private :: begin_i4, begin_i8
     generic :: begin => begin_i4, begin_i8
     procedure :: begin_at => stream_begin_at
@@ -463,15 +458,7 @@ contains
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)
   end subroutine
 
-  !> Gives a text as an attribute to the field or dimension `of`, or to each file if `of` is ''. Trailing blanks are
-  !> cut off. tr_stream_attribute in tailrace.h has the contract, also of numbers and lists of numbers, which
-  !> keep their kind.
-  subroutine attribute_text(self, of, name, text, ierr)
-    class(tr_stream), intent(in) :: self
-    character(*), intent(in) :: of, name, text
-    integer, intent(out), optional :: ierr
-    call settle(c_attribute_text(self%handle, to_c(of), to_c(name), to_c(text)), ierr)
-  end subroutine
+#include "parts/attribute_text.inc"
 
   ! Returns the dimension of the array that counts the levels, in C order. An array without such a dimension gives
   ! -1, which the library refuses on all ranks alike.

@@ -358,6 +358,29 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
+/* Collective. Gives an attribute: `count` numbers of `type` (TR_I8, _I16, _I32, _I64, _F32, _F64 or _BYTE).
+ * Blocks until the ranks agree about the arguments. Called before the first step, with `of` defined already.
+ * `of` is the name of a field, or of a dimension, whose coordinate gets the attribute; NULL: each file gets
+ * it. The values of compute rank 0 count; other ranks may give NULL. They are copied.
+ *
+ * cdf5, cdf2, cdf1, netcdf4 and zarr, and references of these, hold attributes with their types.
+ * valid_range, valid_min, valid_max, flag_values and flag_masks of a field have the field's type. A run that
+ * goes on (existing=continue, a checkpoint) gives the same numbers, and the same flag_meanings: another file
+ * is refused with the first step, and stays as it is. Of other texts the file keeps its own.
+ *
+ *   TR_ERR_ARGUMENT   no such field, no coordinate of such a dimension; no value, complex numbers, more than
+ *                     60000 bytes; a name that NetCDF does not take; an attribute that is there already, or
+ *                     that the library sets (_FillValue, scale_factor, coordinates, ...): the text names the
+ *                     option that decides it; another type than CF wants
+ *   TR_ERR_FORMAT     the format holds no attributes (grib2, raw, encoders), or none of this type (TR_I64
+ *                     and TR_BYTE in cdf1 and cdf2)
+ *   TR_ERR_STATE      the stream has begun its steps, or is read */
+TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
+                               const void* values);
+/* Collective. As tr_stream_attribute, for a text in UTF-8 (TR_ERR_ARGUMENT if it is none). It is what
+ * attributes= of tr_stream_create, tr_stream_define and tr_layout_axis gives, for texts of any letters. */
+TR_API int tr_stream_attribute_text(tr_stream* stream, const char* of, const char* name, const char* text);
+
 /* Local. Begins the step that is valid `lead` seconds after the base time, or other units if the stream has
  * lead_unit=. Errors are kept for tr_stream_end. */
 TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);

@@ -259,6 +259,25 @@ class Stream {
     return define(field, layout, type_of<T>(), options);
   }
 
+  /// Collective. Gives an attribute to a field or to a dimension, in the type of its numbers. With `of` = ""
+  /// it is of each file. tr_stream_attribute has the contract.
+  template <typename T>
+  [[nodiscard]] Status attribute(const std::string& of, const std::string& name,
+                                 const std::vector<T>& values) {
+    return Status(tr_stream_attribute(handle_, of.c_str(), name.c_str(), static_cast<int>(type_of<T>()),
+                                      static_cast<Index>(values.size()), values.data()));
+  }
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T> || std::is_same_v<T, std::byte>>>
+  [[nodiscard]] Status attribute(const std::string& of, const std::string& name, T value) {
+    return attribute(of, name, std::vector<T>{value});
+  }
+  [[nodiscard]] Status attribute(const std::string& of, const std::string& name, const std::string& text) {
+    return Status(tr_stream_attribute_text(handle_, of.c_str(), name.c_str(), text.c_str()));
+  }
+  [[nodiscard]] Status attribute(const std::string& of, const std::string& name, const char* text) {
+    return Status(tr_stream_attribute_text(handle_, of.c_str(), name.c_str(), text));
+  }
+
   Kept begin(std::int64_t lead) { return Kept(tr_stream_begin(handle_, lead)); }
   /// Begins the step at a time of the model, in a stream with time=model.
   Kept begin_at(double time) { return Kept(tr_stream_begin_at(handle_, time)); }

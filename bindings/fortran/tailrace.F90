@@ -120,6 +120,7 @@ module tailrace
     procedure :: create => stream_create
     procedure :: open => stream_open
     procedure :: define => stream_define
+#include "parts/attribute_bindings.inc"
     procedure, private :: begin_i4, begin_i8
     generic :: begin => begin_i4, begin_i8
     procedure :: begin_at => stream_begin_at
@@ -457,6 +458,8 @@ contains
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)
   end subroutine
 
+#include "parts/attribute_text.inc"
+
   ! Returns the dimension of the array that counts the levels, in C order. An array without such a dimension gives
   ! -1, which the library refuses on all ranks alike.
   integer function level_axis(grid, level_dim)
@@ -558,31 +561,37 @@ contains
 #define TR_TYPE integer(int8)
 #define TR_CODE TR_I8
 #define TR_BYTES 1_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i16
 #define TR_TYPE integer(int16)
 #define TR_CODE TR_I16
 #define TR_BYTES 2_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i32
 #define TR_TYPE integer(int32)
 #define TR_CODE TR_I32
 #define TR_BYTES 4_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i64
 #define TR_TYPE integer(int64)
 #define TR_CODE TR_I64
 #define TR_BYTES 8_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG f32
 #define TR_TYPE real(real32)
 #define TR_CODE TR_F32
 #define TR_BYTES 4_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG f64
 #define TR_TYPE real(real64)
 #define TR_CODE TR_F64
 #define TR_BYTES 8_int64
+#include "parts/attribute_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG c64
 #define TR_TYPE complex(real32)

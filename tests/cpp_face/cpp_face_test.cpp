@@ -71,6 +71,12 @@ TEST(CppFace, AStreamPassesItsArraysWithTypeExtentsAndStrides) {
   auto grid = tr::Layout::block({2, 2});
   ASSERT_TRUE(stream->define<double>("t", *grid, "levels=surface").is_ok());
   EXPECT_STREQ(recorder_line(), "tr_stream_define [t] type=6 [levels=surface]");
+  ASSERT_TRUE(stream->attribute("t", "valid_range", std::vector<double>{-1, 400}).is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_stream_attribute [t] [valid_range] type=6 count=2 first=-1");
+  ASSERT_TRUE(stream->attribute("", "revision", std::int16_t{7}).is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_stream_attribute [] [revision] type=2 count=1 first=7");
+  ASSERT_TRUE(stream->attribute("t", "comment", "at noon").is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_stream_attribute_text [t] [comment] [at noon]");
   const double values[] = {1, 2, 3, 4, 5, 6, 7, 8};
   stream->begin(5000000000);
   EXPECT_STREQ(recorder_line(), "tr_stream_begin lead=5000000000");

@@ -278,6 +278,16 @@ contains
     call grid%block([20, 30])
     call stream%define('t', grid, tr_surface(), accuracy=0.01)
     call expect('tr_stream_define [t] type='//trim(real_type)//' [levels=surface accuracy=0.01]')
+    call stream%attribute('t', 'flag_values', [3_int8, 4_int8])
+    call expect('tr_stream_attribute [t] [flag_values] type=1 count=2 first=3')
+    call stream%attribute('', 'revision', 7_int64)
+    call expect('tr_stream_attribute [] [revision] type=4 count=1 first=7')
+    call stream%attribute('t', 'valid_range', [0.5_real64, 400.0_real64])
+    call expect('tr_stream_attribute [t] [valid_range] type=6 count=2 first=0.5')
+    call stream%attribute('t', 'limit', 2.5_real32)
+    call expect('tr_stream_attribute [t] [limit] type=5 count=1 first=2.5')
+    call stream%attribute('t', 'comment', 'at noon ')
+    call expect('tr_stream_attribute_text [t] [comment] [at noon]')
     call stream%define('t', grid, tr_surface(), type=TR_I16, accuracy=0.1_real64, missing=-9999, &
                        bits=12_int8, statistic='accum', since='start', at_zero='omit', keys='a=1', &
                        options='b=2')

@@ -223,6 +223,25 @@ int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layo
   say(" [%s] type=%d [%s]", field, type, options);
   return verdict("tr_stream_define");
 }
+int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
+                        const void* values) {
+  (void)stream;
+  begin("tr_stream_attribute");
+  const double first = type == TR_I8    ? *(const int8_t*)values
+                       : type == TR_I16 ? *(const int16_t*)values
+                       : type == TR_I32 ? *(const int32_t*)values
+                       : type == TR_I64 ? (double)*(const int64_t*)values
+                       : type == TR_F32 ? (double)*(const float*)values
+                                        : *(const double*)values;
+  say(" [%s] [%s] type=%d count=%lld first=%g", of == NULL ? "" : of, name, type, (long long)count, first);
+  return verdict("tr_stream_attribute");
+}
+int tr_stream_attribute_text(tr_stream* stream, const char* of, const char* name, const char* text) {
+  (void)stream;
+  begin("tr_stream_attribute_text");
+  say(" [%s] [%s] [%s]", of == NULL ? "" : of, name, text);
+  return verdict("tr_stream_attribute_text");
+}
 int tr_stream_begin(tr_stream* stream, int64_t lead) {
   (void)stream;
   begin("tr_stream_begin");

@@ -9,7 +9,10 @@
  * (the mask is put in a step, too), `late` (the mask is put behind the first step), `wide` (the depth is put
  * from an array that is wider than what the layout says), `define` (definitions that no stream takes), `read`
  * (OPTIONS are those of a stream that is read: all fields of STEPS steps are compared), `holes` (the same,
- * without a value for the depth where there is none). */
+ * without a value for the depth where there is none), `attributes` (attributes
+ * of all types), `revised` (other numbers in them), `retold` (another text in them), `misgiven` (attributes
+ * that no stream takes). */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +62,59 @@ static void define_wrongly(tr_stream* stream) {
       "time=none bits=12", "time=none chunks=3x3",      "time=none compress=none"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
     expect(tr_stream_define(stream, "wrong", cells, TR_F32, wrong[i]));
+}
+
+/* Compute rank 0 gives the numbers, the others nothing. */
+static int give(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
+                const void* values) {
+  return tr_stream_attribute(stream, of, name, type, rank == 0 ? count : 0, rank == 0 ? values : NULL);
+}
+
+static void give_attributes(tr_stream* stream, const char* how) {
+  const int is_revised = strcmp(how, "revised") == 0;
+  const double weights[] = {0.5, NAN, INFINITY, 1.0 / 3.0};
+  const float range[] = {0, is_revised ? 2000 : 1000}, spacing = 2.5F;
+  const int16_t shorts[] = {-300, 300};
+  expect(give(stream, NULL, "revision", TR_I32, 1, (const int32_t[]){7}));
+  expect(give(stream, NULL, "weights", TR_F64, 4, weights));
+  expect(tr_stream_attribute_text(stream, NULL, "comment",
+                                  strcmp(how, "retold") == 0 ? "told anew"
+                                                             : "Meeresoberfl\xc3\xa4"
+                                                               "che \xe6\xb5\xb7"));
+  expect(give(stream, "depth", "valid_range", TR_F32, 2, range));
+  expect(give(stream, "surface", "shorts", TR_I16, 2, shorts));
+  expect(give(stream, "surface", "small", TR_I8, 1, (const int8_t[]){-5}));
+  expect(give(stream, "x", "spacing", TR_F32, 1, &spacing));
+  expect(tr_stream_attribute_text(stream, "time", "comment", "of the model"));
+  expect(give(stream, "number", "flag_values", TR_I64, 2, (const int64_t[]){((int64_t)1 << 53) + 1, -1}));
+  expect(tr_stream_attribute_text(stream, "number", "flag_meanings", "edge none"));
+  expect(give(stream, "surface", "bytes", TR_BYTE, 3, (const unsigned char[]){0, 128, 255}));
+}
+
+static void give_wrongly(tr_stream* stream) {
+  const double one = 1, complex_one[2] = {1, 0};
+  static const char* const reserved[] = {
+      "_FillValue",   "scale_factor",      "coordinates",       "bounds",
+      "grid_mapping", "_ARRAY_DIMENSIONS", "quantization_step", "cell_methods"};
+  for (size_t i = 0; i < sizeof reserved / sizeof *reserved; ++i)
+    expect(give(stream, "surface", reserved[i], TR_F64, 1, &one));
+  expect(give(stream, "surface", "units", TR_F64, 1, &one));
+  expect(give(stream, "time", "units", TR_F64, 1, &one));
+  expect(give(stream, NULL, "Conventions", TR_F64, 1, &one));
+  expect(give(stream, "nothing", "a", TR_F64, 1, &one));
+  expect(give(stream, "edge", "a", TR_F64, 1, &one));
+  expect(give(stream, "depth", "valid_range", TR_F64, 1, &one));
+  expect(give(stream, "depth", "a/b", TR_F64, 1, &one));
+  expect(give(stream, "depth", "a", TR_F64, 0, &one));
+  expect(give(stream, "depth", "a", TR_F64, 1, NULL));
+  expect(give(stream, "depth", "a", TR_F64, 100000, &one));
+  expect(give(stream, "depth", "a", TR_C128, 1, complex_one));
+  expect(give(stream, "depth", "a", 77, 1, &one));
+  expect(tr_stream_attribute_text(stream, "depth", "a", "\xe4"));
+  expect(tr_stream_attribute_text(stream, "depth", "flag_masks", "1 2"));
+  expect(give(stream, "depth", "a", TR_F64, 1, &one)); /* the first that is right */
+  expect(give(stream, "depth", "a", TR_F64, 1, &one));
+  expect(tr_stream_attribute(stream, "depth", rank == 0 ? "b" : "c", TR_F64, 1, &one));
 }
 
 static void expect_values(const char* name, double got, double wanted, int64_t lead) {
@@ -116,6 +172,13 @@ static void write_steps(char** arguments, int count) {
   expect(tr_layout_dimensions(cells, "y,x"));
   expect(tr_layout_block(1, all_edges, NULL, &edges));
   expect(tr_layout_dimensions(edges, "edge"));
+  const int gives =
+      strcmp(how, "attributes") == 0 || strcmp(how, "revised") == 0 || strcmp(how, "retold") == 0;
+  if (gives) {
+    double x[NX];
+    for (int i = 0; i < NX; ++i) x[i] = 2.5 * i;
+    expect(tr_layout_axis(cells, "x", TR_F64, NX, x, NULL, "units=m"));
+  }
   if (strcmp(how, "read") == 0 || strcmp(how, "holes") == 0) {
     read_steps(arguments, how);
     return;
@@ -133,6 +196,8 @@ static void write_steps(char** arguments, int count) {
   expect(tr_stream_define(stream, "depth", cells, TR_F32, "time=none missing=-1 attributes=\"units=m\""));
   expect(tr_stream_define(stream, "metric", cells, TR_F64, "time=none levels=height:5,10,20"));
   expect(tr_stream_define(stream, "number", edges, TR_I64, "time=none"));
+  if (gives) give_attributes(stream, how);
+  if (strcmp(how, "misgiven") == 0) give_wrongly(stream);
   if (strcmp(how, "other") == 0)
     for (int i = 0; i < MOST; ++i) depth[i] += 1;
   expect(tr_stream_put(stream, "number", number));
@@ -150,6 +215,9 @@ static void write_steps(char** arguments, int count) {
     if (strcmp(how, "within") == 0) tr_stream_put(stream, "mask", mask);
     expect(tr_stream_end(stream));
     if (strcmp(how, "late") == 0 && step == 0) expect(tr_stream_put(stream, "mask", mask));
+    if (gives && step == 0) {
+      if (tr_stream_attribute_text(stream, NULL, "late", "") != TR_ERR_STATE) ++failures;
+    }
   }
   expect(tr_stream_close(&stream));
 }

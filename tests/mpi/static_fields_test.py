@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from packages import needed  # noqa: E402
@@ -66,6 +67,34 @@ def read(path, steps=2):
     os.rename(f"{path}.away", f"{path}.trx")
 
 
+ATTRIBUTES = {
+    ("", "revision"): ("i4", [7]), ("", "weights"): ("f8", [0.5, numpy.nan, numpy.inf, 1 / 3]),
+    ("depth", "valid_range"): ("f4", [0, 1000]), ("surface", "shorts"): ("i2", [-300, 300]), ("surface", "small"): ("i1", [-5]),
+    ("x", "spacing"): ("f4", [2.5]), ("number", "flag_values"): ("i8", [2**53 + 1, -1]), ("surface", "bytes"): ("u1", [0, 128, 255]),
+    ("", "comment"): ("", "Meeresoberfläche 海"), ("time", "comment"): ("", "of the model"), ("number", "flag_meanings"): ("", "edge none"),
+}
+WRONG = ["missing= of tr_stream_define sets it", "would change the values", "follows from the layout", "tr_layout_axis and tr_layout_coordinates set it",
+         "follows from tr_layout_georeference", "tr_layout_dimensions names dimensions", "tells of rounding", "statistic= and operation=",
+         "attributes= or conventions=weather sets it", "calendar=, lead_unit= and time_units=", "attributes= of tr_stream_create sets it",
+         "neither a field 'nothing'", "neither a field 'edge'", "valid_range has the type of its field in CF", "attribute 'a/b'", "it has 0 values",
+         "`values` is a null pointer", "at most 60000 bytes", "integers or real numbers: give TR_F64", "type 77", "is not UTF-8",
+         "flag_masks has the type of its field", "attribute of this name already: attributes= or conventions=weather sets it, or an earlier call",
+         "rank 1 calls tr_stream_attribute"]
+
+
+def expect_attributes(path, wide=True):
+    with netCDF4.Dataset(path) as file:
+        for (of, name), (kind, values) in ATTRIBUTES.items():
+            if not wide and (kind in ("i8", "u1") or name == "flag_meanings"):
+                continue
+            found = (file.variables[of] if of else file).getncattr(name)
+            same = found == values if kind == "" else found.dtype == kind and numpy.array_equal(numpy.atleast_1d(found), values, equal_nan=kind[0] == "f")
+            check(same, f"{path}: {of}:{name} is {found!r}")
+    told = subprocess.run(["ncdump", "-h", path], capture_output=True, text=True).stdout
+    for text in (":revision = 7 ;", ":weights = 0.5, NaN, Infinity, 0.333333333333333 ;", "depth:valid_range = 0.f, 1000.f ;", "surface:shorts = -300s, 300s ;"):
+        check(text in told, f"ncdump of {path} lacks {text}: {told}")
+
+
 def store(path):
     """All objects of a Zarr store, by name."""
     return {os.path.relpath(os.path.join(folder, name), path): contents(os.path.join(folder, name))
@@ -104,11 +133,32 @@ for format, ending in ENDINGS.items():
         out = written(whole, f"format={format} existing=continue", "other", first=4, servers=servers, code=1)
         check("depth" in out and "other values" in out, f"another depth: {out}")
         check(contents(whole) == before, f"{whole}: a refused run has changed it")
+    # Attributes with types: the same for any number of servers; a run that goes on gives the same numbers.
+    typed = f"{format}/typed.{ending}"
+    written(typed, f"format={format}", "attributes")
+    expect_attributes(typed)
+    first = contents(typed)
+    for ranks, servers in ((2, 0), (5, 2)) if ALL or format == "cdf5" else ((5, 2),):
+        written(typed, f"format={format}", "attributes", ranks=ranks, servers=servers)
+        check(contents(typed) == first, f"{typed}: differs with {ranks} ranks, {servers} of them servers")
+    out = written(typed, f"format={format} existing=continue", "revised", first=2, servers=both[-1], code=1)
+    check("depth:valid_range" in out and "other values" in out, f"another valid_range: {out}")
+    check(contents(typed) == first, f"{typed}: a refused run has changed it")
+    written(typed, f"format={format} existing=continue", "retold", first=2, servers=both[-1])
+    expect_attributes(typed)
+    out = written(f"{format}/d.{ending}", f"format={format}", "misgiven", code=1) if ALL or format == "cdf5" else ""
+    for text in WRONG if out else ():
+        check(text in out, f"{format}, misgiven: no error says {text}: {out}")
     # References give readers the missing value of a field without time, too.
     if format == "cdf5" and os.environ.get("TEST_ZARR") == "1":
         written(f"{format}/r.nc", "format=cdf5 references=on")
         told = json.loads(json.loads(contents(f"{format}/r.nc.refs.json"))["refs"]["depth/.zarray"])
         check(told["fill_value"] == -1 and told["shape"] == [NY, NX], f"references tell of depth {told}")
+        written(f"{format}/r.nc", "format=cdf5 references=on", "attributes")
+        refs = json.loads(contents(f"{format}/r.nc.refs.json"))["refs"]
+        told = {name: json.loads(refs[name]) for name in (".zattrs", "depth/.zattrs", "number/.zattrs")}
+        check(told[".zattrs"]["weights"] == [0.5, "NaN", "Infinity", 1 / 3] and told[".zattrs"]["revision"] == 7, f"references: {told}")
+        check(told["depth/.zattrs"]["valid_range"] == [0, 1000] and told["number/.zattrs"]["flag_values"] == [2**53 + 1, -1], f"references: {told}")
     # Means over intervals beside fields without time.
     written(f"{format}/mean.{ending}", f"format={format} interval=2h", steps=5)
     expect_file(f"{format}/mean.{ending}", [2, 4])
@@ -146,7 +196,28 @@ if os.environ.get("TEST_ZARR") == "1":
     out = written("zarr/a.zarr", "existing=continue", "other", first=4, code=1)
     check("depth" in out and "other values" in out, f"zarr, another depth: {out}")
 
+    written("zarr/typed.zarr", how="attributes")
+    first = store("zarr/typed.zarr")
+    for (of, name), (kind, values) in ATTRIBUTES.items():
+        found = json.loads(first[f"{of}/zarr.json" if of else "zarr.json"])["attributes"][name]
+        names = {"nan": "NaN", "inf": "Infinity"}
+        wanted = values if kind == "" else [names.get(str(each), each) for each in values]
+        check(found == (wanted[0] if isinstance(wanted, list) and len(wanted) == 1 else wanted), f"zarr: {of}:{name} is {found!r}")
+    if find_spec("zarr"):
+        file = xarray.open_zarr("zarr/typed.zarr", consolidated=False)
+        check(file["depth"].attrs["valid_range"] == [0, 1000] and file.attrs["revision"] == 7, f"xarray reads {file.attrs}")
+    out = written("zarr/typed.zarr", "existing=continue", "revised", first=2, code=1)
+    check("the attribute 'depth:valid_range' is [0.0,1000.0] in the store" in out and store("zarr/typed.zarr") == first, f"zarr, another valid_range: {out}")
+    written("zarr/typed.zarr", "existing=continue", "retold", first=2)
+
 fresh("none")
+for version in ("cdf1", "cdf2"):
+    out = written(f"none/{version}.nc", f"format={version}", "attributes", code=1)
+    check("'bytes' is of byte, which files of format=cdf1 and cdf2 cannot hold" in out, f"{version}: {out}")
+    expect_attributes(f"none/{version}.nc", wide=False)
+for format in ("grib2", "raw"):
+    out = written(f"none/b.{format}", f"format={format}", "misgiven", code=1, steps=0)
+    check(f"files of format={format} hold no attributes: leave the call out" in out, f"{format} took an attribute: {out}")
 for format in ("grib2", "raw"):
     out = written(f"none/a.{format}", f"format={format}", code=1, steps=0)
     check(f"files of format={format} hold no fields without time" in out, f"{format} took a field without time: {out}")

@@ -400,3 +400,20 @@ def test_the_head_of_a_netcdf_4_file_tells_the_axis_of_its_index(tmp_path):
     writer.save()
     with pytest.raises(tr.FormatError, match="version 2"):
         read_definitions(str(tmp_path / "c.nc4"), tr.load_index(str(tmp_path / "c.nc4.trx")).header)
+
+
+def test_definitions_of_netcdf4_may_have_attributes_with_types(tmp_path):
+    body = definitions([defined()])
+    at = body.index(struct.pack("=q", 1) + packed(b"t"))
+    calendar = len(packed(b"netcdf4") + packed(b"")) + struct.calcsize("=qiiiii")
+    one = packed(b"t") + packed(b"valid_max") + struct.pack("=i", 6) + packed(struct.pack("=d", 400))
+    text_of_file = packed(b"") + packed(b"comment") + struct.pack("=i", 0) + packed(b"noon")
+    body = body[:calendar] + struct.pack("=i", 1 << 17) + body[calendar + 4:at] + struct.pack("=q", 2) + one + text_of_file + body[at:]
+    for version, is_right in ((b"3", True), (b"2", False)):
+        path = netcdf4(tmp_path / f"a{version.decode()}.nc4", netcdf4_head(body, b"TRLNC4D" + version), [field()], [(0, 0, np.arange(6.0).tobytes())])
+        told = tr.load_index(f"{path}.trx").header
+        if is_right:
+            assert len(read_definitions(str(path), told)) == 1
+        else:
+            with pytest.raises(tr.FormatError, match="version 2"):
+                read_definitions(str(path), told)

@@ -15,9 +15,9 @@ HERE = np.arange(42).reshape(6, 7)
 ENDINGS = ("nc", "nc4", "zarr")
 
 
-def written(tmp_path, name, steps=3, options=""):
+def written(tmp_path, name, steps=3, options="", how=""):
     launcher = shlex.split(os.environ["TEST_LAUNCHER"])
-    done = subprocess.run([*launcher, "-n", "2", MODEL, name, f"base=2026-03-01 {options}", "0", str(steps)], cwd=tmp_path, capture_output=True, text=True,
+    done = subprocess.run([*launcher, "-n", "2", MODEL, name, f"base=2026-03-01 {options}", "0", str(steps), how], cwd=tmp_path, capture_output=True, text=True,
                           timeout=100)
     assert done.returncode == 0, done.stderr
     return str(tmp_path / name)
@@ -68,3 +68,15 @@ def test_missing_values_are_nan(tmp_path):
         file.seek(at)
         file.write(np.array([-1], ">f4").tobytes())
     assert np.isnan(tr.open(path).steps[0]["depth"][0, 1])
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_attributes_have_their_types(tmp_path, ending):
+    data = tr.open(written(tmp_path, f"a.{ending}", how="attributes")).to_xarray()
+    assert data.attrs["Conventions"] == "CF-1.8" and data.attrs["revision"] == 7 and data.attrs["comment"] == "Meeresoberfläche 海"
+    assert list(data.attrs["weights"])[::3] == [0.5, 1 / 3] and "tailrace_run" in data.attrs
+    assert list(data["depth"].attrs["valid_range"]) == [0, 1000] and data["x"].attrs["spacing"] == 2.5
+    assert list(data["number"].attrs["flag_values"]) == [2**53 + 1, -1] and list(data["surface"].attrs["bytes"]) == [0, 128, 255]
+    if ending != "zarr":  # its numbers are those of JSON
+        assert data["depth"].attrs["valid_range"].dtype == np.float32 and data["surface"].attrs["shorts"].dtype == np.int16
+        assert np.isnan(data.attrs["weights"][1]) and data["surface"].attrs["small"].dtype == np.int8

@@ -98,6 +98,7 @@ class _Builder:
         self.times = TimeCoordinates(self.header, self.leads, run.pattern.text) if self.header is not None else None
         self.attrs: dict[str, Any] = {"Conventions": "CF-1.8"}
         if self.header is not None:
+            self.attrs.update(records[0][0].source.attributes())
             # A run that was continued without a checkpoint (existing=continue) has files with several UUIDs.
             self.attrs["tailrace_run"] = " ".join(dict.fromkeys(str(file.index.header.run) for file, _, _ in records if file.index))
 

@@ -20,6 +20,7 @@ from .time_axis import TimeAxis
 
 _BEGIN, _MARK, _VERSIONS, _ALIGNMENT = 64, b"TRLNC4D", (b"2", b"3"), 512
 _MORE = 1 << 16  # in the calendar and in a field's type: more stands at the end
+_ATTRIBUTES = 1 << 17  # in the calendar: attributes with types stand at the end
 _ORDER: Final = "="  # numbers have the byte order of the machine that writes
 _UNKNOWN, _TOLD = 0, 6  # kinds of grids between these two have dimensions of their own
 # The NetCDF library's fill values, by the numbers of the types of elements.
@@ -72,20 +73,26 @@ def read_definitions(path: str, header: IndexHeader) -> tuple[Record, ...] | Non
 
 def _records(parts: Fields, header: IndexHeader) -> tuple[tuple[Record, ...], bool]:
     """Returns the records, and True if the stream or a field tells more than definitions of version 2 do."""
-    _pass_stream(parts, header)
+    has_attributes = _pass_stream(parts, header)
     if parts.i64() != len(header.fields):
         raise FormatError(f"{parts.what} are those of other fields than its index has")
     told = [_record(parts, field) for field in header.fields]
-    return tuple(record for record, _ in told), not header.time.is_default or any(has_more for _, has_more in told)
+    return tuple(record for record, _ in told), has_attributes or not header.time.is_default or any(has_more for _, has_more in told)
 
 
-def _pass_stream(parts: Fields, header: IndexHeader) -> None:
+def _pass_stream(parts: Fields, header: IndexHeader) -> bool:
+    """Returns True if the program has given attributes with types."""
     _pass(parts, _bytes, _bytes)  # format, name
     calendar = parts.many("qiiiii" + "i" + "bibi")[6]  # base time, calendar, member and members
     _pass(parts, _bytes, _keys, _keys)  # packing, options, attributes
     axis = _axis(header.time) if calendar & _MORE else b""
     if bool(axis) == header.time.is_default or parts.raw(len(axis)) != axis:
         raise FormatError(f"{parts.what} are those of another axis of times than its index has")
+    if not calendar & _ATTRIBUTES:
+        return False
+    for _ in range(parts.count(28, wide=True)):  # attributes: owner, name, type, values
+        _pass(parts, _bytes, _bytes, Fields.i32, _bytes)
+    return True
 
 
 def _axis(time: TimeAxis) -> bytes:

@@ -83,6 +83,12 @@ class Netcdf4Source(CfSource):
     def cf_variables(self) -> list[Variable] | None:
         return self.variables() if self.is_finished else None
 
+    def attributes(self) -> dict[str, Any]:
+        if not self.is_finished:
+            return {}
+        with _opened(self.path) as file:
+            return {key: _attribute(file.attrs[key]) for key in file.attrs if key not in _OWN}
+
     def bounds_at(self, variable: Variable, row: int) -> float:
         # A stream that continues opens a finished file again and adds steps, so look whether the file has changed.
         status = os.stat(self.path)

@@ -88,6 +88,10 @@ class Source:
         """Returns the metadata of a field by its variable in the file."""
         return Described(plain_dims(self.header.fields[number].shape))
 
+    def attributes(self) -> dict[str, Any]:
+        """Returns the attributes of the file; none in formats that have none, and of a file that does not tell them yet."""
+        return {}
+
     def interval_begin(self, row: int, step: IndexStep, record: np.void) -> int | None:
         """Returns the lead at which the interval of a record in step `row` begins, or None if the file does not state
         it."""
@@ -285,6 +289,9 @@ class ClassicSource(CfSource):
 
     def cf_variables(self) -> Sequence[CfVariable]:
         return self.head().variables
+
+    def attributes(self) -> dict[str, Any]:
+        return dict(self.head().attrs)
 
     def coordinate(self, variable: classic.Variable) -> Coordinate:
         return self.head().coordinate(variable)

@@ -7,8 +7,9 @@ import json
 import os
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .head import Coordinate, Described
 from .index import IndexHeader, IndexStep
 from .source import CfSource, assigned, cf_described
 
+T = TypeVar("T")
 MOST_METADATA = 64 << 20
 PATIENCE = 2.0  # seconds to wait for zarr.json after a commit in the index
 
@@ -34,13 +36,18 @@ class Variable:
 
 def variables_of(path: str, time: str) -> list[Variable]:
     """Returns the arrays that `zarr.json` of a store lists. `time` is the dimension of the steps."""
+    return _told(path, lambda group: [_variable(name, each, time) for name, each in group["consolidated_metadata"]["metadata"].items()
+                                      if each.get("node_type") == "array"])
+
+
+def _told(path: str, take: Callable[[dict[str, Any]], T]) -> T:
+    """Returns what `take` finds in `zarr.json` of a store."""
     file = os.path.join(path, "zarr.json")
     if os.stat(file).st_size > MOST_METADATA:
         raise FormatError(f"{file}: has more than {MOST_METADATA >> 20} MiB")
     with open(open_regular(file), "rb") as opened:
         try:
-            arrays = json.load(opened)["consolidated_metadata"]["metadata"]
-            return [_variable(name, each, time) for name, each in arrays.items() if each.get("node_type") == "array"]
+            return take(json.load(opened))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise FormatError(f"{file}: this is no metadata of a store that Tailrace has written ({error!r})") from error
 
@@ -86,6 +93,9 @@ class ZarrSource(CfSource):
 
     def cf_variables(self) -> list[Variable]:
         return variables_of(self.path, self.header.time.name)
+
+    def attributes(self) -> dict[str, Any]:
+        return _told(self.path, lambda group: dict(group.get("attributes", {})))
 
     def bounds_at(self, variable: Variable, row: int) -> float:
         array = self.array(variable.name, row + 1)

@@ -53,6 +53,23 @@ int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layo
   return result(open->define(text_of(field), placed, type, text_of(options)));
 }
 
+int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
+                        const void* values) {
+  if (find_input(stream) != nullptr)
+    return fail_on_input(*stream, cat("tr_stream_attribute('", text_of(name), "')"));
+  streams::Stream* const open = stream_of(stream, "tr_stream_attribute");
+  if (open == nullptr) return TR_ERR_STATE;
+  return result(open->attribute(text_of(of), text_of(name), type, count, values));
+}
+
+int tr_stream_attribute_text(tr_stream* stream, const char* of, const char* name, const char* text) {
+  if (find_input(stream) != nullptr)
+    return fail_on_input(*stream, cat("tr_stream_attribute_text('", text_of(name), "')"));
+  streams::Stream* const open = stream_of(stream, "tr_stream_attribute_text");
+  if (open == nullptr) return TR_ERR_STATE;
+  return result(open->text_attribute(text_of(of), text_of(name), text));
+}
+
 int tr_stream_begin(tr_stream* stream, int64_t lead) {
   if (find_input(stream) != nullptr) {
     stream->input->begin(lead);

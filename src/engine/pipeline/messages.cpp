@@ -108,10 +108,15 @@ Status Opening::add_values(Unpacker& in) {
   return {};
 }
 
+Status Opening::add_attribute(Unpacker& in) {
+  definition.given.push_back(codec::GivenAttribute::unpack(in));
+  return in.ok() ? Status() : Status(Code::corrupt, kIncomplete);
+}
+
 std::int32_t Opening::defined() const {
   const auto with_values =
       std::ranges::count_if(fields, [](const auto& each) { return each.values != nullptr; });
-  return static_cast<std::int32_t>(std::ssize(fields) + with_values);
+  return static_cast<std::int32_t>(std::ssize(fields) + with_values + std::ssize(definition.given));
 }
 
 void Opening::pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts) {
@@ -128,6 +133,7 @@ Result<std::unique_ptr<codec::Codec>> Opening::codec() const {
   Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(definition);
   TR_TRY(codec.status());
   for (std::size_t i = 0; i < fields.size(); ++i) TR_TRY((*codec)->adopt(fields[i], prepared[i]));
+  for (const codec::GivenAttribute& each : definition.given) TR_TRY((*codec)->add_attribute(each));
   return codec;
 }
 

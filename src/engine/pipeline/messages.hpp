@@ -58,6 +58,7 @@ enum class Definition : std::uint32_t {
   forget = 5,       // each compute rank: the stream is closed and was never begun; tells if it had parts
   coordinates = 6,  // compute rank 0: the next coordinates that fields have
   values = 7,       // compute rank 0: the values of a field without time
+  attribute = 8,    // compute rank 0: an attribute with its type
 };
 
 /// One entry of the put order, as the root announces it.
@@ -113,7 +114,8 @@ struct Opening {
   Status add_coordinates(Unpacker& in);
   /// Takes the values of a field without time.
   Status add_values(Unpacker& in);
-  /// Returns the number of fields, plus those without time whose values have come.
+  Status add_attribute(Unpacker& in);
+  /// Returns the number of fields, of those without time whose values have come, and of given attributes.
   [[nodiscard]] std::int32_t defined() const;
   static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
   void add_layout(Unpacker& in);

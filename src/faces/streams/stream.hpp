@@ -34,6 +34,11 @@ class Stream final {
   Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options) {
     return fields_.define(field, layout, type, options);
   }
+  /// Collective, before the first step. Gives an attribute to the file (`of` is empty), to a field or to a
+  /// dimension with a coordinate. What compute rank 0 gives counts.
+  Status attribute(const std::string& of, const std::string& attribute, int type, std::int64_t count,
+                   const void* values);
+  Status text_attribute(const std::string& of, const std::string& attribute, const char* value);
   void begin(std::int64_t lead);
   void begin_at(double time);
   /// In a step: local; end() tells of errors. Before the first step, of a field without time: collective, see

@@ -117,11 +117,14 @@ class Reader {
     tag();
     return count();
   }
-  void skip_attributes() {
+  /// Adds the attributes that must stay to `lasting`.
+  void attributes(const std::string& owner, std::vector<cf::Fixed>& lasting) {
     for (std::int64_t left = list(); left > 0 && ok_; --left) {
-      name();
+      const std::string its_name = name();
       const auto type = static_cast<Type>(tag());
-      bytes(count() * size_of(type));
+      const std::span<const std::byte> values = bytes(count() * size_of(type));
+      if (cf::must_stay(its_name, type == Type::text))
+        lasting.push_back({cat(owner, ":", its_name), type, values});
     }
   }
   [[nodiscard]] bool ok() const { return ok_; }
@@ -183,6 +186,18 @@ Status Places::add_last(const Contents& contents) {
   return beyond(version, variable, "begins behind 2 GiB");
 }
 
+Status Places::check(const Contents& contents) const {
+  if (version != Version::cdf1) return {};
+  const auto header = static_cast<Bytes>(encode_header(contents, *this, 0).size());
+  for (std::size_t i = 0; i < of_variables.size(); ++i) {
+    const Variable& variable = contents.variables[i];
+    const Bytes begin = header + of_variables[i].offset + (Contents::is_record(variable) ? fixed_size : 0);
+    if (begin > std::numeric_limits<std::int32_t>::max())
+      return beyond(version, variable, "begins behind 2 GiB");
+  }
+  return {};
+}
+
 ByteVector encode(const Contents& contents, const Places& places) {
   const Bytes size = static_cast<Bytes>(encode_header(contents, places, 0).size());
   ByteVector out = encode_header(contents, places, size);
@@ -195,7 +210,7 @@ ByteVector encode(const Contents& contents, const Places& places) {
   return out;
 }
 
-Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
+Result<Lasting> lasting_in(std::span<const std::byte> head) {
   Reader in(head);
   in.count();  // of the records
   std::vector<Bytes> lengths;
@@ -203,8 +218,8 @@ Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
     in.name();
     lengths.push_back(in.count());
   }
-  in.skip_attributes();
-  std::vector<cf::Fixed> fixed;
+  Lasting lasting;
+  in.attributes("", lasting.attributes);
   for (std::int64_t left = in.list(); left > 0 && in.ok(); --left) {
     cf::Fixed each;
     each.name = in.name();
@@ -216,7 +231,7 @@ Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
       if (__builtin_mul_overflow(size, length, &size)) size = -1;
       has_dimensions = true;
     }
-    in.skip_attributes();
+    in.attributes(each.name, lasting.attributes);
     each.type = static_cast<Type>(in.tag());
     if (__builtin_mul_overflow(size, cf::size_of(each.type), &size)) size = -1;
     in.count();  // its size; in older versions it may be too large for the header
@@ -225,9 +240,9 @@ Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
     // A single integer has the member, or nothing but attributes that describe a grid.
     if (size == 0 || (!has_dimensions && each.type != Type::float64)) continue;
     each.values = in.at(begin, size);
-    fixed.push_back(std::move(each));
+    lasting.variables.push_back(std::move(each));
   }
-  if (in.ok()) return fixed;
+  if (in.ok()) return lasting;
   return Status(Code::corrupt, "the head of the file is no whole NetCDF header");
 }
 

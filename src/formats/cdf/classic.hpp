@@ -34,13 +34,19 @@ struct Places {
   /// Places the last variable of `contents`. Returns Code::format if the version cannot hold it, and
   /// Code::argument if a record becomes too large. After an error the places must not be used.
   Status add_last(const cf::Contents& contents);
+  /// Returns Code::format if the version cannot hold the places, because the header of `contents` is long.
+  [[nodiscard]] Status check(const cf::Contents& contents) const;
 };
 
 /// Returns the bytes of a file up to its first record.
 [[nodiscard]] ByteVector encode(const cf::Contents& contents, const Places& places);
-/// Returns the float64 variables without records that a head holds. Code::corrupt if `head` is no NetCDF
-/// header.
-Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head);
+/// What a head holds that stays while a file goes on.
+struct Lasting {
+  std::vector<cf::Fixed> variables;   // those without records
+  std::vector<cf::Fixed> attributes;  // cf::must_stay
+};
+/// Returns the variables and attributes that `head` holds. Code::corrupt if it is no NetCDF header.
+Result<Lasting> lasting_in(std::span<const std::byte> head);
 /// Returns the bytes with the number of records that stand at byte 4 of a file.
 [[nodiscard]] ByteVector encode_records(Version version, std::int64_t records);
 

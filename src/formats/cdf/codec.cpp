@@ -36,6 +36,7 @@ class CdfCodec final : public codec::Codec {
     return add_plain(field);
   }
   [[nodiscard]] bool has_coordinates() const override { return true; }
+  Status add_attribute(const codec::GivenAttribute& given) override;
   [[nodiscard]] ByteVector head() const override { return encode(conventions().contents(), places_); }
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
   [[nodiscard]] std::vector<Patch> rest_of_step(
@@ -71,6 +72,20 @@ class CdfCodec final : public codec::Codec {
   cf::Fields fields_;
   std::vector<codec::PlainField> plain_;
 };
+
+/// Checks a copy of the metadata first, since an attribute that is added stays.
+Status CdfCodec::add_attribute(const codec::GivenAttribute& given) {
+  const bool is_new_type = given.type == ElementType::i64 || given.type == ElementType::byte;
+  if (places_.version != Version::cdf5 && is_new_type)
+    return {Code::format,
+            cat("attribute '", given.name, "' is of ", tailrace::name_of(*given.type),
+                ", which files of format=cdf1 and cdf2 cannot hold: give it as TR_I32, TR_I16 or "
+                "TR_F64, or choose format=cdf5")};
+  Conventions copy = conventions();
+  TR_TRY(cf::give(copy, given));
+  TR_TRY(places_.check(copy.contents()));
+  return fields_.add_attribute(given);
+}
 
 std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {
   codec::FixedPlaces places;
@@ -122,11 +137,12 @@ Result<std::unique_ptr<codec::Codec>> make_codec(Version version, const codec::S
 }
 
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now) {
-  const Result<std::vector<cf::Fixed>> before = fixed_in(own);
+  const Result<Lasting> before = lasting_in(own);
   TR_TRY(before.status());
-  const Result<std::vector<cf::Fixed>> after = fixed_in(now);
+  const Result<Lasting> after = lasting_in(now);
   TR_TRY(after.status());
-  return cf::check_same(*before, *after);
+  TR_TRY(cf::check_same(before->variables, after->variables));
+  return cf::check_same(before->attributes, after->attributes, "attribute");
 }
 
 std::optional<codec::Patch> step_count(Version version, std::int64_t steps) {

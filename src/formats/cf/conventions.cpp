@@ -23,30 +23,6 @@ using codec::Statistic;
 
 constexpr int record_dimension = 0;
 
-Result<Type> type_of(ElementType type) {
-  switch (type) {
-    case ElementType::i8:
-      return Type::int8;
-    case ElementType::i16:
-      return Type::int16;
-    case ElementType::i32:
-      return Type::int32;
-    case ElementType::i64:
-      return Type::int64;
-    case ElementType::f32:
-      return Type::float32;
-    case ElementType::f64:
-      return Type::float64;
-    case ElementType::byte:
-      return Type::uint8;
-    case ElementType::c64:
-    case ElementType::c128:
-      break;
-  }
-  return Status(Code::format,
-                cat("NetCDF holds real numbers, not ", name_of(type), "; write the parts as two fields"));
-}
-
 /// Returns the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
 double default_fill(Type type) {
   switch (type) {
@@ -209,6 +185,30 @@ std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
 
 }  // namespace
 
+Result<Type> type_of(ElementType type) {
+  switch (type) {
+    case ElementType::i8:
+      return Type::int8;
+    case ElementType::i16:
+      return Type::int16;
+    case ElementType::i32:
+      return Type::int32;
+    case ElementType::i64:
+      return Type::int64;
+    case ElementType::f32:
+      return Type::float32;
+    case ElementType::f64:
+      return Type::float64;
+    case ElementType::byte:
+      return Type::uint8;
+    case ElementType::c64:
+    case ElementType::c128:
+      break;
+  }
+  return Status(Code::format,
+                cat("NetCDF holds real numbers, not ", name_of(type), "; write the parts as two fields"));
+}
+
 Conventions::Conventions(const codec::StreamDefinition& stream, Accept accept)
     : accept_(std::move(accept)), axis_(stream.time) {
   const std::string* const conventions = codec::find_key(stream.keys, codec::conventions_key);
@@ -357,6 +357,16 @@ void Conventions::add_member(const codec::StreamDefinition& stream) {
   member.data = constant(Type::int32, {static_cast<double>(*stream.member)});
   add_variable(std::move(member));
   scalars_ += " realization";
+}
+
+std::optional<std::size_t> Conventions::variable_of(const std::string& name) const {
+  if (const auto field = by_name_.find(name); field != by_name_.end()) return fields_[field->second].variable;
+  const auto found = std::ranges::find(contents_.variables, name, &Variable::name);
+  const bool is_coordinate =
+      found != contents_.variables.end() && found->dimensions.size() == 1 &&
+      contents_.dimensions[static_cast<std::size_t>(found->dimensions[0])].name == name;
+  return is_coordinate ? std::optional(static_cast<std::size_t>(found - contents_.variables.begin()))
+                       : std::nullopt;
 }
 
 /// Returns Code::argument if a name that the program gives to a dimension stands for something else already.

@@ -13,6 +13,9 @@
 
 namespace tailrace::cf {
 
+/// Returns the type in files of values of this type, or Code::format if files hold no such values.
+Result<Type> type_of(ElementType type);
+
 /// The variables of a stream's files, with the metadata that the CF conventions (version 1.8) ask for. A step
 /// is one record of the file. The variables with records are the time, bounds of intervals, and the fields.
 class Conventions {
@@ -48,6 +51,10 @@ class Conventions {
   void add_attribute(std::size_t variable, Attribute attribute) {
     contents_.variables[variable].attributes.push_back(std::move(attribute));
   }
+
+  void add_attribute(Attribute attribute) { contents_.attributes.push_back(std::move(attribute)); }
+  /// Returns the number of the variable of a field, or of the coordinate of a dimension, or nothing.
+  [[nodiscard]] std::optional<std::size_t> variable_of(const std::string& name) const;
 
   [[nodiscard]] const Contents& contents() const { return contents_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }

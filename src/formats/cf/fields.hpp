@@ -15,6 +15,11 @@ namespace tailrace::cf {
 /// samples, and returns only the keys that were given.
 Result<codec::Keys> grid_keys(const codec::Georeference& georeference);
 
+/// Adds an attribute that the program has given to the variable that it names, or to the file. Returns
+/// Code::argument if there is no such variable, or if the attribute does not belong there; then nothing is
+/// added.
+Status give(Conventions& conventions, const codec::GivenAttribute& given);
+
 /// The fields of a stream, as the codecs of NetCDF and Zarr define and adopt them, and the CF metadata of the
 /// fields.
 class Fields {
@@ -42,6 +47,8 @@ class Fields {
   void add_attribute(int field, Attribute attribute) {
     conventions_.add_attribute(at(field).variable, std::move(attribute));
   }
+  /// As codec::Codec::add_attribute.
+  Status add_attribute(const codec::GivenAttribute& given) { return give(conventions_, given); }
   /// Returns Code::argument if no field has the key's number, or if its records do not have `count` elements.
   [[nodiscard]] Status check_record(const codec::RecordKey& key, Index count) const;
 

@@ -117,9 +117,26 @@ bool values_are_close(std::span<const std::byte> one, std::span<const std::byte>
 
 }  // namespace
 
-Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now) {
-  const auto differs = [](const Fixed& each, std::string_view how) {
-    return Status(Code::state, cat("the variable '", each.name, "' ", how,
+bool must_stay(std::string_view name, bool is_text) {
+  return is_text ? name == "flag_meanings" : name != "_FillValue";
+}
+
+std::vector<Fixed> lasting_attributes(const Contents& contents) {
+  std::vector<Fixed> lasting;
+  const auto add = [&](const std::string& owner, const std::vector<Attribute>& attributes) {
+    for (const Attribute& each : attributes) {
+      if (must_stay(each.name, each.type == Type::text))
+        lasting.push_back({cat(owner, ":", each.name), each.type, each.values});
+    }
+  };
+  add("", contents.attributes);
+  for (const Variable& each : contents.variables) add(each.name, each.attributes);
+  return lasting;
+}
+
+Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now, std::string_view what) {
+  const auto differs = [what](const Fixed& each, std::string_view how) {
+    return Status(Code::state, cat("the ", what, " '", each.name, "' ", how,
                                    "; a run that continues defines the same stream as before "
                                    "(existing=replace begins anew)"));
   };

@@ -98,7 +98,14 @@ struct Fixed {
   std::span<const std::byte> values;
 };
 /// Returns Code::state if the variables `own` of a file are not those of the stream, `now`, that is to
-/// continue the file. Values of float64 need only be close; all others are equal.
-Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now);
+/// continue the file. Values of float64 need only be close; all others are equal. `what` names them in
+/// errors.
+Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now,
+                  std::string_view what = "variable");
+/// Returns true if a file goes on only with the same attribute: numbers, and what flags mean. Other texts may
+/// change, and the file keeps its own. Fill values are compared with their fields.
+[[nodiscard]] bool must_stay(std::string_view name, bool is_text);
+/// Returns all attributes that must stay, each as variable:name.
+[[nodiscard]] std::vector<Fixed> lasting_attributes(const Contents& contents);
 
 }  // namespace tailrace::cf

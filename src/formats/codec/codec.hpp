@@ -133,6 +133,11 @@ class Codec {
   /// Returns true if heads of files hold the coordinates of georeferences, and fields without time. Only
   /// ranks that write heads then need the values of these; other ranks adopt fields without them.
   [[nodiscard]] virtual bool has_coordinates() const { return false; }
+  /// Adds an attribute of the file, of a field or of a dimension that is defined already. After an error the
+  /// codec is as before. Only codecs with has_coordinates() have attributes.
+  virtual Status add_attribute(const GivenAttribute& /*given*/) {
+    return {Code::format, "files of this format hold no attributes"};
+  }
   /// Returns the bytes of each file before its first step.
   [[nodiscard]] virtual ByteVector head() const { return {}; }
   /// Returns the ending that makes a file with these steps readable, or nothing if the format needs no

@@ -47,6 +47,8 @@ bool get_statistic(Unpacker& in, Statistic& statistic) {
 // names of dimensions nor fields without time keep the bytes that they had before there were any. This bit of
 // the calendar and of a field's type says that more stands at the end.
 constexpr std::int32_t more_follows = 1 << 16;
+// This bit of the calendar says that attributes with types stand at the end.
+constexpr std::int32_t attributes_follow = 1 << 17;
 
 Status damaged(std::string_view what) {
   return {Code::corrupt, cat("the packed definition of a ", what,
@@ -124,6 +126,19 @@ Axis Axis::unpack(Unpacker& in) {
           get_keys(in)};
 }
 
+void GivenAttribute::pack(Packer& out) const {
+  out.put_text(of)
+      .put_text(name)
+      .put(static_cast<std::int32_t>(type.value_or(ElementType{})))
+      .put_bytes(values);
+}
+
+GivenAttribute GivenAttribute::unpack(Unpacker& in) {
+  GivenAttribute given{in.get_text(), in.get_text(), in.get<ElementType>(), in.get_list<std::byte>()};
+  if (size_of(*given.type) == 0) given.type.reset();
+  return given;
+}
+
 void FieldDefinition::pack(Packer& out) const {
   const bool has_more = !dimensions.empty() || !has_time;
   out.put_text(name).put(static_cast<std::int32_t>(type) | (has_more ? more_follows : 0));
@@ -178,13 +193,17 @@ void StreamDefinition::pack(Packer& out) const {
   out.put_text(format).put_text(name);
   // Each member is packed by itself: padding would make equal definitions differ in bytes.
   out.put(base.year).put(base.month).put(base.day).put(base.hour).put(base.minute).put(base.second);
-  out.put(static_cast<std::int32_t>(calendar) | (time.is_default() ? 0 : more_follows));
+  out.put(static_cast<std::int32_t>(calendar) | (time.is_default() ? 0 : more_follows) |
+          (given.empty() ? 0 : attributes_follow));
   put_optional(out, member);
   put_optional(out, members);
   out.put_text(packing);
   put_keys(out, keys);
   put_keys(out, attributes);
   if (!time.is_default()) time.pack(out);
+  if (given.empty()) return;
+  out.put(static_cast<std::int64_t>(given.size()));
+  for (const GivenAttribute& each : given) each.pack(out);
 }
 
 Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
@@ -194,7 +213,7 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   stream.base = {in.get<std::int64_t>(), in.get<int>(), in.get<int>(),
                  in.get<int>(),          in.get<int>(), in.get<int>()};
   const auto calendar = in.get<std::int32_t>();
-  stream.calendar = static_cast<Calendar>(calendar & ~more_follows);
+  stream.calendar = static_cast<Calendar>(calendar & ~(more_follows | attributes_follow));
   stream.member = get_optional<int>(in);
   stream.members = get_optional<int>(in);
   stream.packing = in.get_text();
@@ -204,6 +223,10 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
     Result<TimeAxis> time = TimeAxis::unpack(in);
     if (!time.is_ok()) return damaged("stream");
     stream.time = std::move(*time);
+  }
+  if ((calendar & attributes_follow) != 0) {
+    for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+      stream.given.push_back(GivenAttribute::unpack(in));
   }
   if (!in.ok() || !is_calendar(static_cast<std::int32_t>(stream.calendar))) return damaged("stream");
   return stream;

@@ -67,6 +67,18 @@ struct Axis {
   static Axis unpack(Unpacker& in);
 };
 
+/// An attribute that the program has given with its type.
+struct GivenAttribute {
+  std::string of;  // a field, or a dimension that has a coordinate; empty: the file
+  std::string name;
+  std::optional<ElementType> type;  // none: a text
+  ByteVector values;                // numbers in the host's byte order, or UTF-8
+  friend bool operator==(const GivenAttribute&, const GivenAttribute&) = default;
+
+  void pack(Packer& out) const;
+  static GivenAttribute unpack(Unpacker& in);
+};
+
 /// The grid of the records: a sample message, keys, or both. Where both tell something, the keys win. In
 /// formats that have coordinates, the program's coordinates may give the grid.
 struct Georeference {
@@ -128,12 +140,13 @@ struct StreamDefinition {
   std::string name;    // the pattern of the names of its files, for error texts
   DateTime base;       // reference time of all leads
   Calendar calendar = Calendar::proleptic_gregorian;
-  std::optional<int> member;       // number in the ensemble; GRIB2 then takes the ensemble templates
-  std::optional<int> members;      // size of the ensemble
-  std::string packing = "simple";  // or "ccsds"
-  Keys keys;                       // e.g. {"centre","98"}; set before field keys
-  Keys attributes;                 // of each file, in formats that have attributes; e.g. {"title","..."}
-  TimeAxis time{};                 // what leads count, and the variable of time in files
+  std::optional<int> member;            // number in the ensemble; GRIB2 then takes the ensemble templates
+  std::optional<int> members;           // size of the ensemble
+  std::string packing = "simple";       // or "ccsds"
+  Keys keys;                            // e.g. {"centre","98"}; set before field keys
+  Keys attributes;                      // of each file, in formats that have attributes; e.g. {"title","..."}
+  TimeAxis time{};                      // what leads count, and the variable of time in files
+  std::vector<GivenAttribute> given{};  // in the order of the calls, all of them behind the last field
 
   void pack(Packer& out) const;
   static Result<StreamDefinition> unpack(Unpacker& in);

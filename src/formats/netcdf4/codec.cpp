@@ -67,6 +67,7 @@ class Netcdf4Codec final : public codec::Codec {
   explicit Netcdf4Codec(codec::StreamDefinition stream)
       : fields_(stream, [](const cf::Contents&) { return Status(); }) {
     definitions_.stream = std::move(stream);
+    definitions_.stream.given.clear();  // they are added one by one
   }
 
   Status define(const FieldDefinition& field) override {
@@ -82,6 +83,12 @@ class Netcdf4Codec final : public codec::Codec {
     return added;
   }
   [[nodiscard]] bool has_coordinates() const override { return true; }
+  Status add_attribute(const codec::GivenAttribute& given) override {
+    TR_TRY(check_names({{given.name, ""}}));
+    TR_TRY(fields_.add_attribute(given));
+    definitions_.stream.given.push_back(given);
+    return {};
+  }
   [[nodiscard]] ByteVector head() const override { return encode_head(definitions_); }
   [[nodiscard]] Result<std::optional<codec::Ending>> ending(const codec::ReadBytes& read,
                                                             std::span<const FinishedStep> steps,
@@ -107,6 +114,10 @@ class Netcdf4Codec final : public codec::Codec {
   /// Compares the fields of a file with those of the stream `now`. Returns the first difference that keeps
   /// records of the stream from following, or an empty text.
   [[nodiscard]] std::string difference_to(const Netcdf4Codec& now) const;
+  /// Returns all attributes that must stay while a file goes on.
+  [[nodiscard]] std::vector<cf::Fixed> lasting_attributes() const {
+    return cf::lasting_attributes(fields_.conventions().contents());
+  }
   [[nodiscard]] std::vector<RecordsOfField> records_of_fields() const;
 
  private:
@@ -174,6 +185,9 @@ void Netcdf4Codec::take_back() {
   Netcdf4Codec before(definitions_.stream);
   for (const Definitions::Field& each : definitions_.fields) {
     if (!before.add(each.definition, each.prepared).is_ok()) return;  // each was added before
+  }
+  for (const codec::GivenAttribute& each : definitions_.stream.given) {
+    if (!before.add_attribute(each).is_ok()) return;  // as above
   }
   *this = std::move(before);
 }
@@ -388,6 +402,7 @@ Result<std::unique_ptr<Netcdf4Codec>> codec_of(const Definitions& definitions) {
   auto codec = std::make_unique<Netcdf4Codec>(definitions.stream);
   for (const Definitions::Field& each : definitions.fields)
     TR_TRY(codec->adopt(each.definition, each.prepared));
+  for (const codec::GivenAttribute& each : definitions->stream.given) TR_TRY(codec->add_attribute(each));
   return codec;
 }
 
@@ -440,7 +455,8 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
     const Result<std::unique_ptr<Netcdf4Codec>> after = codec_of(now);
     TR_TRY(after.status());
     const std::string difference = (*before)->difference_to(**after);
-    if (difference.empty()) return {};
+    if (difference.empty())
+      return cf::check_same((*before)->lasting_attributes(), (*after)->lasting_attributes(), "attribute");
     return {Code::state, cat(difference,
                              "; a run that continues defines the same stream as before "
                              "(existing=replace begins anew)")};

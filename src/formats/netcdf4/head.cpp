@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view mark = "TRLNC4D";
 // The version of the definitions changes whenever their bytes change. Those of version 3 have an axis of
-// times, names of dimensions or fields without time, and all others still have version 2.
+// times, names of dimensions, fields without time or given attributes, and all others still have version 2.
 constexpr char version = '2', version_with_more = '3';
 constexpr std::size_t alignment = 512;  // of the first step
 
@@ -84,7 +84,8 @@ char version_of(const Definitions& definitions) {
   const bool have_more = std::ranges::any_of(definitions.fields, [](const auto& each) {
     return !each.definition.dimensions.empty() || is_without_time(each);
   });
-  return have_more || !definitions.stream.time.is_default() ? version_with_more : version;
+  const codec::StreamDefinition& stream = definitions.stream;
+  return have_more || !stream.time.is_default() || !stream.given.empty() ? version_with_more : version;
 }
 
 }  // namespace

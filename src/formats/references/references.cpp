@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "formats/cf/fields.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/identity.hpp"
 #include "ground/storage/paths.hpp"
@@ -89,6 +90,7 @@ Result<std::unique_ptr<References>> References::make(const codec::StreamDefiniti
   TR_TRY(cf::Conventions::check_stream(stream));
   std::unique_ptr<References> made(new References(stream, std::move(decoding)));
   for (const codec::FieldDefinition& field : fields) TR_TRY(made->add(field));
+  for (const codec::GivenAttribute& each : stream.given) TR_TRY(made->add_attribute(each));
   return made;
 }
 
@@ -98,6 +100,10 @@ Status References::add(const codec::FieldDefinition& field) {
       cf::grid_of(field.georeference.keys, field.shape, field.georeference.coordinates);
   TR_TRY(grid.status().in(context));
   return conventions_.add(field, *grid).in(context);
+}
+
+Status References::add_attribute(const codec::GivenAttribute& given) {
+  return cf::give(conventions_, given).in("references=on");
 }
 
 #if TAILRACE_HAVE_JSON

@@ -27,6 +27,8 @@ class References {
                                                   codec::Decoding decoding);
   /// Local. Adds one more field; errors as of `make`. After an error the object must not be used any more.
   Status add(const codec::FieldDefinition& field);
+  /// Local. Adds an attribute of the file, of a field or of a dimension with a coordinate.
+  Status add_attribute(const codec::GivenAttribute& given);
   References(const References&) = delete;
   References& operator=(const References&) = delete;
 

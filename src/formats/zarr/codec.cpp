@@ -6,6 +6,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "formats/cf/fields.hpp"
 #include "formats/cf/json.hpp"
@@ -91,6 +92,11 @@ class ZarrCodec final : public codec::Codec {
   }
   [[nodiscard]] ByteVector prepared(int field) const override { return fields_.prepared(field); }
   Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override;
+  Status add_attribute(const codec::GivenAttribute& given) override {
+    TR_TRY(fields_.add_attribute(given));
+    layout_.reset();
+    return {};
+  }
   [[nodiscard]] bool has_coordinates() const override { return true; }
   [[nodiscard]] ByteVector head() const override;
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
@@ -403,6 +409,43 @@ std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte>
   return fixed;
 }
 
+/// Returns the attributes that must stay while a store goes on, each as array:name. Those of scalars describe
+/// grids, and their last bits may differ.
+std::map<std::string, std::string> lasting_attributes(const Layout& layout) {
+  std::map<std::string, std::string> lasting;
+  const auto add = [&](const std::string& owner, const std::string& text) {
+    const Json all = Json::parse(text);
+    for (const auto& [name, value] : all["attributes"].items()) {
+      const bool is_number =
+          !value.is_string() || value == "NaN" || value == "Infinity" || value == "-Infinity";
+      if (cf::must_stay(name, !is_number)) lasting[cat(owner, ":", name)] = value.dump();
+    }
+  };
+  add("", layout.group_text(0));
+  for (const Layout::Array& each : layout.arrays()) {
+    if (each.has_steps || each.dimensions > 0) add(each.name, layout.array_text(each, 0));
+  }
+  return lasting;
+}
+
+Status check_same_attributes(const Layout& own, const Layout& now) {
+  const auto before = lasting_attributes(own), after = lasting_attributes(now);
+  if (before == after) return {};
+  std::set<std::string> names;
+  for (const auto* each : {&before, &after})
+    for (const auto& [name, value] : *each) names.insert(name);
+  const auto in = [](const auto& all, const std::string& name) {
+    const auto found = all.find(name);
+    return found == all.end() ? std::string("none") : found->second;
+  };
+  const auto other = std::ranges::find_if(
+      names, [&](const std::string& name) { return in(before, name) != in(after, name); });
+  return {Code::state,
+          cat("the attribute '", *other, "' is ", in(before, *other), " in the store and ", in(after, *other),
+              " in the stream; a run that continues defines the same stream as before "
+              "(existing=replace begins anew)")};
+}
+
 }  // namespace
 
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now) {
@@ -411,7 +454,10 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
   const Result<Layout> after = layout_in(now);
   TR_TRY(after.status());
   TR_TRY(cf::check_same(fixed_in(*before, own), fixed_in(*after, now)));
-  return guarded([&] { return check_read_alike(*before, *after); });
+  return guarded([&]() -> Status {
+    TR_TRY(check_read_alike(*before, *after));
+    return check_same_attributes(*before, *after);
+  });
 }
 
 std::optional<codec::Patch> step_count(std::int64_t steps) {

@@ -61,6 +61,15 @@ std::vector<Told> OwnDefinitions::add_values(int field, const std::shared_ptr<co
   return told;
 }
 
+std::vector<Told> OwnDefinitions::add_attribute(const codec::GivenAttribute& given) {
+  ++attributes_;
+  if (me_ != 0) return {};
+  Packer packed;
+  packed.put(Definition::attribute);
+  given.pack(packed);
+  return {entry(packed)};
+}
+
 void OwnDefinitions::add_layout(const Field& field, std::vector<Told>& told) {
   const auto number = static_cast<int>(layouts_.size());
   layouts_.emplace_back(field.layout_id, field.layout);

@@ -48,10 +48,13 @@ class OwnDefinitions {
   /// Returns the entries with the values of a field without time, which all ranks have put: one on compute
   /// rank 0, none on other ranks.
   [[nodiscard]] std::vector<Told> add_values(int field, const std::shared_ptr<const ByteVector>& values);
+  /// Returns the entries with an attribute that all ranks have given: one on compute rank 0, none on other
+  /// ranks.
+  [[nodiscard]] std::vector<Told> add_attribute(const codec::GivenAttribute& given);
   /// Returns the entry by which servers forget a stream that ends and was never begun.
   [[nodiscard]] Told forget() const;
-  /// Returns the number of fields, plus those without time whose values were put.
-  [[nodiscard]] int defined() const { return fields_ + with_values_; }
+  /// Returns the number of fields, of those without time whose values were put, and of given attributes.
+  [[nodiscard]] int defined() const { return fields_ + with_values_ + attributes_; }
   /// Returns the compute rank whose puts are the put order: the first that has a share in every field.
   [[nodiscard]] int reference() const { return reference_; }
 
@@ -71,6 +74,7 @@ class OwnDefinitions {
   bool has_parts_ = false;
   int fields_ = 0;
   int with_values_ = 0;
+  int attributes_ = 0;
   int reference_ = 0;
 };
 

@@ -58,6 +58,8 @@ Status Definitions::collect(std::uint32_t stream, Definition kind, Unpacker& in)
       return collected_.at(stream).add_field(in);
     case Definition::values:
       return collected_.at(stream).add_values(in);
+    case Definition::attribute:
+      return collected_.at(stream).add_attribute(in);
     case Definition::forget:
       collected_.erase(stream);
       return {};

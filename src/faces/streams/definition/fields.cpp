@@ -145,6 +145,7 @@ Status Fields::renew_codec() {
   TR_TRY(codec.status());
   for (std::size_t i = 0; i < fields_.size(); ++i)
     TR_TRY((*codec)->adopt(fields_[i].definition, codec_->prepared(static_cast<int>(i))));
+  for (const codec::GivenAttribute& each : attributes_) TR_TRY((*codec)->add_attribute(each));
   codec_ = std::move(*codec);
   codec_is_ahead_ = false;
   return {};
@@ -238,7 +239,7 @@ Status Fields::prepare_references(codec::FieldDefinition& fresh, const codec::Ge
     std::vector<codec::FieldDefinition> agreed;
     for (const Field& each : fields_) agreed.push_back(each.definition);
     Result<std::unique_ptr<references::References>> made =
-        references::References::make(request_.definition, agreed, *codec_->decoding());
+        references::References::make(with_attributes(), agreed, *codec_->decoding());
     TR_TRY(made.status());
     references_ = std::move(*made);
   }

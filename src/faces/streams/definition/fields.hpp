@@ -61,6 +61,9 @@ class Fields final {
   /// Collective. Puts the field with this number, which has no time. Blocks until rank 0 has all values.
   /// Returns the same Status on every rank.
   Status put_without_time(int number, const void* data, const ArrayShape* shape, const std::string& call);
+  /// Collective. Gives an attribute to the file (`of` is empty), to a field or to a dimension. On rank 0
+  /// `given` has the values, which count for all ranks.
+  Status add_attribute(const std::string& call, Result<codec::GivenAttribute> given);
   /// Returns Code::state if a field without time was not put.
   [[nodiscard]] Status check_all_put() const;
   /// Local. Puts the entries into the lane, in pieces if they are too large for it.
@@ -82,6 +85,8 @@ class Fields final {
   Status add_axes(const std::vector<codec::Axis>& axes, codec::FieldDefinition& fresh) const;
   Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
   Status renew_codec();
+  /// Returns the stream's definition with the attributes that were given.
+  [[nodiscard]] codec::StreamDefinition with_attributes() const;
   /// Returns success if the staging memory takes the field that the codec knows by `number`, once memory for
   /// its pieces exists.
   [[nodiscard]] Status prepare_staging(const Field& field, int number) const;
@@ -103,6 +108,7 @@ class Fields final {
   bool is_within_interval_ = false;                     // the stream goes on in the middle of an interval
   std::shared_ptr<operations::Kept> kept_;              // values of a checkpoint, for fields to be defined
   std::vector<Field> fields_;
+  std::vector<codec::GivenAttribute> attributes_;
   std::map<std::string, int> numbers_;
   std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
 };

@@ -112,6 +112,27 @@ TEST(definition, a_stream_comes_back_from_its_packed_form) {
   EXPECT_EQ(packed(*back), bytes);
 }
 
+TEST(definition, attributes_with_types_come_back_and_streams_without_any_keep_their_bytes) {
+  StreamDefinition stream;
+  const std::size_t without = packed(stream).size();
+  stream.time.set_name("t");
+  stream.given = {{"depth", "valid_max", ElementType::i16, {std::byte{1}, std::byte{2}}},
+                  {"", "comment", std::nullopt, {std::byte{'a'}}}};
+  const ByteVector bytes = packed(stream);
+  Unpacker in(bytes);
+  const Result<StreamDefinition> back = StreamDefinition::unpack(in);
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_EQ(back->given, stream.given);
+  EXPECT_EQ(back->time, stream.time);
+  stream.given.clear();
+  stream.time = {};
+  EXPECT_EQ(packed(stream).size(), without);
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    Unpacker part{std::span<const std::byte>(bytes).first(length)};
+    EXPECT_EQ(StreamDefinition::unpack(part).status().code(), Code::corrupt) << length;
+  }
+}
+
 TEST(definition, every_shortened_form_is_refused_and_none_is_read_past_its_end) {
   const ByteVector field = packed(rich_field());
   for (std::size_t length = 0; length < field.size(); ++length) {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Attributes with types: numbers and texts that the program gives by calls.
+#include <cstring>
+
+#include "faces/streams/definition/fields.hpp"
+#include "faces/streams/stream.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::streams {
+
+namespace {
+
+/// The header of an object in HDF5 takes less than 64 KiB, and readers know attributes as small.
+constexpr Bytes most_bytes = 60'000;
+
+/// Returns true if the text is UTF-8 (RFC 3629).
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xc2 ? 0
+                               : first < 0xe0 ? 2
+                               : first < 0xf0 ? 3
+                               : first < 0xf5 ? 4
+                                              : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k)
+      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
+    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0x80U;
+    // Longer forms than needed, halves of surrogate pairs, and numbers beyond the last character.
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+      return false;
+    i += length;
+  }
+  return true;
+}
+
+Status check_size(Bytes bytes) {
+  if (bytes <= most_bytes) return {};
+  return {Code::argument, cat("an attribute has at most ", most_bytes, " bytes, and this one ", bytes,
+                              ": write it as a field with time=none")};
+}
+
+Result<codec::GivenAttribute> numbers(codec::GivenAttribute given, std::int64_t count, const void* values,
+                                      bool counts) {
+  const Bytes size = size_of(*given.type);
+  if (size == 0 || given.type == ElementType::c64 || given.type == ElementType::c128)
+    return Status(Code::argument,
+                  "attributes are integers or real numbers: give TR_F64, TR_I32, ..., or a text by "
+                  "tr_stream_attribute_text");
+  if (!counts) return given;
+  if (count < 1)
+    return Status(Code::argument, cat("it has ", counted(count, "value"), ", and needs one or more"));
+  if (values == nullptr) return Status(Code::argument, "`values` is a null pointer");
+  TR_TRY(check_size(count > most_bytes ? count : count * size));
+  const auto* const bytes = static_cast<const std::byte*>(values);
+  given.values.assign(bytes, bytes + count * size);
+  return given;
+}
+
+Result<codec::GivenAttribute> text(codec::GivenAttribute given, const char* value, bool counts) {
+  if (!counts) return given;
+  if (value == nullptr) return Status(Code::argument, "`text` is a null pointer");
+  const std::string_view all(value);
+  if (!is_utf8(all)) return Status(Code::argument, "the text is not UTF-8: convert it");
+  TR_TRY(check_size(std::ssize(all)));
+  const auto bytes = std::as_bytes(std::span(all));
+  given.values.assign(bytes.begin(), bytes.end());
+  return given;
+}
+
+}  // namespace
+
+Status Stream::attribute(const std::string& of, const std::string& attribute, int type, std::int64_t count,
+                         const void* values) {
+  return fields_.add_attribute(
+      cat("tr_stream_attribute(\"", name(), "\", ", of.empty() ? "NULL" : cat("\"", of, "\""), ", \"",
+          attribute, "\", type ", type, ")"),
+      numbers({of, attribute, static_cast<ElementType>(type), {}}, count, values, session_.rank() == 0));
+}
+
+Status Stream::text_attribute(const std::string& of, const std::string& attribute, const char* value) {
+  return fields_.add_attribute(cat("tr_stream_attribute_text(\"", name(), "\", ",
+                                   of.empty() ? "NULL" : cat("\"", of, "\""), ", \"", attribute, "\")"),
+                               text({of, attribute, {}, {}}, value, session_.rank() == 0));
+}
+
+codec::StreamDefinition Fields::with_attributes() const {
+  codec::StreamDefinition stream = request_.definition;
+  stream.given = attributes_;
+  return stream;
+}
+
+Status Fields::add_attribute(const std::string& call, Result<codec::GivenAttribute> given) {
+  comm::Vote vote{{}, call, {}};
+  vote.status =
+      guarded([&]() -> Status {
+        if (client_.has_begun())
+          return {Code::state, "the stream has begun its steps: attributes are given before the first"};
+        if (!codec_->has_coordinates())
+          return {Code::format,
+                  cat("files of format=", request_.definition.format,
+                      " hold no attributes: leave the call out, or choose a format of NetCDF or Zarr; "
+                      "what GRIB can tell is set by keys=")};
+        TR_TRY(given.status());
+        if (session_.rank() != 0) return {};
+        Packer packed;
+        given->pack(packed);
+        vote.contribution = packed.take();
+        return {};
+      }).in(call);
+  const comm::Verdict sent = session_.agree(std::move(vote));
+  TR_TRY(sent.status);
+  codec::GivenAttribute fresh;
+  const Status mine = guarded([&]() -> Status {
+    Unpacker in(sent.contributions[0]);
+    fresh = codec::GivenAttribute::unpack(in);
+    if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without what was refused before"));
+    attributes_.reserve(attributes_.size() + 1);
+    TR_TRY(codec_->add_attribute(fresh));
+    return references_ ? references_->add_attribute(fresh) : Status();
+  });
+  const Status status = session_.agree({mine.in(call), call, {}}).status;
+  if (!status.is_ok()) {
+    // The codec or the references of some rank may have it. They are made anew before the next definition.
+    codec_is_ahead_ = true;
+    references_.reset();
+    static_cast<void>(guarded([&] { return renew_codec(); }));
+    return status;
+  }
+  attributes_.push_back(std::move(fresh));
+  tell(client_.definitions().add_attribute(attributes_.back()));
+  return {};
+}
+
+}  // namespace tailrace::streams

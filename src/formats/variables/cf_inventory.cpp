@@ -105,8 +105,8 @@ bool CfReader::is_statistic(const cf::FoundVariable& field, std::size_t time) co
   return false;
 }
 
-/// Sets the roles of the dimensions of a variable. Returns false if the variable is no field: it has no
-/// points.
+/// Sets the roles of the dimensions of a variable. Returns false if the variable is no field: it has neither
+/// points nor times.
 Result<bool> CfReader::assign(const cf::FoundVariable& variable, CfField& field) const {
   std::vector<int> rest;
   for (int i = 0; i < static_cast<int>(variable.dimensions.size()); ++i) {
@@ -144,7 +144,8 @@ Result<bool> CfReader::assign(const cf::FoundVariable& variable, CfField& field)
   }
   TR_TRY(choose_levels(rest, variable, field).in(cat("variable '", variable.name, "'")));
   field.plane = std::move(rest);
-  return !field.plane.empty();
+  // A number of each time, as of a series at a station, is a field of one point.
+  return !field.plane.empty() || field.time >= 0;
 }
 
 /// Chooses the dimension of levels among the dimensions without a role: one without coordinate that stands

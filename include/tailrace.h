@@ -430,10 +430,10 @@ TR_API int tr_stream_close(tr_stream** stream);
  *   base=TIME     the base time; required if the pattern has times, and with follow=on. Without it: the
  *                 reference time of the files
  *   lead_unit=UNIT
- *                 the unit of leads: ns, us, ms, s, min, h or d. Without it that of the index beside the first
- *                 file, or else s, to which times of files of other writers are rounded
+ *                 the unit of leads: ns, us, ms, s, min, h or d. Without it that of the index beside the
+ *                 first file, or else s, to which times of files of other writers are rounded
  *   time=model    steps are at times of a model, given to tr_stream_begin_at. Needed for files of other
- *                 writers whose times count from no date; an index says it by itself
+ *                 writers whose times count from no date; an index tells it by itself
  *   calendar=NAME
  *                 the calendar. A file in another calendar is TR_ERR_SETTINGS
  *   member=N      the member of the ensemble
@@ -477,9 +477,9 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
  * the layout. TR_ERR_ORDER if ranks define different fields.
  *
  * tr_stream_begin on a stream that is read, and tr_stream_begin_at where the times are those of a model: the
- * call of the other kind is TR_ERR_STATE at tr_stream_end. Local. Leads may come in any order. If they keep growing, or
- * falling, the library reads ahead. With follow=on the call blocks on storage while it looks at the indexes
- * beside the files of the step, if there are any.
+ * call of the other kind is TR_ERR_STATE at tr_stream_end. Local. Leads may come in any order. If they keep
+ * growing, or falling, the library reads ahead. With follow=on the call blocks on storage while it looks at
+ * the indexes beside the files of the step, if there are any.
  *
  * tr_stream_get. Local. Copies the caller's part of `field`, all levels, to the array at `data`, which is
  * allocated as the layout (halo) and the definition say. Waits only if the field has not been read yet. Fills

@@ -388,7 +388,8 @@ TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 /* Local. Begins the step at a time of the model, in a stream with time=model. Two times are equal if the two
  * doubles are: 0.1 + 0.2 is not 0.3, and -0 is 0. Files and checkpoints hold the double as it is, so that a
  * run that goes on compares exactly. Errors are kept for tr_stream_end: TR_ERR_ARGUMENT for a time that is
- * not finite, TR_ERR_STATE in a stream without time=model, and in one that is read. */
+ * not finite, TR_ERR_STATE in a stream without time=model. In a stream that is read, the files may have said
+ * that their times are those of a model. */
 TR_API int tr_stream_begin_at(tr_stream* stream, double time);
 
 /* Local. Captures the caller's part of `field`, all levels, from the array at `data`, which is allocated as
@@ -453,6 +454,11 @@ TR_API int tr_stream_close(tr_stream** stream);
  * Options. Others are TR_ERR_SETTINGS.
  *   base=TIME     the base time; required if the pattern has times, and with follow=on. Without it: the
  *                 reference time of the files
+ *   lead_unit=UNIT
+ *                 the unit of leads: ns, us, ms, s, min, h or d. Without it that of the index beside the
+ *                 first file, or else s, to which times of files of other writers are rounded
+ *   time=model    steps are at times of a model, given to tr_stream_begin_at. Needed for files of other
+ *                 writers whose times count from no date; an index tells it by itself
  *   calendar=NAME
  *                 the calendar. A file in another calendar is TR_ERR_SETTINGS
  *   member=N      the member of the ensemble
@@ -495,9 +501,10 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
  * after the first step, and for a field that is defined already. TR_ERR_LAYOUT if the allocation does not fit
  * the layout. TR_ERR_ORDER if ranks define different fields.
  *
- * tr_stream_begin on a stream that is read. Local. Leads may come in any order. If they keep growing, or
- * falling, the library reads ahead. With follow=on the call blocks on storage while it looks at the indexes
- * beside the files of the step, if there are any.
+ * tr_stream_begin on a stream that is read, and tr_stream_begin_at where the times are those of a model: the
+ * call of the other kind is TR_ERR_STATE at tr_stream_end. Local. Leads may come in any order. If they keep
+ * growing, or falling, the library reads ahead. With follow=on the call blocks on storage while it looks at
+ * the indexes beside the files of the step, if there are any.
  *
  * tr_stream_get. Local. Copies the caller's part of `field`, all levels, to the array at `data`, which is
  * allocated as the layout (halo) and the definition say. Waits only if the field has not been read yet. Fills
@@ -514,7 +521,8 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
 
 /* Collective. Announces, between two steps, that the next step will be at `lead`, before or after the last
  * one: the library reads ahead from there. Without this call tr_stream_begin may go to any lead too, but then
- * waits for the step. TR_ERR_ARGUMENT if the files have no such step. TR_ERR_STATE inside a step. Errors that
+ * waits for the step. TR_ERR_ARGUMENT if the files have no such step. TR_ERR_STATE inside a step, and where
+ * times are those of a model. Errors that
  * were kept for tr_stream_end are returned, and forgotten.
  *
  * tr_stream_end on a stream that is read. Collective. Blocks until all ranks have got their fields. Returns,
@@ -529,7 +537,7 @@ TR_API int tr_stream_get_array(tr_stream* stream, const char* field, void* data,
  *   TR_ERR_TIMEOUT    the step did not come in time
  *   TR_ERR_MEMORY     the budget has no room to decode
  *   TR_ERR_ORDER      the ranks have begun different leads
- *   TR_ERR_SETTINGS   a file in another calendar
+ *   TR_ERR_SETTINGS   a file in another calendar, or whose times are no whole number of the stream's units
  *   TR_ERR_STATE      outside of a step, or the writer has taken the step back while ranks got from it
  *
  * tr_stream_close on a stream that is read. Collective. Waits for records that are being read. *stream

@@ -391,14 +391,17 @@ contains
 
   !> Files that are read: tr_stream_open. `define` takes the same arguments as for output; accuracy, coefficients
   !> and others that only writing needs have no effect.
-  subroutine stream_open(self, pattern, base, calendar, member, prefetch, between, follow, timeout, options, ierr)
+  subroutine stream_open(self, pattern, base, calendar, member, prefetch, between, follow, timeout, options, ierr, &
+                         time, lead_unit)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
-    character(*), intent(in), optional :: base, calendar, between, follow, timeout, options
+    character(*), intent(in), optional :: base, calendar, between, follow, timeout, options, time, lead_unit
     class(*), intent(in), optional :: member, prefetch
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     all = ''
+    call add(all, 'time', time)
+    call add(all, 'lead_unit', lead_unit)
     call add(all, 'base', base)
     call add(all, 'calendar', calendar)
     call add_number(all, 'member', member)

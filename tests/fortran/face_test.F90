@@ -242,8 +242,9 @@ contains
     call stream%open('bd_{lead:03h}', base='2026-03-01T00:00Z', prefetch=2)
     call expect('tr_stream_open [bd_{lead:03h}] [base=2026-03-01T00:00Z prefetch=2]')
     call stream%open('x', calendar='360_day', member=3, prefetch=4_int64, between='linear', follow='on', timeout='10m', &
-                     options='format=raw', ierr=ierr)
-    call expect('tr_stream_open [x] [calendar=360_day member=3 prefetch=4 between=linear follow=on timeout=10m format=raw]')
+                     options='format=raw', ierr=ierr, time='leads', lead_unit='ms')
+    call expect('tr_stream_open [x] [time=leads lead_unit=ms calendar=360_day member=3 prefetch=4 between=linear ' // &
+                'follow=on timeout=10m format=raw]')
     call grid%block([20, 30])
     call stream%define('t', grid, tr_hybrid(40), type=TR_F32)
     call expect('tr_stream_define [t] type=5 [levels=hybrid:1-40]')

@@ -8,7 +8,10 @@
  *
  * MISUSE: `other` (the call of the other kind), `nan` (a time that is none), `back` (the first step once
  * more), `below` (a lead below 0), `axes` (coordinates that differ, and wrong calls) or `early` (a wrong call
- * before the first step, then times below 0). */
+ * before the first step, then times below 0).
+ *
+ * `read`: the files are read in place of that, each value compared, first to last and back, with a step that
+ * is interpolated where OPTIONS have between=linear. `read_wrong`: wrong calls stand before the steps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,11 +113,82 @@ static void write_steps(char** arguments, int count) {
   expect(tr_layout_free(&faces));
 }
 
+/* Gets both fields of a step and compares this rank's parts with those of fill(), `part` of a step further.
+ */
+static void expect_step(tr_stream* stream, const tr_layout* const* layouts, const char* call, int step,
+                        double time, double part) {
+  const tr_index widths[2] = {shape[1], staggered[1]};
+  const char* const names[2] = {"theta", "u"};
+  double got[2][45], expected[45];
+  begin(stream, call, step, time);
+  for (int field = 0; field < 2; ++field) tr_stream_get(stream, names[field], got[field]);
+  const int code = tr_stream_end(stream);
+  expect(code);
+  for (int field = 0; code == TR_OK && field < 2; ++field) {
+    tr_index lower[2], upper[2];
+    expect(tr_layout_bounds(layouts[field], 0, lower, upper));
+    fill(layouts[field], widths[field], step, expected);
+    for (tr_index i = 0; i < (upper[0] - lower[0]) * (upper[1] - lower[1]); ++i)
+      if (fabs(got[field][i] - expected[i] - 100 * part) > 1e-9) {
+        ++failures;
+        tr_log("a value differs from the one that was written");
+        break;
+      }
+  }
+}
+
+/* Ends a step that was begun in a wrong way, which every rank has to be told. */
+static void expect_refusal(tr_stream* stream) {
+  const int code = tr_stream_end(stream);
+  if (code == TR_OK) ++failures;
+  tr_log(code == TR_OK ? "a wrong call succeeded" : tr_error());
+}
+
+static void read_steps(char** arguments) {
+  const char* const call = arguments[3];
+  const int steps = atoi(arguments[4]), is_lead = strcmp(call, "lead") == 0;
+  tr_layout *layout = NULL, *faces = NULL;
+  tr_stream* stream = NULL;
+  expect(tr_layout_block(2, shape, NULL, &layout));
+  expect(tr_layout_block(2, staggered, NULL, &faces));
+  expect(tr_stream_open(arguments[1], arguments[2], &stream));
+  if (stream != NULL) {
+    const tr_layout* const layouts[2] = {layout, faces};
+    expect(tr_stream_define(stream, "theta", layout, TR_F64, NULL));
+    expect(tr_stream_define(stream, "u", faces, TR_F64, NULL));
+    double times[16] = {0};
+    for (int step = 1; step < steps; ++step) times[step] = times[step - 1] + 0.1;
+    if (strcmp(arguments[5], "read_wrong") == 0) {
+      begin(stream, is_lead ? "time" : "lead", 1, 0.1);
+      expect_refusal(stream);
+      begin(stream, call, 1000, 1000);
+      expect_refusal(stream);
+      tr_stream_begin_at(stream, NAN);
+      expect_refusal(stream);
+      if (tr_stream_seek(stream, is_lead ? 1 : 0) == TR_OK) ++failures;
+      tr_log(tr_error());
+    }
+    for (int step = 0; step < steps; ++step) expect_step(stream, layouts, call, step, times[step], 0);
+    if (is_lead) expect(tr_stream_seek(stream, (int64_t)(steps - 1) * 667));
+    for (int step = steps; step-- > 0;) expect_step(stream, layouts, call, step, times[step], 0);
+    if (strstr(arguments[2], "between=linear") != NULL && !is_lead)
+      expect_step(stream, layouts, call, 1, 0.125, (0.125 - 0.1) / (times[2] - times[1]));
+    expect(tr_stream_close(&stream));
+  }
+  expect(tr_layout_free(&layout));
+  expect(tr_layout_free(&faces));
+}
+
 int main(int argc, char** argv) {
   MPI_Comm compute;
   MPI_Init(&argc, &argv);
   expect(tr_init(MPI_COMM_WORLD, &compute, NULL));
-  if (argc >= 5 && compute != MPI_COMM_NULL) write_steps(argv, argc);
+  if (argc >= 5 && compute != MPI_COMM_NULL) {
+    if (argc > 5 && strncmp(argv[5], "read", 4) == 0)
+      read_steps(argv);
+    else
+      write_steps(argv, argc);
+  }
   expect(tr_finalize());
   MPI_Finalize();
   return failures > 0;

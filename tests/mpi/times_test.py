@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Named dimensions that fields share, steps closer than a second, and at times that count from no date: what the variable of time says to netCDF4, ncdump, xarray and cdo, the same
-files for any number of ranks and servers, file names, and calls that do not fit."""
+files for any number of ranks and servers, file names, and calls that do not fit. Streams read such files again, and those of netCDF4."""
 import json
 import os
 import subprocess
@@ -100,14 +100,82 @@ if os.environ.get("TEST_ZARR") == "1":
     check(told["time"]["attributes"] == {"long_name": "time", "units": "s", "axis": "T"}, f"zarr: {told['time']['attributes']}")
     check(told["z"]["data_type"] == "int32" and told["x"]["attributes"]["units"] == "km", f"zarr: {told['z']}, {told['x']}")
 
+# Streams read the files: the axis of the index decides, and a call that does not fit fails on every rank.
+def read(name, options, call, ranks, servers, how="read", steps=STEPS):
+    code, _, out = run(ranks, [MODEL, name, options, call, str(steps), how], TAILRACE_SERVERS=str(servers))
+    check(code == 0, f"{name}, {options}, {ranks} ranks, {servers} servers: reading ended with {code}: {out}")
+    return out
+
+
+def refused(name, options, call, text):
+    code, _, out = run(2, [MODEL, name, options, call, "1", "read"], TAILRACE_SERVERS="0")
+    check(code == 1 and text in out, f"{name}, {options}: no error says {text}: {out}")
+
+
+places = [("cdf5", "cdf5/{}.nc")] + [("netcdf4", "netcdf4/{}.nc4")] * ("netcdf4" in ENDINGS) + [("zarr", "zarr/{}.zarr")] * (os.environ.get("TEST_ZARR") == "1")
+for number, (format, place) in enumerate(places):
+    if format == "zarr":
+        written(place.format("ms"), f"format=zarr {BASE} lead_unit=ms", "lead")
+        written(place.format("model"), "format=zarr time=model", "time")
+    scenes_of = ((1, 0), (3, 0), (4, 1)) if ALL or number == 0 else ((3, 1),)
+    for ranks, servers in scenes_of:
+        for how in ("read", "read_wrong") if number == 0 else ("read",):
+            for name, options, call, words in (
+                    ("ms", "prefetch=1", "lead", ("counts leads in ms", "there is no step at lead 667000 ms: the files have 5 steps, from lead 0 ms to 2668 ms")),
+                    ("model", "between=linear", "time", ("tr_stream_begin_at", "there is no step at time 1000 s: the files have 5 steps, from time 0 s to 0.4 s", "a step cannot be at time nan"))):
+                out = read(place.format(name), options, call, ranks, servers, how)
+                for each in words if how == "read_wrong" else ():
+                    check(each in out, f"{place}, {name}: no error says {each}: {out}")
+read("cdf5/shown.nc", "", "lead", 2, 0)
+read("cdf5/days.nc", "", "time", 2, 0)
+read("cdf5/pseudo.nc", "time=model", "time", 2, 0)
+read("cdf5/ms.nc", f"{BASE} follow=on timeout=20s", "lead", 3, 0)
+read("cdf5/model.nc", "time=model follow=on timeout=20s", "time", 3, 0)
+refused("cdf5/ms.nc", "lead_unit=s", "lead", "a step at lead 667 ms after 2026-03-01T12:00:00Z, and the stream counts leads in s")
+refused("cdf5/ms.nc", "time=model", "time", "counts its times from a date, and the stream has time=model")
+refused("cdf5/model.nc", "lead_unit=ms", "lead", "has times of a model, in s from no date")
+refused("cdf5/days.nc", "time=model base=2026-03-02", "time", "times of a model are not converted")
+
+# Files of another writer have no index: the option names the unit, or says that times count from no date.
+def foreign(path, values, units, kind="f8"):
+    with netCDF4.Dataset(path, "w", format="NETCDF3_CLASSIC") as file:
+        for name, length in (("time", None), ("z", 5), ("x", 8), ("xu", 9)):
+            file.createDimension(name, length)
+        time = file.createVariable("time", kind, ("time",))
+        time.setncatts({"axis": "T", "standard_name": "time", "units": units})
+        time[:] = values
+        for name, width in (("theta", 8), ("u", 9)):
+            field = file.createVariable(name, "f8", ("time", "z", "x" if width == 8 else "xu"))
+            field[:] = [100.0 * step + numpy.arange(5 * width).reshape(5, width) for step in range(len(values))]
+
+
+fresh("foreign")
+leads = [667 * i for i in range(STEPS)]
+since = "since 2026-03-01 12:00:00"
+for name, values, units in (("ms", leads, f"milliseconds {since}"), ("s", [each / 1000 for each in leads], f"seconds {since}"), ("d", [each / 86400000 for each in leads], f"days {since}"),
+                            ("old", [each / 1000 + 1772366400 for each in leads], "seconds since 1970-01-01")):
+    foreign(f"foreign/{name}.nc", values, units)
+    read(f"foreign/{name}.nc", "lead_unit=ms" + (f" {BASE}" if name == "old" else ""), "lead", 3, 0)
+    refused(f"foreign/{name}.nc", f"lead_unit=min {BASE}", "lead", "give a finer lead_unit=")
+foreign("foreign/model.nc", times, "Alfven times")
+for ranks, servers in ((1, 0), (3, 1)):
+    read("foreign/model.nc", "time=model between=linear", "time", ranks, servers)
+refused("foreign/model.nc", "", "lead", "has times of a model, in Alfven times from no date, and the stream leads in s: give time=model")
+foreign("foreign/thirds.nc", [each / 3 for each in range(STEPS)], f"seconds {since}")
+refused("foreign/thirds.nc", "lead_unit=ns", "lead", "is no whole number of nanoseconds")
+foreign("foreign/seconds.nc", [667.2 * each for each in range(STEPS)], f"seconds {since}")
+read("foreign/seconds.nc", "", "lead", 2, 0, steps=2)
+
 # A file for each time, found again by its name; a step that goes on where an earlier run has ended.
 fresh("names")
 written("names/a{time:06.2f}.nc", "time=model", "time")
 check(sorted(each for each in os.listdir("names") if each.endswith(".nc")) == [f"a{each:06.2f}.nc" for each in times], f"files {os.listdir('names')}")
+read("names/a{time:06.2f}.nc", "", "time", 3, 0)
 code, _, out = run(3, model("names/a{time:06.2f}.nc", "time=model existing=fail", "time"))
 check(code == 1 and "exists" in out, f"existing=fail found no file of another run: {out}")
 written("names/b{lead:06ms}.nc", f"{BASE} lead_unit=ms", "lead")
 check(os.path.exists("names/b002668.nc"), f"files {os.listdir('names')}")
+read("names/b{lead:06ms}.nc", BASE, "lead", 3, 1)
 check("no whole number of {lead:s}" in run(3, model("names/c{lead:s}.nc", f"{BASE} lead_unit=ms", "lead"))[2], "a lead of 667 ms has a name in seconds")
 
 # Means of intervals shorter than a second's multiples, with their bounds.

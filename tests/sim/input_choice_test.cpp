@@ -60,7 +60,7 @@ class Records {
     files.base = {2026, 3, 1, 0, 0, 0};
     const auto source = sources::open(target_, "in", "");
     if (!source.is_ok()) return fail(source.status());
-    const OpenFile file("in", *source);
+    const OpenFile file(files, "in", *source);
     const auto record = file.find(files, field, lead, field.levels.values.front());
     if (!record.is_ok()) return fail(record.status());
     const auto& all = (*source)->inventory().records;

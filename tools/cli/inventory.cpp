@@ -36,8 +36,21 @@ struct Shown {
   std::int64_t records = 0;
 };
 
-std::string time_text(std::int64_t seconds, Calendar calendar) {
-  return seconds == sources::any_time ? "any time" : format_time(from_seconds(seconds, calendar));
+/// Returns "2026-03-01T00:00:00Z", with fractions of a second as far as the file has them, or "0.5 s" for
+/// times without a date.
+std::string time_text(std::int64_t time, const Inventory& inventory) {
+  if (time == sources::any_time) return "any time";
+  const TimeAxis& axis = inventory.time;
+  if (!axis.has_base()) return axis.text(time);
+  const std::int64_t seconds = inventory.seconds(time);
+  std::string text = format_time(from_seconds(seconds, inventory.calendar));
+  constexpr std::int64_t second = 1'000'000'000;
+  if (axis.is_model() || axis.nanoseconds() >= second) return text;
+  const std::int64_t parts = second / axis.nanoseconds();
+  const std::string fraction =
+      cat(parts + time - (seconds - inventory.base) * parts);  // 1500 for half a second
+  text.insert(text.size() - 1, cat(".", fraction.substr(1)));
+  return text;
 }
 
 /// Returns a text such as "850" or, for several levels, "1..1000 (37)" with their number.
@@ -56,8 +69,8 @@ std::string steps_text(const Inventory& inventory) {
   for (const Record& record : inventory.records) times.insert(record.valid);
   times.erase(sources::any_time);
   if (times.empty()) return "no step";
-  std::string text = cat(counted(times.size(), "step"), ", ", time_text(*times.begin(), inventory.calendar));
-  if (times.size() > 1) text += cat(" to ", time_text(*times.rbegin(), inventory.calendar));
+  std::string text = cat(counted(times.size(), "step"), ", ", time_text(*times.begin(), inventory));
+  if (times.size() > 1) text += cat(" to ", time_text(*times.rbegin(), inventory));
   return text;
 }
 
@@ -80,8 +93,8 @@ void print_text(const std::string& path, const Inventory& inventory, bool record
   for (const Record& record : inventory.records) {
     if (!records) break;
     out += cat("  ", record.field, "  ", record.level_type, " ", record.level, "  ",
-               time_text(record.valid, inventory.calendar), "  at ", record.place[0], " ", record.place[1],
-               " ", record.place[2], " ", record.place[3], "\n");
+               time_text(record.valid, inventory), "  at ", record.place[0], " ", record.place[1], " ",
+               record.place[2], " ", record.place[3], "\n");
   }
   for (const sources::Unread& each : inventory.unread)
     out += cat(each.field, each.field.empty() ? "" : "  ", "not read: ", each.why.text(), "\n");
@@ -106,8 +119,8 @@ int print_json(const std::string& path, const Inventory& inventory) {
     json["records"].push_back({{"field", record.field},
                                {"level_type", record.level_type},
                                {"level", record.level},
-                               {"valid", time_text(record.valid, inventory.calendar)},
-                               {"reference", time_text(record.reference, inventory.calendar)},
+                               {"valid", time_text(record.valid, inventory)},
+                               {"reference", time_text(record.reference, inventory)},
                                {"member", record.member < 0 ? Json() : Json(record.member)},
                                {"grid", record.grid},
                                {"place", record.place}});

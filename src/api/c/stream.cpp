@@ -83,7 +83,10 @@ int tr_stream_begin(tr_stream* stream, int64_t lead) {
 }
 
 int tr_stream_begin_at(tr_stream* stream, double time) {
-  if (find_input(stream) != nullptr) return fail_on_input(*stream, cat("tr_stream_begin_at(", time, ")"));
+  if (find_input(stream) != nullptr) {
+    stream->input->begin_at(time);
+    return TR_OK;
+  }
   streams::Stream* const open = stream_of(stream, "tr_stream_begin_at");
   if (open == nullptr) return TR_ERR_STATE;
   note_going_on();

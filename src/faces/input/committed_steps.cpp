@@ -43,7 +43,8 @@ Result<std::optional<storage::Identity>> stamp_of(storage::Target& target, const
   return std::optional(stamp);
 }
 
-Result<CommittedSteps> CommittedSteps::read(storage::Target& target, const std::string& data_path) {
+Result<CommittedSteps> CommittedSteps::read(storage::Target& target, const std::string& data_path,
+                                            const FilesDefinition& files) {
   CommittedSteps commits;
   const Result<std::string> path = streams::find_index(target, data_path);
   TR_TRY(path.status());
@@ -55,17 +56,19 @@ Result<CommittedSteps> CommittedSteps::read(storage::Target& target, const std::
   const bool shows_changes = storage::shows_changes(**stamp);
   Result<streams::IndexContents> contents = load_unchanged(target, *path, commits.stamp_);
   TR_TRY(contents.status());
-  TR_TRY(streams::count_seconds(*contents).in(data_path));
   commits.shows_changes_ = shows_changes && commits.stamp_ == *stamp;
   const std::int64_t base = to_seconds(contents->header.base, contents->header.calendar);
   // If several steps have the same lead, the last one counts: readers take its records, too.
-  for (std::size_t i = 0; i < contents->steps.size(); ++i)
-    commits.versions_[base + contents->steps[i].lead] = contents->marks[i + 1].chain.previous;
+  for (std::size_t i = 0; i < contents->steps.size(); ++i) {
+    const std::optional<std::int64_t> lead =
+        files.lead_of(contents->header.time, base, contents->steps[i].lead);
+    if (lead) commits.versions_[*lead] = contents->marks[i + 1].chain.previous;
+  }
   return commits;
 }
 
-std::optional<std::uint64_t> CommittedSteps::version(std::int64_t valid) const {
-  const auto found = versions_.find(valid);
+std::optional<std::uint64_t> CommittedSteps::version(std::int64_t lead) const {
+  const auto found = versions_.find(lead);
   return found == versions_.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -31,24 +31,73 @@ std::string name_text(const FilesDefinition& files, std::int64_t lead, std::int6
   return name.is_ok() && other.is_ok() && *name != *other ? cat(" (", *name, ")") : "";
 }
 
+/// Returns the text of the time between two leads.
+std::string length_text(const TimeAxis& time, std::int64_t from, std::int64_t to) {
+  if (!time.is_model()) return time.text(to - from);
+  const Result<std::int64_t> length = TimeAxis::code_of(TimeAxis::time_of(to) - TimeAxis::time_of(from));
+  return length.is_ok() ? time.text(*length) : "";
+}
+
+/// Returns the first lead that seems to be missing between those before and behind a gap. Leads are numbers
+/// of type T: the codes of a model's times have no differences.
+template <typename T>
+std::optional<T> missing_between(std::optional<T> first, T before, T behind, std::optional<T> last) {
+  const T distance_before = first ? before - *first : T();
+  const T distance_behind = last ? *last - behind : T();
+  // Months differ by a tenth of their length, and a missing step doubles the distance: draw the line at 7/4.
+  const T usual = std::max(distance_before, distance_behind);
+  const bool is_far = usual > 0 && 4 * (behind - before) >= 7 * usual;
+  // Steps may be rarer behind the gap, so the distance before it says where the missing step would be.
+  if (!is_far) return std::nullopt;
+  return before + (distance_before > 0 ? distance_before : distance_behind);
+}
+
 Status check_gap(const FilesDefinition& files, std::span<const std::int64_t> there, std::int64_t lead) {
-  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(there, lead);
+  const std::optional<std::int64_t> missing = files.missing_step(there, lead);
   if (!missing) return {};
+  const TimeAxis& time = files.time;
   const auto behind = std::ranges::upper_bound(there, lead);
   const std::int64_t before = *std::prev(behind);
   return {Code::argument,
-          cat("the step at lead ", *missing, " s", name_text(files, *missing, before),
-              " is missing: expected one each ", *missing - before, " s, got none between leads ", before,
-              " s and ", *behind, " s, from which lead ", lead,
-              " s would be interpolated; get it, or give between=bridge to interpolate over it")};
+          cat("the step at ", time.at(*missing), name_text(files, *missing, before),
+              " is missing: expected one each ", length_text(time, before, *missing), ", got none between ",
+              time.is_model() ? "times " : "leads ", time.text(before), " and ", time.text(*behind),
+              ", from which ", time.at(lead),
+              " would be interpolated; get it, or give between=bridge to interpolate over it")};
 }
 
 }  // namespace
 
-std::string leads_text(std::span<const std::int64_t> leads) {
+std::string leads_text(std::span<const std::int64_t> leads, const TimeAxis& time) {
   if (leads.empty()) return "no steps";
-  if (leads.size() == 1) return cat("1 step, at lead ", leads.front(), " s");
-  return cat(leads.size(), " steps, from lead ", leads.front(), " s to ", leads.back(), " s");
+  if (leads.size() == 1) return cat("1 step, at ", time.at(leads.front()));
+  return cat(leads.size(), " steps, from ", time.at(leads.front()), " to ", time.text(leads.back()));
+}
+
+std::optional<std::int64_t> FilesDefinition::lead_of(const TimeAxis& from, std::int64_t from_base,
+                                                     std::int64_t lead) const {
+  const std::int64_t ahead = from_base - to_seconds(base, calendar);
+  if (time.is_model() || from.is_model()) {
+    const bool fits = time.is_model() && from.is_model() && time.has_base() == from.has_base() &&
+                      (!time.has_base() || (ahead == 0 && time.nanoseconds() == from.nanoseconds()));
+    return fits ? std::optional(lead) : std::nullopt;
+  }
+  // The base times of both may be many years apart, so that their distance in nanoseconds needs 128 bits.
+  using Wide = __int128;
+  const Wide since = Wide{lead} * from.nanoseconds() + Wide{ahead} * TimeAxis().nanoseconds();
+  const Wide count = since / time.nanoseconds();
+  const auto narrow = static_cast<std::int64_t>(count);
+  return count * time.nanoseconds() == since && narrow == count ? std::optional(narrow) : std::nullopt;
+}
+
+std::optional<std::int64_t> FilesDefinition::lead_of(const sources::Inventory& inventory,
+                                                     std::int64_t valid) const {
+  if (inventory.is_rounded && !is_told && !inventory.time.is_model()) {
+    // Half a second is rounded up, as std::llround does with the numbers of all later times.
+    const std::int64_t second = TimeAxis().nanoseconds() / inventory.time.nanoseconds();
+    return lead_of(TimeAxis(), inventory.seconds(valid + second / 2), 0);
+  }
+  return lead_of(inventory.time, inventory.base, valid);
 }
 
 Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::int64_t> there,
@@ -63,27 +112,36 @@ Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::i
     if (!bridges && !is_open) TR_TRY(check_gap(*this, there, lead));
     return std::vector{*std::prev(next), *next};
   }
-  std::string near = cat("the files have ", leads_text(there));
+  std::string near = cat("the files have ", leads_text(there, time));
   if (is_between)
-    near += cat("; the nearest are at ", *std::prev(next), " s and ", *next,
-                " s, and between=linear interpolates");
-  return Status(Code::argument, cat("there is no step at lead ", lead, " s: ", near));
+    near += cat("; the nearest are at ", time.text(*std::prev(next)), " and ", time.text(*next),
+                ", and between=linear interpolates");
+  return Status(Code::argument, cat("there is no step at ", time.at(lead), ": ", near));
 }
 
 std::optional<std::int64_t> FilesDefinition::missing_step(std::span<const std::int64_t> there,
-                                                          std::int64_t lead) {
+                                                          std::int64_t lead) const {
   const auto behind = std::ranges::upper_bound(there, lead);
   if (behind == there.begin() || behind == there.end()) return std::nullopt;
   const auto before = std::prev(behind);
-  std::int64_t distance_before = 0, distance_behind = 0;
-  if (before != there.begin()) distance_before = *before - *std::prev(before);
-  if (std::next(behind) != there.end()) distance_behind = *std::next(behind) - *behind;
-  // Months differ by a tenth of their length, and a missing step doubles the distance: draw the line at 7/4.
-  const std::int64_t usual = std::max(distance_before, distance_behind);
-  const bool is_far = usual > 0 && 4 * (*behind - *before) >= 7 * usual;
-  // Steps may be rarer behind the gap, so the distance before it says where the missing step would be.
-  if (!is_far) return std::nullopt;
-  return *before + (distance_before > 0 ? distance_before : distance_behind);
+  std::optional<std::int64_t> first, last;
+  if (before != there.begin()) first = *std::prev(before);
+  if (std::next(behind) != there.end()) last = *std::next(behind);
+  if (!time.is_model()) return missing_between(first, *before, *behind, last);
+  const auto number = [](std::optional<std::int64_t> each) {
+    return each ? std::optional(TimeAxis::time_of(*each)) : std::nullopt;
+  };
+  const std::optional<double> missing =
+      missing_between(number(first), *number(*before), *number(*behind), number(last));
+  if (!missing) return std::nullopt;
+  const Result<std::int64_t> code = TimeAxis::code_of(*missing);
+  return code.is_ok() ? std::optional(*code) : std::nullopt;
+}
+
+double FilesDefinition::weight(std::int64_t before, std::int64_t lead, std::int64_t behind) const {
+  if (!time.is_model()) return static_cast<double>(lead - before) / static_cast<double>(behind - before);
+  const double from = TimeAxis::time_of(before);
+  return (TimeAxis::time_of(lead) - from) / (TimeAxis::time_of(behind) - from);
 }
 
 std::vector<std::int64_t> FilesDefinition::wanted(std::span<const std::int64_t> there,
@@ -120,6 +178,8 @@ void FilesDefinition::pack(Packer& out) const {
   put_optional(out, member);
   out.put(follows).put(is_linear).put(bridges).put(prefetch).put_text(cache);
   out.put_list(std::span<const std::int64_t>(leads)).put_text(directory);
+  time.pack(out);
+  out.put(is_told);
 }
 
 FilesDefinition FilesDefinition::unpack(Unpacker& in) {
@@ -135,6 +195,9 @@ FilesDefinition FilesDefinition::unpack(Unpacker& in) {
   files.cache = in.get_text();
   files.leads = in.get_list<std::int64_t>();
   files.directory = in.get_text();
+  // Only ranks of one job pack and unpack it.
+  if (const Result<TimeAxis> time = TimeAxis::unpack(in); time.is_ok()) files.time = *time;
+  files.is_told = in.get<bool>();
   return files;
 }
 

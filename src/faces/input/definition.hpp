@@ -10,7 +10,9 @@
 #include "engine/operations/interval.hpp"
 #include "faces/streams/definition/pattern.hpp"
 #include "formats/codec/definition.hpp"
+#include "formats/sources/source.hpp"
 #include "ground/base/bytes.hpp"
+#include "ground/base/time_axis.hpp"
 #include "ground/layout/layout.hpp"
 
 namespace tailrace::input {
@@ -29,9 +31,18 @@ struct FilesDefinition {
   std::vector<std::int64_t> leads;  // leads of the files' steps when the stream was opened, ascending
   /// The directory in which the first rank has opened the stream; ends in "/".
   std::string directory;
+  TimeAxis time{};       // what leads count
+  bool is_told = false;  // the program has named the unit of leads, so that no time is rounded
 
-  [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member}; }
-  [[nodiscard]] std::int64_t valid(std::int64_t lead) const { return to_seconds(base, calendar) + lead; }
+  [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member, time}; }
+  /// Returns the stream's lead of a time that lies `lead` on the axis `from`, which counts from a base time
+  /// in seconds since 1970. Returns nothing if that is no whole number of the stream's units, or if one of
+  /// the axes has times of a model alone.
+  [[nodiscard]] std::optional<std::int64_t> lead_of(const TimeAxis& from, std::int64_t from_base,
+                                                    std::int64_t lead) const;
+  /// Returns the stream's lead of a record's time, as above.
+  [[nodiscard]] std::optional<std::int64_t> lead_of(const sources::Inventory& inventory,
+                                                    std::int64_t valid) const;
   /// Returns the number of steps that are in memory at a time.
   [[nodiscard]] Index slots() const {
     const Index wanted = prefetch + (is_linear ? 2 : 1);
@@ -46,8 +57,10 @@ struct FilesDefinition {
   /// Returns the lead of the first step that seems to be missing between the two around `lead`: one does if
   /// they are much further apart than the steps before and behind them. It may also be that steps become
   /// rarer from some lead on.
-  [[nodiscard]] static std::optional<std::int64_t> missing_step(std::span<const std::int64_t> there,
-                                                                std::int64_t lead);
+  [[nodiscard]] std::optional<std::int64_t> missing_step(std::span<const std::int64_t> there,
+                                                         std::int64_t lead) const;
+  /// Returns the weight of the step at `behind` for a lead between it and the step at `before`.
+  [[nodiscard]] double weight(std::int64_t before, std::int64_t lead, std::int64_t behind) const;
   /// Returns `now`, the leads that make the step at `lead`, and then the leads to read ahead, together at
   /// most slots(). `now` is empty if the step may still come. `backward`: the program steps to earlier leads.
   [[nodiscard]] std::vector<std::int64_t> wanted(std::span<const std::int64_t> there,
@@ -94,7 +107,7 @@ struct FieldDefinition {
   static FieldDefinition unpack(Unpacker& in);
 };
 
-/// Returns "lead 0 s to 172800 s, 17 steps", for texts of errors.
-std::string leads_text(std::span<const std::int64_t> leads);
+/// Returns "17 steps, from lead 0 s to 172800 s", for texts of errors.
+std::string leads_text(std::span<const std::int64_t> leads, const TimeAxis& time);
 
 }  // namespace tailrace::input

@@ -100,27 +100,64 @@ std::string list_text(const Range& names) {
 
 }  // namespace
 
-Status check_calendar(const std::string& path, const sources::Inventory& inventory,
-                      const FilesDefinition& files) {
-  if (inventory.calendar == files.calendar || std::ranges::none_of(inventory.records, tells_time)) return {};
+Status check_times(const std::string& path, const sources::Inventory& inventory,
+                   const FilesDefinition& files) {
+  if (std::ranges::none_of(inventory.records, tells_time)) return {};
+  const TimeAxis &ours = files.time, &its = inventory.time;
+  if (its.is_model() != ours.is_model())
+    return {Code::settings,
+            ours.is_model()
+                ? cat(path, " counts its times from a date, and the stream has time=model: leave it out")
+                : cat(path, " has times of a model, in ", its.unit(), its.has_base() ? "" : " from no date",
+                      ", and the stream leads in ", ours.unit(), ": give time=model")};
+  if (ours.is_model() && ours.has_base() != its.has_base())
+    return {Code::settings, its.has_base() ? cat(path, " counts its times from a date: give base=")
+                                           : cat(path, " counts its times from no date: leave base= out")};
+  if (its.has_base() && inventory.calendar != files.calendar)
+    return {Code::settings, cat(path, " counts its times in the calendar ", name_of(inventory.calendar),
+                                ", and the stream in ", name_of(files.calendar),
+                                ": give calendar=", name_of(inventory.calendar))};
+  if (files.is_told && !ours.is_model() && ours.nanoseconds() < TimeAxis().nanoseconds() &&
+      !inventory.inexact.is_ok())
+    return {Code::settings, cat(path, ": ", inventory.inexact.text())};
+  const auto odd = std::ranges::find_if(inventory.records, [&](const sources::Record& each) {
+    return tells_time(each) && !files.lead_of(inventory, each.valid);
+  });
+  if (odd == inventory.records.end()) return {};
+  if (ours.is_model())
+    return {Code::settings, cat(path, " counts its times in ", its.unit(), " since ",
+                                format_time(from_seconds(inventory.base, inventory.calendar)),
+                                ", and the stream in ", ours.unit(), " since ", format_time(files.base),
+                                ": give that base time; times of a model are not converted")};
   return {Code::settings,
-          cat(path, " counts its times in the calendar ", name_of(inventory.calendar), ", and the stream in ",
-              name_of(files.calendar), ": give calendar=", name_of(inventory.calendar))};
+          cat(path, " has a step at ", its.at(odd->valid), " after ",
+              format_time(from_seconds(inventory.base, inventory.calendar)),
+              ", and the stream counts leads in ", ours.unit(), " after ", format_time(files.base),
+              ", of which that is no whole number: give a finer lead_unit=",
+              its.nanoseconds() < ours.nanoseconds() ? cat(", as lead_unit=", its.unit()) : "")};
 }
 
-OpenFile::OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
+OpenFile::OpenFile(const FilesDefinition& files, std::string path,
+                   std::shared_ptr<const sources::Source> source,
                    std::shared_ptr<const CommittedSteps> commits)
     : path_(std::move(path)), source_(std::move(source)), commits_(std::move(commits)) {
-  for (const sources::Record& record : source_->inventory().records)
-    fields_[record.field][record.valid].push_back(&record);
+  const sources::Inventory& inventory = source_->inventory();
+  times_ = check_times(path_, inventory, files);
+  for (const sources::Record& record : inventory.records) {
+    const std::optional<std::int64_t> lead =
+        tells_time(record) ? files.lead_of(inventory, record.valid) : sources::any_time;
+    if (lead) fields_[record.field][*lead].push_back(&record);
+  }
 }
 
 Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, const FieldDefinition& field,
                                               std::int64_t lead, double level) const {
   const auto times = fields_.find(field.name);
+  if (!times_.is_ok() &&
+      std::ranges::count(source_->inventory().records, field.name, &sources::Record::field))
+    return times_;
   if (times == fields_.end()) return no_field(field.name);
-  TR_TRY(check_calendar(path_, source_->inventory(), files));
-  auto records = times->second.find(files.valid(lead));
+  auto records = times->second.find(lead);
   if (records == times->second.end()) records = times->second.find(sources::any_time);
   if (records == times->second.end())
     return with_unread(field.name, no_time(files, field.name, times->second, lead));
@@ -137,8 +174,11 @@ Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, cons
 Result<const sources::Record*> OpenFile::the_one(Candidates records, const FilesDefinition& files,
                                                  const FieldDefinition& field, std::int64_t lead,
                                                  double level) const {
-  const std::string what = cat(path_, " has '", records.front()->field, "' at lead ", lead, " s");
-  keep_some(records, [&](const sources::Record& each) { return each.reference == files.valid(0); });
+  const std::string what = cat(path_, " has '", records.front()->field, "' at ", files.time.at(lead));
+  const sources::Inventory& inventory = source_->inventory();
+  keep_some(records, [&](const sources::Record& each) {
+    return files.lead_of(inventory, each.reference) == std::optional<std::int64_t>(0);
+  });
   if (files.member)
     keep_some(records, [&](const sources::Record& each) { return each.member == *files.member; });
   TR_TRY(keep_chosen(*source_, field.choice, bottom_of(field.levels, level), what, records));
@@ -146,7 +186,7 @@ Result<const sources::Record*> OpenFile::the_one(Candidates records, const Files
   std::set<std::int64_t> runs;
   for (const sources::Record* record : records) {
     members.insert(record->member);
-    runs.insert(record->reference);
+    runs.insert(inventory.time.has_base() ? inventory.seconds(record->reference) : 0);
   }
   if (!files.member && members.size() > 1)
     return Status(Code::argument, cat(what, " of the members ", list_text(members),
@@ -197,12 +237,25 @@ Status OpenFile::no_field(const std::string& name) const {
 Status OpenFile::no_time(const FilesDefinition& files, const std::string& name, const Times& times,
                          std::int64_t lead) const {
   std::vector<std::int64_t> leads;
-  for (const auto& [valid, records] : times)
-    if (valid != sources::any_time) leads.push_back(valid - files.valid(0));
-  std::string text = cat(path_, " has no '", name, "' at lead ", lead, " s, valid ",
-                         format_time(from_seconds(files.valid(lead), files.calendar)), ": it has ");
-  text += leads.size() <= most_named ? cat("it at ", list_text(leads), " s") : leads_text(leads);
-  return {Code::argument, text + " after the base time " + format_time(files.base)};
+  for (const auto& [each, records] : times)
+    if (each != sources::any_time) leads.push_back(each);
+  const TimeAxis& time = files.time;
+  std::string text = cat(path_, " has no '", name, "' at ", time.at(lead));
+  const std::int64_t base = to_seconds(files.base, files.calendar);
+  if (time.has_base() && !time.is_model() && time.seconds(lead))
+    text += cat(", valid ", format_time(from_seconds(base + *time.seconds(lead), files.calendar)));
+  text += ": it has ";
+  if (leads.size() > most_named) {
+    text += leads_text(leads, time);
+  } else if (time.is_model()) {
+    std::vector<double> numbers;
+    for (const std::int64_t each : leads) numbers.push_back(TimeAxis::time_of(each));
+    text += cat("it at ", list_text(numbers), time.unit() == "1" ? "" : " ",
+                time.unit() == "1" ? "" : time.unit());
+  } else {
+    text += cat("it at ", list_text(leads), " ", time.unit());
+  }
+  return {Code::argument, time.has_base() ? text + " after the base time " + format_time(files.base) : text};
 }
 
 Status OpenFile::no_level(const FieldDefinition& field, const std::vector<const sources::Record*>& records,
@@ -249,7 +302,7 @@ Result<std::shared_ptr<const CommittedSteps>> Files::look_at_index(KeptFile& ent
     TR_TRY(is_current.status());
     if (*is_current) return entry.commits;
   }
-  Result<CommittedSteps> commits = CommittedSteps::read(*target_, path);
+  Result<CommittedSteps> commits = CommittedSteps::read(*target_, path, definition_);
   TR_TRY(commits.status());
   entry.commits = std::make_shared<const CommittedSteps>(std::move(*commits));
   return entry.commits;
@@ -259,9 +312,8 @@ Result<std::shared_ptr<const CommittedSteps>> Files::look_at_index(KeptFile& ent
 bool Files::are_same(const std::shared_ptr<const CommittedSteps>& a,
                      const std::shared_ptr<const CommittedSteps>& b, std::int64_t lead) const {
   if (a == b) return true;
-  const std::int64_t valid = definition_.valid(lead);
   return a != nullptr && b != nullptr && a->has_index() == b->has_index() &&
-         a->version(valid) == b->version(valid);
+         a->version(lead) == b->version(lead);
 }
 
 Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
@@ -280,7 +332,7 @@ Result<std::shared_ptr<const OpenFile>> Files::at(std::int64_t lead) {
     TR_TRY(behind.status());
     if (!are_same(*before, *behind, lead) && tries < most_tries) continue;
     TR_TRY(source.status());
-    entry->file = std::make_shared<const OpenFile>(*path, *source, *before);
+    entry->file = std::make_shared<const OpenFile>(definition_, *path, *source, *before);
     return entry->file;
   }
 }
@@ -299,7 +351,7 @@ std::vector<std::int64_t> Files::taken_back(std::int64_t lead, const CommittedSt
   if (!path.is_ok() || !commits.has_index()) return gone;
   for (const std::int64_t each : known) {
     const Result<std::string> its = path_of(each);
-    if (its.is_ok() && *its == *path && !commits.version(definition_.valid(each))) gone.push_back(each);
+    if (its.is_ok() && *its == *path && !commits.version(each)) gone.push_back(each);
   }
   return gone;
 }

@@ -15,15 +15,16 @@
 
 namespace tailrace::input {
 
-/// Returns Code::settings if the file has times, and in another calendar than the stream.
-Status check_calendar(const std::string& path, const sources::Inventory& inventory,
-                      const FilesDefinition& files);
+/// Returns Code::settings if the file has times, and they are not leads of the stream: in another calendar,
+/// times of a model in a stream of leads or the reverse, or no whole number of the stream's units.
+Status check_times(const std::string& path, const sources::Inventory& inventory,
+                   const FilesDefinition& files);
 
 /// A file of an input stream, with its records by field and time. Immutable. Any thread may use it.
 class OpenFile {
  public:
   /// `commits` is the state of the index when the source was opened; nullptr: the stream does not follow.
-  OpenFile(std::string path, std::shared_ptr<const sources::Source> source,
+  OpenFile(const FilesDefinition& files, std::string path, std::shared_ptr<const sources::Source> source,
            std::shared_ptr<const CommittedSteps> commits = nullptr);
 
   [[nodiscard]] const sources::Source& source() const { return *source_; }
@@ -32,7 +33,7 @@ class OpenFile {
   /// Local. May block on storage. Returns the record of one level of a field at a lead; a record without a
   /// time is used for every lead. Among several records with the same headers the last one counts.
   /// Code::argument, listing what the file has, if it has no such record, or several different ones among
-  /// which neither stream nor field chooses. Code::settings as of check_calendar(). If the file has the field
+  /// which neither stream nor field chooses. Code::settings as of check_times(). If the file has the field
   /// but it was not read, returns the reason in Inventory::unread.
   [[nodiscard]] Result<const sources::Record*> find(const FilesDefinition& files,
                                                     const FieldDefinition& field, std::int64_t lead,
@@ -54,6 +55,7 @@ class OpenFile {
   std::string path_;
   std::shared_ptr<const sources::Source> source_;
   std::shared_ptr<const CommittedSteps> commits_;
+  Status times_;  // of check_times()
   std::map<std::string, Times> fields_;
 };
 

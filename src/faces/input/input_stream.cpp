@@ -90,7 +90,9 @@ comm::Verdict InputStream::agree(const std::string& call, const Status& mine, By
   comm::Vote vote{mine.at(cause), cat(call, " of stream ", epoch_), std::move(told)};
   vote.for_first = std::move(versions);
   if (follows())
-    vote.check = [](const comm::Verdict& verdict) { return StepVersions::check(verdict.for_first); };
+    vote.check = [time = times()](const comm::Verdict& verdict) {
+      return StepVersions::check(verdict.for_first, time);
+    };
   return group_->agree(std::move(vote));
 }
 
@@ -164,23 +166,42 @@ Field* InputStream::field_called(const std::string& name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-std::string InputStream::step_text() const { return cat("at lead ", lead_, " s"); }
-
 void InputStream::begin(std::int64_t lead) {
+  if (!times().is_model()) return begin_step("tr_stream_begin", times().at(lead), lead);
+  begin_step(
+      "tr_stream_begin", cat("lead ", lead),
+      Status(Code::state, cat("the files have times of a model", times().has_base() ? "" : ", from no date",
+                              ": give the time of the step to tr_stream_begin_at")));
+}
+
+void InputStream::begin_at(double time) {
+  if (times().is_model()) {
+    const Result<std::int64_t> code = TimeAxis::code_of(time);
+    return begin_step("tr_stream_begin_at", code.is_ok() ? times().at(*code) : cat("time ", time), code);
+  }
+  begin_step("tr_stream_begin_at", cat("time ", time),
+             Status(Code::state, cat("the stream counts leads in ", times().unit(),
+                                     ": give the lead of the step to tr_stream_begin; time=model reads files "
+                                     "whose times count from no date")));
+}
+
+/// Begins a step. If the program asked for it with a wrong call, the step fails with the error in `lead`.
+void InputStream::begin_step(std::string_view function, std::string step, const Result<std::int64_t>& lead) {
   const std::int64_t entered = now();
-  const std::string call = cat("tr_stream_begin(\"", name_, "\", lead ", lead, " s)");
+  const std::string call = cat(function, "(\"", name_, "\", ", step, ")");
   if (in_step_) {
-    latch(Status(Code::state,
-                 cat(call, ": the step at lead ", lead_, " s is open: tr_stream_end comes first")));
+    latch(Status(Code::state, cat(call, ": the step ", step_text(), " is open: tr_stream_end comes first")));
     return;
   }
   in_step_ = true;
-  lead_ = lead;
+  step_name_ = std::move(step);
   now_.reset();
   versions_.clear();
   operation_ = 0;
   began_ = entered;
+  if (lead.is_ok()) lead_ = *lead;
   const Status begun = guarded([&]() -> Status {
+    TR_TRY(lead.status());
     Result<std::vector<std::int64_t>> leads = rings_->begin(step_, lead_, std::exchange(disagreed_, false));
     TR_TRY(leads.status());
     set_now(std::move(*leads));
@@ -191,7 +212,7 @@ void InputStream::begin(std::int64_t lead) {
     latch(begun.in(call));
     now_.reset();
   }
-  rings_->read_ahead();
+  if (lead.is_ok()) rings_->read_ahead();
   counters().blocked += now() - entered;
 }
 
@@ -205,19 +226,18 @@ void InputStream::tell_gap() {
   const std::vector<std::int64_t> steps = ring->steps();
   const auto behind = std::ranges::lower_bound(steps, lead_);
   if (behind == steps.end() || *behind == lead_ || told_gap_ == *behind) return;
-  const std::optional<std::int64_t> missing = FilesDefinition::missing_step(steps, lead_);
+  const std::optional<std::int64_t> missing = files.missing_step(steps, lead_);
   if (!missing) return;
   told_gap_ = *behind;
-  log(LogLevel::warn,
-      cat("stream ", name_, ": lead ", lead_, " s is interpolated between ", *std::prev(behind), " s and ",
-          *behind, " s; a step at lead ", *missing, " s may be missing"));
+  log(LogLevel::warn, cat("stream ", name_, ": ", times().at(lead_), " is interpolated between ",
+                          times().text(*std::prev(behind)), " and ", times().text(*behind), "; a step at ",
+                          times().at(*missing), " may be missing"));
 }
 
 void InputStream::set_now(std::vector<std::int64_t> leads) {
   now_ = Between{std::move(leads), 0};
   if (now_->leads.size() == 2)
-    now_->weight = static_cast<double>(lead_ - now_->leads.front()) /
-                   static_cast<double>(now_->leads.back() - now_->leads.front());
+    now_->weight = rings_->files().weight(now_->leads.front(), lead_, now_->leads.back());
 }
 
 /// Waits until the step has come, will not come, or is too late.
@@ -304,7 +324,8 @@ Status InputStream::get_all(Field& field, std::byte* data, const Share& share) {
       TR_TRY(status);
     }
     for (std::size_t i = 0; i < slots.size(); ++i)
-      if (const Status noted = versions_.note(now_->leads[i], ring.version(slots[i], level)); !noted.is_ok())
+      if (const Status noted = versions_.note(now_->leads[i], ring.version(slots[i], level), times());
+          !noted.is_ok())
         return noted.in(cat("'", field.request.in_file, "'"));
     copy_level(field, level, slots, data + level * share.level_stride, share);
   }
@@ -441,9 +462,14 @@ void InputStream::take_counts() {
 }
 
 Status InputStream::seek(std::int64_t lead) {
-  const std::string call = cat("tr_stream_seek(\"", name_, "\", lead ", lead, " s)");
+  const std::string call = cat("tr_stream_seek(\"", name_, "\", ",
+                               times().is_model() ? cat("lead ", lead) : times().at(lead), ")");
   const auto check = [&]() -> Status {
     if (in_step_) return {Code::state, "inside of a step: tr_stream_end comes first"};
+    if (times().is_model())
+      return {Code::state,
+              "the files have times of a model, and no leads: begin the step with "
+              "tr_stream_begin_at, which reads ahead from there"};
     return rings_->around(lead).status();
   };
   Status mine = std::exchange(latched_, Status());

@@ -33,6 +33,7 @@ class InputStream final {
   Status define(const std::string& field, const streams::PlacedLayout* layout, int type,
                 const std::string& options);
   void begin(std::int64_t lead);
+  void begin_at(double time);
   /// `shape` describes an array that is not allocated as the field was defined; nullptr: it is.
   void get(const std::string& field, void* data, const streams::ArrayShape* shape);
   Status end();
@@ -52,7 +53,9 @@ class InputStream final {
 
   InputStream(std::shared_ptr<files::Group> group, std::string name)
       : group_(std::move(group)), name_(std::move(name)), scratch_(group_->budget()) {}
-  [[nodiscard]] std::string step_text() const;
+  void begin_step(std::string_view function, std::string step, const Result<std::int64_t>& lead);
+  [[nodiscard]] const TimeAxis& times() const { return rings_->files().time; }
+  [[nodiscard]] std::string step_text() const { return "at " + step_name_; }
   comm::Verdict agree(const std::string& call, const Status& mine, ByteVector told = {},
                       ByteVector versions = {});
   [[nodiscard]] Field* field_called(const std::string& name);
@@ -90,6 +93,7 @@ class InputStream final {
   std::int64_t step_ = 0;
   std::int64_t operation_ = 0;
   std::int64_t lead_ = 0;
+  std::string step_name_;                 // "lead 3600 s" or "time 0.5 s"
   std::optional<std::int64_t> told_gap_;  // the step behind the last gap that was logged
   std::optional<Between> now_;            // nothing: the step does not exist
   StepVersions versions_;

@@ -22,13 +22,52 @@ using Names = std::map<std::int64_t, std::string>;  // by the least lead of the 
 Result<Names> find_names(storage::Target& target, const OpenRequest& request,
                          const streams::PatternContext& context) {
   Result<Names> files = streams::find_files(target, request.pattern, context);
-  if (!files.is_ok() || !request.pattern.depends_on_lead()) return files;
+  // Times of a model may begin below zero.
+  if (!files.is_ok() || !request.pattern.depends_on_lead() || context.time.is_model()) return files;
   Names& found = *files;
   // Earlier runs may have left any number of files. Of those before the base time only the last is kept, for
   // interpolation.
   if (const auto from_base = found.lower_bound(0); from_base != found.begin())
     found.erase(found.begin(), std::prev(from_base));
   return files;
+}
+
+/// Returns a file of the pattern. What its leads count is not known yet, and names may tell leads that only
+/// some axes have.
+Result<std::optional<std::string>> find_any(storage::Target& target, const OpenRequest& request,
+                                            streams::PatternContext context) {
+  for (const TimeAxis& axis :
+       {request.time, TimeAxis::of_leads(*find_time_unit("ns")), TimeAxis::of_model()}) {
+    context.time = axis;
+    if (!request.pattern.check(axis).is_ok()) continue;
+    const Result<Names> names = find_names(target, request, context);
+    TR_TRY(names.status());
+    if (names->empty()) continue;
+    const auto from_base = names->lower_bound(0);
+    return std::optional((from_base == names->end() ? std::prev(from_base) : from_base)->second);
+  }
+  return std::optional<std::string>();
+}
+
+/// Returns what the stream's leads count: as the program says, or else as the index beside the first file
+/// does. The program does not say which units the times of a model have, nor whether they have a base time.
+Result<TimeAxis> find_axis(storage::Target& target, const OpenRequest& request,
+                           const streams::PatternContext& context) {
+  if (request.is_told && !request.time.is_model()) return request.time;
+  const Result<std::optional<std::string>> path = find_any(target, request, context);
+  TR_TRY(path.status());
+  if (!*path) return request.time;
+  const Result<std::string> index = streams::find_index(target, **path);
+  TR_TRY(index.status());
+  const Result<bool> is_there = target.exists(*index);
+  TR_TRY(is_there.status());
+  if (!*is_there) return request.time;
+  // Whoever reads the file tells the error of a damaged index, and that file and options disagree.
+  const Result<streams::IndexContents> contents = streams::load_index(target, *index);
+  if (!contents.is_ok()) return request.time;
+  const TimeAxis& its = contents->header.time;
+  const bool agrees = its.is_model() && its.has_base() == request.base.has_value();
+  return !request.is_told || agrees ? its : request.time;
 }
 
 /// True if the file of this lead also holds later leads.
@@ -53,13 +92,14 @@ std::vector<std::int64_t> leads_in(const sources::Inventory& inventory, const Fi
                                    std::int64_t lead) {
   std::vector<std::int64_t> leads;
   bool fits_any = false;
-  const std::int64_t base = files.valid(0);
   for (const sources::Record& record : inventory.records) {
     if (files.member && record.member >= 0 && record.member != *files.member) continue;
-    if (record.valid == sources::any_time)
+    if (record.valid == sources::any_time) {
       fits_any = true;
-    else if (leads.empty() || leads.back() != record.valid - base)
-      leads.push_back(record.valid - base);
+      continue;
+    }
+    const std::optional<std::int64_t> own = files.lead_of(inventory, record.valid);
+    if (own && (leads.empty() || leads.back() != *own)) leads.push_back(*own);
   }
   std::ranges::sort(leads);
   leads.erase(std::ranges::unique(leads).begin(), leads.end());
@@ -84,6 +124,11 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
   files.bridges = request.bridges;
   files.prefetch = request.prefetch;
   files.cache = cache;
+  files.is_told = request.is_told;
+  Result<TimeAxis> axis = find_axis(target, request, files.context());
+  TR_TRY(axis.status());
+  files.time = std::move(*axis);
+  TR_TRY(request.pattern.check(files.time));
   if (request.follows) {
     Follower follower(files);
     Result<std::vector<std::int64_t>> there = follower.look(target, open, 0);
@@ -104,9 +149,9 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
     const auto told = std::ranges::find_if(
         inventory.records, [](const auto& each) { return each.reference != sources::any_time; });
     // A file without any times has one step, at lead 0, whatever the base time.
-    if (told != inventory.records.end()) {
+    if (told != inventory.records.end() && inventory.time.has_base()) {
       files.calendar = inventory.calendar;
-      files.base = from_seconds(told->reference, files.calendar);
+      files.base = from_seconds(inventory.seconds(told->reference), files.calendar);
     }
   }
   for (const auto& [lead, path] : *names) {
@@ -115,11 +160,10 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
       continue;
     }
     const auto source = open(path);
-    const Status fits =
-        source.is_ok() ? check_calendar(path, (*source)->inventory(), files) : source.status();
+    const Status fits = source.is_ok() ? check_times(path, (*source)->inventory(), files) : source.status();
     // The file before the base time may be of an earlier run, so its error does not count. If a step is
     // missing because of it, that error lists the steps that there are.
-    if (lead < 0 && !fits.is_ok()) continue;
+    if (lead < 0 && !files.time.is_model() && !fits.is_ok()) continue;
     TR_TRY(fits);
     std::ranges::copy(leads_in((*source)->inventory(), files, request.pattern, path, lead),
                       std::back_inserter(files.leads));
@@ -155,14 +199,14 @@ Result<std::vector<std::int64_t>> Follower::look_once(storage::Target& target, c
     if (ready.is_ok() && *ready && !seen.is_read) {
       const Status read = read_leads(open, path, lead, seen);
       // Wrong settings stay wrong, so opening fails, unless the file may be of an earlier run.
-      if (read.code() == Code::settings && lead >= 0) return read;
+      if (read.code() == Code::settings && !may_be_earlier(lead)) return read;
       if (!read.is_ok()) failure_ = read;
     }
     if (seen.is_read && seen.index) looked_at_.insert(path);
     all.insert(all.end(), seen.leads.begin(), seen.leads.end());
     // Stop at a file that cannot be read yet: with later steps known, this file would seem to have no more of
     // its own.
-    if (!seen.is_read && lead >= 0) break;
+    if (!seen.is_read && !may_be_earlier(lead)) break;
   }
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
@@ -185,7 +229,7 @@ Status Follower::read_leads(const Opener& open, const std::string& path, std::in
   const auto source = open(path);
   TR_TRY(source.status());
   const sources::Inventory& inventory = (*source)->inventory();
-  TR_TRY(check_calendar(path, inventory, files_));
+  TR_TRY(check_times(path, inventory, files_));
   seen.is_read = true;
   seen.leads = leads_in(inventory, files_, request_.pattern, path, lead);
   if (seen.leads.empty() && !inventory.records.empty())

@@ -23,8 +23,9 @@ using Opener = std::function<Result<std::shared_ptr<const sources::Source>>(cons
 
 /// Local. Blocks on storage. Finds the files of the pattern and their steps: by the files' names if a name
 /// belongs to one lead, otherwise by their inventories. Without base=, the base time is the reference time of
-/// the first file. `cache` is handed on to those who open the files later. Code::io with ENOENT if no file
-/// has such a name and the stream does not follow.
+/// the first file. Without lead_unit=, the index beside that file says what leads count. `cache` is handed on
+/// to those who open the files later. Code::io with ENOENT if no file has such a name and the stream does not
+/// follow.
 Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& request,
                                    const std::string& cache, const Opener& open);
 
@@ -54,6 +55,8 @@ class Follower {
   Result<std::vector<std::int64_t>> look_once(storage::Target& target, const Opener& open, std::int64_t now);
   static Result<bool> is_ready(storage::Target& target, const std::string& path, Seen& seen,
                                std::int64_t now);
+  /// True if the file whose least lead is `lead` may be one of an earlier run.
+  [[nodiscard]] bool may_be_earlier(std::int64_t lead) const { return lead < 0 && !files_.time.is_model(); }
   Status read_leads(const Opener& open, const std::string& path, std::int64_t lead, Seen& seen) const;
 
   const FilesDefinition files_;

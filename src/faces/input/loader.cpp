@@ -31,10 +31,10 @@ constexpr std::chrono::milliseconds longest_wait{50};
 /// The least time in which a killed program can be started again and write a step again.
 constexpr std::chrono::seconds least_restart{3};
 
-Status taken_back(const std::string& path, std::int64_t lead) {
+Status taken_back(const std::string& path, const std::string& step) {
   return {Code::state,
-          cat(path, ": its writer has taken the step at lead ", lead,
-              " s back, as one does that goes on from an earlier checkpoint: try the step again, which waits "
+          cat(path, ": its writer has taken the step at ", step,
+              " back, as one does that goes on from an earlier checkpoint: try the step again, which waits "
               "until it comes once more")};
 }
 
@@ -157,7 +157,7 @@ bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
 /// Reads a record, and again until it is surely that of a committed step: the index must have the same
 /// version of the step before and after reading. CommittedSteps of other steps do not matter.
 Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
-  const std::int64_t valid = ring_.files().valid(claim.lead);
+  const auto step = [&] { return ring_.files().time.at(claim.lead); };
   for (int tries = 1;; ++tries) {
     const Result<std::shared_ptr<const CommittedSteps>> before = files_->commits(claim.lead);
     TR_TRY(before.status());
@@ -170,10 +170,10 @@ Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64
     TR_TRY(behind.status());
     const bool is_unchanged = (*behind)->are_those_of(**before);
     if (is_unchanged && !(*behind)->has_index()) return loaded;
-    const std::optional<std::uint64_t> committed = (*behind)->version(valid);
-    if ((*behind)->has_index() && !committed) return taken_back((*file)->path(), claim.lead);
-    const bool is_same = committed && (*before)->version(valid) == committed &&
-                         (*file)->commits()->version(valid) == committed;
+    const std::optional<std::uint64_t> committed = (*behind)->version(claim.lead);
+    if ((*behind)->has_index() && !committed) return taken_back((*file)->path(), step());
+    const bool is_same = committed && (*before)->version(claim.lead) == committed &&
+                         (*file)->commits()->version(claim.lead) == committed;
     // A step that was taken back and written again may have its old version. If the index has changed, accept
     // the record only if reading took too little time for that.
     const bool was_quick = std::chrono::steady_clock::now() - began < least_restart;
@@ -184,7 +184,7 @@ Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64
     if (tries == most_reads)
       return {Code::state,
               cat((*file)->path(), ": its index has changed each of the ", most_reads, " times that '",
-                  ring_.field().name, "' was read at lead ", claim.lead, " s: try the step again")};
+                  ring_.field().name, "' was read at ", step(), ": try the step again")};
     if (!loaded.is_ok()) files_->forget(claim.lead);
   }
 }

@@ -36,14 +36,41 @@ Status take_timeout(OpenRequest& request, const std::string& text) {
   return {};
 }
 
+Status take_time(OpenRequest& request, const std::string& text) {
+  const Result<std::size_t> word = parse_choice(text, {"leads", "model"});
+  TR_TRY(word.status());
+  request.time = *word == 1 ? TimeAxis::of_model() : TimeAxis();
+  request.is_told = *word == 1;
+  return {};
+}
+
+Status take_lead_unit(OpenRequest& request, const std::string& text) {
+  const Result<TimeAxis> axis = streams::parse_lead_unit(text, request.time);
+  TR_TRY(axis.status());
+  request.time = *axis;
+  request.is_told = true;
+  return {};
+}
+
+Status take_base(OpenRequest& request, const std::string& text) {
+  TR_TRY(take(as_setting(parse_time(text, request.calendar)), request.base));
+  return request.time.is_model() ? request.time.set_base() : Status();
+}
+
 // read() stores the values in this order, because the base time depends on the calendar.
 constexpr OptionRow<OpenRequest> open_rows[] = {
     {{"calendar", "`proleptic_gregorian`", "", "base=2026-03-01 calendar=360_day",
       "the calendar of `base=`; without `base=` that of the files counts"},
      [](auto& r, auto& t) { return take(parse_calendar(t), r.calendar); }},
+    {{"time", "that of the files' index, or `leads`", "", "time=model",
+      "`model`: steps are at the times of a model, given to `tr_stream_begin_at`: [below](#time)"},
+     take_time},
+    {{"lead_unit", "that of the files' index, or `s`", "", "lead_unit=ms",
+      "the unit of leads: `ns`, `us`, `ms`, `s`, `min`, `h` or `d`"},
+     take_lead_unit},
     {{"base", "the files' reference time", "", "base=2026-03-01T00:00Z",
       "the time from which leads count. Needed if the pattern has times, and with `follow=on`"},
-     [](auto& r, auto& t) { return take(as_setting(parse_time(t, r.calendar)), r.base); }},
+     take_base},
     {{"member", "", "", "member=3", "of an ensemble. Needed if the pattern has `{member}`"},
      [](auto& r, auto& t) { return take(parse_integer(t, 0, most_member), r.member); }},
     {{"prefetch", "`2`", "", "prefetch=4", "steps that are read ahead of the one that is open; 0: none"},
@@ -181,7 +208,7 @@ Status take_other(FieldRequest& request, const Option& option) {
 Status check_open(const OpenRequest& request) {
   if (request.timeout_seconds && !request.follows)
     return settings_error("timeout= is how long a step is waited for: it needs follow=on");
-  if (request.follows && !request.base)
+  if (request.follows && !request.base && !request.time.is_model())
     return settings_error(
         "follow=on needs the base time: there may be no file yet that could tell it; give it as "
         "base=2026-03-01T00:00Z");

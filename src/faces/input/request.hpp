@@ -27,6 +27,8 @@ struct OpenRequest {
   bool bridges = false;    // also if a step between the two is missing
   bool follows = false;    // wait for a step that does not exist yet
   std::optional<std::int64_t> timeout_seconds;
+  TimeAxis time{};       // what leads count
+  bool is_told = false;  // time= or lead_unit= is given; otherwise the files tell
 };
 
 /// The keys of tr_stream_open.

@@ -150,7 +150,8 @@ Result<std::vector<std::int64_t>> Rings::begin(std::int64_t step, std::int64_t l
     Ring& ring = field->loader->ring();
     const std::int64_t begun = ring.begin(step, lead);
     if (begun != lead)
-      return Status(Code::order, cat("another rank of this node has begun the step at lead ", begun, " s"));
+      return Status(Code::order,
+                    cat("another rank of this node has begun the step at ", files_.time.at(begun)));
     if (&ring == chooser) leads = ring.around(lead);
     TR_TRY(leads.status());
     if (!leads->empty()) ring.make_of(*leads);
@@ -267,7 +268,7 @@ void Rings::renew(std::int64_t step, std::int64_t lead, bool disagreed) {
   for (const std::int64_t each : *leads) {
     const Result<std::shared_ptr<const CommittedSteps>> commits = opened_->commits(each);
     if (!commits.is_ok() || *commits == nullptr) continue;
-    const std::optional<std::uint64_t> version = (*commits)->version(files_.valid(each));
+    const std::optional<std::uint64_t> version = (*commits)->version(each);
     if (!version) forget_steps(opened_->taken_back(each, **commits, known->steps()));
     if (version)
       for (Loader* const loader : loaders(true)) loader->ring().renew(step, each, *version);

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "ground/base/options.hpp"
@@ -218,6 +219,23 @@ Result<std::int64_t> seconds_at(const TimeUnits& units, double number) {
     return Status(Code::corrupt, cat("the time axis has the value ", number,
                                      "; expected a time less than 10^9 years from now"));
   return units.base + std::llround(seconds);
+}
+
+std::optional<std::int64_t> rest_of(const TimeUnits& units, double number, std::int64_t seconds) {
+  using Wide = __int128;
+  constexpr std::int64_t second = 1'000'000'000;
+  const std::int64_t unit = std::llround(units.unit_seconds * second);
+  const double whole = std::floor(number), rest = (number - whole) * static_cast<double>(unit);
+  // The last places of the number are all that rounding may have changed.
+  const double slack =
+      4 * std::numeric_limits<double>::epsilon() * std::abs(number) * static_cast<double>(unit);
+  for (std::int64_t step = second; step > 0; step /= 1000) {
+    const std::int64_t count = std::llround(rest / static_cast<double>(step));
+    if (std::abs(rest - static_cast<double>(count * step)) > slack) continue;
+    const Wide since = static_cast<Wide>(whole) * unit + Wide{count} * step;
+    return static_cast<std::int64_t>(since - Wide{seconds - units.base} * second);
+  }
+  return std::nullopt;
 }
 
 }  // namespace tailrace::cf

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "ground/base/calendar.hpp"
@@ -27,5 +28,9 @@ Result<TimeUnits> parse_time_units(std::string_view units, std::string_view cale
 /// Returns the seconds since 1970 for which a number on the axis stands, rounded to whole seconds.
 /// Code::corrupt if the number is NaN, or more than 10^9 years away.
 Result<std::int64_t> seconds_at(const TimeUnits& units, double number);
+/// Returns the nanoseconds that the time for which a number stands lies behind `seconds`, which seconds_at()
+/// has returned for it. A number is the nearest whole number of seconds, milliseconds, microseconds or
+/// nanoseconds from which it differs only as rounding may have it. Returns nothing if there is none.
+std::optional<std::int64_t> rest_of(const TimeUnits& units, double number, std::int64_t seconds);
 
 }  // namespace tailrace::cf

@@ -402,7 +402,7 @@ Result<std::unique_ptr<Netcdf4Codec>> codec_of(const Definitions& definitions) {
   auto codec = std::make_unique<Netcdf4Codec>(definitions.stream);
   for (const Definitions::Field& each : definitions.fields)
     TR_TRY(codec->adopt(each.definition, each.prepared));
-  for (const codec::GivenAttribute& each : definitions->stream.given) TR_TRY(codec->add_attribute(each));
+  for (const codec::GivenAttribute& each : definitions.stream.given) TR_TRY(codec->add_attribute(each));
   return codec;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "formats/grib2/codec.hpp"
+#include "formats/index/index.hpp"
 #include "formats/sources/grib_sections.hpp"
 #include "ground/base/text.hpp"
 
@@ -77,7 +78,8 @@ class GribScan {
 
   /// Takes the records from the index. The file is read only for the grid: one header for each field.
   Result<Inventory> indexed() {
-    const streams::IndexContents& index = *opening_.index;
+    streams::IndexContents index = *opening_.index;
+    TR_TRY(streams::count_seconds(index));  // as the messages do
     const std::int64_t base = to_seconds(index.header.base, index.header.calendar);
     inventory_.calendar = index.header.calendar;
     std::map<std::int32_t, int> grids;  // by field

@@ -42,7 +42,6 @@ Status find_index_of(Opening& opening) {
   if (!*exists) return {};
   Result<streams::IndexContents> contents = streams::load_index(*opening.target, *path);
   TR_TRY(contents.status());
-  TR_TRY(streams::count_seconds(*contents).in(opening.path));
   opening.index = std::make_shared<const streams::IndexContents>(std::move(*contents));
   if (opening.file != nullptr) {
     // Read the size after the index: a program may still be writing, and the index names a step only after

@@ -13,6 +13,7 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/calendar.hpp"
 #include "ground/base/status.hpp"
+#include "ground/base/time_axis.hpp"
 #include "ground/base/types.hpp"
 #include "ground/layout/layout.hpp"
 #include "ground/storage/target.hpp"
@@ -38,8 +39,8 @@ struct Record {
   std::string field;           // GRIB: shortName; other formats: name of the variable
   std::string level_type;      // GRIB's typeOfLevel; "" = the file does not tell
   double level = 0;            // hPa for isobaricInhPa; if the file states no levels: the position, from 1 on
-  std::int64_t valid = 0;      // seconds since 1970 in Inventory::calendar; for statistics the interval's end
-  std::int64_t reference = 0;  // base time in the same unit; equal to `valid` if the file does not tell
+  std::int64_t valid = 0;      // lead on Inventory::time; for statistics the interval's end
+  std::int64_t reference = 0;  // base time on the same axis; equal to `valid` if the file does not tell
   int member = -1;             // of an ensemble; -1 = none
   int grid = 0;                // index into Inventory::grids
   RecordPlace place{};
@@ -78,6 +79,17 @@ struct Inventory {
   /// The parts that were not read. The error of a get that finds no record names them; `tailrace index` lists
   /// them.
   std::vector<Unread> unread{};
+  /// What the times of records count. Most files count seconds since 1970 in `calendar`.
+  TimeAxis time{};
+  std::int64_t base = 0;  // seconds since 1970 at which the lead of a time is 0
+  /// The file's numbers are rounded to whole seconds unless the program names a unit, as programs expect of
+  /// files of other writers.
+  bool is_rounded = false;
+  /// Why a time of the file is rounded to seconds although it is at none: no unit of leads divides it.
+  Status inexact{};
+
+  /// Returns the last whole second since 1970 up to a time of a record. Only if `time` has a base time.
+  [[nodiscard]] std::int64_t seconds(std::int64_t valid) const { return base + time.floor_seconds(valid); }
 };
 
 /// Memory that a thread keeps from one read to the next.

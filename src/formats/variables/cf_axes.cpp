@@ -32,6 +32,7 @@ CfAxes::CfAxes(const cf::FoundContents& contents, const cf::ReadNumbers& read, b
       roles_(contents.dimensions.size(), Role::unknown),
       coordinates_(contents.dimensions.size(), -1),
       auxiliary_(contents.variables.size(), false) {
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) has_dates_ = has_dates_ || has_time_units(i);
   mark_named();
   mark_others(true);
   mark_auxiliary();
@@ -50,6 +51,14 @@ bool CfAxes::is_reference(std::size_t variable) const {
 
 bool CfAxes::tells_time(std::size_t variable) const {
   return lower_case(at(variable).text("axis")) == "t" || at(variable).text("standard_name") == "time";
+}
+
+/// True for an axis of times that names no date, as in "s" or "1", in a file without dates. Units such as
+/// "day as %Y%m%d.%f" write dates as numbers, which are no times.
+bool CfAxes::has_model_times(std::size_t variable) const {
+  const cf::FoundVariable& of = at(variable);
+  return !has_dates_ && of.type != cf::Number::none && of.dimensions.size() <= 1 && tells_time(variable) &&
+         of.text("standard_name") != "forecast_period" && of.text("units").find('%') == std::string::npos;
 }
 
 Status CfAxes::check_no_times(int dimension) const {
@@ -77,7 +86,7 @@ bool CfAxes::is_member(std::size_t variable) const {
 }
 
 Role CfAxes::role_of(std::size_t coordinate) const {
-  if (has_time_units(coordinate)) return is_reference(coordinate) ? Role::unknown : Role::time;
+  if (holds_times(coordinate)) return is_reference(coordinate) ? Role::unknown : Role::time;
   if (cf::is_horizontal(at(coordinate))) return Role::horizontal;
   if (cf::is_vertical(at(coordinate))) return Role::level;
   return is_member(coordinate) ? Role::member : Role::unknown;
@@ -161,7 +170,7 @@ void CfAxes::mark_plane() {
 
 void CfAxes::find_single_times() {
   for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
-    if (at(i).dimensions.empty() && has_time_units(i))
+    if (at(i).dimensions.empty() && holds_times(i))
       (is_reference(i) ? single_references_ : single_times_).push_back(i);
   }
 }
@@ -230,7 +239,27 @@ Result<std::vector<double>> CfAxes::time_numbers(std::size_t variable, bool ends
   return read;
 }
 
+Result<FoundTimes> CfAxes::model_times(std::size_t variable, bool ends) {
+  const Result<std::vector<double>> read = time_numbers(variable, ends);
+  TR_TRY(read.status());
+  FoundTimes found;
+  for (const double each : *read) {
+    const Result<std::int64_t> code = TimeAxis::code_of(each);
+    found.seconds.push_back(code.is_ok() ? *code : untold_time);
+    if (code.is_ok() || !found.odd.is_ok()) continue;
+    found.odd = {Code::data, cat("variable '", at(variable).name, "': element ", found.seconds.size(), " of ",
+                                 read->size(), " is ", each)};
+  }
+  found.rests.assign(found.seconds.size(), 0);
+  if (model_) return found;
+  model_ = TimeAxis::of_model();
+  const std::string units = at(variable).text("units");
+  TR_TRY(model_->set_units(units.empty() ? "1" : units));
+  return found;
+}
+
 Result<FoundTimes> CfAxes::times(std::size_t variable, bool ends) {
+  if (has_model_times(variable)) return model_times(variable, ends);
   const std::string context = cat("variable '", at(variable).name, "'");
   const Result<cf::TimeUnits> units =
       cf::parse_time_units(at(variable).text("units"), at(variable).text("calendar"));
@@ -245,6 +274,13 @@ Result<FoundTimes> CfAxes::times(std::size_t variable, bool ends) {
   for (const double each : *read) {
     const Result<std::int64_t> one = cf::seconds_at(*units, each);
     found.seconds.push_back(one.is_ok() ? *one : untold_time);
+    const std::optional<std::int64_t> rest = one.is_ok() ? cf::rest_of(*units, each, *one) : 0;
+    found.rests.push_back(rest.value_or(0));
+    if (!rest && found.inexact.is_ok())
+      found.inexact = {Code::data, cat(context, ": element ", found.seconds.size(), " of ", read->size(),
+                                       " is ", each, " ", at(variable).text("units"),
+                                       ", which is no whole number of nanoseconds: without lead_unit= it is "
+                                       "rounded to seconds")};
     if (one.is_ok() || !found.odd.is_ok()) continue;
     found.odd = {Code::data, cat(context, ": element ", found.seconds.size(), " of ", read->size(), " is ",
                                  std::isnan(each) ? "a fill value or NaN" : cat(each, ", beyond all times"))};

@@ -8,6 +8,7 @@
 #include "formats/cf/found.hpp"
 #include "formats/cf/times.hpp"
 #include "formats/cf/vertical.hpp"
+#include "ground/base/time_axis.hpp"
 
 namespace tailrace::variables {
 
@@ -24,8 +25,10 @@ Result<std::vector<double>> scaled_numbers(const cf::FoundVariable& variable, st
 inline constexpr std::int64_t untold_time = std::numeric_limits<std::int64_t>::max();
 
 struct FoundTimes {
-  std::vector<std::int64_t> seconds;  // since 1970, or untold_time
+  std::vector<std::int64_t> seconds;  // since 1970, or untold_time; of a model's times the codes
+  std::vector<std::int64_t> rests;    // nanoseconds that each time lies behind its second
   Status odd;                         // why a time is untold_time; success: none is
+  Status inexact;                     // why a time is rounded to its second; success: none is
 };
 
 /// The dimensions and coordinates of a file of any writer, recognised by the CF conventions and by other
@@ -54,6 +57,12 @@ class CfAxes {
   /// another calendar.
   Result<FoundTimes> times(std::size_t variable, bool ends);
   [[nodiscard]] bool has_time_units(std::size_t variable) const;
+  /// True if the variable holds times: from a date, or from none in a file that has no dates.
+  [[nodiscard]] bool holds_times(std::size_t variable) const {
+    return has_time_units(variable) || has_model_times(variable);
+  }
+  /// Returns the axis of the file's times if times() has returned those of a model, which count from no date.
+  [[nodiscard]] const std::optional<TimeAxis>& model() const { return model_; }
   /// Returns Code::format if the dimension counts times in a way that is not read: in other units, or as base
   /// times or leads without times.
   [[nodiscard]] Status check_no_times(int dimension) const;
@@ -72,6 +81,8 @@ class CfAxes {
   [[nodiscard]] Role role_of(std::size_t coordinate) const;
   /// True if the variable's axis or standard_name says that it holds times, whatever its units are.
   [[nodiscard]] bool tells_time(std::size_t variable) const;
+  [[nodiscard]] bool has_model_times(std::size_t variable) const;
+  Result<FoundTimes> model_times(std::size_t variable, bool ends);
   [[nodiscard]] const cf::FoundVariable& at(std::size_t variable) const {
     return contents_.variables[variable];
   }
@@ -84,6 +95,8 @@ class CfAxes {
   std::vector<bool> auxiliary_;
   std::vector<std::size_t> single_references_, single_times_;  // times without dimensions
   std::optional<Calendar> calendar_;
+  bool has_dates_ = false;
+  std::optional<TimeAxis> model_;
 };
 
 }  // namespace tailrace::variables

@@ -36,6 +36,7 @@ class CfReader {
   /// The times, levels and members of the records of one field.
   struct Span {
     Times valid;  // untold_time: the file does not state it; any_time: the field has no time
+    Times rests;  // of `valid`, as in FoundTimes; may have fewer elements, for zeros
     std::int64_t reference = any_time;
     std::string level_type;
     Numbers levels{0};             // NaN: the file does not state it
@@ -43,7 +44,15 @@ class CfReader {
     Status odd;                    // why one of them is not stated
   };
 
+  /// A record whose time lies between two seconds.
+  struct Rest {
+    std::size_t record = 0;
+    std::int64_t nanoseconds = 0;  // behind its second
+    bool tells_no_reference = false;
+  };
+
   Status add(std::size_t variable);
+  void set_axis();
   Result<bool> assign(const cf::FoundVariable& variable, CfField& field) const;
   Status choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable, CfField& field) const;
   [[nodiscard]] bool is_statistic(const cf::FoundVariable& field, std::size_t time) const;
@@ -74,6 +83,7 @@ class CfReader {
   CfInventory found_;
   Status ended_;  // set: the whole file is unreadable
   std::map<std::pair<std::size_t, bool>, FoundTimes> times_;
+  std::vector<Rest> rests_;                                // of records, in their order
   std::map<std::pair<std::vector<int>, int>, int> grids_;  // key: dimensions and grid_mapping
 };
 
@@ -220,7 +230,7 @@ void CfReader::set_levels(std::size_t variable, Numbers numbers, Span& span) con
 /// Adds times, levels and members that have no dimension because there is only one of each.
 Status CfReader::add_scalars(const cf::FoundVariable& variable, const CfField& field, Span& span) {
   for (const std::size_t each : axes_.scalars_of(variable)) {
-    if (axes_.has_time_units(each)) {
+    if (axes_.holds_times(each)) {
       const bool is_reference = axes_.is_reference(each);
       if (!is_reference && (field.time >= 0 || !span.valid.empty())) continue;
       const Result<const FoundTimes*> read = times(each, !is_reference && is_statistic(variable, each));
@@ -229,6 +239,7 @@ Status CfReader::add_scalars(const cf::FoundVariable& variable, const CfField& f
       if (seconds.size() != 1) continue;
       if (!is_reference) {
         span.valid = seconds;
+        span.rests = (*read)->rests;
         span.odd = (*read)->odd;
       } else if (seconds.front() != untold_time) {
         span.reference = seconds.front();
@@ -267,6 +278,7 @@ Status CfReader::add_times(const cf::FoundVariable& variable, const CfField& fie
     const Result<const FoundTimes*> read = times(coordinate, is_statistic(variable, coordinate));
     TR_TRY(read.status());
     span.valid = (*read)->seconds;
+    span.rests = (*read)->rests;
     if (!(*read)->odd.is_ok()) span.odd = (*read)->odd;
   }
   if (span.valid.empty() && field.time < 0) span.valid = {any_time};
@@ -357,6 +369,8 @@ Status CfReader::add_records(const std::string& name, const CfField& field, cons
         each.place = {number, field.time < 0 ? 0 : static_cast<std::int64_t>(step),
                       static_cast<std::int64_t>(level), static_cast<std::int64_t>(member)};
         records.push_back(std::move(each));
+        if (step < span.rests.size() && span.rests[step] != 0)
+          rests_.push_back({records.size() - 1, span.rests[step], span.reference == any_time});
       }
     }
   }
@@ -395,6 +409,53 @@ Status CfReader::add(std::size_t number) {
   return span->odd;
 }
 
+/// Says what the times of records count, in the longest unit in which all of them are whole.
+void CfReader::set_axis() {
+  sources::Inventory& inventory = found_.inventory;
+  for (const auto& [key, times] : times_)
+    if (!times.inexact.is_ok() && inventory.inexact.is_ok()) inventory.inexact = times.inexact;
+  if (axes_.model()) {
+    inventory.time = *axes_.model();
+    return;
+  }
+  if (rests_.empty()) return;
+  const TimeUnit* unit = nullptr;
+  for (const std::string_view symbol : {"ms", "us", "ns"}) {
+    unit = find_time_unit(symbol);
+    if (std::ranges::all_of(rests_,
+                            [&](const Rest& each) { return each.nanoseconds % unit->nanoseconds == 0; }))
+      break;
+  }
+  inventory.base = inventory.records[rests_.front().record].valid;
+  const std::int64_t parts = TimeAxis().nanoseconds() / unit->nanoseconds;
+  const auto is_far = [&](std::int64_t seconds) {
+    std::int64_t since = 0;
+    return seconds != any_time && (__builtin_sub_overflow(seconds, inventory.base, &since) ||
+                                   std::abs(since) > std::numeric_limits<std::int64_t>::max() / parts - 1);
+  };
+  const auto is_any_far = [&](const Record& each) { return is_far(each.valid) || is_far(each.reference); };
+  if (std::ranges::any_of(inventory.records, is_any_far)) {
+    inventory.inexact = {Code::data, cat("its times lie too far apart to be counted in ", unit->plural,
+                                         ": without lead_unit= they are rounded to seconds")};
+    inventory.base = 0;
+    return;
+  }
+  inventory.time = TimeAxis::of_leads(*unit);
+  inventory.is_rounded = true;
+  const auto scale = [&](std::int64_t& time) {
+    if (time != any_time) time = (time - inventory.base) * parts;
+  };
+  for (Record& each : inventory.records) {
+    scale(each.valid);
+    scale(each.reference);
+  }
+  for (const Rest& each : rests_) {
+    Record& record = inventory.records[each.record];
+    record.valid += each.nanoseconds / unit->nanoseconds;
+    if (each.tells_no_reference) record.reference = record.valid;
+  }
+}
+
 /// Adds all variables. A variable that is not understood goes to `unread`, and the others stay readable.
 Result<CfInventory> CfReader::take() {
   std::vector<sources::Unread>& unread = found_.inventory.unread;
@@ -405,6 +466,7 @@ Result<CfInventory> CfReader::take() {
   }
   if (found_.inventory.records.empty() && !unread.empty()) return unread.front().why;
   found_.inventory.calendar = axes_.calendar().value_or(Calendar::proleptic_gregorian);
+  set_axis();
   return std::move(found_);
 }
 

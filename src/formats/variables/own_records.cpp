@@ -2,6 +2,7 @@
 #include "formats/variables/own_records.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "formats/variables/cf_inventory.hpp"
 #include "formats/variables/strided.hpp"
@@ -124,7 +125,12 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
     grids.push_back(static_cast<int>(known - inventory.grids.begin()));
     if (known == inventory.grids.end()) inventory.grids.push_back(each.grid);
   }
-  const std::int64_t base = to_seconds(index.header.base, index.header.calendar);
+  const TimeAxis& time = index.header.time;
+  std::int64_t base = to_seconds(index.header.base, index.header.calendar);
+  if (time.is_model() || time.nanoseconds() != TimeAxis().nanoseconds()) {
+    inventory.time = time;
+    inventory.base = std::exchange(base, 0);
+  }
   std::vector<bool> has_records(index.header.fields.size());
   for (const streams::IndexStep& step : index.steps) {
     if (std::ssize(step.records) > most_records - std::ssize(inventory.records))

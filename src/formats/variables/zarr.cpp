@@ -439,6 +439,27 @@ Result<std::optional<CfField>> fixed_array(OpenedStore& opened, const streams::I
   return std::optional(std::move(fixed));
 }
 
+/// Takes a field's dimensions as its stream has made them: the plane of a record is the last ones. The
+/// conventions alone may take a vertical coordinate of the plane, as that of a slice (z, x), for levels.
+void take_plane(OpenedStore& opened, const streams::IndexField& field, CfField& taken) {
+  const cf::FoundContents& contents = opened.store->contents();
+  const std::vector<int>& dimensions = contents.variables[taken.variable].dimensions;
+  const auto length = [&](std::size_t d) {
+    return contents.dimensions[static_cast<std::size_t>(dimensions[d])].length;
+  };
+  const std::size_t before = taken.time < 0 ? 0 : 1, plane = field.shape.size();
+  if (taken.time > 0 || dimensions.size() < before + plane || dimensions.size() > before + plane + 1) return;
+  const std::size_t first = dimensions.size() - plane;
+  for (std::size_t d = 0; d < plane; ++d)
+    if (length(first + d) != field.shape[d]) return;
+  taken.level = first > before ? static_cast<int>(before) : -1;
+  taken.member = -1;
+  taken.plane.clear();
+  for (std::size_t d = first; d < dimensions.size(); ++d) taken.plane.push_back(static_cast<int>(d));
+  taken.grid = static_cast<int>(opened.found.inventory.grids.size());
+  opened.found.inventory.grids.push_back({field.shape, {}});
+}
+
 /// Moves the array of a field of the index out of `left`. A stream names an array after its field and, if
 /// another field has the same name, after the type of its levels, too. The arrays may be in another order
 /// than the fields, as other tools may have rewritten the store.
@@ -465,7 +486,9 @@ Result<CfField> take_array(OpenedStore& opened, const streams::IndexContents& in
   CfField taken = std::move(found->second);
   left.erase(found);
   const cf::FoundVariable& variable = opened.store->contents().variables[taken.variable];
-  const Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
+  const auto& grids = opened.found.inventory.grids;
+  if (grids[static_cast<std::size_t>(taken.grid)].shape != field.shape) take_plane(opened, field, taken);
+  const Grid& grid = grids[static_cast<std::size_t>(taken.grid)];
   if (grid.shape == field.shape && taken.unpacking.type == cf::number_of(field.type)) return taken;
   Result<std::optional<CfField>> fixed = fixed_array(opened, index, field);
   TR_TRY(fixed.status());

@@ -55,6 +55,9 @@ struct StreamRequest {
 /// format takes keys and the key is no slip of a reserved one.
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
 
+/// Parses the value of lead_unit=, for a stream whose time= has given the axis `time`.
+Result<TimeAxis> parse_lead_unit(const std::string& text, const TimeAxis& time);
+
 /// The keys of tr_stream_create that all formats know.
 extern const OptionTable<StreamRequest> stream_options;
 /// Returns what docs/streams.md says of the keys of tr_stream_create, with those that only some formats have.

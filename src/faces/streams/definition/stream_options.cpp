@@ -8,6 +8,16 @@
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {
+
+Result<TimeAxis> parse_lead_unit(const std::string& text, const TimeAxis& time) {
+  if (time.is_model())
+    return settings_error("a stream with time=model has no leads: time_units= says what its times count");
+  const TimeUnit* const unit = find_time_unit(text);
+  if (unit == nullptr)
+    return settings_error(cat("\"", text, "\" is no unit of leads; expected one of ", time_unit_list()));
+  return TimeAxis::of_leads(*unit);
+}
+
 namespace {
 
 constexpr std::int64_t kMostMembers = std::numeric_limits<int>::max();
@@ -53,13 +63,7 @@ Status take_time(StreamRequest& request, const std::string& text) {
 }
 
 Status take_lead_unit(StreamRequest& request, const std::string& text) {
-  if (request.definition.time.is_model())
-    return settings_error("a stream with time=model has no leads: time_units= says what its times count");
-  const TimeUnit* const unit = find_time_unit(text);
-  if (unit == nullptr)
-    return settings_error(cat("\"", text, "\" is no unit of leads; expected one of ", time_unit_list()));
-  request.definition.time = TimeAxis::of_leads(*unit);
-  return {};
+  return take(parse_lead_unit(text, request.definition.time), request.definition.time);
 }
 
 Status take_time_name(StreamRequest& request, const std::string& text) {

@@ -4,9 +4,9 @@
 memory.
 
 What is compared:
-  each interface of bindings/fortran with bind(c): a header declares the function, with these arguments, each by value or by reference, of this
-  kind, and not changed where C has const
-  the components of each type with bind(c), and the members of its struct
+  each interface of bindings/fortran with bind(c): a header declares the function, with these arguments, each of this name, by value or by reference, of
+  this kind, and not changed where C has const; names tell two arguments of one kind apart
+  the components of each type with bind(c), and the members of its struct, with their names
   the calls of the headers, and those that Fortran and the C++ face make: what they lack is in LACKS, with the reason
 """
 import re
@@ -200,10 +200,10 @@ def struct_problems(structs, types):
         if len(struct) != len(members):
             problems.append(f"bindings/fortran: type {name} has {len(members)} components, and struct {TYPES[name]} {len(struct)} members")
             continue
-        for (kind, c_name, length), (fortran, _, f_length) in zip(struct, members):
+        for (kind, c_name, length), (fortran, component, f_length) in zip(struct, members):
             is_pointer = kind[1] > 0
             good = fortran == "type(c_ptr)" if is_pointer else fortran == kind[0]
-            if not good or length != f_length:
+            if not good or length != f_length or component.lower() != c_name.lower():
                 problems.append(f"bindings/fortran: type {name} and struct {TYPES[name]} differ at the member {c_name}")
     return problems
 
@@ -223,6 +223,8 @@ def interface_problems(interfaces, functions):
             fortran = each.kinds.get(name.lower())
             if c is None or fortran is None or not agrees(c, fortran):
                 problems.append(f"{where}: argument {name} is not the {c_name} of {function.header}: Fortran {fortran}, C {c}")
+            elif name.lower() != c_name.lower():
+                problems.append(f"{where}: argument {name} has the place of {c_name} in {function.header}; give both one name")
         wanted, given = function.result, each.kinds.get((each.result or "").lower())
         if wanted == ("void", 0, False):
             good = each.result is None

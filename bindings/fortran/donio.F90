@@ -78,9 +78,9 @@ module tailrace_donio
       import :: c_int
       integer(c_int), value :: together
     end subroutine
-    subroutine c_log(text) bind(c, name='tr_log')
+    subroutine c_log(message) bind(c, name='tr_log')
       import :: c_ptr
-      type(c_ptr), value :: text
+      type(c_ptr), value :: message
     end subroutine
     function c_strlen(text) bind(c, name='strlen') result(length)
       import :: c_ptr, c_size_t

@@ -14,6 +14,8 @@ CHANGES = [
     ("a shorter integer", SHARED, "integer(c_int64_t), value :: bytes, offset", "integer(c_int), value :: bytes, offset"),
     ("no value", SHARED, "integer(c_int64_t), value :: offset", "integer(c_int64_t) :: offset"),
     ("another order", SHARED, "(file, offset, whence, position)", "(file, whence, offset, position)"),
+    ("another order of arguments of one kind", SHARED, "(file, data, bytes, offset, got)", "(file, data, offset, bytes, got)"),
+    ("another order in C", "include/tailrace/shared.h", "int64_t bytes, int64_t offset, int64_t* got", "int64_t offset, int64_t bytes, int64_t* got"),
     ("an argument less", SHARED, "(file, offset, whence, position)", "(file, offset, whence)"),
     ("a constant that C changes", SHARED, "integer(c_int64_t), intent(inout) :: position", "integer(c_int64_t), intent(in) :: position"),
     ("a pointer for a pointer to one", CALLS, "type(c_ptr), intent(inout) :: layout", "type(c_ptr), value :: layout"),
@@ -23,6 +25,7 @@ CHANGES = [
     ("a call that no face has", "include/tailrace.h", "TR_API int tr_progress(void);", "TR_API int tr_progress(void); TR_API int tr_new(int a);"),
     ("another type in C", "include/tailrace/shared.h", "int64_t offset, int64_t* got", "int offset, int64_t* got"),
     ("a shorter member", PARTS + "files_types.inc", "integer(c_int64_t)", "integer(c_int)"),
+    ("a component of another name", PARTS + "checkpoints_types.inc", "    integer(c_int) :: type = 0\n", "    integer(c_int) :: kind = 0\n"),
     ("a component less", PARTS + "checkpoints_types.inc", "    integer(c_int) :: type = 0\n", ""),
     ("a pointer for a function", PARTS + "encoders_types.inc", "type(c_funptr)", "type(c_ptr)"),
 ]

@@ -399,19 +399,10 @@ Disk SharedFile::disk() {
 }
 
 Served SharedFile::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::progress; };
-  Served served;
-  served.size = [this] { return pages_->size(); };
-  served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
-  served.add_to_size = [this](Bytes bytes) { return pages_->add_to_size(bytes); };
-  served.is_here = [this](Bytes offset) { return pages_->has(page_of(offset)); };
-  served.read = [this, user](Bytes offset, std::span<std::byte> into, bool waits) {
+  Served served = served_from(*pages_, page_);
+  served.read = [this, read = std::move(served.read)](Bytes offset, std::span<std::byte> into, bool waits) {
     if (ahead_ != nullptr) ahead_->saw_for_others(page_of(offset));
-    return pages_->read(page_of(offset), place_in_page(offset), into, user(waits));
-  };
-  served.write = [this, user](Bytes offset, std::span<const std::byte> bytes, bool waits) {
-    pages_->raise_size(offset + std::ssize(bytes));
-    return pages_->write(page_of(offset), place_in_page(offset), bytes, user(waits));
+    return read(offset, into, waits);
   };
   served.help = [this] { return make_room_for_server(); };
   return served;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "ground/storage/target.hpp"
+#include "ground/storage/objects/keyed_objects.hpp"
 
 namespace tailrace::stores {
 
@@ -18,8 +18,8 @@ class Store : public storage::File {
   virtual Status copy_to(const std::string& directory, Bytes size) = 0;
   /// Returns Code::state if the directory holds anything that no stream has written.
   virtual Status check_own() = 0;
-  /// Empties the directory.
-  virtual Status remove_all() = 0;
+  /// Removes the directory with all that is in it.
+  virtual Status remove() = 0;
 };
 
 /// Opens the store in a directory, or makes an empty store if the mode makes files.
@@ -31,8 +31,9 @@ struct Kind {
   std::string_view name;        // as formats::Format::store has it
   std::string_view ending;      // of the names of stores of this kind
   std::string_view begun_with;  // the file whose presence shows that a stream has begun the store
-  /// Returns what opens the stores of a target. Null if this build lacks a library that the kind needs.
-  Opener (*opener)(std::shared_ptr<storage::Target> below) = nullptr;
+  /// Returns what opens the stores whose objects are at these places. Null if this build lacks a library that
+  /// the kind needs.
+  Opener (*opener)(storage::ObjectsAt objects) = nullptr;
 };
 
 /// Kind::begun_with of Zarr.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -11,7 +10,7 @@
 
 namespace tailrace::stores {
 
-/// State that all stores of a target share. Thread-safe.
+/// The layouts that all stores of a target share. Thread-safe.
 class Known {
  public:
   /// Returns zarr::Layout::of(text). Keeps the layouts of the last texts, because a store is opened several
@@ -29,25 +28,10 @@ class Known {
     return layouts_.front().second;
   }
 
-  /// Counts the descriptors of an open object, as long as this lives.
-  class Descriptors {
-   public:
-    Descriptors(Known& known, int count) : known_(&known), count_(count) { known_->descriptors_ += count_; }
-    ~Descriptors() { known_->descriptors_ -= count_; }
-    Descriptors(const Descriptors&) = delete;
-    Descriptors& operator=(const Descriptors&) = delete;
-
-   private:
-    Known* known_;
-    int count_;
-  };
-  [[nodiscard]] int descriptors() const { return descriptors_; }
-
  private:
   using Layout = std::pair<std::string, std::shared_ptr<const zarr::Layout>>;
   std::mutex mutex_;
   std::deque<Layout> layouts_;  // the texts and their layouts, newest first
-  std::atomic<int> descriptors_ = 0;
 };
 
 }  // namespace tailrace::stores

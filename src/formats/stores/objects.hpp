@@ -1,36 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "formats/stores/known.hpp"
 #include "formats/zarr/layout.hpp"
-#include "ground/storage/target.hpp"
+#include "ground/storage/objects/keyed_objects.hpp"
 
 namespace tailrace::stores {
 
-/// The objects of one store, which are files of a directory. All calls are local and block on storage. One
-/// thread at a time. Nothing is durable before settle().
+/// The objects of one store: its arrays' and their metadata's. It knows their keys and what they hold;
+/// storage::KeyedObjects keeps them. All calls are local and block on storage. One thread at a time. Nothing
+/// is durable before settle().
 class Objects {
  public:
   using Array = zarr::Layout::Array;
 
-  /// The most descriptors that stay open until settle(), in all stores of the target together.
-  static constexpr int most_open = 256;
-  /// The number of files that are made durable together, if there are very many.
-  static constexpr std::size_t most_at_once = 64;
+  Objects(std::unique_ptr<storage::KeyedObjects> keyed, std::shared_ptr<Known> known)
+      : keyed_(std::move(keyed)), known_(std::move(known)) {}
 
-  Objects(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory)
-      : below_(std::move(below)), known_(std::move(known)), directory_(std::move(directory)) {}
-
-  [[nodiscard]] const std::string& directory() const { return directory_; }
-  [[nodiscard]] storage::Target& below() const { return *below_; }
+  [[nodiscard]] const std::string& directory() const { return keyed_->place(); }
+  /// True if the directory of the store is there.
+  Result<bool> is_made() { return keyed_->is_made(); }
   /// Makes the directory of the store. The directory around it must exist.
-  Status make();
+  Status make() { return keyed_->make(); }
   /// Returns the layout with which the store was begun, or null for an empty directory. Code::state for a
   /// directory that no stream has begun.
   Result<std::shared_ptr<const zarr::Layout>> load();
@@ -69,44 +65,21 @@ class Objects {
   /// Empties the directory. Before it removes the first object, it makes the metadata say that the store has
   /// no steps.
   Status remove_all(const zarr::Layout* layout);
+  /// Removes the directory, which is empty.
+  Status unmake() { return keyed_->unmake(); }
 
   /// Makes all writes and removals durable. After a failure every later call fails, too.
-  Status settle();
+  Status settle() { return keyed_->sync(); }
 
  private:
-  [[nodiscard]] std::string path_of(const std::string& object) const { return directory_ + "/" + object; }
-  struct Text {
-    std::string object, text;
-  };
-  Status replace(std::span<const Text> texts);
-  Status replace(const std::string& object, const std::string& text);
-  /// Replaces the objects and empties the list, if it has at least `most_at_once` entries.
-  Status replace_when_many(std::vector<Text>& texts);
-  Status unless_removed(const std::string& path, const Status& status);
-  void keep_open(const std::string& path, std::unique_ptr<storage::File> file);
-  Status settle_names();
+  using Text = storage::KeyedObjects::Text;
+  Status put(const std::string& key, const std::string& text);
+  /// Puts the objects and empties the list, if it has at least KeyedObjects::most_at_once entries.
+  Status put_when_many(std::vector<Text>& texts);
   Status forget_times(const Array& array, std::int64_t steps);
-  void close_oldest();
 
-  struct Written {
-    Written(std::unique_ptr<storage::File> opened, Known& known)
-        : file(std::move(opened)), counted(known, file->descriptors()) {}
-    std::unique_ptr<storage::File> file;
-    Known::Descriptors counted;
-    /// Number of the last write to the object, counted over the store.
-    std::int64_t number = 0;
-  };
-  void sync_and_close(const std::map<std::string, Written>& all);
-
-  const std::shared_ptr<storage::Target> below_;
+  const std::unique_ptr<storage::KeyedObjects> keyed_;
   const std::shared_ptr<Known> known_;
-  const std::string directory_;
-  // The last descriptor of each object with bytes that are not durable yet. While a descriptor is open, the
-  // system reports a failed write-back to the next fsync.
-  std::map<std::string, Written> written_;
-  std::int64_t writes_ = 0;
-  std::set<std::string> names_;  // objects whose names, or whose removals, are not durable yet
-  Status failure_;
 };
 
 }  // namespace tailrace::stores

@@ -51,13 +51,11 @@ class PartsInTurn {
 
 }  // namespace
 
-Result<std::unique_ptr<StoreFile>> StoreFile::open(std::shared_ptr<storage::Target> below,
-                                                   std::shared_ptr<Known> known, std::string directory,
-                                                   OpenMode mode) {
-  std::unique_ptr<StoreFile> file(
-      new StoreFile(std::move(below), std::move(known), std::move(directory), mode));
+Result<std::unique_ptr<StoreFile>> StoreFile::open(const storage::ObjectsAt& at, std::shared_ptr<Known> known,
+                                                   std::string directory, OpenMode mode) {
+  std::unique_ptr<StoreFile> file(new StoreFile(at, std::move(known), std::move(directory), mode));
   Objects& objects = file->objects_;
-  const Result<bool> exists = objects.below().exists(objects.directory());
+  const Result<bool> exists = objects.is_made();
   TR_TRY(exists.status());
   if (!*exists) {
     if (!storage::makes(mode)) return io_error("open", objects.directory(), ENOENT);
@@ -72,10 +70,10 @@ Result<std::unique_ptr<StoreFile>> StoreFile::open(std::shared_ptr<storage::Targ
   return file;
 }
 
-Opener StoreFile::opener(std::shared_ptr<storage::Target> below) {
-  return [below = std::move(below), known = std::make_shared<Known>()](
+Opener StoreFile::opener(storage::ObjectsAt objects) {
+  return [objects = std::move(objects), known = std::make_shared<Known>()](
              const std::string& directory, OpenMode mode) -> Result<std::unique_ptr<Store>> {
-    Result<std::unique_ptr<StoreFile>> file = open(below, known, directory, mode);
+    Result<std::unique_ptr<StoreFile>> file = open(objects, known, directory, mode);
     TR_TRY(file.status());
     return std::unique_ptr<Store>(std::move(*file));
   };
@@ -311,7 +309,7 @@ Status StoreFile::truncate(Bytes size) {
 }
 
 Status StoreFile::copy_to(const std::string& directory, Bytes size) {
-  Result<std::unique_ptr<StoreFile>> made = open(below_, known_, directory, OpenMode::create);
+  Result<std::unique_ptr<StoreFile>> made = open(at_, known_, directory, OpenMode::create);
   TR_TRY(made.status());
   const Result<bool> whole = holds(size, {});
   TR_TRY(whole.status());
@@ -320,6 +318,11 @@ Status StoreFile::copy_to(const std::string& directory, Bytes size) {
             cat(objects_.directory(), ": lacks steps that its index has; something else has removed them")};
   TR_TRY(copy_before(size, **made));
   return (*made)->close();
+}
+
+Status StoreFile::remove() {
+  TR_TRY(objects_.remove_all(layout_.get()));
+  return objects_.unmake();
 }
 
 /// Copies the first `size` bytes to an empty store.

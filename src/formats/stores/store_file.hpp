@@ -9,7 +9,7 @@
 #include "formats/stores/kind.hpp"
 #include "formats/stores/objects.hpp"
 #include "formats/zarr/layout.hpp"
-#include "ground/storage/target.hpp"
+#include "ground/storage/objects/keyed_objects.hpp"
 
 namespace tailrace::stores {
 
@@ -18,10 +18,10 @@ namespace tailrace::stores {
 /// functions of storage::File block on storage and are thread-safe.
 class StoreFile final : public Store {
  public:
-  /// Returns what opens stores of a target. The stores that it opens share one Known.
-  static Opener opener(std::shared_ptr<storage::Target> below);
+  /// Returns what opens stores by their places. The stores that it opens share one Known.
+  static Opener opener(storage::ObjectsAt objects);
   /// Opens the store in a directory, or makes an empty store if `mode` makes files.
-  static Result<std::unique_ptr<StoreFile>> open(std::shared_ptr<storage::Target> below,
+  static Result<std::unique_ptr<StoreFile>> open(const storage::ObjectsAt& objects,
                                                  std::shared_ptr<Known> known, std::string directory,
                                                  storage::OpenMode mode);
 
@@ -35,14 +35,14 @@ class StoreFile final : public Store {
 
   Status copy_to(const std::string& directory, Bytes size) override;
   Status check_own() override { return objects_.check_own(layout_.get()); }
-  Status remove_all() override { return objects_.remove_all(layout_.get()); }
+  Status remove() override;
 
  private:
-  StoreFile(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory,
+  StoreFile(const storage::ObjectsAt& objects, std::shared_ptr<Known> known, std::string directory,
             storage::OpenMode mode)
-      : below_(below),
+      : at_(objects),
         known_(known),
-        objects_(std::move(below), std::move(known), std::move(directory)),
+        objects_(objects(std::move(directory)), std::move(known)),
         writes_(!storage::only_reads(mode)) {}
 
   /// The part of an object that begins at an offset of the row.
@@ -63,7 +63,7 @@ class StoreFile final : public Store {
   Result<Bytes> end_for(Bytes offset, Bytes size);
 
   std::mutex mutex_;
-  const std::shared_ptr<storage::Target> below_;
+  const storage::ObjectsAt at_;
   const std::shared_ptr<Known> known_;
   Objects objects_;
   const bool writes_;

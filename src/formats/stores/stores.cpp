@@ -11,6 +11,7 @@
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/forwarding.hpp"
+#include "ground/storage/objects/file_objects.hpp"
 
 #ifdef TAILRACE_HAVE_ZARR
 #include "formats/stores/store_file.hpp"
@@ -80,8 +81,9 @@ std::string first_name(const std::string& path) {
 class StoreTarget final : public storage::ForwardingTarget {
  public:
   explicit StoreTarget(const std::shared_ptr<Target>& below) : ForwardingTarget(below) {
+    const storage::ObjectsAt objects = storage::FileObjects::at(below);
     for (const Kind& each : all_kinds) {
-      if (each.opener != nullptr) openers_.emplace(&each, each.opener(below));
+      if (each.opener != nullptr) openers_.emplace(&each, each.opener(objects));
     }
   }
 
@@ -206,8 +208,7 @@ class StoreTarget final : public storage::ForwardingTarget {
   Status remove_store(const std::string& directory, const Opener& opener) {
     Result<std::unique_ptr<Store>> store = opener(directory, OpenMode::existing);
     TR_TRY(store.status());
-    TR_TRY((*store)->remove_all());
-    return below_->remove_directory(directory);
+    return (*store)->remove();
   }
 
   std::map<const Kind*, Opener> openers_;

@@ -13,6 +13,7 @@
 #include "formats/zarr/reading.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/objects/file_objects.hpp"
 
 namespace tailrace::variables {
 
@@ -34,42 +35,24 @@ bool is_inside(std::string_view name) {
   return true;
 }
 
-/// Opens an object. Returns null if there is none.
-Result<std::unique_ptr<storage::File>> open_object(storage::Target& target, const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
-  const int error = file.status().error_number();
-  if (!file.is_ok() && (error == ENOENT || error == ENOTDIR)) return std::unique_ptr<storage::File>();
-  return file;
-}
-
 /// Reads a part of an object into `to`.
-Status read_part(storage::File& file, std::span<std::byte> to, Bytes offset) {
-  const Result<Bytes> got = file.read(to, offset);
+Status read_part(storage::FoundObject& object, std::span<std::byte> to, Bytes offset) {
+  const Result<Bytes> got = object.read(to, offset);
   TR_TRY(got.status());
   if (*got == std::ssize(to)) return {};
   return {Code::corrupt, cat("expected ", counted(to.size(), "byte"), " at byte ", offset, ", got ", *got)};
 }
 
-/// Returns the text of an object, or nothing if there is no such object.
-Result<std::optional<std::string>> read_text(storage::Target& target, const std::string& path) {
-  const Result<std::unique_ptr<storage::File>> file = open_object(target, path);
-  TR_TRY(file.status());
-  if (*file == nullptr) return std::optional<std::string>();
-  const Result<Bytes> size = (*file)->size();
-  TR_TRY(size.status());
-  if (*size > most_metadata)
-    return Status(Code::corrupt, cat(path, ": expected metadata of at most ", size_text(most_metadata),
-                                     ", got ", size_text(*size)));
-  std::string text(static_cast<std::size_t>(*size), ' ');
-  TR_TRY(read_part(**file, std::as_writable_bytes(std::span(text)), 0).in(path));
-  return std::optional(std::move(text));
+/// Returns the key of an object in a group, or in the place itself if `group` is empty.
+std::string key_in(const std::string& group, std::string_view name) {
+  return group.empty() ? std::string(name) : cat(group, "/", name);
 }
 
 /// The arrays of a store.
 class ZarrStore {
  public:
-  ZarrStore(std::shared_ptr<storage::Target> target, std::string path)
-      : target_(std::move(target)), path_(std::move(path)) {}
+  explicit ZarrStore(std::unique_ptr<storage::KeyedObjects> objects)
+      : objects_(std::move(objects)), path_(objects_->place()) {}
 
   Status load();
   [[nodiscard]] const cf::FoundContents& contents() const { return contents_; }
@@ -93,27 +76,30 @@ class ZarrStore {
   Status load_2();
   Status load_members(const std::string& group, int depth);
   Status load_member(const std::string& name, int depth);
-  Status add_2(const std::string& name, const std::string& directory);
-  Status add(Result<zarr::ReadNode> node, const std::string& directory);
+  Result<std::optional<std::string>> text_of(const std::string& key) const {
+    return objects_->text_of(key, most_metadata);
+  }
+  Status add_2(const std::string& name, const std::string& group);
+  Status add(Result<zarr::ReadNode> node, const std::string& group);
   Status check_inside(const std::string& name) const;
   void name_dimensions();
   [[nodiscard]] std::string in_group(const std::string& array, const std::string& dimension,
                                      Index length) const;
   int dimension_of(const std::string& name, Index length, const std::vector<int>& taken);
-  Status count_objects(const std::string& directory, std::size_t depth, Bytes enough, Bytes& seen) const;
+  Status count_objects(const std::string& group, std::size_t depth, Bytes enough, Bytes& seen) const;
   Result<const std::byte*> decode(std::size_t variable, std::span<const Index> begin, Scratch& scratch,
                                   bool is_committed) const;
-  Status read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
+  Status read_chunk(storage::FoundObject& object, const zarr::ReadArray& array, std::span<const Index> begin,
                     Scratch& scratch, bool& is_there) const;
 
-  std::shared_ptr<storage::Target> target_;
-  std::string path_;
+  const std::unique_ptr<storage::KeyedObjects> objects_;
+  const std::string path_;
   cf::FoundContents contents_;
   std::map<std::pair<std::string, Index>, std::vector<int>> dimensions_;  // key: name and length
   /// One for each variable.
   std::vector<zarr::ReadArray> arrays_;
-  /// The directory of each variable.
-  std::vector<std::string> directories_;
+  /// The group of each variable's objects.
+  std::vector<std::string> groups_of_arrays_;
   std::vector<sources::Unread> unread_;
   int groups_ = 0;
 };
@@ -132,16 +118,15 @@ int ZarrStore::dimension_of(const std::string& name, Index length, const std::ve
   return alike.back();
 }
 
-Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& directory) {
+Status ZarrStore::add(Result<zarr::ReadNode> node, const std::string& group) {
   if (!node.is_ok()) {
-    const std::string name = directory == path_ ? "array" : directory.substr(path_.size() + 1);
-    unread_.push_back({name, node.status()});
+    unread_.push_back({group.empty() ? "array" : group, node.status()});
     return {};
   }
   if (!node->is_array) return {};
   contents_.variables.push_back(node->array.variable);
   arrays_.push_back(std::move(node->array));
-  directories_.push_back(directory);
+  groups_of_arrays_.push_back(group);
   return {};
 }
 
@@ -189,25 +174,26 @@ Status ZarrStore::load_3(const std::string& text) {
   TR_TRY(root.status().in(path_));
   if (root->is_array) {
     root->array.variable.name = "array";
-    return add(std::move(root), path_);
+    return add(std::move(root), "");
   }
   contents_.attributes = root->attributes;
   if (root->members.empty()) return load_members("", 0);
   for (std::size_t i = 0; i < root->members.size(); ++i) {
     const std::string& name = root->members[i];
     TR_TRY(check_inside(name));
-    TR_TRY(add(zarr::parse_node(root->texts[i], name), cat(path_, "/", name)));
+    TR_TRY(add(zarr::parse_node(root->texts[i], name), name));
   }
   return {};
 }
 
-/// Looks into each directory of a group, for stores without consolidated metadata. `group` is the group's
+/// Looks into each group of a group, for stores without consolidated metadata. `group` is the group's
 /// name with a slash behind it, or empty for the root.
 Status ZarrStore::load_members(const std::string& group, int depth) {
   if (++groups_ > most_groups || depth > deepest_group)
     return {Code::corrupt, cat(path_, ": expected at most ", most_groups, " groups, and ", deepest_group,
                                " inside of one another, got more in '", group, "'")};
-  const Result<std::vector<std::string>> names = target_->list(cat(path_, "/", group));
+  const Result<std::vector<std::string>> names =
+      objects_->list(group.substr(0, group.size() - (group.empty() ? 0 : 1)));
   TR_TRY(names.status());
   for (const std::string& name : *names) {
     if (!name.starts_with(".")) TR_TRY(load_member(group + name, depth));
@@ -216,33 +202,32 @@ Status ZarrStore::load_members(const std::string& group, int depth) {
 }
 
 Status ZarrStore::load_member(const std::string& name, int depth) {
-  const std::string directory = cat(path_, "/", name);
-  const Result<std::optional<std::string>> text = read_text(*target_, directory + "/zarr.json");
+  const Result<std::optional<std::string>> text = text_of(key_in(name, "zarr.json"));
   TR_TRY(text.status());
   if (*text) {
     Result<zarr::ReadNode> node = zarr::parse_node(**text, name);
     const bool is_group = node.is_ok() && !node->is_array;
-    return is_group ? load_members(name + "/", depth + 1) : add(std::move(node), directory);
+    return is_group ? load_members(name + "/", depth + 1) : add(std::move(node), name);
   }
   const std::size_t before = arrays_.size();
-  TR_TRY(add_2(name, directory));
+  TR_TRY(add_2(name, name));
   if (arrays_.size() > before) return {};
-  const Result<std::unique_ptr<storage::File>> group = open_object(*target_, directory + "/.zgroup");
+  const Result<std::unique_ptr<storage::FoundObject>> group = objects_->find(key_in(name, ".zgroup"));
   TR_TRY(group.status());
   return *group == nullptr ? Status() : load_members(name + "/", depth + 1);
 }
 
-Status ZarrStore::add_2(const std::string& name, const std::string& directory) {
-  const Result<std::optional<std::string>> text = read_text(*target_, directory + "/.zarray");
+Status ZarrStore::add_2(const std::string& name, const std::string& group) {
+  const Result<std::optional<std::string>> text = text_of(key_in(group, ".zarray"));
   TR_TRY(text.status());
   if (!*text) return {};
-  const Result<std::optional<std::string>> attributes = read_text(*target_, directory + "/.zattrs");
+  const Result<std::optional<std::string>> attributes = text_of(key_in(group, ".zattrs"));
   TR_TRY(attributes.status());
-  return add(zarr::parse_array_2(**text, attributes->value_or(""), name), directory);
+  return add(zarr::parse_array_2(**text, attributes->value_or(""), name), group);
 }
 
 Status ZarrStore::load_2() {
-  const Result<std::optional<std::string>> all = read_text(*target_, path_ + "/.zmetadata");
+  const Result<std::optional<std::string>> all = text_of(".zmetadata");
   TR_TRY(all.status());
   if (*all) {
     const Result<zarr::ReadNode> root = zarr::parse_consolidated_2(**all);
@@ -250,17 +235,16 @@ Status ZarrStore::load_2() {
     for (std::size_t i = 0; i < root->members.size(); ++i) {
       const std::string& name = root->members[i];
       TR_TRY(check_inside(name));
-      TR_TRY(
-          add(zarr::parse_array_2(root->texts[2 * i], root->texts[2 * i + 1], name), cat(path_, "/", name)));
+      TR_TRY(add(zarr::parse_array_2(root->texts[2 * i], root->texts[2 * i + 1], name), name));
     }
     return {};
   }
-  TR_TRY(add_2("array", path_));
+  TR_TRY(add_2("array", ""));
   return arrays_.empty() && unread_.empty() ? load_members("", 0) : Status();
 }
 
 Status ZarrStore::load() {
-  const Result<std::optional<std::string>> text = read_text(*target_, path_ + "/zarr.json");
+  const Result<std::optional<std::string>> text = text_of("zarr.json");
   TR_TRY(text.status());
   TR_TRY(*text ? load_3(**text) : load_2());
   contents_.index_names();
@@ -282,9 +266,9 @@ void ZarrStore::reach(int dimension, Index steps) {
 
 /// Reads the stored bytes of a chunk from its object: the whole object, or in a shard the inner chunk. Sets
 /// `is_there` to false if the shard lacks the chunk.
-Status ZarrStore::read_chunk(storage::File& file, const zarr::ReadArray& array, std::span<const Index> begin,
-                             Scratch& scratch, bool& is_there) const {
-  const Result<Bytes> size = file.size();
+Status ZarrStore::read_chunk(storage::FoundObject& object, const zarr::ReadArray& array,
+                             std::span<const Index> begin, Scratch& scratch, bool& is_there) const {
+  const Result<Bytes> size = object.size();
   TR_TRY(size.status());
   Bytes offset = 0, length = *size;
   if (array.sharding) {
@@ -293,7 +277,7 @@ Status ZarrStore::read_chunk(storage::File& file, const zarr::ReadArray& array, 
       return {Code::corrupt,
               cat("expected a shard with an index of ", counted(index_bytes, "byte"), ", got ", *size)};
     ByteVector bytes(static_cast<std::size_t>(index_bytes));
-    TR_TRY(read_part(file, bytes, array.sharding->index_is_at_end ? *size - index_bytes : 0));
+    TR_TRY(read_part(object, bytes, array.sharding->index_is_at_end ? *size - index_bytes : 0));
     const Result<zarr::ShardIndex> index = zarr::decode_shard_index(array, std::move(bytes), *size);
     TR_TRY(index.status());
     Index chunk = 0;
@@ -312,7 +296,7 @@ Status ZarrStore::read_chunk(storage::File& file, const zarr::ReadArray& array, 
     return {Code::corrupt,
             cat("expected a chunk of at most ", most, " bytes, got one of ", length, " at byte ", offset)};
   scratch.bytes.resize(static_cast<std::size_t>(length));
-  return read_part(file, scratch.bytes, offset);
+  return read_part(object, scratch.bytes, offset);
 }
 
 Result<const std::byte*> ZarrStore::decode(std::size_t variable, std::span<const Index> begin,
@@ -320,15 +304,16 @@ Result<const std::byte*> ZarrStore::decode(std::size_t variable, std::span<const
   const zarr::ReadArray& array = arrays_[variable];
   std::vector<Index> number;
   for (std::size_t d = 0; d < begin.size(); ++d) number.push_back(begin[d] / array.chunk[d]);
-  const std::string path = cat(directories_[variable], "/", array.object(number));
-  const Result<std::unique_ptr<storage::File>> file = open_object(*target_, path);
-  TR_TRY(file.status());
-  bool is_there = *file != nullptr;
-  if (is_there) TR_TRY(read_chunk(**file, array, begin, scratch, is_there).in(path));
+  const std::string key = key_in(groups_of_arrays_[variable], array.object(number));
+  const std::string path = objects_->name_of(key);
+  const Result<std::unique_ptr<storage::FoundObject>> object = objects_->find(key);
+  TR_TRY(object.status());
+  bool is_there = *object != nullptr;
+  if (is_there) TR_TRY(read_chunk(**object, array, begin, scratch, is_there).in(path));
   if (!is_there && is_committed)
     return Status(Code::corrupt,
                   cat(path, ": expected a chunk of a record that the store's index tells, got ",
-                      *file == nullptr ? "no such object" : "an object without it",
+                      *object == nullptr ? "no such object" : "an object without it",
                       "; it was removed by something else"));
   if (!is_there) return nullptr;
   TR_TRY(zarr::decode_chunk(array.coding, array.inner_chunk(), std::ssize(array.fill), scratch.bytes,
@@ -372,23 +357,23 @@ Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
   return numbers;
 }
 
-Status ZarrStore::count_objects(const std::string& directory, std::size_t depth, Bytes enough,
+Status ZarrStore::count_objects(const std::string& group, std::size_t depth, Bytes enough,
                                 Bytes& seen) const {
-  const Result<std::vector<std::string>> names = target_->list(directory);
+  const Result<std::vector<std::string>> names = objects_->list(group);
   const int error = names.status().error_number();
   if (error == ENOENT || error == ENOTDIR) return {};
   TR_TRY(names.status());
   for (const std::string& name : *names) {
     if (seen >= enough) return {};
     if (name.starts_with(".z") || name == "zarr.json") continue;
-    const std::string path = cat(directory, "/", name);
-    Result<std::unique_ptr<storage::File>> file = open_object(*target_, path);
-    if (file.is_ok() && *file != nullptr) {
-      const Result<Bytes> size = (*file)->size();
+    const std::string key = key_in(group, name);
+    const Result<std::unique_ptr<storage::FoundObject>> object = objects_->find(key);
+    if (object.is_ok() && *object != nullptr) {
+      const Result<Bytes> size = (*object)->size();
       TR_TRY(size.status());
       seen = std::min(enough, seen + *size);
     } else if (depth > 0) {
-      TR_TRY(count_objects(path, depth - 1, enough, seen));
+      TR_TRY(count_objects(key, depth - 1, enough, seen));
     }
   }
   return {};
@@ -397,7 +382,7 @@ Status ZarrStore::count_objects(const std::string& directory, std::size_t depth,
 Result<Bytes> ZarrStore::stored(std::size_t variable, Bytes enough) const {
   Bytes seen = 0;
   // The names of chunks may have one level of directories for each dimension, and one more.
-  TR_TRY(count_objects(directories_[variable], arrays_[variable].shape.size() + 1, enough, seen));
+  TR_TRY(count_objects(groups_of_arrays_[variable], arrays_[variable].shape.size() + 1, enough, seen));
   return seen;
 }
 
@@ -547,7 +532,8 @@ Status keep_committed(const Opening& opening, OpenedStore& opened) {
 
 Result<OpenedStore> look_into_store(const Opening& opening) {
   return guarded([&]() -> Result<OpenedStore> {
-    OpenedStore opened{std::make_shared<ZarrStore>(opening.target, opening.path), {}};
+    OpenedStore opened{
+        std::make_shared<ZarrStore>(storage::FileObjects::to_read(opening.target, opening.path)), {}};
     TR_TRY(opened.store->load());
     const cf::ReadNumbers numbers = [&](std::size_t variable) { return opened.store->numbers(variable); };
     const StoredBytes stored = [&](std::size_t variable, Bytes enough) {

@@ -1,14 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "faces/shared/pages/far_pages.hpp"
 
+#include <bit>
 #include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "faces/shared/pages/node_pages.hpp"
+
 namespace tailrace::shared {
 
 using exchange::Requests;
+
+Served served_from(NodePages& pages, Bytes page) {
+  const int shift = std::countr_zero(static_cast<std::uint64_t>(page));  // a page is a power of 2
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::progress; };
+  Served served;
+  served.size = [&pages] { return pages.size(); };
+  served.raise_size = [&pages](Bytes size) { pages.raise_size(size); };
+  served.add_to_size = [&pages](Bytes bytes) { return pages.add_to_size(bytes); };
+  served.is_here = [&pages, shift](Bytes offset) { return pages.has(offset >> shift); };
+  served.read = [&pages, page, shift, user](Bytes offset, std::span<std::byte> into, bool waits) {
+    return pages.read(offset >> shift, offset & (page - 1), into, user(waits));
+  };
+  served.write = [&pages, page, shift, user](Bytes offset, std::span<const std::byte> bytes, bool waits) {
+    pages.raise_size(offset + std::ssize(bytes));
+    return pages.write(offset >> shift, offset & (page - 1), bytes, user(waits));
+  };
+  return served;
+}
 
 FarPages::FarPages(exchange::ProgressEngine& progress, Requests::Peers peers, std::uint64_t epoch,
                    executor::Threads& threads, Served served)

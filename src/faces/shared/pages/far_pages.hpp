@@ -8,6 +8,8 @@
 
 namespace tailrace::shared {
 
+class NodePages;
+
 /// Bytes to be read from a page of another node.
 struct FarRead {
   int rank = 0;  // the one that is asked
@@ -35,6 +37,10 @@ struct Served {
   int at_once = 1;
   std::function<void()> wake = [] {};
 };
+
+/// Returns the functions that give other nodes these pages, of `page` bytes each, which must outlive them.
+/// The caller adds is_to_wait, help, at_once and wake.
+Served served_from(NodePages& pages, Bytes page);
 
 /// Reads and writes pages of other nodes, by requests to their owners or servers, and serves pages of this
 /// node to others. Each message tells the size of the file as its sender knows it.

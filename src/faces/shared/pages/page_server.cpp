@@ -191,19 +191,7 @@ Disk ServedPages::disk() {
 }
 
 Served ServedPages::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::progress; };
-  Served served;
-  served.size = [this] { return pages_->size(); };
-  served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
-  served.add_to_size = [this](Bytes bytes) { return pages_->add_to_size(bytes); };
-  served.is_here = [this](Bytes offset) { return pages_->has(offset / page_); };
-  served.read = [this, user](Bytes offset, std::span<std::byte> into, bool waits) {
-    return pages_->read(offset / page_, offset % page_, into, user(waits));
-  };
-  served.write = [this, user](Bytes offset, std::span<const std::byte> bytes, bool waits) {
-    pages_->raise_size(offset + std::ssize(bytes));
-    return pages_->write(offset / page_, offset % page_, bytes, user(waits));
-  };
+  Served served = served_from(*pages_, page_);
   served.is_to_wait = NodePages::is_for_later;
   served.at_once = NodePages::services_of_server;
   served.wake = place_.wake;

@@ -11,12 +11,14 @@
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/memory.hpp"
+#include "ground/storage/objects/file_objects.hpp"
 #include "sample.hpp"
 
 namespace tailrace::stores {
 namespace {
 
 using storage::File;
+using storage::FileObjects;
 using storage::OpenMode;
 using zarr::Layout;
 
@@ -106,6 +108,9 @@ class StoreObjects : public testing::Test {
   [[nodiscard]] std::string path_of(std::int64_t number) const {
     return cat(store, "/", layout.array("ps").object(number));
   }
+  Objects objects_in(const std::string& directory) {
+    return {std::make_unique<FileObjects>(below, descriptors, directory), std::make_shared<Known>()};
+  }
   Layout layout_of_sample() {
     const ByteVector head = codec->head();
     std::int64_t length = 0;
@@ -118,39 +123,39 @@ class StoreObjects : public testing::Test {
   const Layout layout = layout_of_sample();
   const ByteVector value{std::byte{1}, std::byte{2}, std::byte{3}};
   const std::shared_ptr<WatchedTarget> below = std::make_shared<WatchedTarget>();
-  const std::shared_ptr<Known> known = std::make_shared<Known>();
-  Objects objects{below, known, store};
+  const std::shared_ptr<storage::OpenDescriptors> descriptors = std::make_shared<storage::OpenDescriptors>(0);
+  Objects objects = objects_in(store);
 };
 
 // An object that is synchronised while its step is still written into would be synchronised once more for
 // each further write.
 TEST_F(StoreObjects, that_were_written_the_longest_ago_are_the_first_that_do_not_stay_open) {
   constexpr std::int64_t first = 2000;  // their names descend
-  for (int i = 0; i < Objects::most_open; ++i) ASSERT_TRUE(write(first - i, objects).is_ok());
+  for (int i = 0; i < FileObjects::most_open; ++i) ASSERT_TRUE(write(first - i, objects).is_ok());
   ASSERT_TRUE(write(first, objects).is_ok()) << "the first is written once more";
   EXPECT_EQ(below->watch.synced, std::vector<std::string>());
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(write(first - Objects::most_open - i, objects).is_ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(write(first - FileObjects::most_open - i, objects).is_ok());
   std::vector<std::string> oldest;
-  for (std::size_t i = 1; i <= Objects::most_at_once; ++i)
+  for (std::size_t i = 1; i <= FileObjects::most_at_once; ++i)
     oldest.push_back(path_of(first - static_cast<std::int64_t>(i)));
   EXPECT_EQ(std::set(below->watch.synced.begin(), below->watch.synced.end()),
             std::set(oldest.begin(), oldest.end()));
-  EXPECT_EQ(below->watch.synced.size(), Objects::most_at_once);
+  EXPECT_EQ(below->watch.synced.size(), FileObjects::most_at_once);
   EXPECT_TRUE(objects.settle().is_ok());
 }
 
 /// io_uring has a ring for each file, which is a descriptor too.
 TEST_F(StoreObjects, count_all_descriptors_that_they_keep_open) {
   below->watch.descriptors = 2;
-  for (int i = 0; i < Objects::most_open / 2; ++i) ASSERT_TRUE(write(i, objects).is_ok());
-  EXPECT_EQ(known->descriptors(), Objects::most_open);
+  for (int i = 0; i < FileObjects::most_open / 2; ++i) ASSERT_TRUE(write(i, objects).is_ok());
+  EXPECT_EQ(*descriptors, FileObjects::most_open);
   EXPECT_EQ(below->watch.synced.size(), 0U);
-  ASSERT_TRUE(write(Objects::most_open, objects).is_ok());
-  EXPECT_LE(known->descriptors(), Objects::most_open);
-  EXPECT_EQ(below->watch.synced.size(), Objects::most_at_once);
-  EXPECT_EQ(known->descriptors(), 2 * (Objects::most_open / 2 + 1 - static_cast<int>(Objects::most_at_once)));
+  ASSERT_TRUE(write(FileObjects::most_open, objects).is_ok());
+  EXPECT_LE(*descriptors, FileObjects::most_open);
+  EXPECT_EQ(below->watch.synced.size(), FileObjects::most_at_once);
+  EXPECT_EQ(*descriptors, 2 * (FileObjects::most_open / 2 + 1 - static_cast<int>(FileObjects::most_at_once)));
   EXPECT_TRUE(objects.settle().is_ok());
-  EXPECT_EQ(known->descriptors(), 0);
+  EXPECT_EQ(*descriptors, 0);
 }
 
 // One after the other 40,000 of them took minutes on a disk.
@@ -169,7 +174,7 @@ TEST_F(StoreObjects, of_many_fields_are_made_durable_side_by_side) {
   ASSERT_TRUE(storage::create_empty(*target, other).is_ok());
   Result<std::unique_ptr<File>> file = target->open(other, OpenMode::existing);
   ASSERT_TRUE(file.is_ok());
-  constexpr int most_waits = fields / static_cast<int>(Objects::most_at_once) + 10;
+  constexpr int most_waits = fields / static_cast<int>(FileObjects::most_at_once) + 10;
   below->watch.waits = 0;
   ASSERT_TRUE((*file)->write(head, 0).is_ok());
   EXPECT_LE(below->watch.waits, most_waits) << "the metadata of each array";
@@ -217,7 +222,7 @@ TEST_F(StoreObjects, that_another_machine_replaces_are_read_by_their_names_again
 TEST_F(StoreObjects, that_another_server_has_cut_need_not_become_durable) {
   for (const std::string_view failing : {"sync", "close"}) {
     below->watch.before = {};
-    Objects mine(below, known, store);
+    Objects mine = objects_in(store);
     ASSERT_TRUE(write(0, mine).is_ok());
     ASSERT_TRUE(write(1, mine).is_ok());
     ASSERT_TRUE(below->remove(path_of(1)).is_ok());
@@ -248,9 +253,9 @@ TEST_F(StoreObjects, that_a_stream_begins_while_somebody_looks_belong_to_it) {
   ASSERT_TRUE(below->make_directories(other).is_ok());
   below->watch.before_list = [&] {
     const ByteVector head = codec->head();
-    EXPECT_TRUE(Objects(below, known, other).begin(layout, head).is_ok());
+    EXPECT_TRUE(objects_in(other).begin(layout, head).is_ok());
   };
-  const auto loaded = Objects(below, known, other).load();
+  const auto loaded = objects_in(other).load();
   ASSERT_TRUE(loaded.is_ok()) << loaded.status().text();
   EXPECT_NE(*loaded, nullptr);
 }

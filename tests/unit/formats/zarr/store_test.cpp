@@ -5,12 +5,13 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "formats/stores/objects.hpp"
+#include "formats/stores/store_file.hpp"
 #include "formats/stores/stores.hpp"
 #include "formats/zarr/layout.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
 #include "ground/storage/memory.hpp"
+#include "ground/storage/objects/file_objects.hpp"
 #include "sample.hpp"
 #include "support/crash.hpp"
 
@@ -339,7 +340,7 @@ TEST(stores, tell_a_failed_sync_of_many_objects_once_and_are_written_again) {
   const auto faulty =
       storage::faulty_target(memory, {1, storage::Fault::io_error, storage::set_of(storage::Call::sync)});
   const auto target = with_stores(faulty);
-  constexpr int steps = Objects::most_open / 2 + 10;  // of two objects, and a time
+  constexpr int steps = storage::FileObjects::most_open / 2 + 10;  // of two objects, and a time
   const auto write_all = [&](File& file) {
     for (int step = 0; step < steps; ++step) {
       for (const codec::Patch& each : zarr::sample_step(*codec, step))
@@ -366,7 +367,7 @@ TEST(stores, together_keep_no_more_objects_open_than_one) {
   const auto target = with_stores(counted);
   const auto one = open(*target, OpenMode::existing), two = open(*target, OpenMode::existing, other);
   const auto write_half = [](File& file) {
-    for (int step = 0; step < static_cast<int>(Objects::most_open) / 4 + 10; ++step) {
+    for (int step = 0; step < storage::FileObjects::most_open / 4 + 10; ++step) {
       for (const codec::Patch& each : zarr::sample_step(*zarr::sample_codec(), step))
         ASSERT_TRUE(file.write(each.bytes, each.offset).is_ok()) << "step " << step;
     }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// A store whose objects lie under keys and in no files. What writes and reads stores gets nothing but
+// storage::KeyedObjects here, so a store of objects needs no more than another class of that.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "formats/stores/store_file.hpp"
+#include "ground/base/text.hpp"
+#include "ground/storage/memory.hpp"
+#include "ground/storage/objects/file_objects.hpp"
+#include "sample.hpp"
+
+namespace tailrace::stores {
+namespace {
+
+using storage::KeyedObjects;
+using storage::OpenMode;
+
+using Bucket = std::map<std::string, ByteVector>;  // the objects by place and key
+
+class BytesFound final : public storage::FoundObject {
+ public:
+  explicit BytesFound(ByteVector bytes) : bytes_(std::move(bytes)) {}
+  Result<Bytes> size() override { return std::ssize(bytes_); }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override {
+    const Bytes count = std::clamp<Bytes>(std::ssize(bytes_) - offset, 0, std::ssize(data));
+    std::copy_n(bytes_.begin() + std::min(offset, std::ssize(bytes_)), count, data.begin());
+    return count;
+  }
+
+ private:
+  const ByteVector bytes_;
+};
+
+/// Objects in a map. As in stores of objects, places and groups are no more than what keys begin with, and
+/// everything is durable at once.
+class BucketObjects final : public KeyedObjects {
+ public:
+  BucketObjects(std::shared_ptr<Bucket> bucket, std::string place)
+      : bucket_(std::move(bucket)), place_(std::move(place)) {}
+  [[nodiscard]] const std::string& place() const override { return place_; }
+  Result<bool> is_made() override { return true; }
+  Status make() override { return {}; }
+  Status unmake() override { return {}; }
+  Result<bool> make_group(const std::string& group) override { return !begins(group).is_ok(); }
+  Status remove_group(const std::string& group) override {
+    std::erase_if(*bucket_, [&](const auto& each) { return each.first.starts_with(name_of(group) + "/"); });
+    return {};
+  }
+  Result<std::unique_ptr<storage::FoundObject>> find(const std::string& key) override {
+    const auto found = bucket_->find(name_of(key));
+    return found == bucket_->end() ? std::unique_ptr<storage::FoundObject>()
+                                   : std::make_unique<BytesFound>(found->second);
+  }
+  Result<bool> exists(const std::string& key) override { return bucket_->contains(name_of(key)); }
+  Result<std::vector<std::string>> list(const std::string& group) override {
+    const std::string prefix = group.empty() ? place_ + "/" : name_of(group) + "/";
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : *bucket_) {
+      if (!name.starts_with(prefix)) continue;
+      const std::string next = name.substr(prefix.size(), name.find('/', prefix.size()) - prefix.size());
+      if (names.empty() || names.back() != next) names.push_back(next);
+    }
+    if (names.empty() && !group.empty()) return begins(group);
+    return names;
+  }
+  Status put(std::span<const Text> objects) override {
+    for (const Text& each : objects) {
+      const auto bytes = std::as_bytes(std::span(each.text));
+      (*bucket_)[name_of(each.key)] = ByteVector(bytes.begin(), bytes.end());
+    }
+    return {};
+  }
+  Status write(const std::string& key, Bytes offset, storage::Parts parts,
+               std::span<const std::byte> begin) override {
+    ByteVector& bytes = (*bucket_)[name_of(key)];
+    if (bytes.size() < begin.size()) bytes.assign(begin.begin(), begin.end());
+    for (const auto& part : parts) {
+      bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(offset) + part.size()));
+      std::ranges::copy(part, bytes.begin() + offset);
+      offset += std::ssize(part);
+    }
+    return {};
+  }
+  Status copy_from(const std::string& place, const std::string& key, Bytes size) override {
+    ByteVector bytes = bucket_->at(place + "/" + key);
+    bytes.resize(static_cast<std::size_t>(size));
+    (*bucket_)[name_of(key)] = std::move(bytes);
+    return {};
+  }
+  Status remove(const std::string& key) override {
+    return bucket_->erase(name_of(key)) == 1 ? Status() : io_error("remove", name_of(key), ENOENT);
+  }
+  Status remove_if_there(const std::string& key) override { return bucket_->erase(name_of(key)), Status(); }
+  Status sync_keys() override { return {}; }
+  Status sync() override { return {}; }
+  void give_up_writes() override {}
+
+ private:
+  [[nodiscard]] Status begins(const std::string& group) const {
+    const auto found = bucket_->lower_bound(name_of(group) + "/");
+    const bool any = found != bucket_->end() && found->first.starts_with(name_of(group) + "/");
+    return any ? Status() : io_error("list", name_of(group), ENOENT);
+  }
+
+  const std::shared_ptr<Bucket> bucket_;
+  const std::string place_;
+};
+
+std::unique_ptr<Store> opened(const Opener& opener, const std::string& place, OpenMode mode) {
+  Result<std::unique_ptr<Store>> store = opener(place, mode);
+  EXPECT_TRUE(store.is_ok()) << store.status().text();
+  return store.is_ok() ? std::move(*store) : nullptr;
+}
+
+/// Writes a store of three steps as a stream does it, cuts it behind two, and copies these to another place.
+void write_cut_and_copy(const Opener& opener) {
+  const auto codec = zarr::sample_codec();
+  const auto store = opened(opener, "d/fc.zarr", OpenMode::create);
+  ASSERT_NE(store, nullptr);
+  ASSERT_TRUE(store->write(codec->head(), 0).is_ok());
+  for (int step = 0; step < 3; ++step) {
+    for (const codec::Patch& each : zarr::sample_step(*codec, step))
+      ASSERT_TRUE(store->write(each.bytes, each.offset).is_ok());
+    ASSERT_TRUE(store->write(formats::step_count("zarr", step + 1)->bytes, zarr::steps_offset).is_ok());
+    ASSERT_TRUE(store->sync().is_ok());
+  }
+  const Bytes two = std::ssize(codec->head()) + 2 * codec->fixed_places()->step;
+  ASSERT_TRUE(store->truncate(two).is_ok());
+  ASSERT_TRUE(store->sync().is_ok());
+  EXPECT_TRUE(*store->holds(two, {}));
+  EXPECT_TRUE(store->check_own().is_ok());
+  const Status copied = store->copy_to("d/again.zarr", two);
+  ASSERT_TRUE(copied.is_ok()) << copied.text();
+  EXPECT_TRUE(store->close().is_ok());
+}
+
+ByteVector all_of(const Opener& opener, const std::string& place) {
+  const auto store = opened(opener, place, OpenMode::read);
+  ByteVector bytes(static_cast<std::size_t>(*store->size()));
+  EXPECT_TRUE(store->read(bytes, 0).is_ok());
+  return bytes;
+}
+
+TEST(keyed_objects, are_all_that_a_store_needs_of_storage) {
+  const auto bucket = std::make_shared<Bucket>();
+  const Opener in_bucket = StoreFile::opener(
+      [&](std::string place) { return std::make_unique<BucketObjects>(bucket, std::move(place)); });
+  write_cut_and_copy(in_bucket);
+  const auto target = storage::memory_target();
+  ASSERT_TRUE(target->make_directories("d").is_ok());
+  const Opener in_files = StoreFile::opener(storage::FileObjects::at(target));
+  write_cut_and_copy(in_files);
+  const auto codec = zarr::sample_codec();
+  for (const std::string place : {"d/fc.zarr", "d/again.zarr"}) {
+    const ByteVector bytes = all_of(in_bucket, place);
+    EXPECT_EQ(std::ssize(bytes), std::ssize(codec->head()) + 2 * codec->fixed_places()->step) << place;
+    EXPECT_TRUE(bytes == all_of(in_files, place)) << place;
+  }
+  // The same objects with the same bytes.
+  for (const auto& [name, bytes] : *bucket) {
+    Result<std::unique_ptr<storage::File>> file = target->open(name, OpenMode::read_regular);
+    ASSERT_TRUE(file.is_ok()) << name;
+    ByteVector there(static_cast<std::size_t>(*(*file)->size()));
+    EXPECT_TRUE((*file)->read(there, 0).is_ok());
+    EXPECT_TRUE(there == bytes) << name;
+  }
+  EXPECT_TRUE(opened(in_bucket, "d/again.zarr", OpenMode::existing)->remove().is_ok());
+  EXPECT_TRUE(opened(in_bucket, "d/fc.zarr", OpenMode::existing)->remove().is_ok());
+  EXPECT_TRUE(bucket->empty());
+}
+
+}  // namespace
+}  // namespace tailrace::stores

@@ -157,8 +157,8 @@ TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo,
 TR_API int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices,
                              int base, tr_layout** layout);
 /* Collective. Every rank holds the whole array. The copy of the first compute rank is written. With `ndims` 0
- * and `shape` NULL the layout is that of scalars: a field of one number in each step, or with levels a profile.
- * Elsewhere than in streams a scalar is an array of one element. */
+ * and `shape` NULL the layout is that of scalars: a field of one number in each step, or with levels a
+ * profile. Elsewhere than in streams a scalar is an array of one element. */
 TR_API int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout);
 /* Collective. The callback `owner(index, context)` returns the compute rank that owns the element with the
  * global index tuple `index`. This function calls it for every element, on every rank. The elements of a rank

@@ -22,9 +22,7 @@ struct PlacedLayout {
   bool is_scalar = false;                 // without a dimension: `layout` has one element
 
   /// Returns the shape that callers and files see: of a scalar none.
-  [[nodiscard]] std::vector<Index> shape() const {
-    return is_scalar ? std::vector<Index>() : layout.shape();
-  }
+  [[nodiscard]] std::vector<Index> shape() const { return is_scalar ? std::vector<Index>() : layout.shape(); }
 };
 
 /// The caller's description of the array that it hands over.

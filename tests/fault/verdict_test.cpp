@@ -178,6 +178,29 @@ MPI_TEST(verdict, a_put_outside_of_a_step_fails_the_next_one) {
   });
 }
 
+// A step whose failure was told already does not hide the error.
+MPI_TEST(verdict, a_put_outside_of_a_step_fails_the_next_one_behind_a_failed_step) {
+  in_sessions([&](MPI_Comm compute, const std::string& label) {
+    Forecast run(compute, label + "-outside-again");
+    run.good_step(0);
+    tr_stream_begin(run.stream(), 3600);
+    if (run.rank() == 0) tr_stream_put(run.stream(), "nothing", run.data("t"));
+    run.put("t");
+    run.put("u");
+    run.end();
+    run.wait(TR_DURABLE);
+    CHECK_EQ(run.verdicts(), 1);
+    if (run.rank() == 1) run.put("t");
+    run.good_step(7200);
+    run.wait(TR_DURABLE);
+    run.good_step(10800);
+    run.close();
+    CHECK(run.agreed());
+    CHECK_EQ(run.verdicts(), 2);
+    CHECK(run.holds_steps({0, 10800}));
+  });
+}
+
 MPI_TEST(verdict, a_put_after_the_last_step_is_told_by_close) {
   in_sessions([&](MPI_Comm compute, const std::string& label) {
     Forecast run(compute, label + "-last");

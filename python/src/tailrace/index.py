@@ -263,7 +263,7 @@ def _field(parts: Fields, path: str) -> IndexField:
     level_type = parts.raw(parts.count(1)).decode("utf-8", "surrogateescape")
     levels = tuple(float(level) for level in parts.array("<f8", parts.count(8)))
     if not name or len(name) > MOST_TEXT or kind not in ELEMENT_TYPES or not levels:
-        raise FormatError(f'{path}: field "{name[:80]}" has no name, shape, level or known type')
+        raise FormatError(f'{path}: field "{name[:80]}" has no name, level or known type')
     if len(shape) > MOST_DIMENSIONS:
         raise UnsupportedError(f'{path}: field "{name}" has {len(shape)} dimensions, and this package reads at most {MOST_DIMENSIONS}')
     elements_of(shape, f'{path}: field "{name}"')

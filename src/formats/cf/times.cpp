@@ -222,7 +222,7 @@ Result<std::int64_t> seconds_at(const TimeUnits& units, double number) {
 }
 
 std::optional<std::int64_t> rest_of(const TimeUnits& units, double number, std::int64_t seconds) {
-  using Wide = __int128;
+  __extension__ using Wide = __int128;
   constexpr std::int64_t second = 1'000'000'000;
   const std::int64_t unit = std::llround(units.unit_seconds * second);
   const double whole = std::floor(number), rest = (number - whole) * static_cast<double>(unit);

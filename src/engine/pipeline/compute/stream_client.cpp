@@ -11,8 +11,10 @@ using node::Descriptor;
 
 void StreamClient::latch(const Status& status) {
   if (status.is_ok()) return;
-  // An error within an interval is told with the step that completes it.
-  latched_ = first_cause(latched_, status.at({is_within_ ? step_ + 1 : step_, operation_, me_}));
+  // The next step tells an error outside of a step, and within an interval the step that completes it. The
+  // step before may have told its own failure already, and nothing is told of a step twice.
+  const bool is_in_step = in_step_ && !is_within_;
+  latched_ = first_cause(latched_, status.at({is_in_step ? step_ : step_ + 1, operation_, me_}));
 }
 
 void StreamClient::keep(const Status& status) {

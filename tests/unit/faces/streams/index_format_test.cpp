@@ -183,7 +183,7 @@ TEST(index_format, a_header_that_means_nothing_is_refused) {
   EXPECT_TRUE(refused([](IndexHeader& h) { h.base.month = 13; }));
   EXPECT_TRUE(refused([](IndexHeader& h) { h.member = -2; }));
   EXPECT_TRUE(refused([](IndexHeader& h) { h.fields[0].name = ""; }));
-  EXPECT_TRUE(refused([](IndexHeader& h) { h.fields[0].shape = {}; }));
+  EXPECT_FALSE(refused([](IndexHeader& h) { h.fields[0].shape = {}; }));  // a number of a step
   EXPECT_TRUE(refused([](IndexHeader& h) { h.fields[0].shape = {-1}; }));
   EXPECT_TRUE(refused([](IndexHeader& h) { h.fields[0].shape = {1LL << 40, 1LL << 40}; }));
   EXPECT_TRUE(refused([](IndexHeader& h) { h.fields[0].levels = {}; }));

@@ -41,7 +41,8 @@ static void fill(int step) {
 }
 
 static void define(tr_stream* stream, int reads, int scalars_alone) {
-  expect(tr_stream_define(stream, "energy", scalar, TR_F64, reads ? NULL : "attributes='units=J'"));
+  expect(tr_stream_define(stream, "energy", scalar, TR_F64,
+                          reads || scalars_alone ? NULL : "attributes='units=J'"));
   expect(tr_stream_define(stream, "iterations", scalar, reads ? TR_F64 : TR_I32, NULL));
   if (scalars_alone) return;
   expect(tr_stream_define(stream, "profile", scalar, TR_F64, "levels=height:2,10,50"));

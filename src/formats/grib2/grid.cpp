@@ -300,7 +300,8 @@ codec::Keys grid_keys(const Request& request) {
 Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec::Keys& keys,
                 bool from_sample, codec::Keys& wanted) {
   if (field.shape.empty())
-    return {Code::format, "it is a scalar, and GRIB2 holds fields on grids alone: write it to another stream"};
+    return {Code::format,
+            "it is a scalar, and GRIB2 holds fields on grids alone: write it to another stream"};
   if (!from_sample && !has_grid(keys))
     return {Code::format,
             "it has no grid: call georeference on its layout, with a sample message or with keys that "

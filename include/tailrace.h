@@ -138,7 +138,8 @@ TR_API int tr_should_stop(void);
  * possible. */
 TR_API int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout);
 /* Collective. As tr_layout_block, with a given processor grid. The product of `grid` is the number of compute
- * ranks. The library chooses entries that are 0. */
+ * ranks. The library chooses entries that are 0. Ranks lie on the grid in C order, as on the one of
+ * MPI_Cart_create without reordering. */
 TR_API int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                                 tr_layout** layout);
 /* Collective. Deals out blocks of block[d] elements in turn along each dimension of `grid`. With NULL the
@@ -262,7 +263,8 @@ TR_API int tr_layout_free(tr_layout** layout);
  *                       step is at a time of the model's own, given to tr_stream_begin_at
  *   lead_unit=UNIT      the unit of leads: ns, us, ms, s (default), min, h or d
  *   time_units=TEXT     for cdf5, cdf2, cdf1, netcdf4, zarr and raw: the units of the variable of time. A
- * unit of leads (default: lead_unit), or with time=model and without base= any text (default: s)
+ *                       unit of leads (default: lead_unit), or with time=model and without base= any text
+ *                       (default: s)
  *   time_name=NAME      for cdf5, cdf2, cdf1, netcdf4 and zarr: the name of the variable of time (default:
  *                       time)
  *   format=NAME         grib2, cdf5, cdf2, cdf1, netcdf4, zarr, raw, or a name given to tr_encoder_register.

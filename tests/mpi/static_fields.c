@@ -177,7 +177,7 @@ static void write_steps(char** arguments, int count) {
   if (gives) {
     double x[NX];
     for (int i = 0; i < NX; ++i) x[i] = 2.5 * i;
-    expect(tr_layout_axis(cells, "x", TR_F64, NX, x, NULL, "units=m"));
+    expect(tr_layout_axis(cells, "x", TR_F64, NX, x, NULL, "units=m attributes='valid_min=-1'"));
   }
   if (strcmp(how, "read") == 0 || strcmp(how, "holes") == 0) {
     read_steps(arguments, how);

@@ -70,7 +70,7 @@ def read(path, steps=2):
 ATTRIBUTES = {
     ("", "revision"): ("i4", [7]), ("", "weights"): ("f8", [0.5, numpy.nan, numpy.inf, 1 / 3]),
     ("depth", "valid_range"): ("f4", [0, 1000]), ("surface", "shorts"): ("i2", [-300, 300]), ("surface", "small"): ("i1", [-5]),
-    ("x", "spacing"): ("f4", [2.5]), ("number", "flag_values"): ("i8", [2**53 + 1, -1]), ("surface", "bytes"): ("u1", [0, 128, 255]),
+    ("x", "spacing"): ("f4", [2.5]), ("x", "valid_min"): ("f8", [-1]), ("number", "flag_values"): ("i8", [2**53 + 1, -1]), ("surface", "bytes"): ("u1", [0, 128, 255]),
     ("", "comment"): ("", "Meeresoberfläche 海"), ("time", "comment"): ("", "of the model"), ("number", "flag_meanings"): ("", "edge none"),
 }
 WRONG = ["missing= of tr_stream_define sets it", "would change the values", "follows from the layout", "tr_layout_axis and tr_layout_coordinates set it",

@@ -412,7 +412,9 @@ Status Conventions::add_axes(const FieldDefinition& field, const Grid& grid) {
     Variable variable{axis.dimension, {dimension}, *type, {}};
     for (const auto& [name, value] : axis.attributes) {
       TR_TRY(check_name(name).in(cat("attribute '", name, "'")));
-      set(variable.attributes, Attribute::text(name, value));
+      const Result<Attribute> attribute = attribute_of(name, value, *type);
+      TR_TRY(attribute.status().in(cat("dimension '", axis.dimension, "'")));
+      set(variable.attributes, *attribute);
     }
     const std::string bounds = free_name(axis.dimension + "_bnds");
     if (!axis.bounds.empty()) set(variable.attributes, Attribute::text("bounds", bounds));

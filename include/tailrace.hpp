@@ -267,6 +267,11 @@ class Stream {
     return Status(tr_stream_attribute(handle_, of.c_str(), name.c_str(), static_cast<int>(type_of<T>()),
                                       static_cast<Index>(values.size()), values.data()));
   }
+  template <typename T>
+  [[nodiscard]] Status attribute(const std::string& of, const std::string& name,
+                                 std::initializer_list<T> values) {
+    return attribute(of, name, std::vector<T>(values));
+  }
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T> || std::is_same_v<T, std::byte>>>
   [[nodiscard]] Status attribute(const std::string& of, const std::string& name, T value) {
     return attribute(of, name, std::vector<T>{value});

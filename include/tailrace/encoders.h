@@ -34,7 +34,7 @@ typedef struct tr_record {
   const char* stream;     /* the pattern of the stream's files */
   const char* field;      /* the field's name */
   int32_t type;           /* type of the values, as the field was defined: TR_F32, ... */
-  int32_t ndims;          /* number of dimensions */
+  int32_t ndims;          /* number of dimensions; 0: one number */
   const int64_t* shape;   /* shape of the record and its layout, slowest dimension first */
   int64_t count;          /* number of values: the product of the shape */
   const void* values;     /* the whole record in C order; NULL in `bound` and `head` */

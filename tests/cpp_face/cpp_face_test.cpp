@@ -75,6 +75,10 @@ TEST(CppFace, AStreamPassesItsArraysWithTypeExtentsAndStrides) {
   EXPECT_STREQ(recorder_line(), "tr_stream_attribute [t] [valid_range] type=6 count=2 first=-1");
   ASSERT_TRUE(stream->attribute("", "revision", std::int16_t{7}).is_ok());
   EXPECT_STREQ(recorder_line(), "tr_stream_attribute [] [revision] type=2 count=1 first=7");
+  ASSERT_TRUE(stream->attribute("t", "flag_values", {1, 2, 4}).is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_stream_attribute [t] [flag_values] type=3 count=3 first=1");
+  ASSERT_TRUE(stream->attribute("t", "flag_values", {0}).is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_stream_attribute [t] [flag_values] type=3 count=1 first=0");
   ASSERT_TRUE(stream->attribute("t", "comment", "at noon").is_ok());
   EXPECT_STREQ(recorder_line(), "tr_stream_attribute_text [t] [comment] [at noon]");
   const double values[] = {1, 2, 3, 4, 5, 6, 7, 8};

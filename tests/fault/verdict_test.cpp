@@ -201,6 +201,26 @@ MPI_TEST(verdict, a_put_outside_of_a_step_fails_the_next_one_behind_a_failed_ste
   });
 }
 
+// The put that is too early is told, and not the difference between the ranks that follows from it.
+MPI_TEST(verdict, a_put_before_the_begin_comes_before_the_records_of_the_step) {
+  in_sessions([&](MPI_Comm compute, const std::string& label) {
+    Forecast run(compute, label + "-early");
+    run.good_step(0);
+    run.fill(3600);
+    if (run.rank() == 0) run.put("t");
+    tr_stream_begin(run.stream(), 3600);
+    if (run.rank() != 0) run.put("t");
+    run.put("u");
+    run.end();
+    run.wait(TR_DURABLE);
+    run.good_step(7200);
+    run.close();
+    CHECK(run.agreed());
+    CHECK(has(run.first_text(), "tr_stream_put('t') outside of a step"));
+    CHECK(run.holds_steps({0, 7200}));
+  });
+}
+
 MPI_TEST(verdict, a_put_after_the_last_step_is_told_by_close) {
   in_sessions([&](MPI_Comm compute, const std::string& label) {
     Forecast run(compute, label + "-last");

@@ -38,7 +38,7 @@ arrays::Array array_of(const tr_array& given) {
   array.layout_number = placed.id;
   array.halo = &placed.halo;
   array.in_parts = placed.in_parts;
-  if (!placed.is_scalar) array.section = section_of(given, placed.layout);
+  array.section = section_of(given, placed.layout);
   return array;
 }
 

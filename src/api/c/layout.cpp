@@ -319,7 +319,8 @@ int tr_layout_callback(int ndims, const tr_index* shape, int (*owner)(const tr_i
 int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr_index* upper) {
   session::Session* const session = session_for("tr_layout_bounds");
   if (session == nullptr) return TR_ERR_STATE;
-  if (layout == nullptr || lower == nullptr || upper == nullptr) {
+  const bool has_dimensions = layout != nullptr && !layout->placed.is_scalar;
+  if (layout == nullptr || (has_dimensions && (lower == nullptr || upper == nullptr))) {
     return fail(Status(Code::argument, "tr_layout_bounds: a null pointer"));
   }
   if (!layout->placed.layout.is_box()) {
@@ -327,7 +328,7 @@ int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr
         Status(Code::state, cat("tr_layout_bounds: what a rank owns of a ", layout->placed.layout.kind(),
                                 " layout is no box; tr_layout_count tells how much it is")));
   }
-  if (layout->placed.is_scalar) return TR_OK;  // no dimension has bounds
+  if (!has_dimensions) return TR_OK;
   const layout::Box box = layout->placed.layout.box(session->rank());
   for (std::size_t d = 0; d < box.lower.size(); ++d) {
     const Index halo = with_halo != 0 && !layout->placed.halo.empty() ? layout->placed.halo[d] : 0;

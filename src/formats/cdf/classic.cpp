@@ -112,20 +112,30 @@ class Reader {
     const std::span<const std::byte> text = bytes(count());
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
+  static bool is_text(std::span<const std::byte> values, std::string_view text) {
+    return std::ranges::equal(values, std::as_bytes(std::span(text)));
+  }
   /// Skips the tag of a list, and returns the length of the list.
   std::int64_t list() {
     tag();
     return count();
   }
-  /// Adds the attributes that must stay to `lasting`.
-  void attributes(const std::string& owner, std::vector<cf::Fixed>& lasting) {
+  /// Adds the attributes that must stay to `lasting`, but those of a grid mapping, which are computed.
+  /// Returns true if the variable stands for a grid mapping or the member.
+  bool attributes(const std::string& owner, std::vector<cf::Fixed>& lasting) {
+    const std::size_t before = lasting.size();
+    bool is_mapping = false, is_member = false;
     for (std::int64_t left = list(); left > 0 && ok_; --left) {
       const std::string its_name = name();
       const auto type = static_cast<Type>(tag());
       const std::span<const std::byte> values = bytes(count() * size_of(type));
+      is_mapping = is_mapping || its_name == cf::grid_mapping_name;
+      is_member = is_member || (its_name == "standard_name" && is_text(values, "realization"));
       if (cf::must_stay(its_name, type == Type::text))
         lasting.push_back({cat(owner, ":", its_name), type, values});
     }
+    if (is_mapping) lasting.resize(before);
+    return is_mapping || is_member;
   }
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] std::span<const std::byte> at(Bytes begin, Bytes size) {
@@ -224,21 +234,19 @@ Result<Lasting> lasting_in(std::span<const std::byte> head) {
     cf::Fixed each;
     each.name = in.name();
     Bytes size = 1;
-    bool has_dimensions = false;
     for (std::int64_t dimensions = in.count(); dimensions > 0 && in.ok(); --dimensions) {
       const auto number = static_cast<std::size_t>(in.count());
       const Bytes length = number < lengths.size() ? lengths[number] : 0;
       if (__builtin_mul_overflow(size, length, &size)) size = -1;
-      has_dimensions = true;
     }
-    in.attributes(each.name, lasting.attributes);
+    const bool is_mapping_or_member = in.attributes(each.name, lasting.attributes);
     each.type = static_cast<Type>(in.tag());
     if (__builtin_mul_overflow(size, cf::size_of(each.type), &size)) size = -1;
     in.count();  // its size; in older versions it may be too large for the header
     const Bytes begin = in.offset();
     // In a variable with records the record dimension has the length 0.
-    // A single integer has the member, or nothing but attributes that describe a grid.
-    if (size == 0 || (!has_dimensions && each.type != Type::float64)) continue;
+    // The number of a grid mapping means nothing, and runs of other members may go on.
+    if (size == 0 || is_mapping_or_member) continue;
     each.values = in.at(begin, size);
     lasting.variables.push_back(std::move(each));
   }

@@ -142,7 +142,7 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
   const Result<Lasting> after = lasting_in(now);
   TR_TRY(after.status());
   TR_TRY(cf::check_same(before->variables, after->variables));
-  return cf::check_same(before->attributes, after->attributes, "attribute");
+  return cf::check_same(before->attributes, after->attributes, "attribute", true);
 }
 
 std::optional<codec::Patch> step_count(Version version, std::int64_t steps) {

@@ -88,6 +88,7 @@ std::optional<Bytes> Contents::bytes_of(const Variable& variable) const {
 
 bool are_close(double one, double other, double usual) {
   constexpr double last_bits = 1e-9;
+  if (!std::isfinite(one) || !std::isfinite(other)) return one == other;
   return std::fabs(one - other) <= last_bits * std::max(usual, std::fabs(one));
 }
 
@@ -130,11 +131,15 @@ std::vector<Fixed> lasting_attributes(const Contents& contents) {
     }
   };
   add("", contents.attributes);
-  for (const Variable& each : contents.variables) add(each.name, each.attributes);
+  for (const Variable& each : contents.variables) {
+    const auto is_mapping = [](const Attribute& attribute) { return attribute.name == grid_mapping_name; };
+    if (std::ranges::none_of(each.attributes, is_mapping)) add(each.name, each.attributes);
+  }
   return lasting;
 }
 
-Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now, std::string_view what) {
+Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now, std::string_view what,
+                  bool exactly) {
   const auto differs = [what](const Fixed& each, std::string_view how) {
     return Status(Code::state, cat("the ", what, " '", each.name, "' ", how,
                                    "; a run that continues defines the same stream as before "
@@ -143,9 +148,10 @@ Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now, 
   for (const Fixed& each : own) {
     const auto same = std::ranges::find(now, each.name, &Fixed::name);
     if (same == now.end()) return differs(each, "is in the file, and the stream has none");
-    const bool is_same = each.type == same->type &&
-                         (each.type == Type::float64 ? values_are_close(each.values, same->values)
-                                                     : std::ranges::equal(each.values, same->values));
+    const bool may_be_close = each.type == Type::float64 && !exactly;
+    const bool is_same =
+        each.type == same->type && (may_be_close ? values_are_close(each.values, same->values)
+                                                 : std::ranges::equal(each.values, same->values));
     if (!is_same) return differs(each, "has other values in the file");
   }
   for (const Fixed& each : now) {

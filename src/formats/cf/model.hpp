@@ -98,14 +98,17 @@ struct Fixed {
   std::span<const std::byte> values;
 };
 /// Returns Code::state if the variables `own` of a file are not those of the stream, `now`, that is to
-/// continue the file. Values of float64 need only be close; all others are equal. `what` names them in
-/// errors.
+/// continue the file. Values of float64 need only be close, as computed ones are, unless `exactly` is true;
+/// all others are equal. `what` names them in errors.
 Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now,
-                  std::string_view what = "variable");
+                  std::string_view what = "variable", bool exactly = false);
+/// The attribute by which a variable is known to describe a grid (CF-1.8, section 5.6).
+inline constexpr std::string_view grid_mapping_name = "grid_mapping_name";
 /// Returns true if a file goes on only with the same attribute: numbers, and what flags mean. Other texts may
 /// change, and the file keeps its own. Fill values are compared with their fields.
 [[nodiscard]] bool must_stay(std::string_view name, bool is_text);
-/// Returns all attributes that must stay, each as variable:name.
+/// Returns all attributes that must stay, each as variable:name. Those of grid mappings are computed and not
+/// among them; grids are compared by themselves.
 [[nodiscard]] std::vector<Fixed> lasting_attributes(const Contents& contents);
 
 }  // namespace tailrace::cf

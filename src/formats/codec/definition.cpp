@@ -55,6 +55,18 @@ Status damaged(std::string_view what) {
                              " is shorter than its contents or holds a value out of range")};
 }
 
+/// Returns true if the sizes fit the type, as they may not in a damaged file.
+bool is_whole(const Axis& axis) {
+  const Bytes size = size_of(axis.type), values = std::ssize(axis.values);
+  return size > 0 && values % size == 0 && (axis.bounds.empty() || std::ssize(axis.bounds) == 2 * values);
+}
+
+bool is_whole(const GivenAttribute& given) {
+  if (!given.type) return true;
+  const Bytes size = size_of(*given.type);
+  return size > 0 && !given.values.empty() && std::ssize(given.values) % size == 0;
+}
+
 }  // namespace
 
 std::int64_t Statistic::interval_start(std::int64_t lead, std::int64_t previous_lead) const {
@@ -135,7 +147,7 @@ void GivenAttribute::pack(Packer& out) const {
 
 GivenAttribute GivenAttribute::unpack(Unpacker& in) {
   GivenAttribute given{in.get_text(), in.get_text(), in.get<ElementType>(), in.get_list<std::byte>()};
-  if (size_of(*given.type) == 0) given.type.reset();
+  if (*given.type == ElementType{}) given.type.reset();
   return given;
 }
 
@@ -171,7 +183,7 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   field.shape = in.get_list<Index>();
   field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
-  const bool valid = get_statistic(in, field.statistic);
+  bool valid = get_statistic(in, field.statistic);
   field.accuracy = get_optional<double>(in);
   field.relative_accuracy = get_optional<double>(in);
   field.bits = get_optional<int>(in);
@@ -182,7 +194,7 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
       field.dimensions.push_back(in.get_text());
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
-      field.axes.push_back(Axis::unpack(in));
+      valid = is_whole(field.axes.emplace_back(Axis::unpack(in))) && valid;
     field.has_time = in.get<std::int8_t>() != 0;
   }
   if (!in.ok() || !valid || size_of(field.type) == 0) return damaged("field");
@@ -224,11 +236,13 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
     if (!time.is_ok()) return damaged("stream");
     stream.time = std::move(*time);
   }
+  bool valid = true;
   if ((calendar & attributes_follow) != 0) {
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
-      stream.given.push_back(GivenAttribute::unpack(in));
+      valid = is_whole(stream.given.emplace_back(GivenAttribute::unpack(in))) && valid;
   }
-  if (!in.ok() || !is_calendar(static_cast<std::int32_t>(stream.calendar))) return damaged("stream");
+  if (!in.ok() || !valid || !is_calendar(static_cast<std::int32_t>(stream.calendar)))
+    return damaged("stream");
   return stream;
 }
 

@@ -456,7 +456,8 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
     TR_TRY(after.status());
     const std::string difference = (*before)->difference_to(**after);
     if (difference.empty())
-      return cf::check_same((*before)->lasting_attributes(), (*after)->lasting_attributes(), "attribute");
+      return cf::check_same((*before)->lasting_attributes(), (*after)->lasting_attributes(), "attribute",
+                            true);
     return {Code::state, cat(difference,
                              "; a run that continues defines the same stream as before "
                              "(existing=replace begins anew)")};

@@ -409,12 +409,13 @@ std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte>
   return fixed;
 }
 
-/// Returns the attributes that must stay while a store goes on, each as array:name. Those of scalars describe
-/// grids, and their last bits may differ.
+/// Returns the attributes that must stay while a store goes on, each as array:name. Those of grid mappings
+/// are computed, and their last bits may differ.
 std::map<std::string, std::string> lasting_attributes(const Layout& layout) {
   std::map<std::string, std::string> lasting;
   const auto add = [&](const std::string& owner, const std::string& text) {
     const Json all = Json::parse(text);
+    if (all["attributes"].contains(cf::grid_mapping_name)) return;
     for (const auto& [name, value] : all["attributes"].items()) {
       const bool is_number =
           !value.is_string() || value == "NaN" || value == "Infinity" || value == "-Infinity";
@@ -422,9 +423,7 @@ std::map<std::string, std::string> lasting_attributes(const Layout& layout) {
     }
   };
   add("", layout.group_text(0));
-  for (const Layout::Array& each : layout.arrays()) {
-    if (each.has_steps || each.dimensions > 0) add(each.name, layout.array_text(each, 0));
-  }
+  for (const Layout::Array& each : layout.arrays()) add(each.name, layout.array_text(each, 0));
   return lasting;
 }
 

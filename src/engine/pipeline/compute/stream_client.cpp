@@ -13,8 +13,10 @@ void StreamClient::latch(const Status& status) {
   if (status.is_ok()) return;
   // The next step tells an error outside of a step, and within an interval the step that completes it. The
   // step before may have told its own failure already, and nothing is told of a step twice.
+  // It counts as earlier than the step's records, since ranks may differ in these because of it.
   const bool is_in_step = in_step_ && !is_within_;
-  latched_ = first_cause(latched_, status.at({is_in_step ? step_ : step_ + 1, operation_, me_}));
+  latched_ =
+      first_cause(latched_, status.at({is_in_step ? step_ : step_ + 1, is_in_step ? operation_ : -1, me_}));
 }
 
 void StreamClient::keep(const Status& status) {

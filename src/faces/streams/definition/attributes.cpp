@@ -53,7 +53,10 @@ Result<codec::GivenAttribute> numbers(codec::GivenAttribute given, std::int64_t 
   if (count < 1)
     return Status(Code::argument, cat("it has ", counted(count, "value"), ", and needs one or more"));
   if (values == nullptr) return Status(Code::argument, "`values` is a null pointer");
-  TR_TRY(check_size(count > most_bytes ? count : count * size));
+  if (count > most_bytes)
+    return Status(Code::argument, cat("it has ", count, " values, and an attribute at most ", most_bytes,
+                                      " bytes: write it as a field with time=none"));
+  TR_TRY(check_size(count * size));
   const auto* const bytes = static_cast<const std::byte*>(values);
   given.values.assign(bytes, bytes + count * size);
   return given;

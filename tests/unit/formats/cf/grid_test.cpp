@@ -323,11 +323,11 @@ TEST(cf_grid, what_was_packed_is_read_back_and_damage_is_told) {
 }
 
 /// Returns true if a run that has the numbers `now` may go on with a file that has `own`.
-bool go_on(Type type, const std::vector<double>& own, const std::vector<double>& now) {
+bool go_on(Type type, const std::vector<double>& own, const std::vector<double>& now, bool exactly = false) {
   ByteVector one, other;
   for (const double value : own) put_number(one, type, value);
   for (const double value : now) put_number(other, type, value);
-  return check_same({{"a", type, one}}, {{"a", type, other}}).is_ok();
+  return check_same({{"a", type, one}}, {{"a", type, other}}, "attribute", exactly).is_ok();
 }
 
 TEST(cf_model, numbers_of_a_file_are_compared_by_their_type_and_their_size) {
@@ -336,6 +336,11 @@ TEST(cf_model, numbers_of_a_file_are_compared_by_their_type_and_their_size) {
   EXPECT_FALSE(go_on(Type::float64, {60, 0}, {60, 1e-8}));
   EXPECT_FALSE(go_on(Type::float64, {60, 0}, {60, nan}));
   EXPECT_TRUE(go_on(Type::float64, {1e-12, 2e-12}, {1e-12, 2e-12 + 1e-24}));
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(go_on(Type::float64, {infinity, -infinity}, {infinity, -infinity}));
+  EXPECT_FALSE(go_on(Type::float64, {infinity}, {5}));
+  EXPECT_FALSE(go_on(Type::float64, {infinity}, {-infinity}));
+  EXPECT_FALSE(go_on(Type::float64, {60, 0}, {60, 1e-10}, true)) << "attributes are not computed";
   EXPECT_FALSE(go_on(Type::float64, {1e-12, 2e-12}, {1e-12, 3e-12})) << "small, and another number";
   EXPECT_FALSE(go_on(Type::float32, {60, 1}, {60, std::nextafterf(1, 2)}));
   EXPECT_TRUE(go_on(Type::int32, {1, 2, 3, 4}, {1, 2, 3, 4}));

@@ -124,6 +124,14 @@ TEST(definition, attributes_with_types_come_back_and_streams_without_any_keep_th
   ASSERT_TRUE(back.is_ok()) << back.status().text();
   EXPECT_EQ(back->given, stream.given);
   EXPECT_EQ(back->time, stream.time);
+  // A damaged file may tell of numbers that are not whole.
+  for (const auto& [type, size] : {std::pair(ElementType::f64, 7), std::pair(ElementType::f64, 0),
+                                   std::pair(static_cast<ElementType>(77), 8)}) {
+    stream.given.back() = {"", "comment", type, ByteVector(static_cast<std::size_t>(size))};
+    const ByteVector damaged = packed(stream);
+    Unpacker torn(damaged);
+    EXPECT_EQ(StreamDefinition::unpack(torn).status().code(), Code::corrupt) << size;
+  }
   stream.given.clear();
   stream.time = {};
   EXPECT_EQ(packed(stream).size(), without);

@@ -49,7 +49,7 @@ static void define(tr_stream* stream, int reads, int scalars_alone) {
   expect(tr_stream_define(stream, "surface", cells, TR_F32, NULL));
   expect(tr_stream_define(stream, "t_station", station, TR_F32, NULL));
   expect(tr_stream_define(stream, "t", stations, TR_F32, NULL));
-  if (!reads) expect(tr_stream_define(stream, "gravity", scalar, TR_F64, "time=none"));
+  expect(tr_stream_define(stream, "gravity", scalar, TR_F64, "time=none"));
 }
 
 static void put(tr_stream* stream, const char* field, const void* data, int type, int as_array) {
@@ -83,7 +83,7 @@ static void write_steps(tr_stream* stream, int first, int steps, const char* how
 
 /* Each rank gets each number. */
 static void read_steps(tr_stream* stream, int first, int steps) {
-  double got_energy = 0, got_iterations = 0, got_profile[LEVELS] = {0};
+  double got_energy = 0, got_iterations = 0, got_gravity = 0, got_profile[LEVELS] = {0};
   float got_here = 0;
   tr_index extent = LEVELS;
   define(stream, 1, 0);
@@ -93,11 +93,12 @@ static void read_steps(tr_stream* stream, int first, int steps) {
     expect(tr_stream_get_array(stream, "iterations", &got_iterations, TR_F64, 0, NULL, NULL));
     expect(tr_stream_get_array(stream, "profile", got_profile, TR_F64, 1, &extent, NULL));
     expect(tr_stream_get(stream, "t_station", &got_here));
+    expect(tr_stream_get(stream, "gravity", &got_gravity));
     expect(tr_stream_end(stream));
     const int profile_is_right =
         got_profile[0] == step && got_profile[1] == 10.0 + step && got_profile[2] == 20.0 + step;
-    if (got_energy != 1e9 / (3 + step) || got_iterations != 100 + step || got_here != 280.5F + (float)step ||
-        !profile_is_right) {
+    if (got_gravity != 9.80665 || got_energy != 1e9 / (3 + step) || got_iterations != 100 + step ||
+        got_here != 280.5F + (float)step || !profile_is_right) {
       printf("rank %d, step %d: read %.17g %g %g, profile %g %g %g\n", rank, step, got_energy, got_iterations,
              (double)got_here, got_profile[0], got_profile[1], got_profile[2]);
       ++failures;
@@ -118,6 +119,13 @@ static void misuse(tr_stream* stream) {
   expect(tr_stream_define(stream, "e", scalar, TR_F64, "chunks=2"));
   expect(tr_layout_bounds(scalar, 0, &untouched, &untouched));
   if (untouched != 7) tr_log("bounds of a scalar were written");
+  expect(tr_layout_bounds(scalar, 1, NULL, NULL));
+  expect(tr_layout_count(scalar, &untouched));
+  if (untouched != (rank == 0)) tr_log("a scalar has another number of elements");
+  /* Elsewhere it is an array of one element. */
+  tr_file* const file = tr_fopen("others/number.bin", "w");
+  if (tr_fwrite_array(&number, TR_F64, scalar, file) != 1) tr_log("a scalar was not written");
+  tr_fclose(file);
   expect(tr_stream_define(stream, "e", scalar, TR_F64, NULL));
   expect(tr_stream_begin(stream, 0));
   untouched = 2;

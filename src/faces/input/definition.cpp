@@ -83,7 +83,7 @@ std::optional<std::int64_t> FilesDefinition::lead_of(const TimeAxis& from, std::
     return fits ? std::optional(lead) : std::nullopt;
   }
   // The base times of both may be many years apart, so that their distance in nanoseconds needs 128 bits.
-  using Wide = __int128;
+  __extension__ using Wide = __int128;
   const Wide since = Wide{lead} * from.nanoseconds() + Wide{ahead} * TimeAxis().nanoseconds();
   const Wide count = since / time.nanoseconds();
   const auto narrow = static_cast<std::int64_t>(count);

@@ -415,8 +415,9 @@ std::map<std::string, std::string> lasting_attributes(const Layout& layout) {
   std::map<std::string, std::string> lasting;
   const auto add = [&](const std::string& owner, const std::string& text) {
     const Json all = Json::parse(text);
-    if (all["attributes"].contains(cf::grid_mapping_name)) return;
-    for (const auto& [name, value] : all["attributes"].items()) {
+    const Json attributes = all.value("attributes", Json::object());  // the store may be damaged
+    if (attributes.contains(cf::grid_mapping_name)) return;
+    for (const auto& [name, value] : attributes.items()) {
       const bool is_number =
           !value.is_string() || value == "NaN" || value == "Infinity" || value == "-Infinity";
       if (cf::must_stay(name, !is_number)) lasting[cat(owner, ":", name)] = value.dump();

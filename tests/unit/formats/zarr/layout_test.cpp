@@ -66,6 +66,15 @@ TEST(zarr_layout, a_store_goes_on_only_with_chunks_that_its_metadata_tell) {
   }
 }
 
+// A tool that rewrote a store may have left out what was empty for it.
+TEST(zarr_layout, a_store_without_attributes_is_no_end_of_the_program) {
+  const ByteVector own = head_with({});
+  std::string text(reinterpret_cast<const char*>(own.data()), own.size());
+  for (std::size_t at = 0; (at = text.find("\"attributes\"", at)) != std::string::npos;) text[at + 1] = 'A';
+  const auto bytes = std::as_bytes(std::span(text));
+  EXPECT_EQ(check_goes_on(bytes, own).code(), Code::state);
+}
+
 // A store that goes on after years is read by this text alone.
 TEST(zarr_layout, metadata_are_these_bytes) {
   const std::string arrays =

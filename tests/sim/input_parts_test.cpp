@@ -364,6 +364,76 @@ TEST(input_files, a_record_without_a_time_fits_each) {
   EXPECT_TRUE(all.record(both, 3 * an_hour).is_ok());
 }
 
+/// Has a file of another writer count milliseconds after a base time in seconds.
+void count_ms(sources::Inventory& inventory, std::int64_t base = 0) {
+  inventory.time = TimeAxis::of_leads(*find_time_unit("ms"));
+  inventory.base = base;
+  inventory.is_rounded = true;
+}
+
+TEST(input_files, times_that_are_rounded_to_seconds_are_rounded_for_the_base_time_too) {
+  Directory all;
+  // 0.958333, 1 and 1.041667 days.
+  count_ms(all.file("days", {record_at(971, 971), record_at(1000, 1000), record_at(3601029, 3601029)}),
+           82799);
+  const auto days = all.find("days", "");
+  ASSERT_TRUE(days.is_ok()) << days.status().text();
+  EXPECT_EQ(days->leads, (Leads{0, 3600}));
+  count_ms(all.file("runs", {record_at(667, 667), record_at(1334, 1334)}));
+  EXPECT_TRUE(all.record(all.find("runs", "base=1970-01-01"), 1).is_ok()) << "both are at one second";
+}
+
+TEST(input_files, an_index_says_for_all_files_what_is_not_rounded) {
+  Directory all;
+  streams::IndexHeader header;
+  header.format = "cdf5";
+  header.base = {1970, 1, 1, 0, 0, 0};
+  header.time = TimeAxis::of_leads(*find_time_unit("ms"));
+  const auto index = *all.target->open("y_00.trx", storage::OpenMode::create);
+  ASSERT_TRUE(index->write(streams::encode_header(header), 0).is_ok());
+  ASSERT_TRUE(index->close().is_ok());
+  count_ms(all.file("y_00", {record_at(0), record_at(667)}));
+  count_ms(all.file("y_01", {record_at(1334)}));  // has lost its index
+  const auto found = all.find("y_{valid:%S}", "base=1970-01-01");
+  ASSERT_TRUE(found.is_ok()) << found.status().text();
+  EXPECT_EQ(found->leads, (Leads{0, 667, 1334}));
+}
+
+TEST(input_files, names_of_leads_between_seconds_need_their_unit) {
+  Directory all;
+  for (const char* const name : {"y_00000", "y_00667"}) all.file(name, {record_at(0)});
+  expect_text(all.find("y_{lead:05ms}", "base=1970-01-01").status(), Code::settings,
+              {"y_00667 has a lead between two seconds", "give lead_unit=ms"});
+  EXPECT_EQ(all.find("y_{lead:05ms}", "base=1970-01-01 lead_unit=ms")->leads, (Leads{0, 667}));
+  FilesDefinition files;
+  files.time = TimeAxis::of_leads(*find_time_unit("ns"));
+  constexpr std::int64_t long_time = 1'000'000'000'000'000'000;
+  EXPECT_EQ(files.missing_step(Leads{0, long_time, 4 * long_time, 5 * long_time}, 3 * long_time),
+            2 * long_time);
+}
+
+TEST(input_files, a_file_of_times_from_no_date_has_its_fields_without_time) {
+  Directory all;
+  sources::Record other = record_at(*TimeAxis::code_of(1));
+  other.field = "u";
+  const sources::Record mask = record_at(sources::any_time, sources::any_time);
+  sources::Inventory& inventory = all.file("months", {other, mask});
+  inventory.time = TimeAxis::of_model();
+  for (const char* const follow : {"", "base=1970-01-01 follow=on"}) {
+    all.file("months.ready", {});
+    const auto found = all.find("months", follow);
+    ASSERT_TRUE(found.is_ok()) << found.status().text();
+    EXPECT_EQ(found->leads, Leads{0});
+    EXPECT_TRUE(all.record(found, 0).is_ok());
+    FieldDefinition field = small_field();
+    field.name = "u";
+    expect_text(all.record(found, 0, field).status(), Code::settings, {"give time=model"});
+  }
+  EXPECT_EQ(all.find("months", "time=model")->leads, Leads{other.valid});
+  inventory.records = {other};
+  expect_text(all.find("months", "").status(), Code::settings, {"give time=model"});
+}
+
 TEST(input_files, one_of_several_members_or_runs_is_never_taken_by_chance) {
   Directory all;
   sources::Record second = record_at(0);

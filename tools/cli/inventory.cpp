@@ -83,7 +83,9 @@ void print_text(const std::string& path, const Inventory& inventory, bool record
     ++shown.records;
   }
   std::string out = cat(path, ": ", inventory.format, ", ", counted(inventory.records.size(), "record"), "\n",
-                        steps_text(inventory), " (", name_of(inventory.calendar), ")\n");
+                        steps_text(inventory));
+  if (inventory.time.has_base()) out += cat(" (", name_of(inventory.calendar), ")");
+  out += "\n";
   for (const auto& [key, shown] : fields) {
     const auto& [field, level_type, grid] = key;
     const std::vector<Index>& shape = inventory.grids[static_cast<std::size_t>(grid)].shape;

@@ -46,10 +46,16 @@ std::optional<T> missing_between(std::optional<T> first, T before, T behind, std
   const T distance_behind = last ? *last - behind : T();
   // Months differ by a tenth of their length, and a missing step doubles the distance: draw the line at 7/4.
   const T usual = std::max(distance_before, distance_behind);
-  const bool is_far = usual > 0 && 4 * (behind - before) >= 7 * usual;
+  // Leads in nanoseconds leave no room for products.
+  const bool is_far = usual > 0 && static_cast<double>(behind - before) >= 1.75 * static_cast<double>(usual);
   // Steps may be rarer behind the gap, so the distance before it says where the missing step would be.
   if (!is_far) return std::nullopt;
   return before + (distance_before > 0 ? distance_before : distance_behind);
+}
+
+/// True if the stream counts the file's times in whole seconds though they lie between them.
+bool rounds(const FilesDefinition& files, const sources::Inventory& inventory) {
+  return inventory.is_rounded && !files.is_told && !inventory.time.is_model();
 }
 
 Status check_gap(const FilesDefinition& files, std::span<const std::int64_t> there, std::int64_t lead) {
@@ -92,12 +98,16 @@ std::optional<std::int64_t> FilesDefinition::lead_of(const TimeAxis& from, std::
 
 std::optional<std::int64_t> FilesDefinition::lead_of(const sources::Inventory& inventory,
                                                      std::int64_t valid) const {
-  if (inventory.is_rounded && !is_told && !inventory.time.is_model()) {
-    // Half a second is rounded up, as std::llround does with the numbers of all later times.
-    const std::int64_t second = TimeAxis().nanoseconds() / inventory.time.nanoseconds();
-    return lead_of(TimeAxis(), inventory.seconds(valid + second / 2), 0);
-  }
+  if (valid == sources::any_time) return std::nullopt;
+  if (rounds(*this, inventory)) return lead_of(TimeAxis(), seconds_of(inventory, valid), 0);
   return lead_of(inventory.time, inventory.base, valid);
+}
+
+std::int64_t FilesDefinition::seconds_of(const sources::Inventory& inventory, std::int64_t time) const {
+  if (time == sources::any_time) return time;
+  // Half a second is rounded up, as std::llround does with the numbers of all later times.
+  const std::int64_t second = TimeAxis().nanoseconds() / inventory.time.nanoseconds();
+  return inventory.seconds(rounds(*this, inventory) ? time + second / 2 : time);
 }
 
 Result<std::vector<std::int64_t>> FilesDefinition::around(std::span<const std::int64_t> there,

@@ -31,8 +31,10 @@ struct FilesDefinition {
   std::vector<std::int64_t> leads;  // leads of the files' steps when the stream was opened, ascending
   /// The directory in which the first rank has opened the stream; ends in "/".
   std::string directory;
-  TimeAxis time{};       // what leads count
-  bool is_told = false;  // the program has named the unit of leads, so that no time is rounded
+  TimeAxis time{};  // what leads count
+  /// The program has named the unit of leads, or an index has told one shorter than a second: no time is
+  /// rounded.
+  bool is_told = false;
 
   [[nodiscard]] streams::PatternContext context() const { return {base, calendar, member, time}; }
   /// Returns the stream's lead of a time that lies `lead` on the axis `from`, which counts from a base time
@@ -43,6 +45,9 @@ struct FilesDefinition {
   /// Returns the stream's lead of a record's time, as above.
   [[nodiscard]] std::optional<std::int64_t> lead_of(const sources::Inventory& inventory,
                                                     std::int64_t valid) const;
+  /// Returns the second since 1970 of a record's time: the nearest one if the stream rounds the file's times,
+  /// otherwise the last one up to it. Only for axes with a base time.
+  [[nodiscard]] std::int64_t seconds_of(const sources::Inventory& inventory, std::int64_t time) const;
   /// Returns the number of steps that are in memory at a time.
   [[nodiscard]] Index slots() const {
     const Index wanted = prefetch + (is_linear ? 2 : 1);

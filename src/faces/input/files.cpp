@@ -153,9 +153,10 @@ OpenFile::OpenFile(const FilesDefinition& files, std::string path,
 Result<const sources::Record*> OpenFile::find(const FilesDefinition& files, const FieldDefinition& field,
                                               std::int64_t lead, double level) const {
   const auto times = fields_.find(field.name);
-  if (!times_.is_ok() &&
-      std::ranges::count(source_->inventory().records, field.name, &sources::Record::field))
-    return times_;
+  const auto is_on_times = [&](const sources::Record& each) {
+    return each.field == field.name && tells_time(each);
+  };
+  if (!times_.is_ok() && std::ranges::any_of(source_->inventory().records, is_on_times)) return times_;
   if (times == fields_.end()) return no_field(field.name);
   auto records = times->second.find(lead);
   if (records == times->second.end()) records = times->second.find(sources::any_time);
@@ -186,7 +187,7 @@ Result<const sources::Record*> OpenFile::the_one(Candidates records, const Files
   std::set<std::int64_t> runs;
   for (const sources::Record* record : records) {
     members.insert(record->member);
-    runs.insert(inventory.time.has_base() ? inventory.seconds(record->reference) : 0);
+    runs.insert(inventory.time.has_base() ? files.seconds_of(inventory, record->reference) : 0);
   }
   if (!files.member && members.size() > 1)
     return Status(Code::argument, cat(what, " of the members ", list_text(members),

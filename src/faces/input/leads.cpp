@@ -2,9 +2,11 @@
 #include "faces/input/leads.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <iterator>
 #include <map>
+#include <ranges>
 
 #include "faces/input/files.hpp"
 #include "faces/streams/files/existing_files.hpp"
@@ -16,6 +18,7 @@ namespace tailrace::input {
 namespace {
 
 constexpr std::int64_t settles_after = 2'000'000'000;  // nanoseconds
+constexpr std::array<std::string_view, 3> short_units{"ns", "us", "ms"};
 
 using Names = std::map<std::int64_t, std::string>;  // by the least lead of the file
 
@@ -49,6 +52,27 @@ Result<std::optional<std::string>> find_any(storage::Target& target, const OpenR
   return std::optional<std::string>();
 }
 
+/// Returns Code::settings if a name tells a lead between two seconds: a stream of seconds would leave it out.
+Status check_names(storage::Target& target, const OpenRequest& request, streams::PatternContext context) {
+  const auto names_unit = [&](std::string_view unit) {
+    return request.pattern.text().find(cat(unit, "}")) != std::string::npos;
+  };
+  const auto has = std::ranges::find_if(short_units, names_unit);
+  if (request.time.is_model() || has == short_units.end() || !request.pattern.depends_on_lead()) return {};
+  const Result<Names> ours = find_names(target, request, context);
+  context.time = TimeAxis::of_leads(*find_time_unit(*has));
+  const Result<Names> all = find_names(target, request, context);
+  TR_TRY(ours.status());
+  TR_TRY(all.status());
+  if (ours->size() == all->size()) return {};
+  const auto left_out = std::ranges::find_if(*all, [&](const auto& each) {
+    return std::ranges::count(*ours | std::views::values, each.second) == 0;
+  });
+  return {Code::settings,
+          cat(left_out == all->end() ? request.pattern.text() : left_out->second,
+              " has a lead between two seconds, and the stream leads in s: give lead_unit=", *has)};
+}
+
 /// Returns what the stream's leads count: as the program says, or else as the index beside the first file
 /// does. The program does not say which units the times of a model have, nor whether they have a base time.
 Result<TimeAxis> find_axis(storage::Target& target, const OpenRequest& request,
@@ -61,7 +85,10 @@ Result<TimeAxis> find_axis(storage::Target& target, const OpenRequest& request,
   TR_TRY(index.status());
   const Result<bool> is_there = target.exists(*index);
   TR_TRY(is_there.status());
-  if (!*is_there) return request.time;
+  if (!*is_there) {
+    if (!request.is_told) TR_TRY(check_names(target, request, context));
+    return request.time;
+  }
   // Whoever reads the file tells the error of a damaged index, and that file and options disagree.
   const Result<streams::IndexContents> contents = streams::load_index(target, *index);
   if (!contents.is_ok()) return request.time;
@@ -75,6 +102,17 @@ bool is_coarse(const OpenRequest& request, const streams::PatternContext& contex
   const Result<std::string> here = request.pattern.expand(lead, context);
   const Result<std::string> behind = request.pattern.expand(lead + 1, context);
   return here.is_ok() && behind.is_ok() && *here == *behind;
+}
+
+/// Calls check_times(). A file whose times count from no date may still have fields without time, and is then
+/// read for them: the error is that of a get of another field.
+Status check_steps(const std::string& path, const sources::Inventory& inventory,
+                   const FilesDefinition& files) {
+  const bool has_dates = !inventory.time.is_model() || inventory.time.has_base();
+  const bool is_for_fixed =
+      !files.time.is_model() && !has_dates &&
+      std::ranges::count(inventory.records, sources::any_time, &sources::Record::valid) > 0;
+  return is_for_fixed ? Status() : check_times(path, inventory, files);
 }
 
 Status no_files(const OpenRequest& request, const streams::PatternContext& context) {
@@ -128,6 +166,7 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
   Result<TimeAxis> axis = find_axis(target, request, files.context());
   TR_TRY(axis.status());
   files.time = std::move(*axis);
+  files.is_told = files.is_told || files.time.nanoseconds() < TimeAxis().nanoseconds();
   TR_TRY(request.pattern.check(files.time));
   if (request.follows) {
     Follower follower(files);
@@ -151,7 +190,7 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
     // A file without any times has one step, at lead 0, whatever the base time.
     if (told != inventory.records.end() && inventory.time.has_base()) {
       files.calendar = inventory.calendar;
-      files.base = from_seconds(inventory.seconds(told->reference), files.calendar);
+      files.base = from_seconds(files.seconds_of(inventory, told->reference), files.calendar);
     }
   }
   for (const auto& [lead, path] : *names) {
@@ -160,7 +199,7 @@ Result<FilesDefinition> find_steps(storage::Target& target, const OpenRequest& r
       continue;
     }
     const auto source = open(path);
-    const Status fits = source.is_ok() ? check_times(path, (*source)->inventory(), files) : source.status();
+    const Status fits = source.is_ok() ? check_steps(path, (*source)->inventory(), files) : source.status();
     // The file before the base time may be of an earlier run, so its error does not count. If a step is
     // missing because of it, that error lists the steps that there are.
     if (lead < 0 && !files.time.is_model() && !fits.is_ok()) continue;
@@ -229,7 +268,7 @@ Status Follower::read_leads(const Opener& open, const std::string& path, std::in
   const auto source = open(path);
   TR_TRY(source.status());
   const sources::Inventory& inventory = (*source)->inventory();
-  TR_TRY(check_times(path, inventory, files_));
+  TR_TRY(check_steps(path, inventory, files_));
   seen.is_read = true;
   seen.leads = leads_in(inventory, files_, request_.pattern, path, lead);
   if (seen.leads.empty() && !inventory.records.empty())

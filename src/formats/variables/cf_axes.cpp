@@ -54,10 +54,11 @@ bool CfAxes::tells_time(std::size_t variable) const {
 }
 
 /// True for an axis of times that names no date, as in "s" or "1", in a file without dates. Units such as
-/// "day as %Y%m%d.%f" write dates as numbers, which are no times.
+/// "day as %Y%m%d.%f" write dates as numbers, which are no times. One time without a dimension is no axis: it
+/// would take its mask or map away from programs that read by dates.
 bool CfAxes::has_model_times(std::size_t variable) const {
   const cf::FoundVariable& of = at(variable);
-  return !has_dates_ && of.type != cf::Number::none && of.dimensions.size() <= 1 && tells_time(variable) &&
+  return !has_dates_ && of.type != cf::Number::none && of.dimensions.size() == 1 && tells_time(variable) &&
          of.text("standard_name") != "forecast_period" && of.text("units").find('%') == std::string::npos;
 }
 
@@ -251,10 +252,18 @@ Result<FoundTimes> CfAxes::model_times(std::size_t variable, bool ends) {
                                  read->size(), " is ", each)};
   }
   found.rests.assign(found.seconds.size(), 0);
-  if (model_) return found;
-  model_ = TimeAxis::of_model();
+  TimeAxis axis = TimeAxis::of_model();
   const std::string units = at(variable).text("units");
-  TR_TRY(model_->set_units(units.empty() ? "1" : units));
+  TR_TRY(axis.set_units(units.empty() ? "1" : units));
+  const auto unit_of = [](const TimeAxis& of) {
+    const TimeUnit* const known = find_time_unit(of.unit());
+    return known == nullptr ? of.unit() : std::string(known->symbol);
+  };
+  if (model_ && unit_of(*model_) != unit_of(axis))
+    return Status(Code::format, cat("variable '", at(variable).name, "': the unit is ", axis.unit(),
+                                    ", and that of another time axis of the file is ", model_->unit(),
+                                    "; expected one unit in a file whose times count from no date"));
+  if (!model_) model_ = std::move(axis);
   return found;
 }
 

@@ -53,8 +53,8 @@ class CfAxes {
   /// Calls scaled_numbers() for the variable.
   Result<std::vector<double>> numbers(std::size_t variable) const;
   /// Returns the times of a coordinate; if `ends` is true and it has bounds, the ends of its intervals. All
-  /// times of a file must have one calendar, that of the first coordinate with a valid time: Code::format for
-  /// another calendar.
+  /// times of a file must have one calendar, that of the first coordinate with a valid time, and times that
+  /// count from no date one unit: Code::format for another one.
   Result<FoundTimes> times(std::size_t variable, bool ends);
   [[nodiscard]] bool has_time_units(std::size_t variable) const;
   /// True if the variable holds times: from a date, or from none in a file that has no dates.

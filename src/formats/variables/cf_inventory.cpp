@@ -38,21 +38,23 @@ class CfReader {
     Times valid;  // untold_time: the file does not state it; any_time: the field has no time
     Times rests;  // of `valid`, as in FoundTimes; may have fewer elements, for zeros
     std::int64_t reference = any_time;
+    std::int64_t reference_rest = 0;  // nanoseconds that it lies behind its second
     std::string level_type;
     Numbers levels{0};             // NaN: the file does not state it
     std::vector<int> members{-1};  // untold_member: the file does not state it
     Status odd;                    // why one of them is not stated
   };
 
-  /// A record whose time lies between two seconds.
+  /// A record with a time that lies between two seconds.
   struct Rest {
     std::size_t record = 0;
-    std::int64_t nanoseconds = 0;  // behind its second
-    bool tells_no_reference = false;
+    std::int64_t nanoseconds = 0;  // of the valid time behind its second
+    std::int64_t of_reference = 0;
   };
 
   Status add(std::size_t variable);
   void set_axis();
+  [[nodiscard]] bool tells_of_times(std::size_t variable) const;
   Result<bool> assign(const cf::FoundVariable& variable, CfField& field) const;
   Status choose_levels(std::vector<int>& rest, const cf::FoundVariable& variable, CfField& field) const;
   [[nodiscard]] bool is_statistic(const cf::FoundVariable& field, std::size_t time) const;
@@ -83,7 +85,9 @@ class CfReader {
   CfInventory found_;
   Status ended_;  // set: the whole file is unreadable
   std::map<std::pair<std::size_t, bool>, FoundTimes> times_;
-  std::vector<Rest> rests_;                                // of records, in their order
+  std::vector<Rest> rests_;          // of records, in their order
+  std::vector<std::size_t> series_;  // variables without points
+  bool adds_series_ = false;
   std::map<std::pair<std::vector<int>, int>, int> grids_;  // key: dimensions and grid_mapping
 };
 
@@ -243,6 +247,7 @@ Status CfReader::add_scalars(const cf::FoundVariable& variable, const CfField& f
         span.odd = (*read)->odd;
       } else if (seconds.front() != untold_time) {
         span.reference = seconds.front();
+        span.reference_rest = (*read)->rests.front();
       }
     } else if (axes_.is_member(each)) {
       if (field.member < 0) TR_TRY(add_members(each, span));
@@ -345,9 +350,12 @@ Status CfReader::add_records(const std::string& name, const CfField& field, cons
   std::vector<Record>& records = found_.inventory.records;
   if (__builtin_mul_overflow(std::ssize(span.valid), std::ssize(span.levels), &count) ||
       __builtin_mul_overflow(count, std::ssize(span.members), &count) ||
-      count > most_records - std::ssize(records))
-    return ended_ = {Code::corrupt,
-                     cat("variable '", name, "': with it the file has more than ", most_records, " records")};
+      count > most_records - std::ssize(records)) {
+    const Status full(Code::corrupt, cat("variable '", name, "': with it the file has more than ",
+                                         most_records, " records"));
+    // Only the series itself is not read.
+    return field.plane.empty() ? full : ended_ = full;
+  }
   // For many records, reserve the memory at once: a vector that grows holds them twice for a while.
   constexpr Index many = Index{1} << 20;
   if (count > many) records.reserve(records.size() + static_cast<std::size_t>(count));
@@ -369,14 +377,22 @@ Status CfReader::add_records(const std::string& name, const CfField& field, cons
         each.place = {number, field.time < 0 ? 0 : static_cast<std::int64_t>(step),
                       static_cast<std::int64_t>(level), static_cast<std::int64_t>(member)};
         records.push_back(std::move(each));
-        if (step < span.rests.size() && span.rests[step] != 0)
-          rests_.push_back({records.size() - 1, span.rests[step], span.reference == any_time});
+        const std::int64_t rest = step < span.rests.size() ? span.rests[step] : 0;
+        const std::int64_t of_reference = span.reference == any_time ? rest : span.reference_rest;
+        if (rest != 0 || of_reference != 0) rests_.push_back({records.size() - 1, rest, of_reference});
       }
     }
   }
   return {};
 }
 
+/// True if the variable along the times is one more description of them: dates in other units, base times,
+/// or leads.
+bool CfReader::tells_of_times(std::size_t variable) const {
+  return axes_.has_time_units(variable) || at(variable).text("standard_name") == "forecast_period";
+}
+
+/// Adds the fields with points at once, and series only if `adds_series_`.
 Status CfReader::add(std::size_t number) {
   const cf::FoundVariable& variable = at(number);
   if (variable.type == cf::Number::none || axes_.is_auxiliary(number)) return {};
@@ -385,6 +401,10 @@ Status CfReader::add(std::size_t number) {
   const Result<bool> is_field = assign(variable, field);
   TR_TRY(is_field.status());
   if (!*is_field) return {};
+  if (field.plane.empty() && !adds_series_) {
+    if (!tells_of_times(number)) series_.push_back(number);
+    return {};
+  }
   Result<cf::Unpacking> unpacking = cf::unpacking_of(variable, has_default_fill_);
   TR_TRY(unpacking.status());
   field.unpacking = std::move(*unpacking);
@@ -422,11 +442,13 @@ void CfReader::set_axis() {
   const TimeUnit* unit = nullptr;
   for (const std::string_view symbol : {"ms", "us", "ns"}) {
     unit = find_time_unit(symbol);
-    if (std::ranges::all_of(rests_,
-                            [&](const Rest& each) { return each.nanoseconds % unit->nanoseconds == 0; }))
+    if (std::ranges::all_of(rests_, [&](const Rest& each) {
+          return each.nanoseconds % unit->nanoseconds == 0 && each.of_reference % unit->nanoseconds == 0;
+        }))
       break;
   }
-  inventory.base = inventory.records[rests_.front().record].valid;
+  const Record& first = inventory.records[rests_.front().record];
+  inventory.base = first.valid == any_time ? first.reference : first.valid;
   const std::int64_t parts = TimeAxis().nanoseconds() / unit->nanoseconds;
   const auto is_far = [&](std::int64_t seconds) {
     std::int64_t since = 0;
@@ -451,19 +473,24 @@ void CfReader::set_axis() {
   }
   for (const Rest& each : rests_) {
     Record& record = inventory.records[each.record];
-    record.valid += each.nanoseconds / unit->nanoseconds;
-    if (each.tells_no_reference) record.reference = record.valid;
+    if (record.valid != any_time) record.valid += each.nanoseconds / unit->nanoseconds;
+    if (record.reference != any_time) record.reference += each.of_reference / unit->nanoseconds;
   }
 }
 
 /// Adds all variables. A variable that is not understood goes to `unread`, and the others stay readable.
+/// Series come last: there may be so many numbers in them that fields with points would find no room.
 Result<CfInventory> CfReader::take() {
   std::vector<sources::Unread>& unread = found_.inventory.unread;
-  for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
-    const Status added = add(i);
+  const auto add_one = [&](std::size_t variable) -> Status {
+    const Status added = add(variable);
     TR_TRY(ended_);
-    if (!added.is_ok()) unread.push_back({at(i).name, added});
-  }
+    if (!added.is_ok()) unread.push_back({at(variable).name, added});
+    return {};
+  };
+  for (std::size_t i = 0; i < contents_.variables.size(); ++i) TR_TRY(add_one(i));
+  adds_series_ = true;
+  for (const std::size_t each : std::exchange(series_, {})) TR_TRY(add_one(each));
   if (found_.inventory.records.empty() && !unread.empty()) return unread.front().why;
   found_.inventory.calendar = axes_.calendar().value_or(Calendar::proleptic_gregorian);
   set_axis();

@@ -66,8 +66,10 @@ Result<ClassicFile> look_into(const Opening& opening) {
     return read_numbers(*opening.file, file.header, variable);
   };
   Result<CfInventory> found = take_inventory(file.header.contents, numbers, true);
-  TR_TRY(found.status().in(opening.path));
-  file.found = std::move(*found);
+  // A file of ours is read as its index says, whatever the conventions make of its variables.
+  const bool may_lack_it = opening.index != nullptr && found.status().code() != Code::io;
+  if (!may_lack_it) TR_TRY(found.status().in(opening.path));
+  if (found.is_ok()) file.found = std::move(*found);
   file.found.inventory.format = "NetCDF (classic)";
   return file;
 }
@@ -111,14 +113,28 @@ class ClassicSource final : public CfSource {
   cdf::ReadHeader header_;
 };
 
-/// Returns the field whose variable holds this offset, or null.
-const CfField* field_at(const ClassicFile& file, Bytes offset) {
-  for (const CfField& each : file.found.fields) {
-    const cdf::ReadHeader::VariablePlace& place = file.header.of_variables[each.variable];
+/// Returns the variable whose records hold this offset, or nothing.
+std::optional<std::size_t> variable_at(const ClassicFile& file, Bytes offset) {
+  for (std::size_t i = 0; i < file.header.of_variables.size(); ++i) {
+    const cdf::ReadHeader::VariablePlace& place = file.header.of_variables[i];
     if (!place.has_records || offset < place.begin || file.header.record_size == 0) continue;
-    if ((offset - place.begin) % file.header.record_size < place.size) return &each;
+    if ((offset - place.begin) % file.header.record_size < place.size) return i;
   }
-  return nullptr;
+  return {};
+}
+
+/// Adds to a field of the index what the header says of its variable: how the elements are packed, and where
+/// the points lie if the conventions tell it.
+Status describe(const ClassicFile& file, std::size_t variable, OwnRecords::Field& field) {
+  Result<cf::Unpacking> unpacking = cf::unpacking_of(file.header.contents.variables[variable], true);
+  TR_TRY(unpacking.status());
+  field.unpacking = std::move(*unpacking);
+  field.is_described = true;
+  const auto found = std::ranges::find(file.found.fields, variable, &CfField::variable);
+  if (found == file.found.fields.end()) return {};
+  const Grid& grid = file.found.inventory.grids[static_cast<std::size_t>(found->grid)];
+  if (grid.shape == field.grid.shape) field.grid.keys = grid.keys;
+  return {};
 }
 
 /// True if the variable has the values of a field without time, level by level.
@@ -163,15 +179,7 @@ Status describe_always(const Opening& opening, const ClassicFile& file, std::vec
     if (!variable) continue;
     const std::size_t at = *variable;
     taken[at] = true;
-    Result<cf::Unpacking> unpacking = cf::unpacking_of(file.header.contents.variables[at], true);
-    TR_TRY(unpacking.status().in(opening.path));
-    field.unpacking = std::move(*unpacking);
-    field.is_described = true;
-    const auto found = std::ranges::find(file.found.fields, at, &CfField::variable);
-    if (found != file.found.fields.end()) {
-      const Grid& grid = file.found.inventory.grids[static_cast<std::size_t>(found->grid)];
-      if (grid.shape == field.grid.shape) field.grid.keys = grid.keys;
-    }
+    TR_TRY(describe(file, at, field).in(opening.path));
     for (Index level = 0; level < std::ssize(told.levels); ++level)
       field.always.push_back({static_cast<std::int64_t>(number),
                               file.header.of_variables[at].begin + level * field.bytes, field.bytes, 0});
@@ -189,17 +197,15 @@ Result<OwnRecords> own_of(const Opening& opening, const ClassicFile& file) {
     for (const streams::IndexRecord& record : step.records) {
       OwnRecords::Field& field = own->fields[static_cast<std::size_t>(record.field)];
       if (field.is_described) continue;
-      const CfField* const found = field_at(file, record.offset);
-      if (found == nullptr || found->unpacking.type != field.unpacking.type)
+      const cf::Number expected = field.unpacking.type;
+      const std::optional<std::size_t> found = variable_at(file, record.offset);
+      if (found) TR_TRY(describe(file, *found, field).in(opening.path));
+      if (!found || field.unpacking.type != expected)
         return Status(Code::corrupt,
                       cat(opening.path, ": the index has a record of '", field.name, "' at byte ",
-                          record.offset, ": expected a variable of ", cf::name_of(field.unpacking.type),
-                          " there, got ", found == nullptr ? "none" : cf::name_of(found->unpacking.type)));
-      field.is_described = true;
-      taken[found->variable] = true;
-      field.unpacking = found->unpacking;
-      const Grid& grid = file.found.inventory.grids[static_cast<std::size_t>(found->grid)];
-      if (grid.shape == field.grid.shape) field.grid.keys = grid.keys;
+                          record.offset, ": expected a variable of ", cf::name_of(expected), " there, got ",
+                          found ? cf::name_of(field.unpacking.type) : "none"));
+      taken[*found] = true;
     }
   }
   // Without a step there is nothing to read.

@@ -90,8 +90,9 @@ Result<OwnRecords> own_records_of(const streams::IndexContents& index, std::endi
 
 namespace {
 
-/// Adds the records of a field without time, one for each level. Returns false if there are too many.
-bool add_always(const streams::IndexContents& index, const OwnRecords::Field& field,
+/// Adds the records of a field without time, one for each level. `base` is the base time on the axis of the
+/// inventory. Returns false if there are too many.
+bool add_always(const streams::IndexContents& index, std::int64_t base, const OwnRecords::Field& field,
                 const streams::IndexField& described, int grid, std::vector<Record>& records) {
   if (std::ssize(field.always) > most_records - std::ssize(records)) return false;
   for (std::size_t level = 0; level < field.always.size(); ++level) {
@@ -99,7 +100,7 @@ bool add_always(const streams::IndexContents& index, const OwnRecords::Field& fi
     record.field = described.name;
     record.level_type = described.level_type;
     record.level = described.levels[level];
-    record.reference = to_seconds(index.header.base, index.header.calendar);
+    record.reference = base;
     record.valid = any_time;
     record.member = index.header.member.value_or(-1);
     record.grid = grid;
@@ -157,7 +158,7 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
     const streams::IndexField& described = index.header.fields[field];
     if (own.always.empty() || index.steps.empty())
       inventory.unread.push_back({described.name, {Code::argument, "no step has it: it was not put"}});
-    else if (!add_always(index, own, described, grids[field], inventory.records))
+    else if (!add_always(index, base, own, described, grids[field], inventory.records))
       return Status(Code::corrupt, cat("the index has more than ", most_records, " records"));
   }
   return inventory;

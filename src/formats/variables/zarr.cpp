@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <ranges>
 
 #include "formats/stores/stores.hpp"
 #include "formats/variables/cf_source.hpp"
@@ -391,30 +392,36 @@ struct OpenedStore {
   CfInventory found;
 };
 
-/// Returns the array of a field without time, whatever the conventions say of its dimensions: a field of
-/// latitudes is a coordinate for them. The index tells which of its dimensions are levels. Returns nothing if
-/// there is no such array, or if it has steps.
-Result<std::optional<CfField>> fixed_array(OpenedStore& opened, const streams::IndexContents& index,
-                                           const streams::IndexField& field) {
+/// True if the first dimension of an array counts the steps of the stream.
+bool has_steps(const OpenedStore& opened, const streams::IndexContents& index, std::size_t number) {
   const cf::FoundContents& contents = opened.store->contents();
-  const int number = contents.find(field.name);
-  if (number < 0) return std::optional<CfField>();
+  const std::vector<int>& dimensions = contents.variables[number].dimensions;
+  return !dimensions.empty() &&
+         contents.dimensions[static_cast<std::size_t>(dimensions.front())].name == index.header.time.name();
+}
+
+/// Returns the array of a field as its stream has made it, whatever the conventions say of its dimensions: a
+/// field of latitudes is a coordinate for them. The index tells which of its dimensions are levels. Returns
+/// nothing if the array has other dimensions or another type.
+Result<std::optional<CfField>> fixed_array(OpenedStore& opened, const streams::IndexContents& index,
+                                           const streams::IndexField& field, std::size_t number) {
   CfField fixed;
-  fixed.variable = static_cast<std::size_t>(number);
-  const cf::FoundVariable& variable = contents.variables[fixed.variable];
-  const zarr::ReadArray& array = opened.store->array(fixed.variable);
+  fixed.variable = number;
+  const cf::FoundVariable& variable = opened.store->contents().variables[number];
+  const zarr::ReadArray& array = opened.store->array(number);
+  const int first = has_steps(opened, index, number) ? 1 : 0;
+  if (first > 0) fixed.time = 0;
   std::vector<Index> expected = field.shape;
-  if (array.shape.size() > expected.size())
+  if (array.shape.size() > expected.size() + static_cast<std::size_t>(first))
     expected.insert(expected.begin(), static_cast<Index>(field.levels.size()));
-  const bool has_steps = !variable.dimensions.empty() &&
-                         contents.dimensions[static_cast<std::size_t>(variable.dimensions.front())].name ==
-                             index.header.time.name();
-  if (has_steps || array.shape != expected || variable.type != cf::number_of(field.type))
+  if (!std::ranges::equal(array.shape | std::views::drop(first), expected) ||
+      variable.type != cf::number_of(field.type))
     return std::optional<CfField>();
   const bool has_levels = expected.size() > field.shape.size();
   if (!has_levels && field.levels.size() != 1) return std::optional<CfField>();
-  if (has_levels) fixed.level = 0;
-  for (int d = has_levels ? 1 : 0; d < static_cast<int>(expected.size()); ++d) fixed.plane.push_back(d);
+  if (has_levels) fixed.level = first;
+  for (int d = first + (has_levels ? 1 : 0); d < first + static_cast<int>(expected.size()); ++d)
+    fixed.plane.push_back(d);
   Result<cf::Unpacking> unpacking = cf::unpacking_of(variable, true);
   TR_TRY(unpacking.status());
   fixed.unpacking = std::move(*unpacking);
@@ -425,18 +432,22 @@ Result<std::optional<CfField>> fixed_array(OpenedStore& opened, const streams::I
 }
 
 /// Takes a field's dimensions as its stream has made them: the plane of a record is the last ones. The
-/// conventions alone may take a vertical coordinate of the plane, as that of a slice (z, x), for levels.
-void take_plane(OpenedStore& opened, const streams::IndexField& field, CfField& taken) {
+/// conventions alone may take a vertical coordinate of the plane, as that of a slice (z, x), for levels, and
+/// steps for anything if a field looks like dates. Leaves the field as it is if its array has no such
+/// dimensions.
+void take_plane(OpenedStore& opened, const streams::IndexContents& index, const streams::IndexField& field,
+                CfField& taken) {
   const cf::FoundContents& contents = opened.store->contents();
   const std::vector<int>& dimensions = contents.variables[taken.variable].dimensions;
   const auto length = [&](std::size_t d) {
     return contents.dimensions[static_cast<std::size_t>(dimensions[d])].length;
   };
-  const std::size_t before = taken.time < 0 ? 0 : 1, plane = field.shape.size();
-  if (taken.time > 0 || dimensions.size() < before + plane || dimensions.size() > before + plane + 1) return;
+  const std::size_t before = has_steps(opened, index, taken.variable) ? 1 : 0, plane = field.shape.size();
+  if (dimensions.size() < before + plane || dimensions.size() > before + plane + 1) return;
   const std::size_t first = dimensions.size() - plane;
   for (std::size_t d = 0; d < plane; ++d)
     if (length(first + d) != field.shape[d]) return;
+  taken.time = before > 0 ? 0 : -1;
   taken.level = first > before ? static_cast<int>(before) : -1;
   taken.member = -1;
   taken.plane.clear();
@@ -445,52 +456,81 @@ void take_plane(OpenedStore& opened, const streams::IndexField& field, CfField& 
   opened.found.inventory.grids.push_back({field.shape, {}});
 }
 
-/// Moves the array of a field of the index out of `left`. A stream names an array after its field and, if
-/// another field has the same name, after the type of its levels, too. The arrays may be in another order
-/// than the fields, as other tools may have rewritten the store.
+/// The arrays of a store that no field of its index has taken yet.
+struct ArraysLeft {
+  std::map<std::string, std::size_t> numbers;  // by name
+  std::map<std::size_t, CfField> fields;       // what the conventions say, by the numbers of arrays
+};
+
+/// Returns the arrays that may be those of a field, the likeliest first. A stream names an array after its
+/// field and, if another field has the same name, after the type of its levels, too. The arrays may be in
+/// another order than the fields, as other tools may have rewritten the store.
+std::vector<std::pair<std::string, std::size_t>> arrays_for(const streams::IndexField& field,
+                                                            const ArraysLeft& left) {
+  std::vector<std::pair<std::string, std::size_t>> arrays;
+  const auto exact = left.numbers.find(field.name);
+  if (exact != left.numbers.end()) arrays.push_back(*exact);
+  const std::string begin = cat(field.name, "_", field.level_type);
+  for (auto each = left.numbers.lower_bound(begin);
+       each != left.numbers.end() && each->first.starts_with(begin); ++each)
+    arrays.push_back(*each);
+  std::ranges::stable_sort(arrays, {}, [](const auto& each) { return each.first.size(); });
+  return arrays;
+}
+
+/// Moves what the conventions say of an array out of `left`, if it has the field's dimensions and type as its
+/// stream has made them, or else makes a field of the array. Returns nothing if it is none.
+Result<std::optional<CfField>> fitting_array(OpenedStore& opened, const streams::IndexContents& index,
+                                             const streams::IndexField& field, std::size_t number,
+                                             ArraysLeft& left) {
+  const auto found = left.fields.find(number);
+  if (found == left.fields.end()) return fixed_array(opened, index, field, number);
+  CfField taken = found->second;
+  const auto has_plane = [&] {
+    return opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)].shape == field.shape;
+  };
+  if (!has_plane() || (taken.time == 0) != has_steps(opened, index, number))
+    take_plane(opened, index, field, taken);
+  if (!has_plane() || taken.unpacking.type != cf::number_of(field.type))
+    return fixed_array(opened, index, field, number);
+  return std::optional(std::move(taken));
+}
+
+/// Takes the array of a field of the index out of `left`.
 Result<CfField> take_array(OpenedStore& opened, const streams::IndexContents& index,
-                           const streams::IndexField& field, std::map<std::string, CfField>& left) {
-  auto found = left.find(field.name);
-  if (found == left.end()) {
-    const std::string begin = cat(field.name, "_", field.level_type);
-    for (auto each = left.lower_bound(begin); each != left.end() && each->first.starts_with(begin); ++each) {
-      if (found == left.end() || each->first.size() < found->first.size()) found = each;
-    }
-  }
-  if (found == left.end()) {
-    Result<std::optional<CfField>> fixed = fixed_array(opened, index, field);
-    TR_TRY(fixed.status());
-    if (*fixed) return std::move(**fixed);
+                           const streams::IndexField& field, ArraysLeft& left) {
+  const auto arrays = arrays_for(field, left);
+  for (const auto& [name, number] : arrays) {
+    Result<std::optional<CfField>> fitting = fitting_array(opened, index, field, number, left);
+    TR_TRY(fitting.status());
+    if (!*fitting) continue;
+    left.numbers.erase(name);
+    return std::move(**fitting);
   }
   const auto& unread = opened.found.inventory.unread;
   const auto odd = std::ranges::find(unread, field.name, &sources::Unread::field);
-  if (found == left.end() && odd != unread.end()) return odd->why;
-  if (found == left.end())
+  if (odd != unread.end()) return odd->why;
+  if (arrays.empty())
     return Status(Code::corrupt,
                   cat("expected an array of the field '", field.name, "' of its index, got none"));
-  CfField taken = std::move(found->second);
-  left.erase(found);
-  const cf::FoundVariable& variable = opened.store->contents().variables[taken.variable];
-  const auto& grids = opened.found.inventory.grids;
-  if (grids[static_cast<std::size_t>(taken.grid)].shape != field.shape) take_plane(opened, field, taken);
-  const Grid& grid = grids[static_cast<std::size_t>(taken.grid)];
-  if (grid.shape == field.shape && taken.unpacking.type == cf::number_of(field.type)) return taken;
-  Result<std::optional<CfField>> fixed = fixed_array(opened, index, field);
-  TR_TRY(fixed.status());
-  if (*fixed) return std::move(**fixed);
-  return Status(Code::corrupt, cat("array '", variable.name, "': expected records of ", extents(field.shape),
-                                   " of ", cf::name_of(cf::number_of(field.type)), " as in its index, got ",
-                                   extents(grid.shape), " of ", cf::name_of(taken.unpacking.type)));
+  const auto& [name, number] = arrays.front();
+  const cf::Number type = opened.store->contents().variables[number].type;
+  return Status(Code::corrupt,
+                cat("array '", name, "': expected records of ", extents(field.shape), " of ",
+                    cf::name_of(cf::number_of(field.type)), " as in its index, got an array of ",
+                    extents(opened.store->array(number).shape), " of ", cf::name_of(type)));
 }
 
 /// Reduces the inventory of a store of our own to the records of committed steps, as its index lists them.
 Status keep_committed(const Opening& opening, OpenedStore& opened) {
   const streams::IndexContents& index = *opening.index;
   std::vector<CfField> fields;
-  std::map<std::string, CfField> left;
+  ArraysLeft left;
+  const auto& arrays = opened.store->contents().variables;
+  for (std::size_t i = 0; i < arrays.size(); ++i) left.numbers.emplace(arrays[i].name, i);
   for (CfField& each : opened.found.fields) {
-    const std::string& name = opened.store->contents().variables[each.variable].name;
-    left.emplace(name, std::move(each));
+    const std::size_t number = each.variable;
+    left.fields.emplace(number, std::move(each));
   }
   for (const streams::IndexField& each : index.header.fields) {
     Result<CfField> taken = take_array(opened, index, each, left);
@@ -543,17 +583,20 @@ Result<OpenedStore> look_into_store(const Opening& opening) {
     const Result<bool> is_ours = stores::has_begun(*opening.target, opening.path);
     Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours,
                                                opening.index == nullptr ? stored : StoredBytes());
-    TR_TRY(found.status().in(opening.path));
-    opened.found = std::move(*found);
+    // A store of ours is read as its index says, whatever the conventions make of its arrays.
+    const bool has_index = opening.index != nullptr;
+    if (!has_index || found.status().code() == Code::io) TR_TRY(found.status().in(opening.path));
+    if (found.is_ok()) opened.found = std::move(*found);
     opened.found.inventory.format = "Zarr";
     std::vector<sources::Unread>& unread = opened.found.inventory.unread;
     std::ranges::copy(opened.store->unread(), std::back_inserter(unread));
-    if (opened.found.inventory.records.empty() && !unread.empty()) return unread.front().why.in(opening.path);
+    if (!has_index && opened.found.inventory.records.empty() && !unread.empty())
+      return unread.front().why.in(opening.path);
     for (CfField& each : opened.found.fields) {
       const zarr::ReadArray& array = opened.store->array(each.variable);
       if (array.fill_is_missing) each.unpacking.missing.push_back(array.fill);
     }
-    if (opening.index != nullptr) TR_TRY(keep_committed(opening, opened));
+    if (has_index) TR_TRY(keep_committed(opening, opened));
     return opened;
   });
 }

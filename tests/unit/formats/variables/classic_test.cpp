@@ -14,6 +14,7 @@
 #include "ground/storage/faulty.hpp"
 #include "nc_file.hpp"
 #include "own_file.hpp"
+#include "own_numbers.hpp"
 
 namespace tailrace::variables {
 namespace {
@@ -339,6 +340,17 @@ TEST(OwnFiles, HaveFieldsWithoutTime) {
     const auto empty = opened(target, "own");
     ASSERT_NE(empty, nullptr);
     EXPECT_TRUE(empty->inventory().records.empty());
+  }
+}
+
+TEST(OwnFiles, HaveNumbersThatLookLikeCoordinates) {
+  for (const bool has_model_times : {false, true}) {
+    const OwnStream own = own_stream_with_number("cdf5", has_model_times);
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    write_own(*target, "own.nc", own);
+    const auto source = opened(target, "own.nc");
+    ASSERT_NE(source, nullptr) << has_model_times;
+    expect_number(*source, own);
   }
 }
 

@@ -116,6 +116,56 @@ TEST(Conventions, ValidTimesCountMoreThanTheHoursSinceABaseTime) {
   EXPECT_EQ(all_of(*source, last).values, sequence(4, 8));
 }
 
+TEST(Conventions, OneTimeThatNamesNoDateIsNone) {
+  Writer file(0);
+  const int time = file.variable("time", NC_DOUBLE, {}), x = file.dimension("x", 2);
+  file.text(time, "standard_name", "time");
+  file.text(time, "units", "1");
+  file.put(file.variable("mask", NC_FLOAT, {x}), sequence(2));
+  const auto source = source_of(file);
+  ASSERT_NE(source, nullptr);
+  ASSERT_EQ(source->inventory().records.size(), 1U);
+  EXPECT_EQ(source->inventory().records.front().valid, any_time);
+}
+
+TEST(Conventions, WhatDescribesTheTimesIsNoSeries) {
+  Writer file(0);
+  const int time = file.axis("time", {0, 1}, {{"units", "hours since 2026-03-01"}});
+  const int run = file.variable("forecast_reference_time", NC_INT, {time});
+  file.text(run, "standard_name", "forecast_reference_time");
+  const int lead = file.variable("forecast_period", NC_INT, {time});
+  file.text(lead, "standard_name", "forecast_period");
+  const int day = file.variable("day", NC_INT, {time});
+  for (const int each : {run, day}) file.text(each, "units", "days since 2026-03-01");
+  file.text(lead, "units", "hours");
+  file.put(file.variable("energy", NC_FLOAT, {time}), {5, 6});
+  file.put(file.variable("t", NC_FLOAT, {time, file.dimension("x", 2)}), sequence(4));
+  const auto source = source_of(file);
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(source->inventory().records.size(), 4U);
+  EXPECT_EQ(records_of(*source, "t").size(), 2U);
+  EXPECT_EQ(records_of(*source, "energy").size(), 2U);
+}
+
+TEST(Conventions, BaseTimesMayLieBetweenSeconds) {
+  Writer file(0);
+  const std::string units = "seconds since 2026-03-01";
+  const int run = file.variable("reftime", NC_DOUBLE, {});
+  file.text(run, "standard_name", "forecast_reference_time");
+  file.text(run, "units", units);
+  const int time = file.axis("time", {0.5, 2}, {{"units", units}}), x = file.dimension("x", 2);
+  file.put(run, {0.5});
+  file.put(file.variable("t", NC_FLOAT, {time, x}), sequence(4));
+  file.put(file.variable("mask", NC_FLOAT, {x}), sequence(2));
+  const auto source = source_of(file);
+  ASSERT_NE(source, nullptr);
+  const std::vector<Record> t = records_of(*source, "t"), mask = records_of(*source, "mask");
+  ASSERT_EQ(t.size(), 2U);
+  EXPECT_EQ(t[1].valid - t[0].valid, 1500);
+  for (const Record& each : {t[1], mask.at(0)}) EXPECT_EQ(each.reference, t[0].valid);
+  EXPECT_EQ(mask[0].valid, any_time);
+}
+
 TEST(Conventions, TimesThatAreToldInNoWayThatIsReadAreRefused) {
   using Attributes = std::vector<std::pair<std::string, std::string>>;
   const std::vector<Attributes> axes{

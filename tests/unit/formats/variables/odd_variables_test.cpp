@@ -137,6 +137,39 @@ TEST(OddVariables, FieldsWithoutTimesHaveNoMoreRecordsThanLevels) {
   EXPECT_EQ(all_of(*source, fixed[16]).values, (Values{32, 33}));
 }
 
+// One number of each second of many days is no reason to read no map.
+TEST(OddVariables, SeriesOfMoreNumbersThanRecordsMayBeLeaveTheMapsReadable) {
+  constexpr std::size_t times = std::size_t{1} << 20, levels = 17;
+  Writer file(0);
+  const int second = file.variable("second", NC_INT, {file.dimension("second", times)});
+  file.text(second, "units", "seconds since 2024-01-01");
+  const int level = file.axis("lev", sequence(levels, 1), {{"units", "m"}, {"positive", "down"}});
+  file.variable("z", NC_BYTE, {0, level});
+  const int time = file.axis("time", {0, 1}, {{"units", "hours since 2024-01-01"}});
+  file.put(second, sequence(times));
+  file.put(file.variable("a", NC_FLOAT, {time, file.dimension("x", 2)}), sequence(4));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(records_of(*source, "a").size(), 2U);
+  expect_part(why_not(*source, "z"), "'z': with it the file has more than 16777216 records");
+}
+
+TEST(OddVariables, OfTimesFromNoDateInAnotherUnitAreNotMixed) {
+  Writer file(0);
+  const int s = file.axis("time", {0, 1}, {{"units", "s"}, {"axis", "T"}}), x = file.dimension("x", 2);
+  const int hours = file.axis("t2", {0, 1}, {{"units", "hours"}, {"axis", "T"}});
+  const int seconds = file.axis("t3", {0, 2}, {{"units", "seconds"}, {"axis", "T"}});
+  file.put(file.variable("a", NC_FLOAT, {s, x}), sequence(4));
+  file.put(file.variable("b", NC_FLOAT, {hours, x}), sequence(4));
+  file.put(file.variable("c", NC_FLOAT, {seconds, x}), sequence(4));
+  const auto source = opened(file.bytes());
+  ASSERT_NE(source, nullptr);
+  EXPECT_EQ(records_of(*source, "a").size(), 2U);
+  EXPECT_EQ(records_of(*source, "c").size(), 2U);
+  EXPECT_TRUE(records_of(*source, "b").empty());
+  expect_part(why_not(*source, "b"), "variable 't2': the unit is hours, and that of another time axis");
+}
+
 /// Makes a field a(time, x) whose integer times end with the fill value 100, in hours.
 void add_missing_time(Writer& file, bool has_bounds) {
   const int time = file.dimension("time", 3), x = file.dimension("x", 2);

@@ -72,6 +72,7 @@ inline void write_own(storage::Target& target, const std::string& path, const Ow
   header.base = own.stream.base;
   header.calendar = own.stream.calendar;
   header.member = own.stream.member;
+  header.time = own.stream.time;
   for (const codec::FieldDefinition& field : own.fields) {
     const Status defined = codec.define(field);
     ASSERT_TRUE(defined.is_ok()) << defined.text();

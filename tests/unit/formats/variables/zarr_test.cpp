@@ -17,6 +17,7 @@
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
 #include "own_file.hpp"
+#include "own_numbers.hpp"
 #include "zarr_store.hpp"
 
 namespace tailrace::variables {
@@ -437,6 +438,17 @@ TEST(OwnZarrStores, HaveFieldsWithoutTime) {
   ASSERT_NE(without, nullptr);
   EXPECT_EQ(records_of(*without, "area").at(1).valid, any_time);
   EXPECT_EQ(all_of(*without, records_of(*without, "area").at(1)).missing, 1);
+}
+
+TEST(OwnZarrStores, HaveNumbersThatLookLikeCoordinates) {
+  for (const bool has_model_times : {false, true}) {
+    const OwnStream own = own_stream_with_number("zarr", has_model_times);
+    const std::shared_ptr<storage::Target> memory = storage::memory_target();
+    write_own(*stores::with_stores(memory), "own.zarr", own);
+    const auto source = opened(memory, "own.zarr");
+    ASSERT_NE(source, nullptr) << has_model_times;
+    expect_number(*source, own);
+  }
 }
 
 /// Writes a store of ours and its index.

@@ -85,7 +85,10 @@ class CfReader {
   CfInventory found_;
   Status ended_;  // set: the whole file is unreadable
   std::map<std::pair<std::size_t, bool>, FoundTimes> times_;
-  std::vector<Rest> rests_;          // of records, in their order
+  std::vector<Rest> rests_;  // of records, in their order
+  /// The most records of series, of all of a file together.
+  static constexpr Index most_series_records = Index{1} << 20;
+  Index series_records_ = 0;
   std::vector<std::size_t> series_;  // variables without points
   bool adds_series_ = false;
   std::map<std::pair<std::vector<int>, int>, int> grids_;  // key: dimensions and grid_mapping
@@ -348,13 +351,17 @@ Status CfReader::check_stored(std::size_t variable, const CfField& field) {
 Status CfReader::add_records(const std::string& name, const CfField& field, const Span& span) {
   Index count = 0;
   std::vector<Record>& records = found_.inventory.records;
-  if (__builtin_mul_overflow(std::ssize(span.valid), std::ssize(span.levels), &count) ||
-      __builtin_mul_overflow(count, std::ssize(span.members), &count) ||
-      count > most_records - std::ssize(records)) {
-    const Status full(Code::corrupt, cat("variable '", name, "': with it the file has more than ",
-                                         most_records, " records"));
-    // Only the series itself is not read.
-    return field.plane.empty() ? full : ended_ = full;
+  const bool is_beyond = __builtin_mul_overflow(std::ssize(span.valid), std::ssize(span.levels), &count) ||
+                         __builtin_mul_overflow(count, std::ssize(span.members), &count);
+  if (field.plane.empty()) {
+    // Each number of a series is a record of some 200 bytes. Maps are read whatever series there are.
+    if (is_beyond || count > most_series_records - series_records_)
+      return {Code::unsupported, cat("variable '", name, "': with it the file has more than ",
+                                     most_series_records, " numbers of series")};
+    series_records_ += count;
+  } else if (is_beyond || count > most_records - std::ssize(records)) {
+    return ended_ = {Code::corrupt,
+                     cat("variable '", name, "': with it the file has more than ", most_records, " records")};
   }
   // For many records, reserve the memory at once: a vector that grows holds them twice for a while.
   constexpr Index many = Index{1} << 20;

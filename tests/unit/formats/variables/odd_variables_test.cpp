@@ -120,7 +120,7 @@ TEST(OddVariables, FieldsWithoutTimesFitEachTimeIfThoseOfTheFileAreNotUnderstood
 
 // Once such a field had a record for each time, which were more than a file may have.
 TEST(OddVariables, FieldsWithoutTimesHaveNoMoreRecordsThanLevels) {
-  constexpr std::size_t times = std::size_t{1} << 20, levels = 17;
+  constexpr std::size_t times = std::size_t{1} << 20, levels = 2;
   Writer file(0);
   const int time = file.variable("time", NC_INT, {file.dimension("time", times)});
   file.text(time, "units", "seconds since 2024-01-01");
@@ -138,8 +138,8 @@ TEST(OddVariables, FieldsWithoutTimesHaveNoMoreRecordsThanLevels) {
 }
 
 // One number of each second of many days is no reason to read no map.
-TEST(OddVariables, SeriesOfMoreNumbersThanRecordsMayBeLeaveTheMapsReadable) {
-  constexpr std::size_t times = std::size_t{1} << 20, levels = 17;
+TEST(OddVariables, SeriesOfManyNumbersLeaveTheMapsReadable) {
+  constexpr std::size_t times = std::size_t{1} << 20, levels = 2;
   Writer file(0);
   const int second = file.variable("second", NC_INT, {file.dimension("second", times)});
   file.text(second, "units", "seconds since 2024-01-01");
@@ -151,7 +151,7 @@ TEST(OddVariables, SeriesOfMoreNumbersThanRecordsMayBeLeaveTheMapsReadable) {
   const auto source = opened(file.bytes());
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(records_of(*source, "a").size(), 2U);
-  expect_part(why_not(*source, "z"), "'z': with it the file has more than 16777216 records");
+  expect_part(why_not(*source, "z"), "'z': with it the file has more than 1048576 numbers of series");
 }
 
 TEST(OddVariables, OfTimesFromNoDateInAnotherUnitAreNotMixed) {

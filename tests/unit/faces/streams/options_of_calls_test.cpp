@@ -55,7 +55,8 @@ TEST(options_of_input, take_the_calendar_before_the_base_time) {
 }
 
 TEST(options_of_input, name_what_was_given_and_what_there_is) {
-  const std::string all = "t may be calendar, base, member, prefetch, between, follow, timeout";
+  const std::string all =
+      "t may be calendar, time, lead_unit, base, member, prefetch, between, follow, timeout";
   EXPECT_EQ(open_says("prefech=3"), "unknown key \"prefech\"; did you mean \"prefetch\"? I" + all);
   EXPECT_EQ(open_says("prefetch=x colour=3"), "unknown key \"colour\"; i" + all);
   EXPECT_EQ(open_says("prefetch=1001"), "prefetch=1001: 1001 is out of range; it may be 0 to 1000");

@@ -21,8 +21,10 @@ def trials(page):
     for row in table(page, "Options of the stream"):
         example = code(row[2])
         stream = example if "base=" in example else f"{BASE} {example}"
-        lead = "" if "calendar=" in example else "21600"
-        yield example, (PATTERN, stream, lead, "t", "levels=pressure:500"), "ok"
+        lead = "" if "calendar=" in example else "21600000" if example == "lead_unit=ms" else "21600"
+        # GRIB's times have a date.
+        refused = "a stream with time=model does not have" if example == "time=model" else "ok"
+        yield example, (PATTERN, stream, lead, "t", "levels=pressure:500"), refused
     for row in table(page, "Options of a field"):
         example = code(row[2])
         name = "t" if "pressure" in example else "rain" if "name=" in example else "tp"

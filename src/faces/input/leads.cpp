@@ -35,8 +35,8 @@ Result<Names> find_names(storage::Target& target, const OpenRequest& request,
   return files;
 }
 
-/// Returns a file of the pattern. What its leads count is not known yet, and names may tell leads that only
-/// some axes have.
+/// Returns a file of the pattern. The program does not know yet what its leads count, so the function tries
+/// each kind of axis on the names.
 Result<std::optional<std::string>> find_any(storage::Target& target, const OpenRequest& request,
                                             streams::PatternContext context) {
   for (const TimeAxis& axis :
@@ -89,7 +89,7 @@ Result<TimeAxis> find_axis(storage::Target& target, const OpenRequest& request,
     if (!request.is_told) TR_TRY(check_names(target, request, context));
     return request.time;
   }
-  // Whoever reads the file tells the error of a damaged index, and that file and options disagree.
+  // This function reports no damaged index and no option that contradicts the file: opening the file does.
   const Result<streams::IndexContents> contents = streams::load_index(target, *index);
   if (!contents.is_ok()) return request.time;
   const TimeAxis& its = contents->header.time;
@@ -104,8 +104,8 @@ bool is_coarse(const OpenRequest& request, const streams::PatternContext& contex
   return here.is_ok() && behind.is_ok() && *here == *behind;
 }
 
-/// Calls check_times(). A file whose times count from no date may still have fields without time, and is then
-/// read for them: the error is that of a get of another field.
+/// Returns what check_times() returns. A file whose times count from no date but that has fields without time
+/// is read for these: a get of another field then returns the error.
 Status check_steps(const std::string& path, const sources::Inventory& inventory,
                    const FilesDefinition& files) {
   const bool has_dates = !inventory.time.is_model() || inventory.time.has_base();

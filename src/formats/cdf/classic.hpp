@@ -40,7 +40,7 @@ struct Places {
 
 /// Returns the bytes of a file up to its first record.
 [[nodiscard]] ByteVector encode(const cf::Contents& contents, const Places& places);
-/// What a head holds that stays while a file goes on.
+/// The variables and attributes of a head that a run must give again to continue the file.
 struct Lasting {
   std::vector<cf::Fixed> variables;   // those without records
   std::vector<cf::Fixed> attributes;  // cf::must_stay

@@ -31,7 +31,7 @@ ByteVector packed(const std::string& name, const Grid& grid) {
   return out.take();
 }
 
-/// An attribute that the library writes, and what decides it.
+/// A name that only the library gives to attributes, and the option or call that decides their values.
 struct Reserved {
   std::string_view name, decided_by;
 };

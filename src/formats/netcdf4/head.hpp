@@ -28,8 +28,8 @@ struct Definitions {
   struct Field {
     codec::FieldDefinition definition;
     ByteVector prepared;
-    /// Where decode_head has found the values of a field without time, in bytes from the begin of the head;
-    /// 0: there are none.
+    /// The place of the values of a field without time, in bytes from the begin of the head. decode_head sets
+    /// it; 0: the head has no values of the field.
     Bytes values_at = 0;
   };
   std::vector<Field> fields;

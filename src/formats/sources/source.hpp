@@ -79,13 +79,15 @@ struct Inventory {
   /// The parts that were not read. The error of a get that finds no record names them; `tailrace index` lists
   /// them.
   std::vector<Unread> unread{};
-  /// What the times of records count. Most files count seconds since 1970 in `calendar`.
+  /// The axis on which the records' times are numbers. In most files they are seconds since 1970, in
+  /// `calendar`.
   TimeAxis time{};
   std::int64_t base = 0;  // seconds since 1970 at which the lead of a time is 0
   /// The file's numbers are rounded to whole seconds unless the program names a unit, as programs expect of
   /// files of other writers.
   bool is_rounded = false;
-  /// Why a time of the file is rounded to seconds although it is at none: no unit of leads divides it.
+  /// The reason why a time of the file was rounded to seconds: it is no whole number of any unit of leads.
+  /// Success: no time was.
   Status inexact{};
 
   /// Returns the last whole second since 1970 up to a time of a record. Only if `time` has a base time.

@@ -83,7 +83,8 @@ class KeyedObjects {
   virtual Status sync_keys() = 0;
   /// Makes everything durable. After a failure every later call fails, too.
   virtual Status sync() = 0;
-  /// What was written so far need not become durable: the caller removes it.
+  /// Gives up the bytes written since the last sync(), which need not become durable. The caller removes the
+  /// objects that have them.
   virtual void give_up_writes() = 0;
 
   /// Fills `data` from the object's byte `offset` on. Returns the number of bytes that are there, or nothing

@@ -401,16 +401,16 @@ bool has_steps(const OpenedStore& opened, const streams::IndexContents& index, s
 }
 
 /// Returns the array of a field as its stream has made it, whatever the conventions say of its dimensions: a
-/// field of latitudes is a coordinate for them. The index tells which of its dimensions are levels. Returns
-/// nothing if the array has other dimensions or another type.
-Result<std::optional<CfField>> fixed_array(OpenedStore& opened, const streams::IndexContents& index,
-                                           const streams::IndexField& field, std::size_t number) {
-  CfField fixed;
-  fixed.variable = number;
+/// field of latitudes is a coordinate for them, and the height of a slice (z, x) a level. The index tells
+/// which of its dimensions are levels. Returns nothing if the array has other dimensions or another type.
+Result<std::optional<CfField>> array_as_made(OpenedStore& opened, const streams::IndexContents& index,
+                                             const streams::IndexField& field, std::size_t number) {
+  CfField made;
+  made.variable = number;
   const cf::FoundVariable& variable = opened.store->contents().variables[number];
   const zarr::ReadArray& array = opened.store->array(number);
   const int first = has_steps(opened, index, number) ? 1 : 0;
-  if (first > 0) fixed.time = 0;
+  if (first > 0) made.time = 0;
   std::vector<Index> expected = field.shape;
   if (array.shape.size() > expected.size() + static_cast<std::size_t>(first))
     expected.insert(expected.begin(), static_cast<Index>(field.levels.size()));
@@ -419,41 +419,16 @@ Result<std::optional<CfField>> fixed_array(OpenedStore& opened, const streams::I
     return std::optional<CfField>();
   const bool has_levels = expected.size() > field.shape.size();
   if (!has_levels && field.levels.size() != 1) return std::optional<CfField>();
-  if (has_levels) fixed.level = first;
+  if (has_levels) made.level = first;
   for (int d = first + (has_levels ? 1 : 0); d < first + static_cast<int>(expected.size()); ++d)
-    fixed.plane.push_back(d);
+    made.plane.push_back(d);
   Result<cf::Unpacking> unpacking = cf::unpacking_of(variable, true);
   TR_TRY(unpacking.status());
-  fixed.unpacking = std::move(*unpacking);
-  if (array.fill_is_missing) fixed.unpacking.missing.push_back(array.fill);
-  fixed.grid = static_cast<int>(opened.found.inventory.grids.size());
+  made.unpacking = std::move(*unpacking);
+  if (array.fill_is_missing) made.unpacking.missing.push_back(array.fill);
+  made.grid = static_cast<int>(opened.found.inventory.grids.size());
   opened.found.inventory.grids.push_back({field.shape, {}});
-  return std::optional(std::move(fixed));
-}
-
-/// Takes a field's dimensions as its stream has made them: the plane of a record is the last ones. The
-/// conventions alone may take a vertical coordinate of the plane, as that of a slice (z, x), for levels, and
-/// steps for anything if a field looks like dates. Leaves the field as it is if its array has no such
-/// dimensions.
-void take_plane(OpenedStore& opened, const streams::IndexContents& index, const streams::IndexField& field,
-                CfField& taken) {
-  const cf::FoundContents& contents = opened.store->contents();
-  const std::vector<int>& dimensions = contents.variables[taken.variable].dimensions;
-  const auto length = [&](std::size_t d) {
-    return contents.dimensions[static_cast<std::size_t>(dimensions[d])].length;
-  };
-  const std::size_t before = has_steps(opened, index, taken.variable) ? 1 : 0, plane = field.shape.size();
-  if (dimensions.size() < before + plane || dimensions.size() > before + plane + 1) return;
-  const std::size_t first = dimensions.size() - plane;
-  for (std::size_t d = 0; d < plane; ++d)
-    if (length(first + d) != field.shape[d]) return;
-  taken.time = before > 0 ? 0 : -1;
-  taken.level = first > before ? static_cast<int>(before) : -1;
-  taken.member = -1;
-  taken.plane.clear();
-  for (std::size_t d = first; d < dimensions.size(); ++d) taken.plane.push_back(static_cast<int>(d));
-  taken.grid = static_cast<int>(opened.found.inventory.grids.size());
-  opened.found.inventory.grids.push_back({field.shape, {}});
+  return std::optional(std::move(made));
 }
 
 /// The arrays of a store that no field of its index has taken yet.
@@ -484,15 +459,13 @@ Result<std::optional<CfField>> fitting_array(OpenedStore& opened, const streams:
                                              const streams::IndexField& field, std::size_t number,
                                              ArraysLeft& left) {
   const auto found = left.fields.find(number);
-  if (found == left.fields.end()) return fixed_array(opened, index, field, number);
+  if (found == left.fields.end()) return array_as_made(opened, index, field, number);
   CfField taken = found->second;
-  const auto has_plane = [&] {
-    return opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)].shape == field.shape;
-  };
-  if (!has_plane() || (taken.time == 0) != has_steps(opened, index, number))
-    take_plane(opened, index, field, taken);
-  if (!has_plane() || taken.unpacking.type != cf::number_of(field.type))
-    return fixed_array(opened, index, field, number);
+  const sources::Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
+  const bool is_as_made = grid.shape == field.shape &&
+                          (taken.time == 0) == has_steps(opened, index, number) &&
+                          taken.unpacking.type == cf::number_of(field.type);
+  if (!is_as_made) return array_as_made(opened, index, field, number);
   return std::optional(std::move(taken));
 }
 

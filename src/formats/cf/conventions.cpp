@@ -288,6 +288,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     variable.attributes.push_back({"_FillValue", *type, fill});
   if (!field.has_time) variable.data = fixed_values(field, fill);
 
+  rename_unnamed(field.name);
   // A coordinate may have the field's name already.
   variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
   const std::string final_name = variable.name;
@@ -707,6 +708,14 @@ const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
 int Conventions::add_dimension(const std::string& name, Index length) {
   contents_.dimensions.push_back({name, length});
   return static_cast<int>(contents_.dimensions.size()) - 1;
+}
+
+/// Gives the dimension with this name another one. The program has named no dimension so, and it has no
+/// coordinate: the name is the field's.
+void Conventions::rename_unnamed(const std::string& name) {
+  if (contents_.names.contains(name)) return;
+  const auto found = std::ranges::find(contents_.dimensions, name, &Dimension::name);
+  if (found != contents_.dimensions.end()) found->name = free_name(name);
 }
 
 int Conventions::bounds_dimension() {

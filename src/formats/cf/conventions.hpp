@@ -108,6 +108,7 @@ class Conventions {
   void complete_formulas(const std::string& pressure);
   const Interval& interval(const codec::Statistic& statistic);
   int add_dimension(const std::string& name, Index length);
+  void rename_unnamed(const std::string& name);
   int bounds_dimension();
   std::size_t add_variable(Variable variable);
   std::size_t add_coordinate(const std::string& name, std::vector<int> dimensions,

@@ -605,7 +605,7 @@ TEST(cdf, a_field_may_have_the_name_of_a_coordinate) {
   EXPECT_EQ(reader.dimensions("depth"), Names{"depth"});
   EXPECT_EQ(reader.dimensions("depth_depthBelowSea").front(), "time");
   EXPECT_EQ(reader.dimensions("time_surface").front(), "time");
-  EXPECT_EQ(reader.dimensions("x_surface"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.dimensions("x"), (Names{"time", "y", "x_2"}));
 }
 
 TEST(cdf, coefficients_of_levels_that_they_do_not_have_are_never_read) {

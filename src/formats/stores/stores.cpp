@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "formats/zarr/codec.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/forwarding.hpp"
@@ -28,7 +29,7 @@ constexpr std::nullptr_t zarr_opener = nullptr;
 #endif
 
 constexpr std::array all_kinds{
-    Kind{.name = "zarr", .ending = ".zarr", .begun_with = zarr_begun_with, .opener = zarr_opener},
+    Kind{.name = zarr::format_name, .ending = ".zarr", .begun_with = zarr::begun_with, .opener = zarr_opener},
 };
 
 /// Ends the name of a store that takes the place of another one when it is finished.

@@ -9,6 +9,7 @@
 #include "formats/sources/inventory_cache.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::sources {
 
@@ -55,9 +56,16 @@ Status find_index_of(Opening& opening) {
   return check_index(opening, *path);
 }
 
-/// Returns success if `path` is a directory, and `refused` if nothing has this name. Only a directory
-/// contains "/.".
-Status check_directory(storage::Target& target, const std::string& path, const Status& refused) {
+/// Returns success if `path` is a directory or another place of objects, and `refused` if nothing has this
+/// name. Only a directory contains "/.".
+Status check_place(const std::shared_ptr<storage::Target>& of, const std::string& path,
+                   const Status& refused) {
+  if (!storage::is_of_files(path)) {
+    const Result<bool> is_made = storage::objects_at(of, storage::OpenMode::read_regular)(path)->is_made();
+    TR_TRY(is_made.status());
+    return *is_made ? Status() : refused;
+  }
+  storage::Target& target = *of;
   const Result<bool> is_directory = target.exists(path + "/.");
   TR_TRY(is_directory.status());
   if (*is_directory) return {};
@@ -85,7 +93,7 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   Result<std::unique_ptr<storage::File>> file = target->open(path, storage::OpenMode::read_regular);
   // Targets that present stores as files answer Code::state for a store of another program.
   if (file.status().error_number() == ENOENT || file.status().code() == Code::state) {
-    if (file.status().code() != Code::state) TR_TRY(check_directory(*target, path, file.status()));
+    if (file.status().code() != Code::state) TR_TRY(check_place(target, path, file.status()));
     TR_TRY(find_index_of(opening));
     return opening;
   }
@@ -108,7 +116,7 @@ Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const st
   // Targets that present our own stores as files need the index of the store. A store without an index is
   // read like a store of another program: as a directory.
   if (opening.index == nullptr && opening.file != nullptr) {
-    const Result<bool> is_store = stores::has_begun(*target, path);
+    const Result<bool> is_store = stores::has_begun(target, path);
     TR_TRY(is_store.status());
     if (*is_store) {
       opening.file = nullptr;

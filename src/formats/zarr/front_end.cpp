@@ -5,6 +5,7 @@
 #include <array>
 
 #include "formats/zarr/codec.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::zarr {
 
@@ -13,9 +14,10 @@ namespace {
 bool fits(const sources::Opening& opening) {
   if (opening.index != nullptr && opening.index->header.format == format_name) return true;
   if (opening.file != nullptr) return false;
-  return std::ranges::any_of(std::array{"/zarr.json", "/.zmetadata", "/.zgroup", "/.zarray"},
-                             [&](const char* name) {
-                               const Result<bool> exists = opening.target->exists(opening.path + name);
+  const auto objects = storage::objects_at(opening.target, storage::OpenMode::read_regular)(opening.path);
+  return std::ranges::any_of(std::array{"zarr.json", ".zmetadata", ".zgroup", ".zarray"},
+                             [&](const char* key) {
+                               const Result<bool> exists = objects->exists(key);
                                return !exists.is_ok() || *exists;
                              });
 }

@@ -14,7 +14,7 @@
 #include "formats/zarr/reading.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"
-#include "ground/storage/objects/file_objects.hpp"
+#include "ground/storage/objects/places.hpp"
 
 namespace tailrace::zarr {
 
@@ -547,15 +547,15 @@ Status keep_committed(const Opening& opening, OpenedStore& opened) {
 
 Result<OpenedStore> look_into_store(const Opening& opening) {
   return guarded([&]() -> Result<OpenedStore> {
-    OpenedStore opened{
-        std::make_shared<ZarrStore>(storage::FileObjects::to_read(opening.target, opening.path)), {}};
+    auto objects = storage::objects_at(opening.target, storage::OpenMode::read_regular)(opening.path);
+    const Result<bool> is_ours = objects->exists(std::string(begun_with));
+    OpenedStore opened{std::make_shared<ZarrStore>(std::move(objects)), {}};
     TR_TRY(opened.store->load());
     const cf::ReadNumbers numbers = [&](std::size_t variable) { return opened.store->numbers(variable); };
     const StoredBytes stored = [&](std::size_t variable, Bytes enough) {
       return opened.store->stored(variable, enough);
     };
     // Our own arrays of integers state no fill value as missing, but use that of NetCDF.
-    const Result<bool> is_ours = opening.target->exists(cat(opening.path, "/", begun_with));
     Result<CfInventory> found = take_inventory(opened.store->contents(), numbers, is_ours.is_ok() && *is_ours,
                                                opening.index == nullptr ? stored : StoredBytes());
     // A store of ours is read as its index says, whatever the conventions make of its arrays.

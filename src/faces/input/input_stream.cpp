@@ -7,6 +7,7 @@
 
 #include "faces/input/interpolation.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "formats/opening/open.hpp"
 #include "formats/sources/inventory_cache.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/shape_text.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "faces/input/interpolation.hpp"
+#include "formats/opening/open.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
 #include "ground/base/waiting.hpp"

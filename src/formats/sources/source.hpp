@@ -129,17 +129,4 @@ class Source {
   Inventory inventory_;
 };
 
-/// Local. Blocks on storage. Opens a file of any format that this build reads, recognised by its first bytes,
-/// and finds its records. An index beside the file (index_path) is used if there is one; only records of
-/// committed steps are then found. Without an index, an inventory kept for this file is used, beside it or in
-/// `cache`. Otherwise the headers of the file are read, and the inventory is kept in `cache` ("" = it is not
-/// kept). Code::io if there is no such file, Code::format if no format fits, Code::corrupt if the file
-/// contradicts itself.
-Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target,
-                                           const std::string& path, const std::string& cache);
-
-/// Local. Returns success if `grid` has this shape and agrees with `georeference` in every key that both
-/// state. Code::layout names the first difference, expected and got.
-Status check_grid(const Grid& grid, const std::vector<Index>& shape, const codec::Georeference& georeference);
-
 }  // namespace tailrace::sources

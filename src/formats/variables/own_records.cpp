@@ -168,22 +168,4 @@ std::shared_ptr<const Source> source_of_own(const Opening& opening, OwnRecords r
   return std::make_shared<OwnSource>(opening, std::move(records), std::move(inventory));
 }
 
-bool fits_raw(const Opening& opening) {
-  return opening.index != nullptr && opening.index->header.format == "raw";
-}
-
-Result<Inventory> scan_raw(const Opening& opening) {
-  const Result<OwnRecords> records = own_records_of(*opening.index, std::endian::little);
-  TR_TRY(records.status().in(opening.path));
-  const Result<Inventory> taken = inventory_of_own(*opening.index, *records, "raw");
-  TR_TRY(taken.status().in(opening.path));
-  return taken;
-}
-
-Result<std::shared_ptr<const Source>> make_raw(const Opening& opening, Inventory inventory) {
-  Result<OwnRecords> records = own_records_of(*opening.index, std::endian::little);
-  TR_TRY(records.status().in(opening.path));
-  return source_of_own(opening, std::move(*records), std::move(inventory));
-}
-
 }  // namespace tailrace::variables

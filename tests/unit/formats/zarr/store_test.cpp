@@ -89,9 +89,8 @@ TEST(stores, show_that_a_stream_has_begun_them) {
   const auto below = storage::memory_target();
   ASSERT_TRUE(below->make_directories("d/other.zarr").is_ok());
   ASSERT_TRUE(write_store(*with_stores(below), path, 0).is_ok());
-  EXPECT_TRUE(*has_begun(*below, path));
-  for (const std::string other : {"d", "d/other.zarr", "d/none.zarr"})
-    EXPECT_FALSE(*has_begun(*below, other));
+  EXPECT_TRUE(*has_begun(below, path));
+  for (const std::string other : {"d", "d/other.zarr", "d/none.zarr"}) EXPECT_FALSE(*has_begun(below, other));
 }
 
 TEST(stores, hold_the_objects_of_their_steps) {

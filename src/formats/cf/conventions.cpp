@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 #include <utility>
 
 #include "formats/cf/names.hpp"
@@ -225,9 +226,10 @@ Status Conventions::check_stream(const codec::StreamDefinition& stream) {
   return check_name(stream.time.name()).in(cat("time_name=", stream.time.name()));
 }
 
-Status Conventions::check_attributes(const codec::Keys& attributes) {
+Status Conventions::check_attributes(const codec::Keys& attributes, bool of_field) {
   for (const auto& [name, value] : attributes) {
     TR_TRY(check_name(name).in(cat("attribute '", name, "'")));
+    if (of_field && name == "coordinates") continue;
     constexpr std::array own{"_FillValue", "missing_value", "coordinates", "grid_mapping", "bounds"};
     if (std::ranges::find(own, name) != own.end())
       return {Code::argument,
@@ -248,7 +250,7 @@ bool Conventions::begin_alike(const Statistic& one, const Statistic& other) {
 Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(beyond_);
   TR_TRY(check_name(field.name));
-  TR_TRY(check_attributes(field.attributes));
+  TR_TRY(check_attributes(field.attributes, true));
   const Result<Type> type = type_of(field.type);
   TR_TRY(type.status());
   TR_TRY(check_hybrid(field.levels));
@@ -274,10 +276,12 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     if (bounded.time != time_) coordinates += " " + contents_.variables[bounded.time].name;
     variable.attributes.push_back(Attribute::text("cell_methods", method_of(field.statistic.process)));
   }
+  TR_TRY(add_named_coordinates(field, variable.dimensions, coordinates));
   if (!coordinates.empty())
     variable.attributes.push_back(Attribute::text("coordinates", std::string_view(coordinates).substr(1)));
   if (!points.mapping.empty()) variable.attributes.push_back(Attribute::text("grid_mapping", points.mapping));
   for (const auto& [name, value] : field.attributes) {
+    if (name == "coordinates") continue;
     const Result<Attribute> attribute = attribute_of(name, value, *type);
     TR_TRY(attribute.status());
     set(variable.attributes, *attribute);
@@ -298,6 +302,37 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill,
                      levels.dimension.has_value(), field.has_time});
   if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
+  return {};
+}
+
+/// Adds the variables that attributes= of the field names as its coordinates, behind those that the layout
+/// and the levels give. Their dimensions are among the field's (CF-1.8, chapter 5).
+Status Conventions::add_named_coordinates(const FieldDefinition& field, const std::vector<int>& dimensions,
+                                          std::string& coordinates) const {
+  const std::string* const named = codec::find_key(field.attributes, "coordinates");
+  if (named == nullptr) return {};
+  std::istringstream words(*named);
+  for (std::string word; words >> word;) {
+    std::optional<std::size_t> number = variable_of(word);
+    const auto other = std::ranges::find(contents_.variables, word, &Variable::name);
+    if (!number && other != contents_.variables.end())
+      number = static_cast<std::size_t>(other - contents_.variables.begin());
+    const std::string what = cat("attribute 'coordinates' names '", word, "', ");
+    if (!number)
+      return {Code::argument, cat(what,
+                                  "which is neither a field nor a coordinate of the stream: define it "
+                                  "before '",
+                                  field.name, "'")};
+    const Variable& variable = contents_.variables[*number];
+    for (const int each : variable.dimensions) {
+      if (std::ranges::find(dimensions, each) == dimensions.end())
+        return {Code::argument, cat(what, "which has the dimension '",
+                                    contents_.dimensions[static_cast<std::size_t>(each)].name, "'; '",
+                                    field.name, "' does not")};
+    }
+    if (cat(coordinates, " ").find(cat(" ", variable.name, " ")) == std::string::npos)
+      coordinates += cat(" ", variable.name);
+  }
   return {};
 }
 

@@ -567,6 +567,28 @@ TEST(cdf, attributes_of_users_come_beside_the_conventions_and_in_their_place) {
   }
 }
 
+TEST(cdf, fields_name_other_fields_as_their_coordinates) {
+  FieldDefinition place = field("place"), cells = field("a"), refused = field("b");
+  place.shape = cells.shape = {2};
+  place.has_time = false;
+  cells.georeference.coordinates = told_places({2}, 0, 0);
+  place.dimensions = cells.dimensions = {"cell"};
+  refused.shape = {3};
+  cells.attributes = {{"coordinates", "place  lon place"}};
+  const auto codec = codec_of({place, cells});
+  EXPECT_EQ(Reader(codec->head()).text("a", "coordinates"), "lat lon place");
+  for (const std::string name : {"place", "none", "a"}) {
+    refused.attributes = {{"coordinates", name}};
+    const Status status = codec->define(refused);
+    EXPECT_EQ(status.code(), Code::argument) << name;
+    EXPECT_NE(status.text().find(cat("names '", name, "', which")), std::string::npos) << status.text();
+  }
+  cells.name = "c";
+  cells.has_time = false;
+  cells.attributes = {{"coordinates", "a"}};
+  EXPECT_NE(codec->define(cells).text().find("has the dimension 'time'; 'c' does not"), std::string::npos);
+}
+
 TEST(cdf, names_may_be_in_utf8) {
   for (const std::string name :
        {"temp\xc3\xa9rature", "\xe6\xb0\x97\xe6\xb8\xa9", "\xce\xb8", "\xec\x98\xa8"}) {

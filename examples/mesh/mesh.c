@@ -158,7 +158,7 @@ static int run(MPI_Comm compute, const char* file, int steps) {
   deal_out(&m, compute, &mine);
   if (make_layouts(&m, &mine, &l) ||
       failed(tr_stream_create(file,
-                              "format=cdf5 base=2026-07-01 "
+                              "base=2026-07-01 "
                               "attributes=\"title='A tracer in a round lake', "
                               "Conventions='CF-1.8 UGRID-1.0'\"",
                               &out)) ||

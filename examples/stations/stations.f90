@@ -57,9 +57,10 @@ contains
   subroutine create_outputs(file)
     character(*), intent(in) :: file
     character(*), parameter :: temperature = 'standard_name=sea_water_temperature, units=degC, '
-    character(:), allocatable :: name
-    name = file(:len(file) - 3)
-    call series%create(file, format='cdf5', base='2026-06-01', attributes='title="Buoys in a gyre", featureType=timeSeries')
+    character(:), allocatable :: name, ending              ! .nc, or .nc4 or .zarr: it decides about the format
+    name = file(:index(file, '.', back=.true.) - 1)
+    ending = file(len(name) + 1:)
+    call series%create(file, base='2026-06-01', attributes='title="Buoys in a gyre", featureType=timeSeries')
     call series%define('sensor_depth', points, type=TR_F32, time='none', &
                        attributes='long_name="depth of the sensor", units=m')
     call series%put('sensor_depth', sensor_depth(mine))
@@ -67,14 +68,14 @@ contains
     call series%define('speed', points, type=TR_F64, &
                        attributes='standard_name=sea_water_speed, units="m s-1", coordinates=sensor_depth')
 
-    call casts%create(name//'_casts.nc', format='cdf5', base='2026-06-01', &
+    call casts%create(name//'_casts'//ending, base='2026-06-01', &
                       attributes='title="Casts of a ship", featureType=profile')
     call casts%define('profile', one, type=TR_I32, attributes='cf_role=profile_id, long_name="number of the cast"')
     call define_place(casts)
     call casts%define('temperature', one, tr_levels('depth', depth), type=TR_F64, &
                       attributes=temperature//'coordinates="profile lat lon"')
 
-    call track%create(name//'_drifter.nc', format='cdf5', base='2026-06-01', &
+    call track%create(name//'_drifter'//ending, base='2026-06-01', &
                       attributes='title="The way of a drifter", featureType=trajectory')
     call track%define('trajectory', one, type=TR_I32, time='none', &
                       attributes='cf_role=trajectory_id, long_name="number of the drifter"')

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """An example writes what one process writes by the NetCDF library: the same dimensions, variables, types, attributes and values, for any
 number of ranks and servers. The files keep the rules of CF and UGRID. With `restart` a run also stops, and another on other ranks goes on
-from its checkpoint to the same file. A word such as `+casts` says that NAME_casts.nc is written beside NAME.nc.
-    twin_test.py EXAMPLE TWIN STEPS [restart] [+FILE...]"""
+from its checkpoint to the same file. A word such as `+casts` says that NAME_casts.nc is written beside NAME.nc, and
+`nc4` that the example writes NetCDF-4 if the name of the file ends so.
+    twin_test.py EXAMPLE TWIN STEPS [restart] [nc4] [+FILE...]"""
 import os
 import shutil
 import subprocess
@@ -56,7 +57,7 @@ def compare(path, each):
     for name in set(variables) & set(mine[2]):
         check(mine[2][name][:3] == variables[name][:3], f"{path}, {name}: {mine[2][name][:3]}, expected {variables[name][:3]}")
         check(numpy.array_equal(mine[2][name][3], variables[name][3]), f"{path}, {name}: other values")
-    check(contents(path) == contents(f"{NAME}/1-0{each}.nc"), f"{path} differs from the file of one rank")
+    check(path.endswith("nc4") or contents(path) == contents(f"{NAME}/1-0{each}.nc"), f"{path} differs from the file of one rank")
 
 
 for ranks, servers in ((1, 0), (4, 0), (3, 1), (5, 2)):
@@ -65,6 +66,11 @@ for ranks, servers in ((1, 0), (4, 0), (3, 1), (5, 2)):
     check(code == 0, f"{ranks} ranks, {servers} servers: {err}")
     for each in FILES if code == 0 else []:
         compare(f"{path}{each}.nc", each)
+if "nc4" in sys.argv[4:]:
+    code, out, err = run(3, [sys.argv[1], f"{NAME}/hdf5.nc4", STEPS], TAILRACE_SERVERS="1")
+    check(code == 0, f"NetCDF-4: {err}")
+    for each in FILES if code == 0 else []:
+        compare(f"{NAME}/hdf5{each}.nc4", each)
 if "restart" in sys.argv[4:]:
     # The run that stops has written a step behind its checkpoint, and is in the middle of a mean.
     path = f"{NAME}/restarted.nc"

@@ -258,6 +258,8 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
   Variable variable;
   TR_TRY(check_new(field));
+  const Result<std::vector<std::string>> named = named_coordinates(field, grid);
+  TR_TRY(named.status());
   variable.type = *type;
   if (field.has_time) variable.dimensions = {record_dimension};
   // Copies the entries, because later calls add to the lists and may move them.
@@ -276,7 +278,8 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     if (bounded.time != time_) coordinates += " " + contents_.variables[bounded.time].name;
     variable.attributes.push_back(Attribute::text("cell_methods", method_of(field.statistic.process)));
   }
-  TR_TRY(add_named_coordinates(field, variable.dimensions, coordinates));
+  for (const std::string& each : *named)
+    if (cat(coordinates, " ").find(cat(" ", each, " ")) == std::string::npos) coordinates += cat(" ", each);
   if (!coordinates.empty())
     variable.attributes.push_back(Attribute::text("coordinates", std::string_view(coordinates).substr(1)));
   if (!points.mapping.empty()) variable.attributes.push_back(Attribute::text("grid_mapping", points.mapping));
@@ -305,13 +308,29 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   return {};
 }
 
-/// Adds the variables that attributes= of the field names as its coordinates, behind those that the layout
-/// and the levels give. Their dimensions are among the field's (CF-1.8, chapter 5).
-Status Conventions::add_named_coordinates(const FieldDefinition& field, const std::vector<int>& dimensions,
-                                          std::string& coordinates) const {
-  const std::string* const named = codec::find_key(field.attributes, "coordinates");
-  if (named == nullptr) return {};
-  std::istringstream words(*named);
+/// Returns those dimensions of the field that the file has already.
+std::vector<int> Conventions::known_dimensions(const FieldDefinition& field, const Grid& grid) const {
+  std::vector<int> known;
+  if (field.has_time) known.push_back(record_dimension);
+  for (const Vertical& each : verticals_)
+    if (each.dimension && are_same(each.levels, field.levels)) known.push_back(*each.dimension);
+  for (const Horizontal& each : horizontals_)
+    if (each.grid == grid && each.shape == field.shape && each.names == field.dimensions)
+      known.insert(known.end(), each.dimensions.begin(), each.dimensions.end());
+  for (const auto& [name, dimension] : named_)
+    if (std::ranges::count(field.dimensions, name) > 0) known.push_back(dimension);
+  return known;
+}
+
+/// Returns the names of the variables that attributes= of the field names as further coordinates. Their
+/// dimensions are among the field's (CF-1.8, chapter 5).
+Result<std::vector<std::string>> Conventions::named_coordinates(const FieldDefinition& field,
+                                                                const Grid& grid) const {
+  std::vector<std::string> names;
+  const std::string* const given = codec::find_key(field.attributes, "coordinates");
+  if (given == nullptr) return names;
+  const std::vector<int> known = known_dimensions(field, grid);
+  std::istringstream words(*given);
   for (std::string word; words >> word;) {
     std::optional<std::size_t> number = variable_of(word);
     const auto other = std::ranges::find(contents_.variables, word, &Variable::name);
@@ -319,21 +338,20 @@ Status Conventions::add_named_coordinates(const FieldDefinition& field, const st
       number = static_cast<std::size_t>(other - contents_.variables.begin());
     const std::string what = cat("attribute 'coordinates' names '", word, "', ");
     if (!number)
-      return {Code::argument, cat(what,
-                                  "which is neither a field nor a coordinate of the stream: define it "
-                                  "before '",
-                                  field.name, "'")};
+      return Status(Code::argument, cat(what,
+                                        "which is neither a field nor a coordinate of the stream: define "
+                                        "it before '",
+                                        field.name, "'"));
     const Variable& variable = contents_.variables[*number];
     for (const int each : variable.dimensions) {
-      if (std::ranges::find(dimensions, each) == dimensions.end())
-        return {Code::argument, cat(what, "which has the dimension '",
-                                    contents_.dimensions[static_cast<std::size_t>(each)].name, "'; '",
-                                    field.name, "' does not")};
+      if (std::ranges::find(known, each) == known.end())
+        return Status(Code::argument, cat(what, "which has the dimension '",
+                                          contents_.dimensions[static_cast<std::size_t>(each)].name, "'; '",
+                                          field.name, "' does not"));
     }
-    if (cat(coordinates, " ").find(cat(" ", variable.name, " ")) == std::string::npos)
-      coordinates += cat(" ", variable.name);
+    names.push_back(variable.name);
   }
-  return {};
+  return names;
 }
 
 /// Adds standard_name and units if the table has the field's name, otherwise the name as long_name.

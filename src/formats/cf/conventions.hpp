@@ -92,9 +92,10 @@ class Conventions {
   };
 
   [[nodiscard]] Status check_new(const codec::FieldDefinition& field) const;
-  [[nodiscard]] Status add_named_coordinates(const codec::FieldDefinition& field,
-                                             const std::vector<int>& dimensions,
-                                             std::string& coordinates) const;
+  [[nodiscard]] std::vector<int> known_dimensions(const codec::FieldDefinition& field,
+                                                  const Grid& grid) const;
+  [[nodiscard]] Result<std::vector<std::string>> named_coordinates(const codec::FieldDefinition& field,
+                                                                   const Grid& grid) const;
   void add_quantity(const codec::FieldDefinition& field, const Grid& grid, Variable& variable) const;
   void add_time(const codec::StreamDefinition& stream);
   void add_member(const codec::StreamDefinition& stream);

@@ -126,6 +126,11 @@ Status give(Conventions& conventions, const codec::GivenAttribute& given) {
   return add_given(conventions, given).in(cat("attribute '", given.name, "' of ", of));
 }
 
+codec::FieldDefinition Fields::alone(codec::FieldDefinition field) {
+  std::erase_if(field.attributes, [](const auto& each) { return each.first == "coordinates"; });
+  return field;
+}
+
 Result<Grid> Fields::read_grid(const FieldDefinition& field) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");

@@ -568,15 +568,20 @@ TEST(cdf, attributes_of_users_come_beside_the_conventions_and_in_their_place) {
 }
 
 TEST(cdf, fields_name_other_fields_as_their_coordinates) {
-  FieldDefinition place = field("place"), cells = field("a"), refused = field("b");
+  FieldDefinition place = field("place"), cells = field("a"), more = field("more"), refused = field("b");
   place.shape = cells.shape = {2};
   place.has_time = false;
   cells.georeference.coordinates = told_places({2}, 0, 0);
   place.dimensions = cells.dimensions = {"cell"};
   refused.shape = {3};
-  cells.attributes = {{"coordinates", "place  lon place"}};
-  const auto codec = codec_of({place, cells});
-  EXPECT_EQ(Reader(codec->head()).text("a", "coordinates"), "lat lon place");
+  cells.attributes = {{"coordinates", "place"}};
+  more = cells;
+  more.name = "more";
+  more.attributes = {{"coordinates", "place  lon place"}};
+  const auto codec = codec_of({place, cells, more});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.text("a", "coordinates"), "lat lon place");
+  EXPECT_EQ(reader.text("more", "coordinates"), "lat lon place") << "each once, those of the layout first";
   for (const std::string name : {"place", "none", "a"}) {
     refused.attributes = {{"coordinates", name}};
     const Status status = codec->define(refused);

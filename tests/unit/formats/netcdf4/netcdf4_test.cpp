@@ -405,9 +405,12 @@ TEST(netcdf4, a_field_that_is_refused_leaves_the_codec_as_it_was) {
   bad.attributes = {{"valid_min", "not a number"}};
   FieldDefinition too_many = field("c");
   too_many.shape = std::vector<Index>(32, 1);  // HDF5 has 32 dimensions, time included
-  const FieldDefinition last = field("d", ElementType::f32, {"isobaricInhPa", {850, 500}, {}, {}});
+  FieldDefinition last = field("d", ElementType::f32, {"isobaricInhPa", {850, 500}, {}, {}}), lost = bad;
+  last.attributes = {{"coordinates", "a"}};  // a field before it
+  lost.attributes = {{"coordinates", "b"}};
   const auto codec = codec_of({good});
   EXPECT_FALSE(codec->define(bad).is_ok());
+  EXPECT_EQ(codec->define(lost).code(), Code::argument) << "nobody knows b";
   const Status refused = codec->define(too_many);
   EXPECT_EQ(refused.code(), Code::format) << "what the HDF5 library does not take is refused at once";
   EXPECT_NE(refused.text().find("'c'"), std::string::npos) << refused.text();

@@ -64,7 +64,11 @@ enum {
   TR_F64 = 6,
   TR_C64 = 7,
   TR_C128 = 8,
-  TR_BYTE = 9
+  TR_BYTE = 9, /* bytes of any meaning; to formats and operations the numbers 0 to 255 */
+  TR_U8 = TR_BYTE,
+  TR_U16 = 10,
+  TR_U32 = 11,
+  TR_U64 = 12
 };
 
 /* Events of tr_stream_wait. */
@@ -360,7 +364,7 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
-/* Collective. Gives an attribute: `count` numbers of `type` (TR_I8, _I16, _I32, _I64, _F32, _F64 or _BYTE).
+/* Collective. Gives an attribute: `count` numbers of `type` (TR_I8 to TR_I64, TR_U8 to TR_U64, TR_F32, _F64).
  * Blocks until the ranks agree about the arguments. Called before the first step, with `of` defined already.
  * `of` is the name of a field, or of a dimension, whose coordinate gets the attribute; NULL: each file gets
  * it. The values of compute rank 0 count; other ranks may give NULL. They are copied.
@@ -375,7 +379,7 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
  *                     that the library sets (_FillValue, scale_factor, coordinates, ...): the text names the
  *                     option that decides it; another type than CF wants
  *   TR_ERR_FORMAT     the format holds no attributes (grib2, raw, encoders), or none of this type (TR_I64
- *                     and TR_BYTE in cdf1 and cdf2)
+ *                     and unsigned numbers in cdf1 and cdf2)
  *   TR_ERR_STATE      the stream has begun its steps, or is read */
 TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
                                const void* values);
@@ -485,7 +489,8 @@ TR_API int tr_stream_close(tr_stream** stream);
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 
 /* tr_stream_define on a stream that is read. Collective. `type` is TR_F32 or TR_F64, whatever the type in the
- * file. Options:
+ * file; or a type of integers that has every value of the type in the file, where integers lie unscaled
+ * (TR_ERR_ARGUMENT in tr_stream_get otherwise, and here with between=linear). Options:
  *   levels=TYPE[:LIST]    any of the file's levels, in any order: the order of the array's level dimension
  *   level_axis=N, nproma=N
  *                         as for a stream that is written

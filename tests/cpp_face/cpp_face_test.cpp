@@ -167,6 +167,10 @@ TEST(CppFace, EveryElementTypeHasItsCode) {
   EXPECT_EQ(tr::type_of<std::complex<float>>(), tr::Type::c64);
   EXPECT_EQ(tr::type_of<std::complex<double>>(), tr::Type::c128);
   EXPECT_EQ(tr::type_of<std::byte>(), tr::Type::byte);
+  EXPECT_EQ(tr::type_of<std::uint8_t>(), tr::Type::u8);
+  EXPECT_EQ(tr::type_of<unsigned short>(), tr::Type::u16);
+  EXPECT_EQ(tr::type_of<std::uint32_t>(), tr::Type::u32);
+  EXPECT_EQ(tr::type_of<unsigned long long>(), tr::Type::u64);
 }
 
 }  // namespace

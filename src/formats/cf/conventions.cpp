@@ -24,39 +24,39 @@ using codec::Statistic;
 
 constexpr int record_dimension = 0;
 
-/// Returns the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
-double default_fill(Type type) {
+/// Appends the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
+void put_default_fill(ByteVector& out, Type type) {
   switch (type) {
     case Type::int8:
     case Type::text:
-      return -127;
+      return put_number(out, type, -127);
     case Type::uint8:
-      return 255;
+      return put_number(out, type, 255);
     case Type::int16:
-      return -32767;
+      return put_number(out, type, -32767);
+    case Type::uint16:
+      return put_number(out, type, 65535);
     case Type::int32:
-      return -2147483647;
-    case Type::int64:
-      return -9223372036854775806.0;
+      return put_number(out, type, -2147483647);
+    case Type::uint32:
+      return put_number(out, type, 4294967295);
+    case Type::int64:  // no double has this value, nor the one of uint64
+      return put_big_endian(out, std::int64_t{-9223372036854775806});
+    case Type::uint64:
+      return put_big_endian(out, std::uint64_t{18446744073709551614U});
     case Type::float32:
     case Type::float64:
-      return 9.9692099683868690e+36;
+      return put_number(out, type, 9.9692099683868690e+36);
   }
-  return 0;
 }
 
 /// Returns one element that stands for "no value".
 ByteVector fill_of(const FieldDefinition& field, Type type) {
   ByteVector fill;
-  if (type == Type::int64 && !field.missing) {
-    // No double has this value.
-    const std::int64_t value = -9223372036854775806;
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    fill.assign(bytes.begin(), bytes.end());
-    swap(fill, sizeof value);
-  } else {
-    put_number(fill, type, codec::missing_in(field.type, field.missing.value_or(default_fill(type))));
-  }
+  if (field.missing)
+    put_number(fill, type, codec::missing_in(field.type, *field.missing));
+  else
+    put_default_fill(fill, type);
   return fill;
 }
 
@@ -202,6 +202,12 @@ Result<Type> type_of(ElementType type) {
       return Type::float64;
     case ElementType::byte:
       return Type::uint8;
+    case ElementType::u16:
+      return Type::uint16;
+    case ElementType::u32:
+      return Type::uint32;
+    case ElementType::u64:
+      return Type::uint64;
     case ElementType::c64:
     case ElementType::c128:
       break;

@@ -123,6 +123,10 @@ class OwnNetcdf4Source final : public Source {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
     return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
+  [[nodiscard]] std::optional<ElementType> integers(const RecordPlace& place) const override {
+    if (place[0] < 0 || place[0] >= std::ssize(fields_)) return std::nullopt;
+    return fields_[static_cast<std::size_t>(place[0])].unpacking.integers();
+  }
   [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return 0;
     const OwnChunks& field = fields_[static_cast<std::size_t>(place[0])];

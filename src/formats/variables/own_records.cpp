@@ -45,6 +45,10 @@ class OwnSource final : public Source {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return false;
     return records_.fields[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
+  [[nodiscard]] std::optional<ElementType> integers(const RecordPlace& place) const override {
+    if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return std::nullopt;
+    return records_.fields[static_cast<std::size_t>(place[0])].unpacking.integers();
+  }
   [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return 0;
     return std::min({most_bytes_at_once, size_, records_.fields[static_cast<std::size_t>(place[0])].bytes});

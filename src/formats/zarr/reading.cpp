@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "formats/cf/json.hpp"
 #include "ground/base/text.hpp"
@@ -102,11 +103,22 @@ std::optional<ByteVector> element_of(const Json& value, Number type) {
 
 /// Makes an attribute of a list of numbers: integers if all of them are integers, otherwise reals.
 FoundAttribute numbers_of(const std::string& name, const Json& list) {
-  const bool whole = std::ranges::all_of(list, [](const Json& each) { return each.is_number_integer(); });
-  FoundAttribute attribute{name, whole ? Number::int64 : Number::float64, {}, {}};
+  const auto is_large = [](const Json& each) {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return each.is_number_unsigned() && each.get<std::uint64_t>() > most;
+  };
+  Number type = Number::float64;
+  if (std::ranges::none_of(list, is_large)) {
+    if (std::ranges::all_of(list, &Json::is_number_integer)) type = Number::int64;
+  } else if (std::ranges::all_of(list, &Json::is_number_unsigned)) {
+    type = Number::uint64;
+  }
+  FoundAttribute attribute{name, type, {}, {}};
   for (const Json& each : list) {
-    if (whole)
+    if (type == Number::int64)
       append_raw(attribute.values, each.get<std::int64_t>());
+    else if (type == Number::uint64)
+      append_raw(attribute.values, each.get<std::uint64_t>());
     else
       append_raw(attribute.values, each.get<double>());
   }

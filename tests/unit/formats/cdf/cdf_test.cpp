@@ -88,7 +88,9 @@ TEST(cdf, the_netcdf_library_reads_every_type_in_every_version) {
   for (const Version version : {Version::cdf1, Version::cdf2, Version::cdf5}) {
     std::vector<ElementType> types{ElementType::i8, ElementType::i16, ElementType::i32, ElementType::f32,
                                    ElementType::f64};
-    if (version == Version::cdf5) types.insert(types.end(), {ElementType::i64, ElementType::byte});
+    if (version == Version::cdf5)
+      types.insert(types.end(), {ElementType::i64, ElementType::byte, ElementType::u16, ElementType::u32,
+                                 ElementType::u64});
     std::vector<FieldDefinition> fields;
     for (const ElementType type : types)
       fields.push_back(field(std::string(name_of(type)), type, {"isobaricInhPa", {1000, 500}, {}, {}}));
@@ -113,7 +115,8 @@ TEST(cdf, the_netcdf_library_reads_every_type_in_every_version) {
 TEST(cdf, records_that_were_not_put_hold_the_fill_value) {
   FieldDefinition with_missing = field("a", ElementType::f64, {"depthBelowSea", {5, 10}, {}, {}});
   with_missing.missing = -999;
-  const auto codec = codec_of({with_missing, field("b", ElementType::i64), field("c", ElementType::i8)});
+  const auto codec = codec_of({with_missing, field("b", ElementType::i64), field("c", ElementType::i8),
+                               field("d", ElementType::u16), field("e", ElementType::u64)});
   File file(*codec, Version::cdf5);
   file.add_step({{0, 1}, {1, 0}, {2, 0}});
   const Reader reader(file.bytes());
@@ -121,6 +124,8 @@ TEST(cdf, records_that_were_not_put_hold_the_fill_value) {
   EXPECT_EQ(reader.number("a", "_FillValue"), -999);
   EXPECT_EQ(reader.values("b"), Values(6, static_cast<double>(NC_FILL_INT64)));
   EXPECT_EQ(reader.values("c"), Values(6, NC_FILL_BYTE));
+  EXPECT_EQ(reader.values("d"), Values(6, NC_FILL_USHORT));
+  EXPECT_EQ(reader.values("e"), Values(6, static_cast<double>(NC_FILL_UINT64)));
   EXPECT_EQ(std::ranges::count(file.bytes(), std::byte{0xee}), 0) << "every byte of a step is written";
 }
 

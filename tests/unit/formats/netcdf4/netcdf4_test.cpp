@@ -113,8 +113,9 @@ class File {
 TEST(netcdf4, the_netcdf_library_reads_every_type_with_and_without_compression) {
   for (const char* const level : {"none", "deflate", "deflate:9"}) {
     std::vector<FieldDefinition> fields;
-    for (const ElementType type : {ElementType::i8, ElementType::i16, ElementType::i32, ElementType::i64,
-                                   ElementType::byte, ElementType::f32, ElementType::f64})
+    for (const ElementType type :
+         {ElementType::i8, ElementType::i16, ElementType::i32, ElementType::i64, ElementType::byte,
+          ElementType::u16, ElementType::u32, ElementType::u64, ElementType::f32, ElementType::f64})
       fields.push_back(field(std::string(name_of(type)), type, {"isobaricInhPa", {1000, 500}, {}, {}}));
     const auto codec = codec_of(fields, {{"compress", level}});
     File file(*codec, fields);

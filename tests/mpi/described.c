@@ -6,16 +6,19 @@
  *   described wrong FILE...               only tr_streams_configure: each file has an error
  *
  * HOW: `unknown` (rank 1 puts a field that is none, in the second step), `again` (a field is defined twice,
- * and wrong calls), `open` (nothing is closed: tr_finalize does it). Each rank prints each error that it
- * gets. */
+ * and wrong calls), `open` (nothing is closed: tr_finalize does it), `goes_on` (the run goes on where the
+ * checkpoint `state` has it, and saves it behind its last step). Each rank writes each error that it gets to
+ * `errors.RANK`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tailrace.h>
+#include <tailrace/checkpoints.h>
 
 enum { NY = 4, NX = 6, LEVELS = 2 };
 static int failures = 0, rank = 0;
+static FILE* told = NULL; /* standard output would mix the lines of ranks */
 static tr_layout *cells = NULL, *scalar = NULL;
 static double temperature[NY * NX], mask[NY * NX], energy;
 static float wind[LEVELS * NY * NX];
@@ -23,8 +26,8 @@ static float wind[LEVELS * NY * NX];
 static int expect(int code) {
   if (code == TR_OK) return 1;
   ++failures;
-  printf("rank %d gets %d: %s\n", rank, code, tr_error());
-  fflush(stdout);
+  tr_log(tr_error());
+  if (told != NULL) fprintf(told, "%s\n", tr_error());
   return 0;
 }
 
@@ -88,9 +91,24 @@ static void misuse(tr_stream* out) {
   expect(tr_stream_wait(out, 7));
 }
 
+/* Loads the number of the next step, or saves it. */
+static void transfer(tr_checkpoint* state, int direction, int64_t* step) {
+  int found = 0;
+  expect(tr_checkpoint_begin(state, direction, &found));
+  if (direction == TR_SAVE || found) tr_checkpoint_item(state, "step", step, TR_I64, NULL);
+  expect(tr_checkpoint_end(state));
+}
+
 static void write_described(const char* file, const char* options, int steps, const char* how) {
   tr_stream* out = NULL;
+  tr_checkpoint* state = NULL;
   int wanted = 0;
+  int64_t first = 0;
+  const int goes_on = strcmp(how, "goes_on") == 0;
+  if (goes_on) {
+    expect(tr_checkpoint_create("state", NULL, &state));
+    transfer(state, TR_LOAD, &first);
+  }
   if (!expect(tr_streams_configure(file, options, &out))) return;
   if (tr_stream_wants(out, "temperature"))
     expect(tr_stream_define(out, "temperature", cells, TR_F64, "attributes='units=degC'"));
@@ -105,7 +123,7 @@ static void write_described(const char* file, const char* options, int steps, co
   fill(0);
   expect(tr_stream_put(out, "mask", mask));
   if (tr_stream_wants(out, "diagnostic")) expect(TR_ERR_STATE);
-  for (int step = 0; step < steps; ++step) {
+  for (int step = (int)first; step < steps; ++step) {
     fill(step);
     tr_stream_begin(out, 3600 * step);
     wanted += tr_stream_wants(out, "wind");
@@ -118,6 +136,9 @@ static void write_described(const char* file, const char* options, int steps, co
   }
   if (rank == 0) printf("wind was wanted in %d of %d steps\n", wanted, steps);
   expect(tr_stream_wait(out, TR_DURABLE));
+  first = steps;
+  if (goes_on) transfer(state, TR_SAVE, &first);
+  if (goes_on) expect(tr_checkpoint_wait(state));
   if (strcmp(how, "open") != 0) expect(tr_stream_close(&out));
 }
 
@@ -126,7 +147,10 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   expect(tr_init(MPI_COMM_WORLD, &model, NULL));
   if (model != MPI_COMM_NULL) {
+    char name[40];
     MPI_Comm_rank(model, &rank);
+    snprintf(name, sizeof name, "errors.%d", rank);
+    told = fopen(name, "w");
     expect(tr_layout_block(2, (tr_index[]){NY, NX}, NULL, &cells));
     expect(tr_layout_dimensions(cells, "y,x"));
     expect(tr_layout_replicated(0, NULL, &scalar));
@@ -143,6 +167,7 @@ int main(int argc, char** argv) {
     }
   }
   expect(tr_finalize());
+  if (told != NULL) fclose(told);
   MPI_Finalize();
   return failures > 0;
 }

@@ -94,7 +94,8 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
   }
   for (const Use& use : uses) {
     Member& member = members_[use.member];
-    const Result<std::string> all = description_.options_of(*member.described, *use.field, options);
+    const Result<std::string> all =
+        guarded([&] { return description_.options_of(*member.described, *use.field, options); });
     // Wrong options of the program are refused by the stream, on every rank.
     const Status status =
         member.stream->define(use.field->in_file, layout, type, all.is_ok() ? *all : options);

@@ -253,6 +253,9 @@ class Stream {
   }
 
   static Result<Stream> create(const std::string& pattern, const Options& options);
+  /// Collective. Makes the streams of a description; the result stands for all of them. tr_streams_configure
+  /// has the contract.
+  static Result<Stream> configure(const std::string& file, const Options& options = {});
   /// Opens files for reading. The calls that follow are define, begin, get, end, seek and close.
   static Result<Stream> open(const std::string& pattern, const Options& options = {});
   [[nodiscard]] Status define(const std::string& field, const Layout& layout, Type type,
@@ -301,6 +304,10 @@ class Stream {
   /// the array is contiguous.
   template <typename T>
   Kept put(const std::string& field, const T* data, const Indices& extents, const Indices& strides = {});
+  /// Local. False if a put of the field would go nowhere: tr_stream_wants.
+  [[nodiscard]] bool wants(const std::string& field) const {
+    return tr_stream_wants(handle_, field.c_str()) != 0;
+  }
   /// Fills an array that is allocated as layout and definition say.
   Kept get(const std::string& field, void* data) { return Kept(tr_stream_get(handle_, field.c_str(), data)); }
   /// Fills an array of this type and shape, described as for put() above.

@@ -118,6 +118,8 @@ module tailrace
     type(c_ptr) :: handle = c_null_ptr
   contains
     procedure :: create => stream_create
+    procedure :: configure => stream_configure
+    procedure :: wants => stream_wants
     procedure :: open => stream_open
     procedure :: define => stream_define
 #include "parts/attribute_bindings.inc"
@@ -380,6 +382,8 @@ contains
     call append(all, options)
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
   end subroutine
+
+#include "parts/described.inc"
 
   !> Begins the step at a time of the model, in a stream with time='model': tr_stream_begin_at.
   subroutine stream_begin_at(self, time, ierr)

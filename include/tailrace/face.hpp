@@ -151,6 +151,13 @@ inline Result<Stream> Stream::create(const std::string& pattern, const Options& 
   return stream;
 }
 
+inline Result<Stream> Stream::configure(const std::string& file, const Options& options) {
+  Stream stream;
+  const int code = tr_streams_configure(file.c_str(), options.text().c_str(), &stream.handle_);
+  if (code != TR_OK) return Status(code);
+  return stream;
+}
+
 inline Result<Stream> Stream::open(const std::string& pattern, const Options& options) {
   Stream stream;
   const int code = tr_stream_open(pattern.c_str(), options.text().c_str(), &stream.handle_);

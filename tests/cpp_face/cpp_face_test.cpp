@@ -84,6 +84,11 @@ TEST(CppFace, AStreamPassesItsArraysWithTypeExtentsAndStrides) {
   const double values[] = {1, 2, 3, 4, 5, 6, 7, 8};
   stream->begin(5000000000);
   EXPECT_STREQ(recorder_line(), "tr_stream_begin lead=5000000000");
+  EXPECT_TRUE(tr::Stream::configure("output.yaml", "base=2026-03-01T00:00Z").is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_streams_configure [output.yaml] [base=2026-03-01T00:00Z]");
+  EXPECT_TRUE(stream->wants("wanted"));
+  EXPECT_FALSE(stream->wants("other"));
+  EXPECT_STREQ(recorder_line(), "tr_stream_wants [other]");
   stream->begin_at(0.5);
   EXPECT_STREQ(recorder_line(), "tr_stream_begin_at time=0.5");
   stream->put("t", values, {2, 4});

@@ -289,6 +289,18 @@ int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, 
   if (data) pack_array(data, element_bytes[type], ndims, extents, strides);
   return verdict("tr_stream_put");
 }
+int tr_streams_configure(const char* file, const char* options, tr_stream** stream) {
+  begin("tr_streams_configure");
+  say(" [%s] [%s]", file, options);
+  *stream = &streams[made_streams++ % 64];
+  return verdict("tr_streams_configure");
+}
+int tr_stream_wants(tr_stream* stream, const char* field) {
+  (void)stream;
+  begin("tr_stream_wants");
+  say(" [%s]", field);
+  return strcmp(field, "wanted") == 0;
+}
 int tr_stream_open(const char* pattern, const char* options, tr_stream** stream) {
   begin("tr_stream_open");
   say(" [%s] [%s]", pattern, options);

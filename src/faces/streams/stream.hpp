@@ -89,6 +89,7 @@ class Stream final {
   /// Local. Returns, for each field, TimedField::calls(), or nothing if this rank owns none of its elements
   /// and need not put it.
   [[nodiscard]] std::vector<std::optional<std::int64_t>> calls() const;
+  [[nodiscard]] bool has_field(const std::string& name) const { return fields_.number_of(name).has_value(); }
   [[nodiscard]] const std::string& name_of_field(std::size_t number) const {
     return fields_.all()[number].definition.name;
   }

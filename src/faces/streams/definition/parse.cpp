@@ -351,6 +351,17 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   return request;
 }
 
+bool takes_field_option(std::string_view format, std::string_view key) {
+  const Result<const formats::Format*> found = formats::find(format);
+  if (!found.is_ok()) return false;
+  if (key == "keys") return !(*found)->options.keys.empty();
+  const FormatTable table = &codec::FormatOptions::field;
+  return option_of(**found, table, key) != nullptr ||
+         std::ranges::none_of(formats::all(), [&](const formats::Format& each) {
+           return option_of(each, table, key) != nullptr;
+         });
+}
+
 Status with_default_format(const StreamRequest& request, const Status& status) {
   if (status.is_ok() || !request.has_default_format) return status;
   return {status.code(),

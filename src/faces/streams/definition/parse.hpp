@@ -83,6 +83,9 @@ extern const OptionTable<FieldRequest> field_options;
 /// Returns what docs/streams.md says of the keys of tr_stream_define, with those that only some formats have.
 std::vector<OptionInfo> field_option_infos();
 
+/// Returns true if streams of `format` take the option `key` of tr_stream_define.
+bool takes_field_option(std::string_view format, std::string_view key);
+
 /// The words of statistic=, in the order of codec::Process.
 inline constexpr std::array<std::string_view, 5> statistic_words{"instant", "accum", "average", "maximum",
                                                                  "minimum"};

@@ -30,6 +30,7 @@ void add_plan(CLI::App& app, int& exit);
 Status print_streams(const std::string& path, const std::string& given);
 void add_repair(CLI::App& app, int& exit);
 void add_run(CLI::App& app, int& exit);
+void add_run_state(CLI::App& app, int& exit);  // its exit codes are those of run_state.cpp
 void add_settings(CLI::App& app, int& exit);
 void add_verify(CLI::App& app, int& exit);
 

@@ -245,7 +245,13 @@ Status Checkpoint::loaded(const Copy& copy) {
   }
   load_.forget_parts();
   expect(items_.list());  // the first save will probably have the same items
-  return context_.outputs.resume(copy);
+  return context_.outputs.resume(context_.name, copy);
+}
+
+Status Checkpoint::cover(const std::string& path) {
+  const std::string call = cat("tr_checkpoint_covers(", context_.name, ", ", path, ")");
+  const Status mine = guarded([&] { return context_.outputs.cover(context_.name, path); });
+  return context_.session.agree({mine, call, {}}).status.in(call);
 }
 
 Status Checkpoint::wait() {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "faces/restart/run_state.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
@@ -201,6 +202,60 @@ TEST(resume, in_netcdf4_any_interruption_of_a_second_pair_leaves_files_with_righ
         const Status status = forecast(left.disk, {.from = from, .options = format}).status;
         ASSERT_TRUE(status.is_ok()) << what << ": " << status.text();
         ASSERT_NO_FATAL_FAILURE(expect_files(*left.disk->crash({}, 1), expected, what));
+      }
+    }
+  }
+}
+
+/// Restores the stream from outside. Then no file that is still to be written has a step behind the position.
+void expect_restored(CrashTarget& disk, const Position& from, const std::string& what) {
+  const Status restored = restart::restore_stream(disk, from, {});
+  ASSERT_TRUE(restored.is_ok()) << what << ": " << restored.text();
+  std::vector<restart::OutputState> states;
+  restart::look_at_stream(disk, from, {}, states);
+  for (const restart::OutputState& state : states)
+    ASSERT_EQ(state.reach, restart::Reach::agrees) << what << ": " << state.path << ": " << state.text;
+  for (int step = 0; step < kSteps; step += 2) {
+    for (const std::string& data : {path_of(step), again_path(path_of(step))}) {
+      const Result<IndexContents> contents = load_index(disk, index_path(data));
+      if (!contents.is_ok() || contents->closed || contents->steps.empty()) continue;
+      ASSERT_TRUE(from.lead && contents->steps.back().lead <= *from.lead) << what << ": " << data;
+      ASSERT_EQ(std::ssize(get_bytes(disk, data)), contents->data_end()) << what << ": " << data;
+    }
+  }
+}
+
+/// Ends a restore behind `from` at every `step`-th call, and repeats it; then a run goes on.
+void expect_exact_after_restores(const Case& each, const Maker& left, const Position& from, int step,
+                                 const std::string& what) {
+  for (std::int64_t nth = 1;; nth += step) {
+    const auto disk = left.disk();
+    const auto faulty =
+        storage::faulty_target(disk, FaultPlan{nth, storage::Fault::io_error, storage::changing_calls, true});
+    (void)restart::restore_stream(*faulty, from, {}).is_ok();
+    const std::string then = cat(what, ", restored until call ", nth);
+    const auto seed = each.ending.seed + static_cast<std::uint64_t>(nth);
+    const auto after = each.ending.power_second ? disk->crash(each.ending.policy, seed) : disk;
+    ASSERT_NO_FATAL_FAILURE(expect_restored(*after, from, then));
+    if (each.same_bytes) ASSERT_NO_FATAL_FAILURE(expect_published_is_whole(*after, then));
+    ASSERT_NO_FATAL_FAILURE(expect_exact_end(after, from, each.ahead, then));
+    if (!faulty->fired()) return;
+  }
+}
+
+TEST_P(ResumeAfter, an_interruption_and_restores_from_outside_the_files_are_those_of_an_undisturbed_run) {
+  for (const bool same_bytes : {true, false}) {
+    const Case each = made_case(same_bytes, 23);
+    const Plan run{.differs_from = same_bytes ? kSteps : 1, .ahead = each.ahead};
+    for (std::int64_t nth = 1 + each.offset % 5;; nth += stride(rare(4))) {
+      const Maker left([&] { return interrupted(make_disk(), run, nth, each.ending, each.ending.power); },
+                       each.ending.power);
+      if (!left.first().struck) break;
+      std::vector<Position> known = left.first().positions;
+      if (!same_bytes && known.size() > 1) known.resize(1);
+      for (const Position& from : same_bytes ? with(position_behind(0), known) : known) {
+        const std::string what = cat(each.ending.name, " at call ", nth, ", continued behind ", from.steps);
+        ASSERT_NO_FATAL_FAILURE(expect_exact_after_restores(each, left, from, stride(rare(5)), what));
       }
     }
   }

@@ -118,7 +118,7 @@ TEST(cdf, records_that_were_not_put_hold_the_fill_value) {
   const auto codec = codec_of({with_missing, field("b", ElementType::i64), field("c", ElementType::i8),
                                field("d", ElementType::u16), field("e", ElementType::u64)});
   File file(*codec, Version::cdf5);
-  file.add_step({{0, 1}, {1, 0}, {2, 0}});
+  file.add_step({{0, 1}, {1, 0}, {2, 0}, {3, 0}, {4, 0}});
   const Reader reader(file.bytes());
   EXPECT_EQ(reader.values("a"), (Values{0, 1, 2, 3, 4, 5, -999, -999, -999, -999, -999, -999}));
   EXPECT_EQ(reader.number("a", "_FillValue"), -999);

@@ -121,7 +121,7 @@ for text in ("field 'temperature' is defined already", "expected key=value", "no
 # Errors of descriptions. Each is (text, what the error says).
 STREAM = "streams:\n  a:\n    file: b/a.nc\n    fields: [temperature]\n"
 bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9))
-many = "x: " + "&x {" + ", ".join(f"n{i}: {'v' * 100}" for i in range(300)) + "}\n"
+many = "x: " + "&x {" + ", ".join(f"n{i}: {'v' * 100}" for i in range(100)) + "}\n"
 WRONG = {
     "syntax": ("streams:\n  a: [b\n", "syntax.yaml:3:1: "),
     "tab": ("streams:\n\ta: b\n", "tab.yaml:2:3: illegal map value: the text is no YAML (blanks indent lines, no tabs"),
@@ -152,8 +152,9 @@ WRONG = {
     "pattern": (STREAM.replace("a.nc", "{lad}.nc"), "pattern.yaml:3:5: "),
     "attributes": (STREAM + "    attributes: title=a b\n", "attributes.yaml:5:5: "),
     "bomb": (bomb + STREAM, 'bomb.yaml:1:1: unknown key "a"'),
-    "aliases": (many.replace("x: &x", "streams:\n  a:\n    file: b/a.nc\n    attributes: &x") + "    fields:\n" + "".join(f"      - {{name: f{i}, attributes: *x}}\n" for i in range(400)),
+    "aliases": (many.replace("x: &x", "streams:\n  a:\n    file: b/a.nc\n    attributes: &x") + "    fields:\n" + "".join(f"      - {{name: f{i}, attributes: *x}}\n" for i in range(900)),
                 "has more than 8 MiB"),
+    "wide": (STREAM + "    attributes: {" + ", ".join(f"k{i}: v" for i in range(80000)) + "}\n", "wide.yaml:5:5: attributes: has more than 16 KiB"),
     "deep": ("streams: " + "[" * 100000 + "\n", "deep.yaml:2:1: "),
     "large": ("# " + "x" * 10_000_000 + "\n" + STREAM, "large.yaml: the file has more than 1 MiB"),
     "half": (STREAM + STREAM[9:].replace("a:", "b:", 1).replace("b/a.nc", "half.yaml/c.nc"), "stream b"),

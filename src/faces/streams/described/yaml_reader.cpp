@@ -32,6 +32,7 @@ constexpr std::string_view kProgramsOptions[] = {"levels",     "bottom", "coeffi
 constexpr std::string_view kUsualAttributes[] = {"units", "standard_name", "long_name"};
 constexpr std::size_t kMostStreams = 1000;
 constexpr std::size_t kMostFields = 10'000;
+constexpr std::size_t kMostOfOption = std::size_t{16} << 10;
 constexpr std::size_t kMostBytes = std::size_t{8} << 20;
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
@@ -141,24 +142,30 @@ class YamlReader {
   /// Returns the value as it stands in an options string: of a list its members with commas, and of a map,
   /// which attributes and keys may be, NAME='VALUE', ...
   Result<std::string> value_of(const Entry& entry) {
-    std::string text;
-    if (entry.value.IsMap() && (entry.key == "attributes" || entry.key == "keys")) {
-      Result<std::vector<Entry>> members = entries(entry.value, entry.key);
-      TR_TRY(members.status());
-      for (const Entry& member : *members) {
-        const Result<std::string> value = scalar(member.value, member.place, member.key);
-        TR_TRY(value.status());
-        text += cat(text.empty() ? "" : ", ", tailrace::text_of(Option{member.key, *value}));
-      }
-      return text;
-    }
-    if (!entry.value.IsSequence()) return scalar(entry.value, entry.place, entry.key);
-    for (const auto& member : entry.value) {
-      const Result<std::string> value = scalar(member, entry.place, entry.key);
+    const bool is_map = entry.value.IsMap() && (entry.key == "attributes" || entry.key == "keys");
+    if (!is_map && !entry.value.IsSequence()) {
+      Result<std::string> value = scalar(entry.value, entry.place, entry.key);
       TR_TRY(value.status());
-      text += cat(text.empty() ? "" : ",", *value);
+      TR_TRY(check_size(*value, entry));
+      return value;
+    }
+    std::string text;
+    for (const auto& member : entry.value) {
+      const std::string name = is_map && member.first.IsScalar() ? member.first.Scalar() : "";
+      const Result<std::string> value = is_map ? scalar(member.second, place_of(member.first.Mark()), name)
+                                               : scalar(member, entry.place, entry.key);
+      TR_TRY(value.status());
+      text += text.empty() ? "" : is_map ? ", " : ",";
+      text += is_map ? tailrace::text_of(Option{name, *value}) : *value;
+      TR_TRY(check_size(text, entry));
     }
     return text;
+  }
+
+  /// Lists of options are searched from end to end.
+  [[nodiscard]] Status check_size(const std::string& value, const Entry& entry) const {
+    if (value.size() <= kMostOfOption) return {};
+    return error(entry.place, cat(entry.key, ": has more than 16 KiB"));
   }
 
   Status add_option(const Entry& entry, WrittenOptions& options) {

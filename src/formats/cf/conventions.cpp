@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <sstream>
 #include <utility>
 
 #include "formats/cf/names.hpp"
@@ -328,38 +327,6 @@ std::vector<int> Conventions::known_dimensions(const FieldDefinition& field, con
   return known;
 }
 
-/// Returns the names of the variables that attributes= of the field names as further coordinates. Their
-/// dimensions are among the field's (CF-1.8, chapter 5).
-Result<std::vector<std::string>> Conventions::named_coordinates(const FieldDefinition& field,
-                                                                const Grid& grid) const {
-  std::vector<std::string> names;
-  const std::string* const given = codec::find_key(field.attributes, "coordinates");
-  if (given == nullptr) return names;
-  const std::vector<int> known = known_dimensions(field, grid);
-  std::istringstream words(*given);
-  for (std::string word; words >> word;) {
-    std::optional<std::size_t> number = variable_of(word);
-    const auto other = std::ranges::find(contents_.variables, word, &Variable::name);
-    if (!number && other != contents_.variables.end())
-      number = static_cast<std::size_t>(other - contents_.variables.begin());
-    const std::string what = cat("attribute 'coordinates' names '", word, "', ");
-    if (!number)
-      return Status(Code::argument, cat(what,
-                                        "which is neither a field nor a coordinate of the stream: define "
-                                        "it before '",
-                                        field.name, "'"));
-    const Variable& variable = contents_.variables[*number];
-    for (const int each : variable.dimensions) {
-      if (std::ranges::find(known, each) == known.end())
-        return Status(Code::argument, cat(what, "which has the dimension '",
-                                          contents_.dimensions[static_cast<std::size_t>(each)].name, "'; '",
-                                          field.name, "' does not"));
-    }
-    names.push_back(variable.name);
-  }
-  return names;
-}
-
 /// Adds standard_name and units if the table has the field's name, otherwise the name as long_name.
 void Conventions::add_quantity(const FieldDefinition& field, const Grid& grid, Variable& variable) const {
   if (const Quantity* const quantity = find_quantity(field.name)) {
@@ -417,16 +384,6 @@ void Conventions::add_member(const codec::StreamDefinition& stream) {
   member.data = constant(Type::int32, {static_cast<double>(*stream.member)});
   add_variable(std::move(member));
   scalars_ += " realization";
-}
-
-std::optional<std::size_t> Conventions::variable_of(const std::string& name) const {
-  if (const auto field = by_name_.find(name); field != by_name_.end()) return fields_[field->second].variable;
-  const auto found = std::ranges::find(contents_.variables, name, &Variable::name);
-  const bool is_coordinate =
-      found != contents_.variables.end() && found->dimensions.size() == 1 &&
-      contents_.dimensions[static_cast<std::size_t>(found->dimensions[0])].name == name;
-  return is_coordinate ? std::optional(static_cast<std::size_t>(found - contents_.variables.begin()))
-                       : std::nullopt;
 }
 
 /// Returns Code::argument if a name that the program gives to a dimension stands for something else already.
@@ -769,14 +726,6 @@ int Conventions::add_dimension(const std::string& name, Index length) {
   return static_cast<int>(contents_.dimensions.size()) - 1;
 }
 
-/// Gives the dimension with this name another one. The program has named no dimension so, and it has no
-/// coordinate: the name is the field's.
-void Conventions::rename_unnamed(const std::string& name) {
-  if (contents_.names.contains(name)) return;
-  const auto found = std::ranges::find(contents_.dimensions, name, &Dimension::name);
-  if (found != contents_.dimensions.end()) found->name = free_name(name);
-}
-
 int Conventions::bounds_dimension() {
   if (!bounds_) bounds_ = add_dimension(free_name("bnds"), 2);
   return *bounds_;
@@ -794,17 +743,6 @@ std::size_t Conventions::add_coordinate(const std::string& name, std::vector<int
   Variable variable{name, std::move(dimensions), Type::float64, std::move(attributes)};
   variable.data = constant(Type::float64, values);
   return add_variable(std::move(variable));
-}
-
-std::string Conventions::free_name(const std::string& name) const {
-  std::string free = name;
-  for (int i = 2; is_taken(free); ++i) free = cat(name, "_", i);
-  return free;
-}
-
-bool Conventions::is_taken(const std::string& name) const {
-  return contents_.names.contains(name) ||
-         std::ranges::count(contents_.dimensions, name, &Dimension::name) > 0;
 }
 
 }  // namespace tailrace::cf

@@ -22,6 +22,7 @@ program stations
     read (hours, *) final_hour
     call MPI_Comm_size(compute, ranks)
     call MPI_Comm_rank(compute, rank)
+    if (ranks > ny) error stop 'stations: more ranks compute than the sea has rows'
     call set_up(rank*ny/ranks + 1, (rank + 1)*ny/ranks)
     mine = pack([(n, n=1,buoys)], buoy_y >= lo .and. buoy_y <= hi)
     call make_layouts()
@@ -64,9 +65,9 @@ contains
     call series%define('sensor_depth', points, type=TR_F32, time='none', &
                        attributes='long_name="depth of the sensor", units=m')
     call series%put('sensor_depth', sensor_depth(mine))
-    call series%define('temperature', points, type=TR_F64, attributes=temperature//'coordinates=sensor_depth')
+    call series%define('temperature', points, type=TR_F64, attributes='standard_name=sea_water_temperature, units=degC')
     call series%define('speed', points, type=TR_F64, &
-                       attributes='standard_name=sea_water_speed, units="m s-1", coordinates=sensor_depth')
+                       attributes='standard_name=sea_water_speed, units="m s-1"')
 
     call casts%create(name//'_casts'//ending, base='2026-06-01', &
                       attributes='title="Casts of a ship", featureType=profile')

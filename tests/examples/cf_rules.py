@@ -69,13 +69,16 @@ class Rules:
             self.keep(set(each.dimensions) <= set(variable.dimensions), f"{name}: its coordinate {each.name} has dimensions of its own")
         for each in self.named(variable, "bounds"):
             self.keep(each.dimensions[:-1] == variable.dimensions and each.dtype == variable.dtype, f"{name}: the bounds {each.name} do not fit")
+        for attribute in ("cell_measures", "cell_methods"):
+            text = self.of(variable, attribute)
+            self.keep(not text or re.fullmatch(r"\w+: .+", text), f"{name}: {attribute} is '{text}'")
         for measure, word in re.findall(r"(\w+): (\w+)", self.of(variable, "cell_measures")):
             known = self.file.variables.get(word)
             is_beside = word in self.of(self.file, "external_variables").split()
             self.keep(measure in ("area", "volume") and (known is not None) != is_beside, f"{name}: cell_measures names {word}")
             if known is not None:
                 self.keep(set(known.dimensions) <= set(variable.dimensions), f"{name}: {word} has dimensions of its own")
-                self.keep(self.of(known, "units") in ("m2", "m3"), f"{word}: a measure of cells has units")
+                self.keep(self.of(known, "units") == {"area": "m2", "volume": "m3"}.get(measure), f"{word}: a measure of cells has units")
         for word in re.findall(r"(\w+):", self.of(variable, "cell_methods")):
             self.keep(word in ("area", *variable.dimensions) or word in self.of(variable, "coordinates").split(), f"{name}: cell_methods names {word}")
 
@@ -95,7 +98,10 @@ class Rules:
             self.keep(numpy.all(numpy.diff(times) > times[:1] - times[:1]) if len(times) > 1 else True, f"{variable.name}: times do not rise")
         elif units and units not in self.own_units:
             self.keep(self.units.are_known(units), f"{variable.name}: UDUNITS does not know '{units}'")
-        self.keep(self.of(variable, "axis", "X") in "XYZT", f"{variable.name}: axis")
+        wanted = {"latitude": ("degrees_north", "degree_north"), "longitude": ("degrees_east", "degree_east")}.get(self.of(variable, "standard_name"))
+        self.keep(wanted is None or units in wanted, f"{variable.name}: units '{units}' of a place")
+        self.keep(self.of(variable, "standard_name") != "time" or " since " in units, f"{variable.name}: units '{units}' of a time")
+        self.keep(self.of(variable, "axis", "X") in ("X", "Y", "Z", "T"), f"{variable.name}: axis")
         self.keep(self.of(variable, "positive", "up") in ("up", "down"), f"{variable.name}: positive")
 
     def check_coordinate(self, variable):
@@ -103,8 +109,8 @@ class Rules:
             return
         values = variable[:]
         self.keep(not numpy.ma.is_masked(values), f"{variable.name}: a coordinate lacks values")
-        steps = numpy.diff(numpy.asarray(values))
-        self.keep((steps > 0).all() or (steps < 0).all(), f"{variable.name}: a coordinate neither rises nor falls")
+        values = numpy.asarray(values)  # compared, since differences of unsigned integers wrap
+        self.keep((values[1:] > values[:-1]).all() or (values[1:] < values[:-1]).all(), f"{variable.name}: a coordinate neither rises nor falls")
 
     def check_mesh(self, variable):
         role, name = self.of(variable, "cf_role"), variable.name
@@ -146,8 +152,10 @@ class Rules:
         self.keep(table.dimensions[0] == self.place(mesh, rows), f"{table.name}: its rows are no {rows}s")
         start = self.of(table, "start_index", 0)
         self.keep(start in (0, 1) and numpy.asarray(start).dtype.kind == "i", f"{table.name}: start_index {start}")
+        if attribute == "face_node_connectivity":
+            self.keep(all(len(set(row.compressed())) == row.count() >= 3 for row in numpy.ma.asarray(table[:])), f"{table.name}: a face has a node twice")
         numbers, count = numpy.ma.compressed(table[:]), len(self.file.dimensions[self.place(mesh, to)])
-        self.keep(numbers.min() == start and numbers.max() == start + count - 1, f"{table.name}: {numbers.min()} to {numbers.max()} of {count}")
+        self.keep(numpy.array_equal(numpy.unique(numbers), numpy.arange(start, start + count)), f"{table.name}: {numbers.min()} to {numbers.max()} of {count}")
 
     def check_features(self):
         """Discrete sampling geometries (CF-1.8, chapter 9)."""
@@ -162,7 +170,14 @@ class Rules:
             if variable.name in helpers or variable.name in self.file.dimensions or variable in identities:
                 continue
             known = self.named(variable, "coordinates") + [self.file.variables[each] for each in variable.dimensions if each in self.file.variables]
-            for wanted in ("time", "latitude", "longitude"):
+            if feature == "profile":
+                self.keep(any("positive" in each.ncattrs() for each in known), f"{variable.name}: no depth or height belongs to it")
+            for each in known:
+                is_vertical = self.of(each, "axis") == "Z" or self.of(each, "standard_name") in ("depth", "height", "altitude") or (
+                    self.of(each, "units") == "m" and not self.of(each, "standard_name").startswith("projection_"))
+                self.keep(not is_vertical or "positive" in each.ncattrs(), f"{each.name}: a vertical coordinate without positive (4.3, 9.5)")
+            has_time = "time" in variable.dimensions  # what has none describes a feature, as the depth of a sensor
+            for wanted in (*(("time",) if has_time else ()), "latitude", "longitude"):
                 self.keep(wanted in [self.of(each, "standard_name") for each in known], f"{variable.name}: no {wanted} belongs to it")
 
 

@@ -66,8 +66,8 @@ contains
     call text(series, series_vars(5), 'coordinates', 'lat lon')
     series_vars(6) = variable(series, 'temperature', nc_double, [t, station], 'standard_name', 'sea_water_temperature', 'degC')
     series_vars(7) = variable(series, 'speed', nc_double, [t, station], 'standard_name', 'sea_water_speed', 'm s-1')
-    call text(series, series_vars(6), 'coordinates', 'lat lon sensor_depth')
-    call text(series, series_vars(7), 'coordinates', 'lat lon sensor_depth')
+    call text(series, series_vars(6), 'coordinates', 'lat lon')
+    call text(series, series_vars(7), 'coordinates', 'lat lon')
     call must(nc_enddef(series))
   end subroutine
 

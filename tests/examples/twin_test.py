@@ -16,7 +16,7 @@ needed("netCDF4", "numpy", "xarray")
 import netCDF4  # noqa: E402
 import numpy  # noqa: E402
 import xarray  # noqa: E402
-from cf_rules import broken_rules  # noqa: E402
+from cf_rules import Units, broken_rules  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
 NAME = os.path.basename(sys.argv[1]) + "-twin"
@@ -28,12 +28,17 @@ def is_stated(variable, key):
     return key != "_FillValue" or variable.getncattr(key) != netCDF4.default_fillvals[variable.dtype.str[1:]]
 
 
+def typed(value):
+    """An attribute's type, and its values as a list, or its text."""
+    return (type(value), value) if isinstance(value, str) else (str(numpy.asarray(value).dtype), numpy.asarray(value).tolist())
+
+
 def described(path):
     """Dimensions, attributes of the file, and for each variable its type, dimensions, attributes and values."""
     with netCDF4.Dataset(path) as file:
         file.set_auto_mask(False)
         attributes = {name: file.getncattr(name) for name in file.ncattrs()}
-        variables = {name: (str(each.dtype), each.dimensions, {key: numpy.asarray(each.getncattr(key)).tolist() for key in each.ncattrs() if is_stated(each, key)}, each[:])
+        variables = {name: (str(each.dtype), each.dimensions, {key: typed(each.getncattr(key)) for key in each.ncattrs() if is_stated(each, key)}, each[:])
                      for name, each in file.variables.items()}
         return {name: len(each) for name, each in file.dimensions.items()}, attributes, variables
 
@@ -44,7 +49,10 @@ check(done.returncode == 0, f"the twin: {done.stderr}")
 FILES = ["", *(word.replace("+", "_") for word in sys.argv[4:] if word.startswith("+"))]
 OWN_UNITS = {"plasma-twin": ["Alfven times"]}.get(NAME, [])  # of a model, which UDUNITS does not know
 SPOILT = {"coordinates": "nowhere", "bounds": "time", "cell_measures": "area: time", "flag_values": 0.5, "start_index": numpy.int32(1), "cf_role": "another",
-          "topology_dimension": numpy.int32(3), "node_coordinates": "node_lon", "location": "edge", "units": "apples", "axis": "U", "mesh": "time"}
+          "topology_dimension": numpy.int32(3), "node_coordinates": "node_lon", "location": "edge", "units": "apples", "axis": "U", "mesh": "time",
+          "cell_methods": "mean", "positive": "left"}
+if Units().library is None:
+    del SPOILT["units"]
 twins = {each: described(f"{NAME}/twin{each}.nc") for each in FILES}
 
 

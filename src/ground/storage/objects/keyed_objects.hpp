@@ -23,7 +23,7 @@ class FoundObject {
   virtual Result<Bytes> read(std::span<std::byte> data, Bytes offset) = 0;
 };
 
-/// The objects of one place, by their keys: all that stores of Zarr ask of storage. A place is a directory of
+/// The objects of one place, by their keys: all that a store asks of storage. A place is a directory of
 /// files (FileObjects), or whatever else keeps bytes under keys: its name says which (places.hpp). A key has
 /// one or more names with '/' between them; the names before the last one are the key's group. All calls are
 /// local and block on storage. Several threads may find, list and read at once; all else is for one thread.

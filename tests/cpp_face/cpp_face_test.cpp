@@ -119,6 +119,8 @@ TEST(CppFace, AStreamThatIsReadFillsArrays) {
   const tr::Kept odd = stream->get("t", wide, {2, 2}, {16});
   EXPECT_EQ(odd.code(), tr::Code::argument);
   EXPECT_NE(odd.text().find("strides and extents have different numbers of entries"), std::string::npos);
+  stream->get("flags", static_cast<std::uint16_t*>(nullptr), {2, 4});
+  EXPECT_STREQ(recorder_line(), "tr_stream_get_array [flags] type=10 extents=2,4 strides=none");
   char whole[8] = {};
   stream->get("t", whole);
   EXPECT_STREQ(recorder_line(), "tr_stream_get [t]");

@@ -262,7 +262,7 @@ int tr_stream_put(tr_stream* stream, const char* field, const void* data) {
   return verdict("tr_stream_put");
 }
 
-const int element_bytes[] = {0, 1, 2, 4, 8, 4, 8, 8, 16, 1};
+const int element_bytes[] = {0, 1, 2, 4, 8, 4, 8, 8, 16, 1, 2, 4, 8};
 
 static void pack_array(const unsigned char* at, int bytes, int ndims, const tr_index* extents,
                        const tr_index* strides) {

@@ -73,6 +73,14 @@ class _Names:
         return self.found[key]
 
 
+def _is_same(static: Static, stored: np.ndarray) -> bool:
+    """Returns True if the field's values, in which NaN stands for missing reals, are those that the file stores."""
+    fill, is_real = static.described.fill, stored.dtype.kind == "f"
+    if is_real and fill is not None:
+        stored = np.where(stored == np.asarray(fill, stored.dtype), np.asarray(np.nan, stored.dtype), stored)
+    return np.array_equal(static.values, stored, equal_nan=is_real)
+
+
 class _Builder:
     """The cubes of a run. Makes Datasets of some of them."""
 
@@ -146,7 +154,7 @@ class _Builder:
     def _is_place(self, name: str, coordinate: Coordinate) -> bool:
         """Returns True if the coordinate is a field without time that the Dataset has (attributes="coordinates=..."). The field becomes the coordinate."""
         static = self.statics.get(name) if name in self.shown else None
-        found = static is not None and np.array_equal(static.values, coordinate.values())
+        found = static is not None and _is_same(static, coordinate.values())
         if found:
             self.places.add(name)
         return found

@@ -104,7 +104,8 @@ Status add_missing(const FoundVariable& variable, bool has_default_fill, Unpacki
     }
   }
   if (!has_fill && has_default_fill) {
-    if (ByteVector fill = default_fill_of(how.type); !fill.empty()) how.missing.push_back(std::move(fill));
+    if (ByteVector fill = default_fill_of(variable.type); !fill.empty())
+      how.missing.push_back(std::move(fill));
   }
   return {};
 }

@@ -133,6 +133,15 @@ TEST(parse_field, missing_may_be_any_number) {
   EXPECT_TRUE(std::isnan(*parsed("missing=nan").definition.missing));
 }
 
+TEST(parse_field, missing_of_integers_is_refused_where_it_would_be_rounded) {
+  const auto of = [](std::string_view text) {
+    return parse_field("t", static_cast<int>(ElementType::u64), kShape, text, "cdf5");
+  };
+  EXPECT_EQ(of("missing=9007199254740992")->definition.missing, 0x1p53);
+  EXPECT_TRUE(mentions(of("missing=9007199254740993").status().text(), "give another number"));
+  EXPECT_TRUE(mentions(of("missing=18446744073709551615").status().text(), "give another number"));
+}
+
 TEST(parse_field, statistics_and_their_intervals) {
   const auto statistic = [](std::string_view text) { return parsed(text).definition.statistic; };
   EXPECT_EQ(statistic("statistic=average since=last").process, Process::average);

@@ -145,6 +145,12 @@ std::vector<FoundAttribute> attributes_of(const Json& object, Number type) {
       attributes.push_back(numbers_of(name, Json::array({number})));
     } else if (value.is_string()) {
       attributes.push_back({name, Number::none, value.get<std::string>(), {}});
+    } else if (value.is_number_unsigned() && type == Number::uint64 &&
+               (name == "_FillValue" || name == "missing_value")) {
+      // In the array's own type: float64 has not all of its elements.
+      FoundAttribute fill{name, type, {}, {}};
+      append_raw(fill.values, value.get<std::uint64_t>());
+      attributes.push_back(std::move(fill));
     } else if (value.is_number()) {
       attributes.push_back(numbers_of(name, Json::array({value})));
     } else if (value.is_array() && !value.empty() &&

@@ -345,9 +345,11 @@ TEST(ZarrStores, WithCodecsThatAreNotReadAreRefusedByTheCodecsName) {
 
 TEST(ZarrStores, HaveFillValuesAndAttributesThatJsonHasNoNumbersFor) {
   Store store;
-  const auto array = [](const std::string& fill, const std::string& attributes) {
+  const auto array = [](const std::string& fill, const std::string& attributes,
+                        const std::string& type = "float32") {
     return cat(
-        R"({"zarr_format":3,"node_type":"array","shape":[2,2],"data_type":"float32","chunk_grid":{"name":"regular",)",
+        R"({"zarr_format":3,"node_type":"array","shape":[2,2],"data_type":")", type,
+        R"(","chunk_grid":{"name":"regular",)",
         R"("configuration":{"chunk_shape":[2,2]}},"chunk_key_encoding":{"name":"v2","configuration":{"separator":"."}},"fill_value":)",
         fill, R"(,"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],"attributes":)", attributes,
         "}");
@@ -356,11 +358,13 @@ TEST(ZarrStores, HaveFillValuesAndAttributesThatJsonHasNoNumbersFor) {
   store.put("a/zarr.json", array(R"("NaN")", "{}"));
   store.put("b/zarr.json", array(R"("0x40490fdb")", "{}"));
   store.put("c/zarr.json", array("2", R"({"_FillValue":"AAAAAAAAAEA="})"));
+  store.put("d/zarr.json", array("9007199254740993", R"({"_FillValue":9007199254740993})", "uint64"));
   const auto source = opened(store.target(), store.path());
   ASSERT_NE(source, nullptr);
   EXPECT_EQ(all_of<float>(*source, records_of(*source, "a").at(0)).missing, 4);
   EXPECT_EQ(all_of<float>(*source, records_of(*source, "b").at(0)).values, Values(4, 3.14159274101257324));
   EXPECT_EQ(all_of<float>(*source, records_of(*source, "c").at(0)).missing, 4) << "2.0 in base64";
+  EXPECT_EQ(all_of<double>(*source, records_of(*source, "d").at(0)).missing, 4) << "2^53 + 1";
 }
 
 TEST(ZarrStores, WithOneArrayThatNobodyUnderstandsAreReadBesideIt) {

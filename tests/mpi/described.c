@@ -65,6 +65,7 @@ static void write_own(const char* directory, int steps) {
   expect(tr_stream_define(history, "mask", cells, TR_F64, "time=none"));
   expect(tr_stream_attribute_text(history, NULL, "model", "small"));
   expect(tr_stream_attribute_text(means, NULL, "model", "small"));
+  expect(tr_stream_attribute_text(means, NULL, "title", "of the program"));
   fill(0);
   expect(tr_stream_put(history, "mask", mask));
   for (int step = 0; step < steps; ++step) {
@@ -123,7 +124,7 @@ static void write_described(const char* file, const char* options, int steps, co
   expect(tr_stream_define(out, "mask", cells, TR_F64, "time=none"));
   expect(tr_stream_define(out, "diagnostic", cells, TR_F64, NULL));
   expect(tr_stream_attribute_text(out, NULL, "model", "small"));
-  expect(tr_stream_attribute_text(out, NULL, "title", "the description has another one"));
+  expect(tr_stream_attribute_text(out, NULL, "title", "of the program"));
   expect(
       tr_stream_attribute_text(out, "temperature", "units", "degC")); /* units: K of the description wins */
   if (strcmp(how, "again") == 0) misuse(out);

@@ -453,29 +453,36 @@ TR_API int tr_stream_close(tr_stream** stream);
  * agree. Compute rank 0 reads the file and tells it to all. *stream stands for all of these streams:
  *
  *   tr_stream_define     names a field of the program. It is defined in each stream that the description
- *                        gives the field to, under its options and those of `options`; the description's win
+ *                        gives the field to, under its options and those of `options` that its format takes;
+ *                        the description's win. If a stream refuses the options, no stream has the field. If
+ *                        it refuses the field later (an encoder, memory), no later definition of it helps
  *   tr_stream_begin      begins a step in each stream that has one then (every=)
  *   tr_stream_put        puts the field into each of them that has it. A put of a field that no stream has,
  *                        or none in this step, returns at once
- *   tr_stream_end, _wait, _close, _attribute
- *                        do it in each of them, and return the first error
+ *   tr_stream_end, _wait, _close
+ *                        do it in each of them, and return the first error. Without streams (`streams: {}`)
+ *                        tr_stream_close alone tells all ranks of wrong calls
+ *   tr_stream_attribute  gives it to each of them that takes attributes (GRIB and raw do not), and where the
+ *                        description does not give it
  *
- * `options` are options of tr_stream_create for all streams. What the description gives wins, but base=,
- * calendar=, time= and lead_unit= are the program's if it gives them. The description cannot say what the
- * program's arrays are: levels=, bottom=, coefficients=, vertical=, level_axis=, nproma=, missing=, time=,
- * statistic= and since= of a field are the program's.
+ * `options` are options of tr_stream_create for all streams, and must fit each of them. What the description
+ * gives wins, but base=, calendar=, time= and lead_unit= are the program's if it gives them. The description
+ * cannot say what the program's arrays are: levels=, bottom=, coefficients=, vertical=, level_axis=, nproma=,
+ * missing=, time=, statistic= and since= of a field are the program's.
  *
  *   TR_ERR_IO, TR_ERR_SETTINGS   the file cannot be read, or is wrong: the text has line and column
  *   TR_ERR_UNSUPPORTED           the library was built without yaml-cpp
- *   errors of tr_stream_create   the streams that were made before are closed
+ *   errors of tr_stream_create   the streams that were made before are closed. Their files stay as they are,
+ *                                and so do a loaded checkpoint's positions
  *
  * If the description names a field that the program has not defined before the first step, that step and all
  * others are TR_ERR_SETTINGS at tr_stream_end, and nothing is written. */
 TR_API int tr_streams_configure(const char* file, const char* options, tr_stream** stream);
 
 /* Local. Returns 1 if a put of the field would go anywhere, otherwise 0: the program need not compute it.
- * Within a step it tells of this step, outside of one of the stream. `stream` is one that is written. 0 with
- * a text for tr_error() if it is none. */
+ * Within a step it tells of this step, outside of one of the stream: of a description's streams whether one
+ * has the field, also before its definition, and of another stream whether the field was defined. `stream` is
+ * one that is written. 0 with a text for tr_error() if it is none. */
 TR_API int tr_stream_wants(tr_stream* stream, const char* field);
 
 /* Streams that are read. They use the calls of streams that are written, with tr_stream_open instead of

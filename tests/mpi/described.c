@@ -5,10 +5,10 @@
  *   described own DIRECTORY STEPS         the streams of described_test.py, made one by one
  *   described wrong FILE...               only tr_streams_configure: each file has an error
  *
- * HOW: `unknown` (rank 1 puts a field that is none, in the second step), `again` (a field is defined twice,
- * and wrong calls), `open` (nothing is closed: tr_finalize does it), `goes_on` (the run goes on where the
- * checkpoint `state` has it, and saves it behind its last step). Each rank writes each error that it gets to
- * `errors.RANK`. */
+ * HOW: `unknown` (rank 1 puts a field that is none, in the second step, which no stream with every: 2h has),
+ * `again` (a field is defined twice, and wrong calls), `open` (nothing is closed: tr_finalize does it),
+ * `goes_on` (the run goes on where the checkpoint `state` has it, and saves it behind its last step;
+ * half.yaml is refused before). Each rank writes each error that it gets to `errors.RANK`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +65,7 @@ static void write_own(const char* directory, int steps) {
   expect(tr_stream_define(history, "mask", cells, TR_F64, "time=none"));
   expect(tr_stream_attribute_text(history, NULL, "model", "small"));
   expect(tr_stream_attribute_text(means, NULL, "model", "small"));
+  expect(tr_stream_attribute_text(means, NULL, "title", "of the program"));
   fill(0);
   expect(tr_stream_put(history, "mask", mask));
   for (int step = 0; step < steps; ++step) {
@@ -83,6 +84,9 @@ static void write_own(const char* directory, int steps) {
 }
 
 static void misuse(tr_stream* out) {
+  /* One of two streams refuses it, and the other one does not have it then. */
+  expect(tr_stream_define(out, "late", scalar, TR_F64, "time=none"));
+  if (!expect(tr_stream_define(out, "late", scalar, TR_F64, NULL))) printf("late is not taken\n");
   expect(tr_stream_define(out, "temperature", cells, TR_F64, NULL));
   expect(tr_stream_define(out, "humidity", cells, TR_F64, "levels"));
   expect(tr_stream_define(out, "humidity", NULL, TR_F64, NULL));
@@ -108,6 +112,7 @@ static void write_described(const char* file, const char* options, int steps, co
   if (goes_on) {
     expect(tr_checkpoint_create("state", NULL, &state));
     transfer(state, TR_LOAD, &first);
+    if (tr_streams_configure("half.yaml", options, &out) == TR_OK || out != NULL) expect(TR_ERR_STATE);
   }
   if (!expect(tr_streams_configure(file, options, &out))) return;
   if (tr_stream_wants(out, "temperature"))
@@ -119,6 +124,9 @@ static void write_described(const char* file, const char* options, int steps, co
   expect(tr_stream_define(out, "mask", cells, TR_F64, "time=none"));
   expect(tr_stream_define(out, "diagnostic", cells, TR_F64, NULL));
   expect(tr_stream_attribute_text(out, NULL, "model", "small"));
+  expect(tr_stream_attribute_text(out, NULL, "title", "of the program"));
+  expect(
+      tr_stream_attribute_text(out, "temperature", "units", "degC")); /* units: K of the description wins */
   if (strcmp(how, "again") == 0) misuse(out);
   fill(0);
   expect(tr_stream_put(out, "mask", mask));

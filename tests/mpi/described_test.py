@@ -19,7 +19,8 @@ streams:
     file: DIR/history_{lead:03h}.nc
     every: 2h
     attributes:
-      title: "a history, of 2 h"
+      title: |
+        a history, of 2 h
     fields:
       - temperature
       - {name: wind, as: u, units: m/s}
@@ -33,7 +34,7 @@ streams:
 
 
 def write(path, text):
-    with open(path, "w") as file:
+    with open(path, "w", errors="surrogateescape") as file:
         file.write(text)
     return path
 
@@ -74,22 +75,26 @@ for number, (ranks, servers) in enumerate(((1, 0), (3, 0), (4, 1))):
     check(code == 0 and "wind was wanted in 4 of 7 steps" in out, f"{ranks} ranks, {servers} servers: {out}{err}")
     check(contents("a") == expected, f"{ranks} ranks, {servers} servers: the files differ")
 
-# A run that stops between two steps of a file, within an interval, and goes on with other ranks.
+# A run that stops between two steps of a file, within an interval, and goes on with other ranks. A description that is refused first (its last stream
+# cannot be made) leaves the checkpoint's streams and their files as they are.
 fresh("a")
 write("output.yaml", DESCRIPTION.replace("DIR", "a"))
+write("half.yaml", DESCRIPTION.replace("DIR", "a").replace("    fields", "    ready: .ready\n    fields") + "  last:\n    file: half.yaml/c.nc\n    fields: [energy]\n")
 for ranks, servers, steps in ((3, 1, 5), (2, 0, STEPS)):
     code, out, err = run(ranks, [MODEL, "output.yaml", BASE, str(steps), "goes_on"], TAILRACE_SERVERS=str(servers))
     check(code == 0, f"a run of {steps} steps that goes on: {out}{err}")
 check(contents("a") == expected, "the files of a run that goes on differ")
+check(not any(name.endswith(".ready") for name in os.listdir("a")), f"a refused description announces files: {os.listdir('a')}")
 
-# Another description, and none of the streams.
+# Another description, with a format that takes no attributes, and none of the streams.
 fresh("b")
-write("other.yaml", "streams:\n  wind:\n    file: b/wind.nc\n    base: 2026-03-01T00:00Z\n    fields: [{name: wind, attributes: 'long_name=\"from the west\"'}]\n")
+write("other.yaml", "streams:\n  wind:\n    file: b/wind.nc\n    base: 2026-03-01T00:00Z\n    fields: [{name: wind, attributes: 'long_name=\"from the west\"'}]\n  raw:\n    file: b/t.raw\n    format: raw\n    base: 2026-03-01T00:00Z\n    fields: [temperature]\n")
 code, out, err = run(3, [MODEL, "other.yaml", "", str(STEPS)], TAILRACE_SERVERS="1")
 check(code == 0 and "wanted in 7 of 7" in out and list(contents("b")) == ["wind.nc"] and b"from the west" in contents("b")["wind.nc"], f"another description: {out}{err}")
 write("nothing.yaml", "streams: {}\n")
-code, out, err = run(2, [MODEL, "nothing.yaml", BASE, str(STEPS)], TAILRACE_SERVERS="0")
-check(code == 0 and "wanted in 0 of 7" in out, f"no streams: {out}{err}")
+code, out, err = run(2, [MODEL, "nothing.yaml", BASE, str(STEPS), "unknown"], TAILRACE_SERVERS="0")
+told = errors(2, "no streams")
+check(code == 1 and "wanted in 0 of 7" in out and len(told) == 1 and "tr_stream_close" in told[0] and "no such field" in told[0], f"no streams: {told}: {out}{err}")
 
 # An example takes the name of a file or a description.
 if len(sys.argv) > 2:
@@ -106,16 +111,20 @@ for servers in (0, 1):
     fresh("b")
     code, out, err = run(2 + servers, [MODEL, "missing.yaml", BASE, "1"], TAILRACE_SERVERS=str(servers))
     told = errors(2, "a field that the program lacks")
-    check(code == 1 and len(told) == 1 and 'missing.yaml:13:9: stream history has the field "humidty", which the program did not define before its first step; it has '
+    check(code == 1 and len(told) == 1 and 'missing.yaml:14:9: stream history has the field "humidty", which the program did not define before its first step; it has '
           "diagnostic, energy, mask, temperature, wind" in told[0], f"a field that the program lacks: {out}{err}")
     check(not contents("b"), f"files of an incomplete program: {os.listdir('b')}")
     write("output.yaml", DESCRIPTION.replace("DIR", "b"))
     code, out, err = run(2 + servers, [MODEL, "output.yaml", BASE, str(STEPS), "unknown"], TAILRACE_SERVERS=str(servers))
     told = errors(2, "a put of no field")
     check(code == 1 and len(told) == 1 and "tr_stream_put('temperture'): no such field was defined; the nearest is 'temperature'" in told[0], f"a put of no field: {out}{err}")
-code, out, err = run(2, [MODEL, "output.yaml", BASE, "1", "again"], TAILRACE_SERVERS="0")
+    files = contents("b")
+    check(all(files.get(name) == expected[name] for name in expected if name != "means.nc"), f"a put of no field fails a stream that has no such step: {sorted(files)}")
+write("again.yaml", DESCRIPTION.replace("DIR", "b").replace("      - mask\n", "      - mask\n      - late\n").replace(", energy]", ", energy, {name: late, operation: mean}]"))
+code, out, err = run(2, [MODEL, "again.yaml", BASE, "1", "again"], TAILRACE_SERVERS="0")
 told = errors(2, "misuse")
-for text in ("field 'temperature' is defined already", "expected key=value", "no layout was given", "there is no field 'nothing'", "are written (tr_streams_configure)", "event 7"):
+check("late is not taken" not in out, f"half of a definition stays: {told}")
+for text in ("again.yaml:21:", "field 'temperature' is defined already", "expected key=value", "no layout was given", "there is no field 'nothing'", "are written (tr_streams_configure)", "event 7"):
     check(any(text in each for each in told), f"misuse: no error says {text}: {told}")
 
 # Errors of descriptions. Each is (text, what the error says).
@@ -155,7 +164,13 @@ WRONG = {
     "aliases": (many.replace("x: &x", "streams:\n  a:\n    file: b/a.nc\n    attributes: &x") + "    fields:\n" + "".join(f"      - {{name: f{i}, attributes: *x}}\n" for i in range(900)),
                 "has more than 8 MiB"),
     "wide": (STREAM + "    attributes: {" + ", ".join(f"k{i}: v" for i in range(80000)) + "}\n", "wide.yaml:5:5: attributes: has more than 16 KiB"),
-    "deep": ("streams: " + "[" * 100000 + "\n", "deep.yaml:2:1: "),
+    "deep": ("streams: " + "[" * 100000 + "\n", "deep in one another"),
+    "control": (STREAM + '    attributes: {title: "a\\x01b"}\n', "control.yaml:5:18: title: has a control character"),
+    "control_key": (STREAM + '    attributes: {"a\\0b": c}\n', "control_key.yaml:5:18: a name in attributes: has a control character"),
+    "line_end": (STREAM.replace("b/a.nc", '"b/a\\n.nc"'), "line_end.yaml:3:5: file: has a line end"),
+    "utf8": (STREAM + "    attributes: {title: Z\udcfcrich}\n", "utf8.yaml:5:1: the line is not UTF-8"),
+    "much": ("streams:\n  a:\n    file: b/a.nc\n    fields:\n" + "".join(f"      - {{name: t, as: t{i}}}\n" for i in range(700)) + f"fields:\n  t: {{long_name: {'x' * 15000}}}\n", "have more than 8 MiB"),
+    "ends": (STREAM + "    every: 3h\n    interval: 2h\n", "ends.yaml:5:5: every: the stream has no step at lead 7200 s, where an interval of 7200 s ends"),
     "large": ("# " + "x" * 10_000_000 + "\n" + STREAM, "large.yaml: the file has more than 1 MiB"),
     "half": (STREAM + STREAM[9:].replace("a:", "b:", 1).replace("b/a.nc", "half.yaml/c.nc"), "stream b"),
 }
@@ -182,9 +197,12 @@ if COMMAND:
     os.chdir("..")
     write("output.yaml", DESCRIPTION.replace("DIR", "a"))
     ended = subprocess.run([COMMAND, "plan", "--streams", "output.yaml", "--given", BASE], capture_output=True, text=True)
-    for text in ("history (line 6): cdf5, a step every 2h\n  files, the first is a/history_000.nc\n", "means (line 15): cdf2, each step of the program, over intervals of 10800 s\n  one file, a/means.nc\n",
+    for text in ("history (line 6): cdf5, a step every 2h\n  files, the first is a/history_000.nc\n", "means (line 16): cdf2, each step of the program, over intervals of 10800 s\n  one file, a/means.nc\n",
                  "  - temperature  attributes=\"units=K, standard_name=air_temperature\"\n", "  - u            the program's wind, attributes=units=m/s\n", "output.yaml: 2 streams\n"):
         check(ended.returncode == 0 and text in ended.stdout, f"the plan has no {text!r}: {ended.stdout}{ended.stderr}")
+    write("ends.yaml", STREAM.replace("a.nc", "{lead:03h}.nc") + "    interval: 6h\n")
+    ended = subprocess.run([COMMAND, "plan", "--streams", "ends.yaml", "--given", BASE], capture_output=True, text=True)
+    check("files, the first is b/006.nc\n" in ended.stdout, f"the first file of means: {ended.stdout}{ended.stderr}")
     ended = subprocess.run([COMMAND, "plan"], capture_output=True, text=True)
     check(ended.returncode == 2 and "--ranks or --streams" in ended.stderr, f"a plan of nothing: {ended.stderr}")
 finish()

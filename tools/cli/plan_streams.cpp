@@ -24,7 +24,14 @@ Status print_stream(const streams::Description& description, const streams::Desc
   const std::string& format = stream.request.definition.format;
   std::printf("%s (line %d): %s, %s\n", stream.name.c_str(), stream.place.line, format.c_str(),
               steps_of(stream).c_str());
-  const Result<std::string> first = stream.request.pattern.expand(0, stream.request.context());
+  // With an interval the first step is at its end, otherwise it may be at the base time.
+  const codec::StreamDefinition& definition = stream.request.definition;
+  const auto& interval = stream.request.options.interval;
+  const std::int64_t lead =
+      interval
+          ? operations::Intervals(*interval, definition.base, definition.calendar, definition.time).end_of(1)
+          : 0;
+  const Result<std::string> first = stream.request.pattern.expand(lead, stream.request.context());
   TR_TRY(first.status().in(cat(description.text_of(stream.place), ": stream ", stream.name)));
   std::printf("  %s %s\n", stream.request.pattern.depends_on_lead() ? "files, the first is" : "one file,",
               first->c_str());

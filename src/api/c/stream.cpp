@@ -25,14 +25,14 @@ int fail_on_input(const tr_stream& stream, const std::string& call) {
   return fail(status);
 }
 
-/// Collective. Creates a stream, which goes on where the loaded checkpoint has left it.
+/// Collective. Creates a stream, which goes on where the loaded checkpoint has left it. The caller takes the
+/// checkpoint's position (take_stream) once it keeps the stream.
 Result<tr_stream*> make_stream(session::Session& session, const std::string& pattern,
                                const std::string& options) {
-  restart::Outputs& outputs = *state().outputs;
+  const restart::Outputs& outputs = *state().outputs;
   Result<std::unique_ptr<streams::Stream>> made =
       streams::Stream::create(session, pattern, options, outputs.stream(pattern), outputs.kept());
   TR_TRY(made.status());
-  outputs.take_stream(pattern);
   auto* const handle = new tr_stream{std::move(*made)};
   state().streams.push_back(handle);
   return handle;
@@ -85,15 +85,19 @@ int tr_streams_configure(const char* file, const char* options, tr_stream** stre
   if (stream == nullptr)
     return fail(Status(Code::argument, "tr_streams_configure: `stream` is a null pointer"));
   *stream = nullptr;
-  const auto make = [session](const std::string& pattern,
-                              const std::string& its) -> Result<streams::Stream*> {
+  // If a later stream is refused, the program may configure again: the checkpoint's positions stay.
+  std::vector<std::string> patterns;
+  const auto make = [session, &patterns](const std::string& pattern,
+                                         const std::string& its) -> Result<streams::Stream*> {
     const Result<tr_stream*> made = make_stream(*session, pattern, its);
     TR_TRY(made.status());
+    patterns.push_back(pattern);
     return (*made)->stream.get();
   };
   Result<std::unique_ptr<streams::DescribedStreams>> made = streams::DescribedStreams::configure(
       *session, text_of(file), text_of(options), {make, close_described});
   if (!made.is_ok()) return fail(made.status());
+  for (const std::string& pattern : patterns) state().outputs->take_stream(pattern);
   *stream = new tr_stream{nullptr, nullptr, std::move(*made)};
   state().described.push_back(*stream);
   return TR_OK;
@@ -117,6 +121,7 @@ int tr_stream_create(const char* pattern, const char* options, tr_stream** strea
   *stream = nullptr;
   const Result<tr_stream*> made = make_stream(*session, text_of(pattern), text_of(options));
   if (!made.is_ok()) return fail(made.status());
+  state().outputs->take_stream(text_of(pattern));
   *stream = *made;
   return TR_OK;
 }

@@ -47,6 +47,8 @@ class Stream final {
   Status end();
   Status wait(bool durable);
   Status close();
+  /// Has close() leave the files as they are: the stream was never used.
+  void abandon() { is_abandoned_ = true; }
   /// Returns true if the order of collective calls is broken: close() has more to do once the ranks have
   /// settled.
   [[nodiscard]] bool is_unsettled() const { return client_.is_unsettled(); }
@@ -146,6 +148,7 @@ class Stream final {
   bool has_put_ = false;  // the program has put a field in this step
   std::vector<EndedStep> ended_;
   std::optional<std::int64_t> last_lead_;
+  bool is_abandoned_ = false;
 };
 
 }  // namespace tailrace::streams

@@ -92,6 +92,9 @@ inline constexpr std::array<std::string_view, 5> statistic_words{"instant", "acc
 /// Takes the value of since=: `start`, `last` or a duration.
 Status take_since(codec::Statistic& statistic, const std::string& text, const TimeAxis& time = {});
 
+/// Returns true if the text is UTF-8 (RFC 3629).
+bool is_utf8(std::string_view text);
+
 /// Returns `status`. If it is an error, and nobody asked for the stream's format, its text also says why the
 /// stream has this format.
 Status with_default_format(const StreamRequest& request, const Status& status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "faces/streams/described/described_streams.hpp"
 
+#include <algorithm>
 #include <span>
 
 #include "ground/base/log.hpp"
@@ -58,7 +59,8 @@ Status DescribedStreams::make_streams(const std::string& call) {
   for (const DescribedStream& described : description_.streams()) {
     const Result<Stream*> stream = face_.make(described.pattern, described.options);
     if (!stream.is_ok()) {
-      static_cast<void>(close());
+      for (const Member& member : members_) member.stream->abandon();
+      static_cast<void>(close_streams());
       return stream.status().in(
           cat(call, ": ", description_.text_of(described.place), ": stream ", described.name));
     }
@@ -66,6 +68,31 @@ Status DescribedStreams::make_streams(const std::string& call) {
     for (const WrittenField& field : described.fields)
       asked_[field.name].push_back({members_.size(), &field});
     members_.push_back({&described, *stream, false, takes_attributes});
+  }
+  return {};
+}
+
+/// Returns `status` with the place in the description. Texts of Code::order stay as they are: they say which
+/// calls the ranks are in, and these are not the same.
+Status DescribedStreams::at(Place place, const Member& member, const Status& status) const {
+  if (status.code() == Code::order) return status;
+  return status.in(cat(description_.text_of(place), ": stream ", member.described->name));
+}
+
+/// Local. Returns the first error that a stream has of the definition, as far as it is known before the
+/// stream has it.
+Status DescribedStreams::check_definition(const std::string& field, const PlacedLayout& layout, int type,
+                                          const std::string& options) const {
+  for (const Use& use : uses_of(field)) {
+    const Member& member = members_[use.member];
+    const Result<std::string> all = description_.options_of(*member.described, *use.field, options);
+    Status status = all.status();
+    if (status.is_ok()) {
+      const codec::StreamDefinition& definition = member.described->request.definition;
+      status = parse_field(use.field->in_file, type, layout.shape(), *all, definition.format, definition.time)
+                   .status();
+    }
+    if (!status.is_ok()) return at(use.field->place, member, status);
   }
   return {};
 }
@@ -92,6 +119,14 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
     const comm::Verdict verdict = session_.agree({mine.in(call), call, {}});
     TR_TRY(verdict.status);
   }
+  if (uses.size() > 1) {
+    // What one stream would refuse, the others do not get either. Without a layout the first one refuses it.
+    const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ")");
+    const Status mine = layout == nullptr
+                            ? Status()
+                            : guarded([&] { return check_definition(field, *layout, type, options); });
+    TR_TRY(session_.agree({mine.in(call), call, {}}).status);
+  }
   for (const Use& use : uses) {
     Member& member = members_[use.member];
     const Result<std::string> all =
@@ -99,8 +134,7 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
     // Wrong options of the program are refused by the stream, on every rank.
     const Status status =
         member.stream->define(use.field->in_file, layout, type, all.is_ok() ? *all : options);
-    TR_TRY((status.is_ok() ? all.status() : status)
-               .in(cat(description_.text_of(use.field->place), ": stream ", member.described->name)));
+    TR_TRY(at(use.field->place, member, status.is_ok() ? all.status() : status));
     for (const codec::Axis& axis : layout->axes) member.axes.insert(axis.dimension);
   }
   for (const codec::Axis& axis : layout->axes) axes_.insert(axis.dimension);
@@ -108,22 +142,27 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
   return {};
 }
 
-/// Gives an attribute to each stream that has what it is of, under the name that the stream has for it.
+/// Gives an attribute to each stream that has what it is of, under the name that the stream has for it. What
+/// the description gives wins.
 template <typename Give>
-Status DescribedStreams::give_attribute(const std::string& call, const std::string& of, const Give& give) {
+Status DescribedStreams::give_attribute(const std::string& call, const std::string& of,
+                                        const std::string& attribute, const Give& give) {
   Status first;
   bool is_told = false;
-  const auto give_to = [&](const Member& member, const std::string& name) {
+  const auto give_to = [&](const Member& member, const std::string& name, const WrittenField* field) {
     if (!member.takes_attributes) return;
+    const bool has_own = field != nullptr ? description_.gives_attribute(*member.described, *field, attribute)
+                                          : of.empty() && member.described->attributes.count(attribute) != 0;
+    if (has_own) return;
     keep_first(first, give(*member.stream, name));
     is_told = true;
   };
   const bool is_field = defined_.count(of) != 0;
   if (is_field) {
-    for (const Use& use : uses_of(of)) give_to(members_[use.member], use.field->in_file);
+    for (const Use& use : uses_of(of)) give_to(members_[use.member], use.field->in_file, use.field);
   } else {
     for (const Member& member : members_)
-      if (of.empty() || member.axes.count(of) != 0) give_to(member, of);
+      if (of.empty() || member.axes.count(of) != 0) give_to(member, of, nullptr);
   }
   if (is_told) return first;
   const bool is_known = of.empty() || is_field || axes_.count(of) != 0;
@@ -137,14 +176,14 @@ Status DescribedStreams::give_attribute(const std::string& call, const std::stri
 Status DescribedStreams::attribute(const std::string& of, const std::string& name, int type,
                                    std::int64_t count, const void* values) {
   return give_attribute(cat("tr_stream_attribute(\"", this->name(), "\", \"", of, "\", \"", name, "\")"), of,
-                        [&](Stream& stream, const std::string& its) {
+                        name, [&](Stream& stream, const std::string& its) {
                           return stream.attribute(its, name, type, count, values);
                         });
 }
 
 Status DescribedStreams::text_attribute(const std::string& of, const std::string& name, const char* value) {
   return give_attribute(
-      cat("tr_stream_attribute_text(\"", this->name(), "\", \"", of, "\", \"", name, "\")"), of,
+      cat("tr_stream_attribute_text(\"", this->name(), "\", \"", of, "\", \"", name, "\")"), of, name,
       [&](Stream& stream, const std::string& its) { return stream.text_attribute(its, name, value); });
 }
 
@@ -175,6 +214,9 @@ void DescribedStreams::begin_step(const Begin& begin, std::optional<std::int64_t
   if (!has_begun_) {
     has_begun_ = true;
     incomplete_ = check_all_defined();
+    // No stream gets a step. Files of the run before are not finished as if they had all of theirs.
+    if (!incomplete_.is_ok())
+      for (const Member& member : members_) member.stream->abandon();
     for (const auto& [name, shared] : description_.shared()) {
       if (session_.rank() == 0 && incomplete_.is_ok() && defined_.count(name) == 0)
         log(LogLevel::warn,
@@ -219,7 +261,7 @@ Status DescribedStreams::put(const std::string& field, const void* data, const A
 Status DescribedStreams::end() {
   const bool was_in_step = std::exchange(in_step_, false);
   if (!incomplete_.is_ok()) return incomplete_.in(cat("tr_stream_end(\"", name(), "\")"));
-  if (members_.empty()) return std::exchange(kept_, Status());
+  if (members_.empty()) return {};  // close() tells all ranks of errors
   // The first stream tells all ranks of the wrong call.
   if (!was_in_step) return members_.front().stream->end();
   Status first;
@@ -229,13 +271,26 @@ Status DescribedStreams::end() {
 }
 
 Status DescribedStreams::wait(bool durable) {
+  if (in_step_) {
+    // A stream whose step is open tells of the wrong call, and fails its step on every rank.
+    for (const Member& member : members_)
+      if (member.is_in_step) return member.stream->wait(durable);
+    return {Code::state, cat("tr_stream_wait(\"", name(), "\") inside of a step: tr_stream_end comes first")};
+  }
   Status first;
   for (const Member& member : members_) keep_first(first, member.stream->wait(durable));
   return first;
 }
 
 Status DescribedStreams::close() {
-  Status first = std::exchange(kept_, Status());
+  if (!members_.empty()) return close_streams();
+  // No step of a stream tells the other ranks of this rank's errors.
+  const std::string call = cat("tr_stream_close(\"", name(), "\")");
+  return session_.agree({std::exchange(kept_, Status()).in(call), call, {}}).status;
+}
+
+Status DescribedStreams::close_streams() {
+  Status first;
   for (const Member& member : members_) keep_first(first, face_.close(member.stream));
   members_.clear();
   return first;
@@ -247,11 +302,20 @@ bool DescribedStreams::wants(const std::string& field) const {
   return false;
 }
 
+/// Returns a stream that can tell all ranks of an error in this step, at best at its end and not only at that
+/// of an interval. If no stream has the step, the first one tells with its next step.
+Stream* DescribedStreams::stream_for_error() const {
+  const auto tells_now = [](const Member& each) { return each.is_in_step && !each.stream->accumulates(); };
+  auto found = std::ranges::find_if(members_, tells_now);
+  if (found == members_.end()) found = std::ranges::find(members_, true, &Member::is_in_step);
+  return (found == members_.end() ? members_.front() : *found).stream;
+}
+
 void DescribedStreams::latch(const Status& status) {
   if (members_.empty())
     keep_first(kept_, status);
   else
-    members_.front().stream->latch(status);
+    stream_for_error()->latch(status);
 }
 
 }  // namespace tailrace::streams

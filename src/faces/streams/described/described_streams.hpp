@@ -40,7 +40,8 @@ class DescribedStreams final {
   Status close();
   /// Local. Returns true if a put of the field would go to a stream.
   [[nodiscard]] bool wants(const std::string& field) const;
-  /// Keeps an error for the next end() of a step that a stream has.
+  /// Keeps an error for the end() of this step, or if no stream has it, of the next step of the first stream.
+  /// Of a description without streams close() tells it.
   void latch(const Status& status);
   /// Returns the path of the description.
   [[nodiscard]] const std::string& name() const { return description_.path(); }
@@ -62,11 +63,17 @@ class DescribedStreams final {
   DescribedStreams(session::Session& session, Description description, Face face)
       : session_(session), description_(std::move(description)), face_(std::move(face)) {}
   Status make_streams(const std::string& call);
+  Status close_streams();
+  [[nodiscard]] Status check_definition(const std::string& field, const PlacedLayout& layout, int type,
+                                        const std::string& options) const;
+  [[nodiscard]] Stream* stream_for_error() const;
+  [[nodiscard]] Status at(Place place, const Member& member, const Status& status) const;
   template <typename Begin>
   void begin_step(const Begin& begin, std::optional<std::int64_t> lead);
   [[nodiscard]] Status check_all_defined() const;
   template <typename Give>
-  Status give_attribute(const std::string& call, const std::string& of, const Give& give);
+  Status give_attribute(const std::string& call, const std::string& of, const std::string& attribute,
+                        const Give& give);
   [[nodiscard]] const std::vector<Use>& uses_of(const std::string& field) const;
 
   session::Session& session_;

@@ -94,6 +94,39 @@ Result<Description> Description::parse(std::string_view text, const std::string&
   return description;
 }
 
+/// Takes every: of a stream whose options are parsed.
+Status Description::take_every(const WrittenStream& written, DescribedStream& stream) const {
+  if (!written.every) return {};
+  const codec::StreamDefinition& definition = stream.request.definition;
+  const Result<operations::IntervalLength> length =
+      operations::parse_interval(written.every->option.value, definition.time);
+  Status checked = length.status();
+  if (checked.is_ok()) {
+    stream.every.emplace(*length, definition.base, definition.calendar, definition.time);
+    checked = stream.every->check();
+  }
+  if (!checked.is_ok()) return error_at(path_, written.every->place, cat("every: ", checked.text()));
+  stream.every_text = written.every->option.value;
+  if (!stream.request.options.interval) return {};
+  // Months have other lengths: the intervals of some years show it.
+  constexpr int most = 100;
+  const operations::Intervals intervals(*stream.request.options.interval, definition.base,
+                                        definition.calendar, definition.time);
+  std::int64_t end = 0;
+  for (int i = 0; i < most; ++i) {
+    const std::int64_t next = intervals.end_of(end + 1);
+    if (next <= end || !definition.time.check(next).is_ok()) return {};
+    if (!stream.every->is_end(next))
+      return error_at(
+          path_, written.every->place,
+          cat("every: the stream has no step at ", definition.time.at(next), ", where an interval of ",
+              operations::text_of(*stream.request.options.interval, definition.time),
+              " ends: give a length of which the interval has a whole number, or leave every: out"));
+    end = next;
+  }
+  return {};
+}
+
 Status Description::add_stream(WrittenStream written, const std::vector<Option>& given) {
   std::vector<Option> options = given;
   for (const WrittenOption& each : written.options) {
@@ -113,17 +146,12 @@ Status Description::add_stream(WrittenStream written, const std::vector<Option>&
     return error_at(path_, place_of(request.status(), written.options, written.pattern_place),
                     request.status().text());
   stream.request = std::move(*request);
-  if (written.every) {
-    const codec::StreamDefinition& definition = stream.request.definition;
-    const Result<operations::IntervalLength> length =
-        operations::parse_interval(written.every->option.value, definition.time);
-    Status checked = length.status();
-    if (checked.is_ok()) {
-      stream.every.emplace(*length, definition.base, definition.calendar, definition.time);
-      checked = stream.every->check();
-    }
-    if (!checked.is_ok()) return error_at(path_, written.every->place, cat("every: ", checked.text()));
-    stream.every_text = written.every->option.value;
+  TR_TRY(take_every(written, stream));
+  for (const WrittenOption& each : written.options) {
+    if (each.option.key != "attributes") continue;
+    const Result<Options> list = Options::parse_list(each.option.value);
+    TR_TRY(list.status());
+    for (const Option& attribute : list->entries()) stream.attributes.insert(attribute.key);
   }
   stream.name = std::move(written.name);
   stream.pattern = std::move(written.pattern);
@@ -135,9 +163,14 @@ Status Description::add_stream(WrittenStream written, const std::vector<Option>&
 }
 
 /// Checks what can be known of a field without its layout.
-Status Description::check_field(const DescribedStream& stream, const WrittenField& field) const {
+Status Description::check_field(const DescribedStream& stream, const WrittenField& field) {
   const Result<std::string> options = options_of(stream, field, "");
   TR_TRY(options.status());
+  bytes_ += options->size();
+  if (bytes_ > most_taken_bytes)
+    return error_at(path_, field.place,
+                    "the options of all fields, with what streams share of them, have more than 8 MiB: give "
+                    "fewer fields, or shorter attributes");
   const codec::StreamDefinition& definition = stream.request.definition;
   const Result<FieldRequest> request = parse_field(field.in_file, static_cast<int>(ElementType::f32), {1},
                                                    *options, definition.format, definition.time);
@@ -158,14 +191,16 @@ Result<std::string> Description::options_of(const DescribedStream& stream, const
                                             std::string_view given) const {
   const Result<Options> programs = Options::parse(given);
   TR_TRY(programs.status());
+  const auto is_taken = [&](const Option& option) {
+    return option.key == "operation" ? stream.request.options.interval.has_value()
+                                     : takes_field_option(stream.request.definition.format, option.key);
+  };
   std::vector<Option> options = programs->entries();
+  std::erase_if(options, [&](const Option& each) { return !is_taken(each); });
   const auto shared = shared_.find(field.name);
   if (shared != shared_.end()) {
     for (const WrittenOption& each : shared->second.options) {
-      const bool is_taken = each.option.key == "operation"
-                                ? stream.request.options.interval.has_value()
-                                : takes_field_option(stream.request.definition.format, each.option.key);
-      if (!is_taken) continue;
+      if (!is_taken(each.option)) continue;
       const Status put = put_over(options, each.option);
       if (!put.is_ok()) return error_at(path_, each.place, put.text());
     }
@@ -175,6 +210,16 @@ Result<std::string> Description::options_of(const DescribedStream& stream, const
     if (!put.is_ok()) return error_at(path_, each.place, put.text());
   }
   return text_of_list(options, " ");
+}
+
+bool Description::gives_attribute(const DescribedStream& stream, const WrittenField& field,
+                                  const std::string& attribute) const {
+  const Result<std::string> text = options_of(stream, field, "");
+  const Result<Options> options = text.is_ok() ? Options::parse(*text) : text.status();
+  const std::string* const list = options.is_ok() ? options->find("attributes") : nullptr;
+  if (list == nullptr) return false;
+  const Result<Options> attributes = Options::parse_list(*list);
+  return attributes.is_ok() && attributes->find(attribute) != nullptr;
 }
 
 }  // namespace tailrace::streams

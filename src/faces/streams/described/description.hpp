@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,9 +24,12 @@ struct DescribedStream {
   std::string every_text;
   std::vector<WrittenField> fields;
   Place place;
+  std::set<std::string> attributes;  // of the file, which the description gives
 
-  /// Returns true if the stream has a step at `lead`.
-  [[nodiscard]] bool is_due(std::int64_t lead) const { return !every || lead == 0 || every->is_end(lead); }
+  /// Returns true if the stream has a step at `lead`. It has those at leads that it refuses.
+  [[nodiscard]] bool is_due(std::int64_t lead) const {
+    return !every || lead <= 0 || !request.definition.time.check(lead).is_ok() || every->is_end(lead);
+  }
 };
 
 /// What a description says: streams, and which fields of the program each of them gets. Every function is
@@ -39,19 +43,24 @@ class Description {
   [[nodiscard]] const std::vector<DescribedStream>& streams() const { return streams_; }
   [[nodiscard]] const std::map<std::string, WrittenField>& shared() const { return shared_; }
   /// Returns the options with which the stream defines its field: those of the program, over them what all
-  /// streams share of the field as far as the stream's format takes it, over them the stream's own.
+  /// streams share of the field, both as far as the stream's format takes them, over them the stream's own.
   [[nodiscard]] Result<std::string> options_of(const DescribedStream& stream, const WrittenField& field,
                                                std::string_view given) const;
+  /// Returns true if the description gives this attribute to the stream's field.
+  [[nodiscard]] bool gives_attribute(const DescribedStream& stream, const WrittenField& field,
+                                     const std::string& attribute) const;
   [[nodiscard]] std::string text_of(Place place) const { return streams::text_of(path_, place); }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  Status take_every(const WrittenStream& written, DescribedStream& stream) const;
   Status add_stream(WrittenStream written, const std::vector<Option>& given);
-  [[nodiscard]] Status check_field(const DescribedStream& stream, const WrittenField& field) const;
+  Status check_field(const DescribedStream& stream, const WrittenField& field);
 
   std::string path_;
   std::vector<DescribedStream> streams_;
   std::map<std::string, WrittenField> shared_;
+  std::size_t bytes_ = 0;  // of the options of all fields, with what they share
 };
 
 /// Reads a description from a file. Code::io if it cannot be read. Descriptions are read past

@@ -6,6 +6,10 @@
 
 #if TAILRACE_HAVE_YAML
 #include <yaml-cpp/yaml.h>
+#if __has_include(<yaml-cpp/depthguard.h>)
+#include <yaml-cpp/depthguard.h>  // of yaml-cpp 0.7 and later
+#define TAILRACE_YAML_HAS_DEPTH 1
+#endif
 #endif
 
 namespace tailrace::streams {
@@ -33,7 +37,12 @@ constexpr std::string_view kUsualAttributes[] = {"units", "standard_name", "long
 constexpr std::size_t kMostStreams = 1000;
 constexpr std::size_t kMostFields = 10'000;
 constexpr std::size_t kMostOfOption = std::size_t{16} << 10;
-constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+
+bool has_control_character(std::string_view text, std::string_view allowed) {
+  return std::ranges::any_of(text, [&](char each) {
+    return static_cast<unsigned char>(each) < ' ' && allowed.find(each) == std::string_view::npos;
+  });
+}
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
@@ -97,7 +106,7 @@ class YamlReader {
   Status count(std::size_t bytes, Place place) {
     constexpr std::size_t for_each = 16;
     bytes_ += bytes + for_each;
-    if (bytes_ <= kMostBytes) return {};
+    if (bytes_ <= most_taken_bytes) return {};
     return error(place,
                  "with its aliases (*NAME) the description has more than 8 MiB: write what many fields share "
                  "once, under fields:");
@@ -113,6 +122,8 @@ class YamlReader {
       if (!each.first.IsScalar()) return error(place, cat("a key of ", what, " is a word"));
       Entry entry{each.first.Scalar(), each.second, place};
       TR_TRY(count(entry.key.size(), place));
+      if (has_control_character(entry.key, ""))
+        return error(place, cat("a key of ", what, " has a control character or a line end: take it out"));
       if (!known.empty() && !is_one_of(entry.key, known))
         return error(place, unknown_key(entry.key, what, known));
       const auto [before, is_first] = lines.emplace(entry.key, place.line);
@@ -136,7 +147,20 @@ class YamlReader {
     if (node.IsNull()) return error(place, cat(key, ": has no value"));
     if (!node.IsScalar()) return error(place, cat(key, ": has one value, no list and no map"));
     TR_TRY(count(node.Scalar().size(), place));
-    return node.Scalar();
+    std::string text = node.Scalar();
+    // A block (|) ends its last line, which is no part of what the user says.
+    if (node.Tag() == "!") text.erase(text.find_last_not_of('\n') + 1);
+    if (has_control_character(text, "\t\n"))
+      return error(place, cat(key, ": has a control character: take it out"));
+    return text;
+  }
+
+  /// Returns a value that is a name, of one line.
+  Result<std::string> line(const YAML::Node& node, Place place, std::string_view key) {
+    Result<std::string> text = scalar(node, place, key);
+    if (text.is_ok() && has_control_character(*text, ""))
+      return error(place, cat(key, ": has a line end or a tab: it is one line"));
+    return text;
   }
 
   /// Returns the value as it stands in an options string: of a list its members with commas, and of a map,
@@ -152,6 +176,9 @@ class YamlReader {
     std::string text;
     for (const auto& member : entry.value) {
       const std::string name = is_map && member.first.IsScalar() ? member.first.Scalar() : "";
+      if (has_control_character(name, ""))
+        return error(place_of(member.first.Mark()),
+                     cat("a name in ", entry.key, ": has a control character or a line end: take it out"));
       const Result<std::string> value = is_map ? scalar(member.second, place_of(member.first.Mark()), name)
                                                : scalar(member, entry.place, entry.key);
       TR_TRY(value.status());
@@ -212,7 +239,7 @@ class YamlReader {
         TR_TRY(add_field_option(entry, field.options));
         continue;
       }
-      Result<std::string> value = scalar(entry.value, entry.place, entry.key);
+      Result<std::string> value = line(entry.value, entry.place, entry.key);
       TR_TRY(value.status());
       (entry.key == "name" ? field.name : field.in_file) = std::move(*value);
     }
@@ -254,7 +281,7 @@ class YamlReader {
       if (entry.key == "fields") {
         TR_TRY(read_fields(entry, stream));
       } else if (entry.key == "file" || entry.key == "every") {
-        Result<std::string> value = scalar(entry.value, entry.place, entry.key);
+        Result<std::string> value = line(entry.value, entry.place, entry.key);
         TR_TRY(value.status());
         if (entry.key == "every")
           stream.every = WrittenOption{{entry.key, *value}, entry.place};
@@ -287,7 +314,7 @@ class YamlReader {
         if (field.name.empty())
           return error(field.place, "name: is missing: which field of the program is it?");
       } else {
-        Result<std::string> name = scalar(each, field.place, "a field");
+        Result<std::string> name = line(each, field.place, "a field");
         TR_TRY(name.status());
         field.name = std::move(*name);
       }
@@ -315,13 +342,28 @@ class YamlReader {
 Result<Written> read_yaml(std::string_view text, const std::string& path) {
   if (text.size() > most_description_bytes)
     return settings_error(cat(path, ": the file has more than 1 MiB, and is no description"));
+  int number = 0;
+  for (std::size_t at = 0; at < text.size(); ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (!is_utf8(text.substr(at, end - at)))
+      return error_at(path, {number + 1, 1}, "the line is not UTF-8: convert the file");
+    at = end + 1;
+  }
   try {
     return YamlReader(path).read(text);
+#if TAILRACE_YAML_HAS_DEPTH
+  } catch (const YAML::DeepRecursion& error) {
+    return error_at(path, place_of(error.mark),
+                    cat("lists and maps lie ", error.depth(),
+                        " deep in one another, and a description needs 6: is a bracket left open?"));
+#endif
   } catch (const YAML::Exception& error) {
     return error_at(
         path, place_of(error.mark),
         cat(error.msg,
             ": the text is no YAML (blanks indent lines, no tabs; each KEY: has a blank behind it)"));
+  } catch (const std::exception& error) {
+    return error_at(path, {}, cat("the text cannot be read: ", error.what()));
   }
 }
 

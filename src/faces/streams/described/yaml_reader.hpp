@@ -57,6 +57,9 @@ struct Written {
 /// The most bytes that a description has.
 inline constexpr std::size_t most_description_bytes = std::size_t{1} << 20;
 
+/// The most bytes that its values have, where they stand by aliases and where fields share them.
+inline constexpr std::size_t most_taken_bytes = std::size_t{8} << 20;
+
 /// Reads a description. `path` is for messages. Code::settings with line and column if it is no YAML, has a
 /// key that nothing takes, or a value of another kind. Aliases count as often as they stand in the text:
 /// a description in which they make more than 8 MiB is refused.

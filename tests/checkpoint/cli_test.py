@@ -253,6 +253,17 @@ def run_states():
         run_state(2, "held by host other pid 1", "states", "--restore")
         run_state(1, "s.lock is there: a program may be running", "states")
     run_state(2, "states/s.1 is newer and whole", "states/s.0", "--restore")
+    run_state(1, "s.1: generation 2", "./states//s.1")
+    os.symlink("s.7", "states/s.7")  # leads to itself: storage does not give it
+    for args in (("states/s",), ("states/s", "--restore"), ("states/s.1", "--restore")):
+        run_state(2, "states/s.7 cannot be read, so that its generation is not known", *args)
+    run_state(1, "a restart would put back 1 file", "states/s.1")
+    os.remove("states/s.7")
+    for name in ("states/kept", "states/s.0.kept"):
+        shutil.copy("states/s.0", name)
+        for args in ((name,), (name, "--restore")):
+            run_state(2, f"{name}: is not called NAME.0, NAME.1, ...: the lock and the undo files", *args)
+        os.remove(name)
     check(len(contents(log)) == 26, "a restore that was refused changed a file")
     run_state(0, "done: put back 1 file; everything is at generation 2\n", "-C", "states", "s", "--restore")
     check(contents(log) == saved, "the file is not as it was saved")
@@ -271,7 +282,8 @@ def lost_states(log):
     run_state(1, "a restart would cut 1 file\n", "states/s")
     put(log, b"short")
     run_state(4, f"generation 2 cannot be reached: {log} has 5 bytes, the checkpoint has recorded 20", "states")
-    run_state(4, "; nothing was changed\n", "states", "--restore")
+    out = run_state(4, "; nothing was changed\n", "states", "--restore")
+    check("lock is there" not in out, f"the command's own lock: {out}")
     check(contents(log) == b"short", "a restore that cannot be done changed a file")
     os.remove(log)
     run_state(4, f"{log} is not there", "states/s")

@@ -22,8 +22,8 @@ namespace {
 
 using checkpoint::Copy;
 using checkpoint::Found;
+using restart::Outlook;
 using restart::OutputState;
-using restart::Reach;
 using restart::Recorded;
 
 /// The exit codes of this command. Documented in --help and docs/cli.md.
@@ -49,6 +49,8 @@ struct Run {
   Copy copy;
   Recorded recorded;
   std::vector<OutputState> outputs;
+  std::string only;      // the path of the copy that the command line names; "" if it names the checkpoint
+  bool is_held = false;  // this command has the checkpoint's lock
   bool restored = false;
 };
 
@@ -107,7 +109,14 @@ Result<Run> find_run(storage::Target& target, const RunStateArguments& arguments
     paths = checkpoint::find_copies(target, run.name);
     TR_TRY(paths.status());
   }
-  if (is_copy && std::ranges::count(*paths, arguments.name) == 0) *paths = {arguments.name};
+  if (is_copy) {
+    const auto named = std::ranges::find(*paths, storage::tidy_path(arguments.name), storage::tidy_path);
+    if (run.name.empty() || named == paths->end())
+      return Status(Code::argument, cat(arguments.name,
+                                        ": is not called NAME.0, NAME.1, ...: the lock and the undo files of "
+                                        "its checkpoint cannot be found"));
+    run.only = *named;
+  }
   if (paths->empty())
     return Status(Code::io, cat(run.name, ": no checkpoint has this name (", run.name, ".0, ", run.name,
                                 ".1, ...), and no directory"));
@@ -117,14 +126,20 @@ Result<Run> find_run(storage::Target& target, const RunStateArguments& arguments
 
 /// Reads what the copy has recorded.
 Status read_run(storage::Target& target, const RunStateArguments& arguments, Run& run) {
-  const bool is_copy = std::ranges::count(run.copies, arguments.name, &Found::path) > 0;
-  const auto chosen = std::ranges::find_if(run.copies, [&](const Found& each) {
-    return is_copy ? each.path == arguments.name : each.status.is_ok();
-  });
+  const bool is_copy = !run.only.empty();
+  if (!is_copy || arguments.restore) {
+    // It may be the newest: a run refuses there, too.
+    for (const Found& each : run.copies) {
+      if (each.unreadable)
+        return each.status.in(cat(each.path, " cannot be read, so that its generation is not known"));
+    }
+  }
+  const auto chosen = std::ranges::find_if(
+      run.copies, [&](const Found& each) { return is_copy ? each.path == run.only : each.status.is_ok(); });
   if (chosen == run.copies.end() || !chosen->status.is_ok()) {
     std::string reasons;
     for (const Found& each : run.copies) {
-      if (!is_copy || each.path == arguments.name) reasons += cat("\n  ", each.status.text());
+      if (!is_copy || each.path == run.only) reasons += cat("\n  ", each.status.text());
     }
     return {Code::corrupt, cat(run.name, ": no copy is whole:", reasons)};
   }
@@ -156,15 +171,15 @@ void look(storage::Target& target, const RunStateArguments& arguments, Run& run)
 
 int exit_of(const Run& run) {
   switch (restart::worst_of(run.outputs)) {
-    case Reach::agrees:
+    case Outlook::agrees:
       return State::at_generation;
-    case Reach::ahead:
+    case Outlook::ahead:
       return State::to_restore;
-    case Reach::lost:
+    case Outlook::lost:
       return State::lost;
-    case Reach::unknown:
-      return std::ranges::count(run.outputs, Reach::lost, &OutputState::reach) > 0 ? State::lost
-                                                                                   : State::unread;
+    case Outlook::unknown:
+      return std::ranges::count(run.outputs, Outlook::lost, &OutputState::outlook) > 0 ? State::lost
+                                                                                       : State::unread;
   }
   return State::unread;
 }
@@ -175,7 +190,7 @@ std::string deeds_of(const std::vector<OutputState>& outputs) {
   std::int64_t steps = 0, cut = 0, back = 0, others = 0;
   std::set<std::string> streams;
   for (const OutputState& each : outputs) {
-    if (each.reach != Reach::ahead) continue;
+    if (each.outlook != Outlook::ahead) continue;
     if (each.steps_cut() > 0) {
       steps += each.steps_cut();
       streams.insert(each.path);
@@ -201,25 +216,25 @@ std::string deeds_of(const std::vector<OutputState>& outputs) {
 std::string verdict_of(const Run& run) {
   const std::string generation = cat("generation ", run.copy.generation());
   for (const OutputState& each : run.outputs) {
-    if (each.reach == Reach::lost) return cat(generation, " cannot be reached: ", each.text);
+    if (each.outlook == Outlook::lost) return cat(generation, " cannot be reached: ", each.text);
   }
   for (const OutputState& each : run.outputs) {
-    if (each.reach == Reach::unknown) return cat("not known: ", each.text);
+    if (each.outlook == Outlook::unknown) return cat("not known: ", each.text);
   }
   const std::string deeds = deeds_of(run.outputs);
   if (deeds.empty()) return cat("everything is at ", generation);
   return cat("a restart would ", deeds);
 }
 
-std::string_view word_of(Reach reach) {
-  switch (reach) {
-    case Reach::agrees:
+std::string_view word_of(Outlook outlook) {
+  switch (outlook) {
+    case Outlook::agrees:
       return "at the checkpoint";
-    case Reach::ahead:
+    case Outlook::ahead:
       return "ahead";
-    case Reach::lost:
+    case Outlook::lost:
       return "LOST";
-    case Reach::unknown:
+    case Outlook::unknown:
       return "not known";
   }
   return "";
@@ -245,10 +260,12 @@ std::string line_of(const OutputState& state) {
   std::string line = "    ";
   if (!is_stream)
     line = cat("  ", name_of(state.kind), state.kind == OutputState::Kind::file ? " " : " file ");
-  line += cat(state.path.empty() ? std::string("-") : state.path, "  ", word_of(state.reach));
+  const bool is_held = is_shared && state.outlook == Outlook::agrees;
+  line += cat(state.path.empty() ? std::string("-") : state.path, "  ",
+              is_held ? "in use" : word_of(state.outlook));
   if (is_stream && state.steps > 0) line += cat(", ", counted(state.steps, "step"));
   if (is_stream && state.steps > state.kept_steps) line += cat(" (", state.kept_steps, " at the checkpoint)");
-  if (!is_stream && state.reach < Reach::lost)
+  if (!is_stream && state.outlook < Outlook::lost)
     line += cat(", ", counted(state.bytes, "byte"), " (", state.recorded_bytes, " at the ",
                 is_shared ? "last flush)" : "checkpoint)");
   return state.text.empty() ? line : cat(line, ": ", state.text);
@@ -276,7 +293,7 @@ void print_copies(const Run& run) {
 
 void print_text(storage::Target& target, const Run& run) {
   print_copies(run);
-  if (!run.restored && may_run(target, run))
+  if (!run.is_held && may_run(target, run))
     std::puts(cat(checkpoint::lock_path(run.name),
                   " is there: a program may be running, and is ahead of its last checkpoint then")
                   .c_str());
@@ -315,10 +332,10 @@ Status print_json(const Run& run, const std::string& verdict) {
     Json output{{"kind", name_of(each.kind)},
                 {"name", each.name},
                 {"path", each.path},
-                {"state", each.reach == Reach::lost      ? "lost"
-                          : each.reach == Reach::unknown ? "unknown"
-                          : each.reach == Reach::ahead   ? "ahead"
-                                                         : "agrees"},
+                {"state", each.outlook == Outlook::lost      ? "lost"
+                          : each.outlook == Outlook::unknown ? "unknown"
+                          : each.outlook == Outlook::ahead   ? "ahead"
+                                                             : "agrees"},
                 {"text", each.text}};
     if (is_stream) {
       output["steps"] = each.steps;
@@ -354,23 +371,28 @@ int print_run(storage::Target& target, const RunStateArguments& arguments, const
   return exit_of(run);
 }
 
-/// Refuses to go behind a newer whole copy: the next run would load that one, and miss what was cut.
+/// Refuses to go behind a newer copy that is whole, or that storage does not give and may be whole: the next
+/// run would load that one, and miss what was cut.
 Status check_newest(const Run& run) {
   for (const Found& each : run.copies) {
     if (each.path == run.copy.path) return {};
-    if (each.status.is_ok())
+    if (each.status.is_ok() || !checkpoint::is_damage(each.status))
       return {Code::state,
-              cat(each.path,
-                  " is newer and whole, and the next run loads it: move it and its parts away before you "
-                  "restore an older generation")};
+              cat(each.path, " is newer and ", each.status.is_ok() ? "whole" : "may be whole",
+                  ", and the next run loads it: move it and its parts away before you restore an older "
+                  "generation",
+                  each.status.is_ok() ? "" : cat(" (", each.status.text(), ")"))};
   }
   return {};
 }
 
 Status restore(storage::Target& target, const RunStateArguments& arguments, Run& run) {
-  // First of all, since another program may hold one of them: then nothing else is changed.
-  for (const OutputState& each : run.outputs) {
-    if (each.kind == OutputState::Kind::shared) TR_TRY(restart::restore_shared_file(target, each.path));
+  for (OutputState& each : run.outputs) {
+    if (each.kind != OutputState::Kind::shared || each.outlook != Outlook::ahead) continue;
+    const Status restored = restart::restore_shared_file(target, each.path);
+    // A program has taken it meanwhile, perhaps one of another job.
+    if (restored.code() == Code::state) each.outlook = Outlook::agrees;
+    if (restored.code() != Code::state) TR_TRY(restored);
   }
   TR_TRY(restart::restore_outputs(target, run.recorded, {arguments.any_run}));
   run.restored = true;
@@ -380,6 +402,7 @@ Status restore(storage::Target& target, const RunStateArguments& arguments, Run&
 int run_restore(storage::Target& target, const RunStateArguments& arguments, Run& run) {
   const Result<std::shared_ptr<void>> lock = target.lock(checkpoint::lock_path(run.name));
   if (!lock.is_ok()) return report_run(lock.status().in("a program runs, or another restore does"));
+  run.is_held = true;
   // Under the lock: no program saves any more.
   const Result<std::vector<std::string>> paths = checkpoint::find_copies(target, run.name);
   if (!paths.is_ok()) return report_run(paths.status());
@@ -388,10 +411,10 @@ int run_restore(storage::Target& target, const RunStateArguments& arguments, Run
   if (ready.is_ok()) ready = check_newest(run);
   if (!ready.is_ok()) return report_run(ready);
   look(target, arguments, run);
-  if (restart::worst_of(run.outputs) > Reach::ahead)
+  if (restart::worst_of(run.outputs) > Outlook::ahead)
     return print_run(target, arguments, run, cat(verdict_of(run), "; nothing was changed"));
-  const std::string deeds = deeds_of(run.outputs);
   if (const Status done = restore(target, arguments, run); !done.is_ok()) return report_run(done);
+  const std::string deeds = deeds_of(run.outputs);
   look(target, arguments, run);
   return print_run(target, arguments, run,
                    cat(deeds.empty() ? "nothing was to do" : cat("done: ", deeds), "; ", verdict_of(run)));
@@ -431,7 +454,9 @@ void add_run_state(CLI::App& app, int& exit) {
       "ahead of it and what a restart would cut or put back; --restore does it: afterwards everything is at\n"
       "the generation, and a run that goes on from the checkpoint finds what it would have made itself. It\n"
       "may be killed and repeated. Files that streams have finished are never cut. Refuses while a program\n"
-      "has the checkpoint, a stream or a file open. Changes nothing if an output is lost.\n\n"
+      "holds the checkpoint or a stream. Other files have no lock: a program must not close its checkpoint\n"
+      "before them. Passes over shared files with safety= that a program holds. Changes nothing if an\n"
+      "output is lost.\n\n"
       "Exit codes: 0 everything is at the generation, 1 a restart would cut or put back something,\n"
       "2 usage, unreadable or locked, 4 an output cannot be brought there, or no copy is whole\n\n"
       "Examples:\n"

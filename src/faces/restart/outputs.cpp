@@ -230,29 +230,20 @@ Result<std::vector<CoveredFile>> Outputs::stand_covered(const std::string& check
   return all;
 }
 
-Status Outputs::cover(const std::string& checkpoint, const std::string& path) {
+Status Outputs::can_cover(const std::string& path) const {
   if (path.empty()) return {Code::argument, "the name of the file is empty"};
-  if (service_.session().rank() == 0) {
-    const Result<storage::Kind> kind = service_.target().kind_of(path);
-    TR_TRY(kind.status());
-    if (*kind == storage::Kind::directory || *kind == storage::Kind::other)
-      return {Code::argument, cat(path, " is no file: a checkpoint covers files that only grow")};
-  }
-  std::vector<std::string>& all = covered_[checkpoint];
-  const auto is_it = [&](const std::string& other) { return journal::is_same_path(other, path); };
-  if (!std::ranges::any_of(all, is_it)) all.push_back(path);
+  if (service_.session().rank() != 0) return {};
+  const Result<storage::Kind> kind = service_.target().kind_of(path);
+  TR_TRY(kind.status());
+  if (*kind == storage::Kind::directory || *kind == storage::Kind::other)
+    return {Code::argument, cat(path, " is no file: a checkpoint covers files that only grow")};
   return {};
 }
 
-/// Cuts the covered files back, on rank 0, once it is known that each can be. They stay covered: a program
-/// need not name them again.
-Status Outputs::resume_covered(const std::string& checkpoint, const std::vector<CoveredFile>& files) {
-  if (service_.session().rank() == 0) {
-    for (const CoveredFile& each : files) TR_TRY(behind_covered(service_.target(), each).status());
-    for (const CoveredFile& each : files) TR_TRY(cut_covered(service_.target(), each));
-  }
-  for (const CoveredFile& each : files) TR_TRY(cover(checkpoint, each.path));
-  return {};
+void Outputs::cover(const std::string& checkpoint, const std::string& path) {
+  std::vector<std::string>& all = covered_[checkpoint];
+  const auto is_it = [&](const std::string& other) { return journal::is_same_path(other, path); };
+  if (!std::ranges::any_of(all, is_it)) all.push_back(path);
 }
 
 void Outputs::note_closing(const files::File& file) {
@@ -435,12 +426,21 @@ std::optional<Position> Outputs::stream(const std::string& pattern) const {
   return found != streams_.end() ? std::optional(found->second) : std::nullopt;
 }
 
+Status Outputs::can_resume(const checkpoint::Copy& copy) const {
+  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  TR_TRY(recorded.status());
+  TR_TRY(check_not_open(*recorded));
+  if (service_.session().rank() != 0) return {};
+  for (const CoveredFile& each : recorded->covered) TR_TRY(behind_covered(service_.target(), each).status());
+  return {};
+}
+
 Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
   Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
   TR_TRY(recorded.status());
+  // They stay covered: a program need not name them again.
+  for (const CoveredFile& each : recorded->covered) cover(checkpoint, each.path);
   streams_.clear();
-  TR_TRY(check_not_open(*recorded));
-  TR_TRY(resume_covered(checkpoint, recorded->covered));
   files_.load(std::move(recorded->files), copy.generation(), copy.undo);
   for (const Position& position : recorded->streams) {
     if (service_.session().rank() == 0) {
@@ -452,6 +452,8 @@ Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& co
   }
   // Only now: a load that fails must leave nothing in later saves.
   if (loaded_) kept_ = std::move(loaded_);
+  if (service_.session().rank() != 0) return {};
+  for (const CoveredFile& each : recorded->covered) TR_TRY(cut_covered(service_.target(), each));
   return {};
 }
 

@@ -53,7 +53,8 @@ class Outputs final : public checkpoint::Outputs {
   Outputs(files::Service& service, std::function<Open()> open) : service_(service), open_(std::move(open)) {}
 
   Result<Standing> stand(const std::string& checkpoint, journal::Overwritten overwritten) override;
-  [[nodiscard]] Status cover(const std::string& checkpoint, const std::string& path) override;
+  [[nodiscard]] Status can_cover(const std::string& path) const override;
+  void cover(const std::string& checkpoint, const std::string& path) override;
   [[nodiscard]] Status check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
                              journal::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told,
@@ -71,6 +72,7 @@ class Outputs final : public checkpoint::Outputs {
   }
   [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
+  [[nodiscard]] Status can_resume(const checkpoint::Copy& copy) const override;
   Status resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
 
   /// Returns where a stream that the program is about to create with this pattern goes on, or nothing if it
@@ -97,7 +99,6 @@ class Outputs final : public checkpoint::Outputs {
  private:
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
-  Status resume_covered(const std::string& checkpoint, const std::vector<CoveredFile>& files);
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 

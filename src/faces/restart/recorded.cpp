@@ -39,14 +39,17 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
   TR_TRY(files.status());
   recorded.files = std::move(*files);
   if (in.rest().empty()) return recorded;
-  for (auto count_covered = in.get<std::int64_t>(); count_covered > 0 && in.ok(); --count_covered) {
+  auto count_covered = in.get<std::int64_t>();
+  bool is_whole = count_covered >= 0;
+  for (; count_covered > 0 && in.ok() && is_whole; --count_covered) {
     CoveredFile each;
     each.path = in.get_text();
     each.size = in.get<Bytes>();
     each.sample = in.get<std::uint64_t>();
-    if (in.ok() && !each.path.empty() && each.size >= 0) recorded.covered.push_back(std::move(each));
+    is_whole = in.ok() && !each.path.empty() && each.size >= 0;
+    recorded.covered.push_back(std::move(each));
   }
-  if (!in.ok()) return Status(Code::corrupt, "the sizes of the covered files are damaged");
+  if (!in.ok() || !is_whole) return Status(Code::corrupt, "the sizes of the covered files are damaged");
   return recorded;
 }
 
@@ -84,6 +87,8 @@ Result<CoveredFile> covered_now(storage::Target& target, const std::string& path
 }
 
 Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
+  constexpr std::string_view in_place =
+      ". If it was rotated, put the recorded one back under this name, or load an earlier generation";
   const Result<bool> exists = target.exists(from.path);
   TR_TRY(exists.status());
   if (!*exists && from.size == 0) return Bytes{0};
@@ -97,14 +102,15 @@ Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
   if (*size < from.size)
     return Status(Code::corrupt,
                   cat(from.path, " has ", counted(*size, "byte"), ", the checkpoint has recorded ", from.size,
-                      ": it cannot go on there; load before you open it"));
+                      ": it cannot go on there; load before you open it", in_place));
   if (from.size == 0) return *size;
   const Result<std::uint64_t> sample = sample_of(**file, from.size);
   TR_TRY(sample.status());
   if (*sample != from.sample)
     return Status(Code::corrupt, cat(from.path,
                                      " has other bytes than the checkpoint has recorded: a file that "
-                                     "tr_checkpoint_covers names may only grow"));
+                                     "tr_checkpoint_covers names may only grow",
+                                     in_place));
   return *size - from.size;
 }
 

@@ -21,7 +21,9 @@ using storage::Target;
 
 constexpr std::string_view recorder = "the checkpoint";
 
-Reach reach_of(const Status& error) { return error.code() == Code::corrupt ? Reach::lost : Reach::unknown; }
+Outlook outlook_of(const Status& error) {
+  return error.code() == Code::corrupt ? Outlook::lost : Outlook::unknown;
+}
 
 /// True if the sidecar of a local file was replaced since the checkpoint.
 Result<bool> has_other_sidecar(Target& target, const journal::Position& position) {
@@ -52,7 +54,7 @@ Status look_into_file(Target& target, const journal::Position& position, OutputS
   if (state.put_back > 0) parts.push_back(cat(counted(state.put_back, "byte"), " to be put back"));
   if (*sidecar) parts.push_back(cat(journal::sidecar_path(position.path), " to be put back"));
   for (const std::string& part : parts) state.text += cat(state.text.empty() ? "" : ", ", part);
-  if (!parts.empty()) state.reach = Reach::ahead;
+  if (!parts.empty()) state.outlook = Outlook::ahead;
   return {};
 }
 
@@ -65,7 +67,7 @@ OutputState look_at_file(Target& target, const journal::Position& position) {
   state.recorded_bytes = position.size;
   const Status looked = guarded([&] { return look_into_file(target, position, state); });
   if (looked.is_ok()) return state;
-  state.reach = reach_of(looked);
+  state.outlook = outlook_of(looked);
   state.text = looked.text();
   return state;
 }
@@ -77,13 +79,13 @@ OutputState look_at_covered(Target& target, const CoveredFile& file) {
   state.recorded_bytes = file.size;
   const Result<Bytes> behind = guarded([&] { return behind_covered(target, file); });
   if (!behind.is_ok()) {
-    state.reach = reach_of(behind.status());
+    state.outlook = outlook_of(behind.status());
     state.text = behind.status().text();
     return state;
   }
   state.bytes = file.size + *behind;
   if (*behind == 0) return state;
-  state.reach = Reach::ahead;
+  state.outlook = Outlook::ahead;
   state.text = cat(counted(*behind, "byte"), " to be cut");
   return state;
 }
@@ -109,9 +111,9 @@ std::vector<OutputState> look_at_outputs(Target& target, const Recorded& recorde
   return states;
 }
 
-Reach worst_of(const std::vector<OutputState>& states) {
-  Reach worst = Reach::agrees;
-  for (const OutputState& state : states) worst = std::max(worst, state.reach);
+Outlook worst_of(const std::vector<OutputState>& states) {
+  Outlook worst = Outlook::agrees;
+  for (const OutputState& state : states) worst = std::max(worst, state.outlook);
   return worst;
 }
 
@@ -123,6 +125,35 @@ Status restore_outputs(Target& target, const Recorded& recorded, RunStateOptions
   for (const CoveredFile& file : recorded.covered) TR_TRY(guarded([&] { return cut_covered(target, file); }));
   return {};
 }
+
+namespace {
+
+/// Returns the error if a program holds the file's lock. A killed program leaves the lock's file, too.
+Status check_not_held(Target& target, const std::string& path) {
+  const std::string lock_path = journal::flushed_lock_path(path);
+  const Result<bool> exists = target.exists(lock_path);
+  if (!exists.is_ok() || !*exists) return {};
+  const Status held = target.lock(lock_path).status();
+  return held.code() == Code::state ? held : Status();
+}
+
+OutputState look_at_shared(Target& target, const std::string& path, const journal::Flushed& flushed) {
+  OutputState state;
+  state.kind = OutputState::Kind::shared;
+  state.name = state.path = path;
+  state.recorded_bytes = flushed.size;
+  const Result<std::optional<Bytes>> size = storage::size_if_there(target, path);
+  if (size.is_ok()) state.bytes = size->value_or(0);
+  if (const Status held = check_not_held(target, path); !held.is_ok()) {
+    state.text = cat("passed over: ", held.text());
+    return state;
+  }
+  state.outlook = Outlook::ahead;
+  state.text = "left open: to be brought back to its last flush, which no checkpoint knows";
+  return state;
+}
+
+}  // namespace
 
 std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<std::string>& directories) {
   std::vector<OutputState> states;
@@ -136,15 +167,7 @@ std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<
           cat(directory == "." ? "" : directory + "/", name.substr(0, name.size() - ending.size()));
       const Result<std::optional<journal::Flushed>> flushed = journal::read_flushed(target, path);
       if (!flushed.is_ok() || !*flushed) continue;  // somebody else's file
-      OutputState state;
-      state.kind = OutputState::Kind::shared;
-      state.name = state.path = path;
-      state.reach = Reach::ahead;
-      state.recorded_bytes = (*flushed)->size;
-      const Result<std::optional<Bytes>> size = storage::size_if_there(target, path);
-      if (size.is_ok()) state.bytes = size->value_or(0);
-      state.text = "left open: to be brought back to its last flush, which no checkpoint knows";
-      states.push_back(std::move(state));
+      states.push_back(look_at_shared(target, path, **flushed));
     }
   }
   return states;

@@ -14,7 +14,7 @@
 namespace tailrace::restart {
 
 /// How an output stands to the generation that has recorded it. The later, the worse.
-enum class Reach {
+enum class Outlook {
   agrees,   // it holds what the generation has recorded
   ahead,    // it holds more, or other bytes: restore() brings it back
   lost,     // nothing can bring it back to the generation
@@ -27,7 +27,7 @@ struct OutputState {
   Kind kind = Kind::stream;
   std::string name;  // the pattern of the stream, or the path of the file
   std::string path;  // "" for a stream of which there is no file
-  Reach reach = Reach::agrees;
+  Outlook outlook = Outlook::agrees;
   std::string text;             // what was found, for people
   std::int64_t steps = 0;       // of a stream: committed in the file
   std::int64_t kept_steps = 0;  // of these, how many the generation has
@@ -36,7 +36,7 @@ struct OutputState {
   Bytes put_back = 0;           // of a file: how many bytes restore() puts back
 
   [[nodiscard]] std::int64_t steps_cut() const {
-    return kind == Kind::stream && reach == Reach::ahead ? steps - kept_steps : 0;
+    return kind == Kind::stream && outlook == Outlook::ahead ? steps - kept_steps : 0;
   }
 };
 
@@ -50,12 +50,12 @@ struct RunStateOptions {
 std::vector<OutputState> look_at_outputs(storage::Target& target, const Recorded& recorded,
                                          RunStateOptions options = {});
 /// Returns the worst of all.
-Reach worst_of(const std::vector<OutputState>& states);
+Outlook worst_of(const std::vector<OutputState>& states);
 
 /// Brings all outputs to the generation. The caller holds the lock of the checkpoint. Takes the locks of
-/// streams and files as a run does: Code::state if a program holds one. Call it only if no output is lost
-/// (look_at_outputs()). Durable on return. If it fails or is killed at any instant, it can be repeated, and a
-/// run can go on from the checkpoint.
+/// streams and their files as a run does: Code::state if a program holds one. Other files have no lock. Call
+/// it only if no output is lost (look_at_outputs()). Durable on return. If it fails or is killed at any
+/// instant, it can be repeated, and a run can go on from the checkpoint.
 Status restore_outputs(storage::Target& target, const Recorded& recorded, RunStateOptions options = {});
 
 // The parts of the functions above.
@@ -67,9 +67,11 @@ Status restore_file(storage::Target& target, const journal::Position& position);
 OutputState look_at_covered(storage::Target& target, const CoveredFile& file);
 
 /// Returns the shared files in these directories that a program with safety= has left open. Their own last
-/// flush is what they go back to, and no checkpoint records it.
+/// flush is what they go back to, and no checkpoint records it. Those whose lock a program holds, perhaps
+/// one of another job, agree, and their text names the holder.
 std::vector<OutputState> look_at_shared_files(storage::Target& target,
                                               const std::vector<std::string>& directories);
+/// Returns Code::state if a program holds the lock.
 Status restore_shared_file(storage::Target& target, const std::string& path);
 
 }  // namespace tailrace::restart

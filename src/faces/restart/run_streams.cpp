@@ -37,6 +37,10 @@ struct OwnFiles {
   bool is_known = false;                       // a file has told it
   std::map<std::string, IndexContents> files;  // by the path of the data
   std::set<std::string> seconds;               // paths of data with a second pair
+  std::set<std::string> directories;           // in which files of these names may lie
+  std::map<std::string, Status> unread;        // paths of data whose index this process may not read
+  bool has_own = false;                        // a file of the recorded run itself has told it
+  bool is_ambiguous = false;                   // only files of other runs have, and they disagree
 };
 
 /// The directory that is the same for all names of a pattern, with its slash, and how many levels of
@@ -62,6 +66,11 @@ bool is_name_of(const Pattern& pattern, const std::string& path, const IndexCont
   return name.is_ok() && *name == path;
 }
 
+/// True if the names of two runs' files, or what is in them, depend on different things.
+bool is_other_run(const streams::IndexHeader& a, const streams::IndexHeader& b) {
+  return a.base != b.base || a.calendar != b.calendar || a.member != b.member || a.time != b.time;
+}
+
 class Search {
  public:
   Search(Target& target, const Position& position, bool any_run, OwnFiles& own)
@@ -72,6 +81,7 @@ class Search {
     const int error = names.status().error_number();
     if (error == ENOENT || error == ENOTDIR) return {};
     TR_TRY(names.status());
+    if (levels == 0) own_.directories.insert(directory);
     const std::string ending = streams::index_path("");
     for (const std::string& name : *names) {
       const std::string path = directory + name;
@@ -89,12 +99,13 @@ class Search {
   Status take(std::string data) {
     const bool again = data.ends_with(again_suffix);
     Result<IndexContents> contents = streams::load_index(target_, streams::index_path(data));
-    const int error = contents.status().error_number();
-    if (contents.status().code() == Code::io && error != EACCES && error != ENOENT) return contents.status();
-    if (!contents.is_ok()) return {};
+    if (!contents.is_ok()) return take_unread(data, contents.status());
     if (again) data.resize(data.size() - again_suffix.size());
     const bool is_own = contents->header.run == position_.run;
     if ((!is_own && !any_run_) || !is_name_of(own_.request.pattern, data, *contents)) return {};
+    if (!is_own && own_.is_known && !own_.has_own && is_other_run(own_.header, contents->header))
+      own_.is_ambiguous = true;
+    if (is_own) own_.has_own = true;
     if (is_own || !own_.is_known) {
       own_.header = contents->header;
       own_.header.run = position_.run;
@@ -106,6 +117,14 @@ class Search {
     else
       own_.files.emplace(data, std::move(*contents));
     return {};
+  }
+
+  Status take_unread(const std::string& data, const Status& why) {
+    const int error = why.error_number();
+    if (error == EACCES) own_.unread.emplace(data, why);
+    // A directory or a pipe with the name of an index is none.
+    const bool is_none = error == ENOENT || error == EISDIR || error == ESPIPE;
+    return why.code() == Code::io && error != EACCES && !is_none ? why : Status();
   }
 
   Target& target_;
@@ -123,6 +142,10 @@ Result<OwnFiles> find_own(Target& target, const Position& position, bool any_run
   own.header.time = position.time;
   const Top top(position.pattern);
   TR_TRY(Search(target, position, any_run, own).into(top.directory, top.levels));
+  if (own.is_ambiguous && !own.has_own)
+    return Status(Code::io,
+                  "files of several runs have names of the pattern: which one the run went on with "
+                  "is not known; move the files of the others away");
   // Other names follow from the pattern alone.
   const Pattern& names = own.request.pattern;
   own.is_known = own.is_known || !(names.uses_time() || names.uses_member());
@@ -130,6 +153,12 @@ Result<OwnFiles> find_own(Target& target, const Position& position, bool any_run
   own.request.definition.calendar = own.header.calendar;
   own.request.definition.member = own.header.member;
   own.request.definition.time = own.header.time;
+  if (!own.is_known) return own;
+  const streams::PatternContext context{own.header.base, own.header.calendar, own.header.member,
+                                        own.header.time};
+  for (const auto& [path, why] : own.unread) {
+    if (names.match(path, context, true)) return why;
+  }
   return own;
 }
 
@@ -140,12 +169,12 @@ struct Plan {
   Act act = Act::none;
 };
 
-Plan plan_for(const Position& position, const std::string& path, Reach reach, std::string text,
+Plan plan_for(const Position& position, const std::string& path, Outlook outlook, std::string text,
               Act act = Act::none) {
   Plan plan;
   plan.state.name = position.pattern;
   plan.state.path = path;
-  plan.state.reach = reach;
+  plan.state.outlook = outlook;
   plan.state.text = std::move(text);
   plan.act = act;
   return plan;
@@ -153,7 +182,7 @@ Plan plan_for(const Position& position, const std::string& path, Reach reach, st
 
 Plan plan_of_error(const Position& position, const std::string& path, const Status& error) {
   const bool is_unread = error.code() == Code::io || error.code() == Code::memory;
-  return plan_for(position, path, is_unread ? Reach::unknown : Reach::lost, error.text());
+  return plan_for(position, path, is_unread ? Outlook::unknown : Outlook::lost, error.text());
 }
 
 /// Returns what a killed process has left behind the committed bytes of a pair that is not closed. The ending
@@ -170,9 +199,9 @@ Result<Plan> plan_of_pair(Target& target, const Position& position, const std::s
                           const streams::Pair& pair) {
   const IndexContents& contents = pair.contents;
   if (contents.tail == streams::IndexTail::damaged)
-    return plan_for(position, path, Reach::lost, cat(streams::index_path(path), ": ", contents.tail_text));
+    return plan_for(position, path, Outlook::lost, cat(streams::index_path(path), ": ", contents.tail_text));
   const std::string data = pair.again ? streams::again_path(path) : path;
-  Plan plan = plan_for(position, path, Reach::agrees, "");
+  Plan plan = plan_for(position, path, Outlook::agrees, "");
   plan.state.steps = std::ssize(contents.steps);
   plan.state.kept_steps = static_cast<std::int64_t>(contents.steps_up_to(*position.lead));
   const std::int64_t more = plan.state.steps - plan.state.kept_steps;
@@ -187,14 +216,17 @@ Result<Plan> plan_of_pair(Target& target, const Position& position, const std::s
   TR_TRY(loose.status());
   const Result<bool> second = target.exists(streams::index_path(streams::again_path(path)));
   TR_TRY(second.status());
-  const bool drops_second = !pair.again && *second;
+  // Its index is removed first, so that a process that was killed may have left its data alone.
+  const Result<bool> second_data = target.exists(streams::again_path(path));
+  TR_TRY(second_data.status());
+  const bool drops_second = !pair.again && (*second || *second_data);
   plan.act = pair.again ? Act::cut_second : Act::cut_first;
   if (more > 0) plan.state.text = cat(counted(more, "step"), " to be cut");
   if (*loose > 0 || contents.tail == streams::IndexTail::torn)
     plan.state.text += cat(plan.state.text.empty() ? "" : ", ", "an unfinished step to be cut off");
   if (drops_second)
     plan.state.text += cat(plan.state.text.empty() ? "" : ", ", "an older second version to be removed");
-  if (!plan.state.text.empty()) plan.state.reach = Reach::ahead;
+  if (!plan.state.text.empty()) plan.state.outlook = Outlook::ahead;
   if (pair.again) plan.state.text += cat(plan.state.text.empty() ? "" : "; ", "goes on in ", data);
   return plan;
 }
@@ -212,32 +244,34 @@ Result<Plan> plan_of_recorded(Target& target, const Position& position, const Ow
     // Only then the data have their new name already: otherwise somebody has removed them.
     const Result<IndexContents> moved = streams::load_index(target, streams::index_path(again));
     if (moved.is_ok() && storage::check_holds(target, path, moved->data_end()).is_ok())
-      return plan_for(position, path, Reach::ahead, "a replacement was interrupted, and is to be ended",
+      return plan_for(position, path, Outlook::ahead, "a replacement was interrupted, and is to be ended",
                       Act::end_replacing);
   }
   const Result<bool> taken = streams::was_taken_away(target, resuming);
   TR_TRY(taken.status());
   if (*taken)
-    return plan_for(position, path, Reach::agrees, "finished and moved away; the manifest has its line");
+    return plan_for(position, path, Outlook::agrees, "finished and moved away; the manifest has its line");
   const Result<std::optional<streams::Pair>> pair =
       streams::recorded_pair(target, path, own.header, resuming, any_run);
   TR_TRY(pair.status());
-  if (!pair->has_value()) return plan_for(position, path, Reach::agrees, "no step has come to it");
+  if (!pair->has_value()) return plan_for(position, path, Outlook::agrees, "no step has come to it");
   return plan_of_pair(target, position, path, **pair);
 }
 
 /// Plans a file of which the checkpoint has no step: the run that goes on begins it anew.
-Plan plan_behind(const Position& position, const OwnFiles& own, const std::string& path,
-                 const IndexContents& contents) {
-  Plan plan = plan_for(position, path, Reach::ahead, "behind the checkpoint: to be removed", Act::remove);
+Result<Plan> plan_behind(Target& target, const Position& position, const OwnFiles& own,
+                         const std::string& path, const IndexContents& contents) {
+  Plan plan = plan_for(position, path, Outlook::ahead, "behind the checkpoint: to be removed", Act::remove);
   plan.state.steps = std::ssize(contents.steps);
   if (!contents.closed) return plan;
-  plan.state.reach = Reach::agrees;
+  plan.state.outlook = Outlook::agrees;
   plan.act = Act::none;
   plan.state.text =
       "finished behind the checkpoint: it stays as it is, and a run writes it once more beside it";
-  if (!own.seconds.contains(path)) return plan;
-  plan.state.reach = Reach::ahead;
+  const Result<bool> second_data = target.exists(streams::again_path(path));
+  TR_TRY(second_data.status());
+  if (!own.seconds.contains(path) && !*second_data) return plan;
+  plan.state.outlook = Outlook::ahead;
   plan.act = Act::drop_second;
   plan.state.text += "; what a run has begun to write is to be removed";
   plan.state.kept_steps = plan.state.steps;
@@ -249,24 +283,27 @@ bool is_behind(const Position& position, const IndexContents& contents) {
          (contents.steps.empty() || !position.lead || contents.steps.front().lead > *position.lead);
 }
 
-/// True if the manifest in the directory of all names has the step on which the checkpoint relies.
-bool is_in_manifest(Target& target, const Position& position) {
-  const Result<std::vector<streams::ManifestEntry>> manifest =
-      streams::read_manifest(target, streams::manifest_path(Top(position.pattern).directory + "file"));
-  if (!manifest.is_ok()) return false;
-  return std::ranges::any_of(*manifest, [&](const streams::ManifestEntry& entry) {
-    return entry.run == position.run && std::ranges::count(entry.leads, *position.put_lead) > 0;
+/// True if the manifest in a directory of the names has the step on which the checkpoint relies.
+bool is_in_manifest(Target& target, const Position& position, const OwnFiles& own) {
+  return std::ranges::any_of(own.directories, [&](const std::string& directory) {
+    const Result<std::vector<streams::ManifestEntry>> manifest =
+        streams::read_manifest(target, streams::manifest_path(directory + "file"));
+    if (!manifest.is_ok()) return false;
+    return std::ranges::any_of(*manifest, [&](const streams::ManifestEntry& entry) {
+      return entry.run == position.run && std::ranges::count(entry.leads, *position.put_lead) > 0;
+    });
   });
 }
 
 /// Plans a stream none of whose files is there to tell its names.
-Plan plan_without_files(Target& target, const Position& position) {
+Plan plan_without_files(Target& target, const Position& position, const OwnFiles& own) {
   const bool failed = position.put_lead &&
                       std::ranges::count(position.failed, *position.put_lead, &streams::FailedStep::lead) > 0;
-  if (!position.put_lead || failed) return plan_for(position, "", Reach::agrees, "no file yet");
-  if (is_in_manifest(target, position))
-    return plan_for(position, "", Reach::agrees, "its files were moved away; the manifest has their lines");
-  return plan_for(position, "", Reach::lost,
+  if (!position.put_lead || failed) return plan_for(position, "", Outlook::agrees, "no file yet");
+  if (is_in_manifest(target, position, own))
+    return plan_for(position, "", Outlook::agrees, "its files were moved away; the manifest has their lines");
+  if (!own.unread.empty()) return plan_of_error(position, "", own.unread.begin()->second);
+  return plan_for(position, "", Outlook::lost,
                   cat("none of its files is there, and the checkpoint was saved behind the step at ",
                       position.time.at(*position.put_lead),
                       "; relative names count from the directory in which the program ran"));
@@ -277,7 +314,7 @@ Result<std::vector<Plan>> plan_stream(Target& target, const Position& position, 
                                       bool any_run) {
   std::vector<Plan> plans;
   if (!own.is_known) {
-    plans.push_back(plan_without_files(target, position));
+    plans.push_back(plan_without_files(target, position, own));
     return plans;
   }
   const Result<streams::Resuming> resuming = streams::resuming_from(position, own.request);
@@ -287,29 +324,24 @@ Result<std::vector<Plan>> plan_stream(Target& target, const Position& position, 
     plans.push_back(plan.is_ok() ? std::move(*plan) : plan_of_error(position, resuming->path, plan.status()));
   }
   for (const auto& [path, contents] : own.files) {
-    if (path != resuming->path && is_behind(position, contents))
-      plans.push_back(plan_behind(position, own, path, contents));
+    if (path == resuming->path || !is_behind(position, contents)) continue;
+    Result<Plan> plan = plan_behind(target, position, own, path, contents);
+    TR_TRY(plan.status());
+    plans.push_back(std::move(*plan));
   }
-  if (plans.empty()) plans.push_back(plan_for(position, "", Reach::agrees, "no file yet"));
+  if (plans.empty()) plans.push_back(plan_for(position, "", Outlook::agrees, "no file yet"));
   return plans;
 }
 
-/// Removes a pair that a killed run has begun. Data without an index must be empty: otherwise they would look
-/// like somebody else's file.
+/// Removes a pair that a killed run has begun. The index goes last: by it a repeated restore finds the rest,
+/// and for a run an index without data is no file. Data without an index would look like somebody else's.
 Status remove_pair(Target& target, const std::string& path) {
   TR_TRY(target.check_removable(path));
   TR_TRY(streams::discard_again(target, path));
   TR_TRY(storage::remove_durably(target, streams::references_path(path)));
   TR_TRY(listings::remove_all(target, path));
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  if (*exists) {
-    TR_TRY(storage::create_empty(target, path));
-    TR_TRY(storage::make_durable(target, path));
-  }
-  TR_TRY(streams::remove_index(target, path));
-  TR_TRY(storage::remove_if_there(target, path).status());
-  return target.sync_directory_of(path);
+  TR_TRY(storage::remove_durably(target, path));
+  return streams::remove_index(target, path);
 }
 
 /// Cuts the pair back as a run does. What the run would do at its next step is not done: the file is left so
@@ -383,8 +415,8 @@ Status restore_stream(Target& target, const Position& position, RunStateOptions 
   plans = plan_stream(target, position, *own, options.any_run);
   TR_TRY(plans.status());
   for (const Plan& plan : *plans) {
-    if (plan.state.reach > Reach::ahead)
-      return {plan.state.reach == Reach::lost ? Code::corrupt : Code::io, plan.state.text};
+    if (plan.state.outlook > Outlook::ahead)
+      return {plan.state.outlook == Outlook::lost ? Code::corrupt : Code::io, plan.state.text};
     TR_TRY(carry_out(target, plan, position.lead.value_or(0)));
   }
   return {};

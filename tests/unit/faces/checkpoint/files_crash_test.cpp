@@ -4,12 +4,16 @@
 // them as they were at the generation that it loads.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <limits>
 
 #include "faces/checkpoint/files_life.hpp"
 #include "faces/restart/run_state.hpp"
+#include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
 #include "ground/storage/faulty.hpp"
 #include "support/crash.hpp"
@@ -106,7 +110,7 @@ void expect_files_at(storage::Target& target, const restart::Recorded& recorded,
   }
   const auto states = restart::look_at_outputs(target, recorded);
   for (const restart::OutputState& state : states)
-    EXPECT_EQ(state.reach, restart::Reach::agrees) << state.path << ": " << state.text;
+    EXPECT_EQ(state.outlook, restart::Outlook::agrees) << state.path << ": " << state.text;
 }
 
 /// Restores the files from outside, is ended at the call `nth`, and restores them once more. Returns true if
@@ -115,7 +119,7 @@ bool restore_twice(const Disk& disk, History& history, std::int64_t nth, Fault f
   std::int64_t generation = 0;
   const restart::Recorded recorded = recorded_now(*disk, generation);
   if (generation == 0) return true;
-  bool was_ahead = restart::worst_of(restart::look_at_outputs(*disk, recorded)) == restart::Reach::ahead;
+  bool was_ahead = restart::worst_of(restart::look_at_outputs(*disk, recorded)) == restart::Outlook::ahead;
   const auto faulty = storage::faulty_target(disk, for_good(nth, fault));
   const Status first = restart::restore_outputs(*faulty, recorded);
   const auto seed = static_cast<std::uint64_t>(nth);
@@ -199,7 +203,7 @@ TEST(files_crash, a_shared_file_that_was_left_open_is_seen_and_goes_back_to_its_
   const auto states = restart::look_at_shared_files(*disk, {".", "."});
   ASSERT_EQ(states.size(), 1U);
   EXPECT_EQ(states[0].path, "pages");
-  EXPECT_EQ(states[0].reach, restart::Reach::ahead);
+  EXPECT_EQ(states[0].outlook, restart::Outlook::ahead);
   EXPECT_EQ(states[0].bytes, 150);
   EXPECT_EQ(states[0].recorded_bytes, 100);
   {
@@ -212,6 +216,37 @@ TEST(files_crash, a_shared_file_that_was_left_open_is_seen_and_goes_back_to_its_
   EXPECT_TRUE(restored.is_ok()) << restored.text();
   EXPECT_TRUE(all_of(*file) == flushed);
   EXPECT_TRUE(restart::look_at_shared_files(*disk, {"."}).empty());
+}
+
+TEST(files_crash, a_shared_file_that_a_program_holds_is_passed_over) {
+  const std::string directory = cat(testing::TempDir(), "tailrace-held-", ::getpid());
+  const std::string path = directory + "/pages";
+  const auto disk = storage::default_target();
+  ASSERT_TRUE(disk->make_directories(directory).is_ok());
+  const auto file = *disk->open(path, storage::OpenMode::create);
+  EXPECT_TRUE(file->write(ByteVector(150), 0).is_ok());
+  EXPECT_TRUE(journal::prepare_flushed(*disk, path, {1, 100}).is_ok());
+  EXPECT_TRUE(journal::commit_flushed(*disk, path).is_ok());
+  {
+    const auto held = journal::lock_flushed(*disk, path);
+    ASSERT_TRUE(held.is_ok());
+    const auto states = restart::look_at_shared_files(*disk, {directory});
+    ASSERT_EQ(states.size(), 1U);
+    EXPECT_EQ(states[0].outlook, restart::Outlook::agrees);
+    EXPECT_NE(states[0].text.find("held by"), std::string::npos) << states[0].text;
+  }
+  EXPECT_EQ(restart::look_at_shared_files(*disk, {directory}).at(0).outlook, restart::Outlook::ahead);
+  std::filesystem::remove_all(directory);
+}
+
+TEST(files_crash, damaged_covered_files_are_an_error) {
+  restart::Recorded recorded;
+  recorded.covered = {{"log", 10, 3}};
+  ASSERT_TRUE(restart::Recorded::unpack(recorded.pack()).is_ok());
+  for (const restart::CoveredFile& damaged : {restart::CoveredFile{"", 10, 3}, {"log", -1, 3}}) {
+    recorded.covered[0] = damaged;
+    EXPECT_EQ(restart::Recorded::unpack(recorded.pack()).status().code(), Code::corrupt);
+  }
 }
 
 TEST(files_crash, without_the_newest_copy_files_are_brought_back_to_the_one_before) {

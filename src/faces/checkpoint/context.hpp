@@ -76,6 +76,8 @@ class Outputs {
   }
   /// Changes nothing. Returns the reason why resume() cannot do its work on this rank.
   [[nodiscard]] virtual Status can_resume(const Copy& /*copy*/) const { return {}; }
+  /// Returns true if resume() changes files, which may fail on one rank. The same on every rank.
+  [[nodiscard]] virtual bool changes_files(const Copy& /*copy*/) const { return false; }
   /// Makes the outputs go on where the copy of the checkpoint has recorded them. Call it once can_resume()
   /// has succeeded on every rank.
   virtual Status resume(const std::string& checkpoint, const Copy& copy) = 0;

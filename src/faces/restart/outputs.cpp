@@ -435,6 +435,11 @@ Status Outputs::can_resume(const checkpoint::Copy& copy) const {
   return {};
 }
 
+bool Outputs::changes_files(const checkpoint::Copy& copy) const {
+  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  return recorded.is_ok() && !recorded->covered.empty();
+}
+
 Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
   Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
   TR_TRY(recorded.status());

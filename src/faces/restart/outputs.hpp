@@ -73,6 +73,7 @@ class Outputs final : public checkpoint::Outputs {
   [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
   [[nodiscard]] Status can_resume(const checkpoint::Copy& copy) const override;
+  [[nodiscard]] bool changes_files(const checkpoint::Copy& copy) const override;
   Status resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
 
   /// Returns where a stream that the program is about to create with this pattern goes on, or nothing if it

@@ -21,7 +21,7 @@ enum class Outlook {
   unknown,  // storage does not give it
 };
 
-/// What was found of one file of an output.
+/// One file of an output, as `tailrace run-state` finds it.
 struct OutputState {
   enum class Kind { stream, file, covered, shared };
   Kind kind = Kind::stream;

@@ -162,7 +162,7 @@ Result<OwnFiles> find_own(Target& target, const Position& position, bool any_run
   return own;
 }
 
-/// What restore_stream() does with a file.
+/// The step that restore_stream() takes on a file.
 enum class Act { none, end_replacing, cut_first, cut_second, drop_second, remove };
 struct Plan {
   OutputState state;

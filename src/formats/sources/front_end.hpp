@@ -41,8 +41,8 @@ inline constexpr Bytes head_bytes = 64;
 /// The largest number of records that a file may have.
 inline constexpr std::int64_t most_records = std::int64_t{1} << 24;
 
-/// What a front end knows its files by. The front end with the surest sign is asked first, as the first one
-/// that fits reads the file.
+/// The sign by which a front end knows its files. `sources::open` asks the front end with the surest sign
+/// first, and the first one that fits reads the file.
 enum class Sign {
   index,      // the index of a stream: the file's bytes may look like those of any other format
   signature,  // bytes at known places, which a text cannot have

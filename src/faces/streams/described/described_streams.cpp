@@ -120,7 +120,7 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
     TR_TRY(verdict.status);
   }
   if (uses.size() > 1) {
-    // What one stream would refuse, the others do not get either. Without a layout the first one refuses it.
+    // A field that one stream refuses goes to no stream. The first stream refuses one without a layout.
     const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ")");
     const Status mine = layout == nullptr
                             ? Status()

@@ -41,7 +41,7 @@ class DescribedStreams final {
   /// Local. Returns true if a put of the field would go to a stream.
   [[nodiscard]] bool wants(const std::string& field) const;
   /// Keeps an error for the end() of this step, or if no stream has it, of the next step of the first stream.
-  /// Of a description without streams close() tells it.
+  /// If the description has no streams, close() tells the error.
   void latch(const Status& status);
   /// Returns the path of the description.
   [[nodiscard]] const std::string& name() const { return description_.path(); }

@@ -32,8 +32,8 @@ struct DescribedStream {
   }
 };
 
-/// What a description says: streams, and which fields of the program each of them gets. Every function is
-/// local, and gives the same result on every rank that has the same text.
+/// A description that was read: its streams, and the program's fields that each of them gets. All functions
+/// are local, and give the same result on every rank that has the same text.
 class Description {
  public:
   /// Reads and checks a description. `given` are the options of tr_streams_configure. Errors are

@@ -28,7 +28,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-/// What the program alone can say of a field: where its values lie in its arrays, and what they are.
+/// Options of a field that the program alone can give: they tell where its values lie in its arrays.
 constexpr std::string_view kProgramsOptions[] = {"levels",     "bottom", "coefficients", "vertical",
                                                  "level_axis", "nproma", "missing",      "time",
                                                  "statistic",  "since"};

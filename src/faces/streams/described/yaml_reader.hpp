@@ -48,7 +48,7 @@ struct WrittenStream {
   Place pattern_place;
 };
 
-/// What a description says, in its order.
+/// The streams and fields that a description lists, in its order.
 struct Written {
   std::vector<WrittenStream> streams;
   std::map<std::string, WrittenField> shared;

@@ -179,21 +179,25 @@ bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
 /// version of the step before and after reading. CommittedSteps of other steps do not matter.
 Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
   const auto step = [&] { return ring_.files().time.at(claim.lead); };
+  const Result<std::string> path = files_->path_of(claim.lead);
+  TR_TRY(path.status());
   for (int tries = 1;; ++tries) {
     const Result<std::shared_ptr<const CommittedSteps>> before = files_->commits(claim.lead);
     TR_TRY(before.status());
     const auto began = std::chrono::steady_clock::now();
     Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
-    TR_TRY(file.status());
-    const Status loaded = load_from(*file, claim, scratch);
+    const Status loaded = file.is_ok() ? load_from(*file, claim, scratch) : file.status();
     if (*before == nullptr || !scratch.refused().is_ok()) return loaded;
     const Result<std::shared_ptr<const CommittedSteps>> behind = files_->commits(claim.lead);
     TR_TRY(behind.status());
     const bool is_unchanged = (*behind)->are_those_of(**before);
     if (is_unchanged && !(*behind)->has_index()) return loaded;
     const std::optional<std::uint64_t> committed = (*behind)->version(claim.lead);
-    if ((*behind)->has_index() && !committed) return taken_back((*file)->path(), step());
-    const bool is_same = committed && (*before)->version(claim.lead) == committed &&
+    // A writer that begins the file anew replaces the index first: until it has written the new head, the
+    // file cannot be opened.
+    if ((*behind)->has_index() && !committed) return taken_back(*path, step());
+    if (!file.is_ok() && is_unchanged) return loaded;
+    const bool is_same = committed && (*before)->version(claim.lead) == committed && file.is_ok() &&
                          (*file)->commits()->version(claim.lead) == committed;
     // A step that was taken back and written again may have its old version. If the index has changed, accept
     // the record only if reading took too little time for that.
@@ -203,9 +207,8 @@ Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64
       return loaded;
     }
     if (tries == most_reads)
-      return {Code::state,
-              cat((*file)->path(), ": its index has changed each of the ", most_reads, " times that '",
-                  ring_.field().name, "' was read at ", step(), ": try the step again")};
+      return {Code::state, cat(*path, ": its index has changed each of the ", most_reads, " times that '",
+                               ring_.field().name, "' was read at ", step(), ": try the step again")};
     if (!loaded.is_ok()) files_->forget(claim.lead);
   }
 }

@@ -36,6 +36,11 @@ const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open
   return nullptr;
 }
 
+void note_covered(std::vector<std::string>& all, const std::string& path) {
+  const auto is_it = [&](const std::string& other) { return journal::is_same_path(other, path); };
+  if (!std::ranges::any_of(all, is_it)) all.push_back(path);
+}
+
 /// True if a checkpoint may record the file. Pipes are left out: perhaps nobody reads from them. A rank that
 /// does not hold the stream cannot see that the file is a pipe, but has nothing to write to it.
 bool may_be_recorded(const OpenFile& each) {
@@ -241,9 +246,7 @@ Status Outputs::can_cover(const std::string& path) const {
 }
 
 void Outputs::cover(const std::string& checkpoint, const std::string& path) {
-  std::vector<std::string>& all = covered_[checkpoint];
-  const auto is_it = [&](const std::string& other) { return journal::is_same_path(other, path); };
-  if (!std::ranges::any_of(all, is_it)) all.push_back(path);
+  note_covered(covered_[checkpoint], path);
 }
 
 void Outputs::note_closing(const files::File& file) {
@@ -426,12 +429,29 @@ std::optional<Position> Outputs::stream(const std::string& pattern) const {
   return found != streams_.end() ? std::optional(found->second) : std::nullopt;
 }
 
-Status Outputs::can_resume(const checkpoint::Copy& copy) const {
-  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
+  Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
   TR_TRY(recorded.status());
   TR_TRY(check_not_open(*recorded));
-  if (service_.session().rank() != 0) return {};
-  for (const CoveredFile& each : recorded->covered) TR_TRY(behind_covered(service_.target(), each).status());
+  const bool is_first = service_.session().rank() == 0;
+  if (is_first) {
+    for (const CoveredFile& each : recorded->covered)
+      TR_TRY(behind_covered(service_.target(), each).status());
+  }
+  prepared_ = {.all_covered = covered_};
+  // They stay covered: a program need not name them again.
+  for (const CoveredFile& each : recorded->covered)
+    note_covered(prepared_.all_covered[checkpoint], each.path);
+  prepared_.covered = std::move(recorded->covered);
+  prepared_.files.load(std::move(recorded->files), copy.generation(), copy.undo);
+  for (const Position& position : recorded->streams) {
+    for (const streams::FailedStep& failed : position.failed) {
+      if (is_first)
+        log(LogLevel::warn, cat("stream ", position.pattern, " lacks the step at ",
+                                position.time.at(failed.lead), ": ", failed.text));
+    }
+    prepared_.streams.emplace(position.pattern, position);
+  }
   return {};
 }
 
@@ -440,25 +460,14 @@ bool Outputs::changes_files(const checkpoint::Copy& copy) const {
   return recorded.is_ok() && !recorded->covered.empty();
 }
 
-Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
-  Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
-  TR_TRY(recorded.status());
-  // They stay covered: a program need not name them again.
-  for (const CoveredFile& each : recorded->covered) cover(checkpoint, each.path);
-  streams_.clear();
-  files_.load(std::move(recorded->files), copy.generation(), copy.undo);
-  for (const Position& position : recorded->streams) {
-    if (service_.session().rank() == 0) {
-      for (const streams::FailedStep& failed : position.failed)
-        log(LogLevel::warn, cat("stream ", position.pattern, " lacks the step at ",
-                                position.time.at(failed.lead), ": ", failed.text));
-    }
-    streams_.emplace(position.pattern, position);
-  }
+Status Outputs::resume() {
+  streams_ = std::move(prepared_.streams);
+  files_ = std::move(prepared_.files);
+  covered_ = std::move(prepared_.all_covered);
   // Only now: a load that fails must leave nothing in later saves.
   if (loaded_) kept_ = std::move(loaded_);
   if (service_.session().rank() != 0) return {};
-  for (const CoveredFile& each : recorded->covered) TR_TRY(cut_covered(service_.target(), each));
+  for (const CoveredFile& each : prepared_.covered) TR_TRY(cut_covered(service_.target(), each));
   return {};
 }
 

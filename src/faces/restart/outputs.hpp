@@ -72,9 +72,9 @@ class Outputs final : public checkpoint::Outputs {
   }
   [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
-  [[nodiscard]] Status can_resume(const checkpoint::Copy& copy) const override;
+  Status prepare_resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
   [[nodiscard]] bool changes_files(const checkpoint::Copy& copy) const override;
-  Status resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
+  Status resume() override;
 
   /// Returns where a stream that the program is about to create with this pattern goes on, or nothing if it
   /// begins anew.
@@ -98,6 +98,13 @@ class Outputs final : public checkpoint::Outputs {
   }
 
  private:
+  /// What the program's streams and files are after a load.
+  struct Loaded {
+    std::map<std::string, streams::Position> streams;
+    RecordedFiles files;
+    std::vector<CoveredFile> covered;
+    std::map<std::string, std::vector<std::string>> all_covered;
+  };
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
@@ -116,6 +123,7 @@ class Outputs final : public checkpoint::Outputs {
   /// Rank 0 alone looks at them.
   std::map<std::string, std::vector<std::string>> covered_;
   RecordedFiles files_;
+  Loaded prepared_;  // for resume()
   journal::ClosedFiles closed_;
 };
 

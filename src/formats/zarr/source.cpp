@@ -337,27 +337,11 @@ Result<Index> ZarrStore::read(std::size_t variable, std::span<const Index> begin
 }
 
 Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
-  const cf::FoundVariable& of = contents_.variables[variable];
-  if (of.type == cf::Number::none) return Status(Code::format, "expected numbers, got something else");
-  layout::Box all;
-  std::vector<int> plane;
-  Index count = 1;
-  for (std::size_t d = 0; d < of.dimensions.size(); ++d) {
-    all.lower.push_back(0);
-    all.upper.push_back(arrays_[variable].shape[d]);
-    plane.push_back(static_cast<int>(d));
-    if (__builtin_mul_overflow(count, all.upper.back(), &count) || count > most_coordinates)
-      return Status(Code::format,
-                    cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
-  }
-  std::vector<double> numbers(static_cast<std::size_t>(count));
-  cf::Unpacking as_they_are;
-  as_they_are.type = of.type;
-  Scratch scratch;
-  TR_TRY(read(variable, all.lower, plane, as_they_are, all, ElementType::f64,
-              reinterpret_cast<std::byte*>(numbers.data()), scratch, false)
-             .status());
-  return numbers;
+  const auto read_all = [&](auto begin, auto plane, auto& how, auto& all, std::byte* numbers) {
+    Scratch scratch;
+    return read(variable, begin, plane, how, all, ElementType::f64, numbers, scratch, false).status();
+  };
+  return read_coordinate(contents_.variables[variable], arrays_[variable].shape, read_all);
 }
 
 Status ZarrStore::count_objects(const std::string& group, std::size_t depth, Bytes enough,

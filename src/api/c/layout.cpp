@@ -286,6 +286,40 @@ int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const 
                 layout);
 }
 
+int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, tr_index count,
+                    const tr_index* lower, const tr_index* upper, int unowned, tr_layout** layout) {
+  session::Session* const session = session_for("tr_layout_boxes");
+  if (session == nullptr) return TR_ERR_STATE;
+  Status status = check_arguments(ndims, shape, halo, layout);
+  const int shown = status.is_ok() ? ndims : 0;
+  if (status.is_ok() && count < 0) status = Status(Code::argument, cat("the number of boxes is ", count));
+  if (status.is_ok() && count > 0 && (lower == nullptr || upper == nullptr))
+    status = Status(Code::argument, "`lower` or `upper` is a null pointer");
+  const std::string call = cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown),
+                               unowned != 0 ? ", unowned)" : ")");
+  comm::Vote vote{status.in(call), call, {}};
+  if (status.is_ok()) {
+    Packer out;
+    const auto corners = static_cast<std::size_t>(count) * static_cast<std::size_t>(ndims);
+    out.put_list(std::span<const Index>(lower, corners)).put_list(std::span<const Index>(upper, corners));
+    vote.contribution = out.take();
+  }
+  const comm::Verdict verdict = session->agree(std::move(vote));
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  Result<Layout> made = guarded([&] {
+    std::vector<std::vector<layout::Box>> tiles;
+    for (const ByteVector& bytes : verdict.contributions) {
+      Unpacker in(bytes);
+      const std::vector<Index> first = in.get_list<Index>(), last = in.get_list<Index>();
+      std::vector<layout::Box>& own = tiles.emplace_back();
+      for (auto a = first.begin(), b = last.begin(); a != first.end(); a += ndims, b += ndims)
+        own.push_back({{a, a + ndims}, {b, b + ndims}});
+    }
+    return Layout::tiles(list_of(shape, ndims), std::move(tiles), unowned != 0);
+  });
+  return finish(*session, call, std::move(made), list_of(halo, ndims), layout);
+}
+
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,
                       tr_layout** layout) {
   const auto give = [&](const session::Session&) -> Result<std::vector<Index>> {

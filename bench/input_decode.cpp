@@ -17,6 +17,7 @@
 
 #include "arguments.hpp"
 #include "clocks.hpp"
+#include "formats/opening/open.hpp"
 #include "formats/sources/source.hpp"
 
 namespace {

@@ -117,6 +117,17 @@ if(NOT TAILRACE_JSON STREQUAL "OFF")
   endif()
 endif()
 
+# Reads descriptions of streams.
+set(TAILRACE_HAVE_YAML OFF)
+if(NOT TAILRACE_YAML STREQUAL "OFF")
+  pkg_check_modules(YAML_CPP IMPORTED_TARGET yaml-cpp>=0.6.3)
+  if(YAML_CPP_FOUND)
+    set(TAILRACE_HAVE_YAML ON)
+  elseif(TAILRACE_YAML STREQUAL "ON")
+    message(FATAL_ERROR "TAILRACE_YAML=ON but yaml-cpp 0.6.3 or later (libyaml-cpp-dev) was not found")
+  endif()
+endif()
+
 set(TAILRACE_HAVE_ZARR OFF)
 if(NOT TAILRACE_ZARR STREQUAL "OFF")
   if(TAILRACE_HAVE_JSON AND LIBDEFLATE_FOUND)

@@ -13,6 +13,7 @@ set(TAILRACE_URING AUTO CACHE STRING "The io_uring target through liburing: ON, 
 set(TAILRACE_ZSTD AUTO CACHE STRING "Checkpoints, and chunks of Zarr, compressed by zstd: ON, OFF or AUTO")
 set(TAILRACE_LZ4 AUTO CACHE STRING "Checkpoints compressed by LZ4, and chunks of Zarr that are read: ON, OFF or AUTO")
 set(TAILRACE_BZIP2 AUTO CACHE STRING "Chunks of Zarr compressed by bzip2, read: ON, OFF or AUTO")
+set(TAILRACE_YAML AUTO CACHE STRING "Descriptions of streams through yaml-cpp: ON, OFF or AUTO")
 set(TAILRACE_JSON AUTO CACHE STRING "Reports, traces and manifests through nlohmann-json: ON, OFF or AUTO")
 set(TAILRACE_CLI AUTO CACHE STRING "The tailrace command through CLI11: ON, OFF or AUTO")
 set(TAILRACE_HDF5 AUTO CACHE STRING "NetCDF-4 files (HDF5 and libdeflate): ON, OFF or AUTO")

@@ -38,6 +38,7 @@ tailrace_summary_part("io_uring (liburing)     " "${TAILRACE_URING}" "${TAILRACE
 tailrace_summary_part("checkpoints, Zarr: zstd " "${TAILRACE_ZSTD}" "${TAILRACE_HAVE_ZSTD}" libzstd-dev)
 tailrace_summary_part("checkpoints, Zarr: LZ4  " "${TAILRACE_LZ4}" "${TAILRACE_HAVE_LZ4}" liblz4-dev)
 tailrace_summary_part("reports, traces (JSON)  " "${TAILRACE_JSON}" "${TAILRACE_HAVE_JSON}" nlohmann-json3-dev)
+tailrace_summary_part("descriptions (yaml-cpp) " "${TAILRACE_YAML}" "${TAILRACE_HAVE_YAML}" libyaml-cpp-dev)
 tailrace_summary_part("tailrace command (CLI11)" "${TAILRACE_CLI}" "${TAILRACE_HAVE_CLI}" libcli11-dev)
 tailrace_summary_part("  items as NetCDF       " "${TAILRACE_NETCDF}" "${TAILRACE_HAVE_NETCDF}" libnetcdf-dev)
 message(STATUS "end of summary")

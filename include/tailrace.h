@@ -64,7 +64,11 @@ enum {
   TR_F64 = 6,
   TR_C64 = 7,
   TR_C128 = 8,
-  TR_BYTE = 9
+  TR_BYTE = 9, /* bytes of any meaning; to formats and operations the numbers 0 to 255 */
+  TR_U8 = TR_BYTE,
+  TR_U16 = 10,
+  TR_U32 = 11,
+  TR_U64 = 12
 };
 
 /* Events of tr_stream_wait. */
@@ -378,7 +382,7 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
-/* Collective. Gives an attribute: `count` numbers of `type` (TR_I8, _I16, _I32, _I64, _F32, _F64 or _BYTE).
+/* Collective. Gives an attribute: `count` numbers of `type` (TR_I8 to TR_I64, TR_U8 to TR_U64, TR_F32, _F64).
  * Blocks until the ranks agree about the arguments. Called before the first step, with `of` defined already.
  * `of` is the name of a field, or of a dimension, whose coordinate gets the attribute; NULL: each file gets
  * it. The values of compute rank 0 count; other ranks may give NULL. They are copied.
@@ -393,7 +397,7 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
  *                     that the library sets (_FillValue, scale_factor, coordinates, ...): the text names the
  *                     option that decides it; another type than CF wants
  *   TR_ERR_FORMAT     the format holds no attributes (grib2, raw, encoders), or none of this type (TR_I64
- *                     and TR_BYTE in cdf1 and cdf2)
+ *                     and unsigned numbers in cdf1 and cdf2)
  *   TR_ERR_STATE      the stream has begun its steps, or is read */
 TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
                                const void* values);
@@ -462,6 +466,43 @@ TR_API int tr_stream_wait(tr_stream* stream, int event);
  * different calls, tr_finalize closes it. */
 TR_API int tr_stream_close(tr_stream** stream);
 
+/* Collective. Makes the streams that a description says, a file in YAML: which streams there are, which
+ * fields each of them writes, how often and in which format (docs/descriptions.md). Blocks until the ranks
+ * agree. Compute rank 0 reads the file and tells it to all. *stream stands for all of these streams:
+ *
+ *   tr_stream_define     names a field of the program. It is defined in each stream that the description
+ *                        gives the field to, under its options and those of `options` that its format takes;
+ *                        the description's win. If a stream refuses the options, no stream has the field. If
+ *                        it refuses the field later (an encoder, memory), no later definition of it helps
+ *   tr_stream_begin      begins a step in each stream that has one then (every=)
+ *   tr_stream_put        puts the field into each of them that has it. A put of a field that no stream has,
+ *                        or none in this step, returns at once
+ *   tr_stream_end, _wait, _close
+ *                        do it in each of them, and return the first error. Without streams (`streams: {}`)
+ *                        tr_stream_close alone tells all ranks of wrong calls
+ *   tr_stream_attribute  gives it to each of them that takes attributes (GRIB and raw do not), and where the
+ *                        description does not give it
+ *
+ * `options` are options of tr_stream_create for all streams, and must fit each of them. What the description
+ * gives wins, but base=, calendar=, time= and lead_unit= are the program's if it gives them. The description
+ * cannot say what the program's arrays are: levels=, bottom=, coefficients=, vertical=, level_axis=, nproma=,
+ * missing=, time=, statistic= and since= of a field are the program's.
+ *
+ *   TR_ERR_IO, TR_ERR_SETTINGS   the file cannot be read, or is wrong: the text has line and column
+ *   TR_ERR_UNSUPPORTED           the library was built without yaml-cpp
+ *   errors of tr_stream_create   the streams that were made before are closed. Their files stay as they are,
+ *                                and so do a loaded checkpoint's positions
+ *
+ * If the description names a field that the program has not defined before the first step, that step and all
+ * others are TR_ERR_SETTINGS at tr_stream_end, and nothing is written. */
+TR_API int tr_streams_configure(const char* file, const char* options, tr_stream** stream);
+
+/* Local. Returns 1 if a put of the field would go anywhere, otherwise 0: the program need not compute it.
+ * Within a step it tells of this step, outside of one of the stream: of a description's streams whether one
+ * has the field, also before its definition, and of another stream whether the field was defined. `stream` is
+ * one that is written. 0 with a text for tr_error() if it is none. */
+TR_API int tr_stream_wants(tr_stream* stream, const char* field);
+
 /* Streams that are read. They use the calls of streams that are written, with tr_stream_open instead of
  * tr_stream_create and tr_stream_get instead of tr_stream_put. tr_stream_put and tr_stream_wait on a stream
  * that is read, and tr_stream_get and tr_stream_seek on one that is written, are TR_ERR_STATE, at once and
@@ -503,7 +544,8 @@ TR_API int tr_stream_close(tr_stream** stream);
 TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** stream);
 
 /* tr_stream_define on a stream that is read. Collective. `type` is TR_F32 or TR_F64, whatever the type in the
- * file. Options:
+ * file; or a type of integers that has every value of the type in the file, where integers lie unscaled
+ * (TR_ERR_ARGUMENT in tr_stream_get otherwise, and here with between=linear). Options:
  *   levels=TYPE[:LIST]    any of the file's levels, in any order: the order of the array's level dimension
  *   level_axis=N, nproma=N
  *                         as for a stream that is written

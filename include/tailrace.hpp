@@ -53,7 +53,11 @@ enum class Type : int {
   f64 = TR_F64,
   c64 = TR_C64,
   c128 = TR_C128,
-  byte = TR_BYTE
+  byte = TR_BYTE,
+  u8 = TR_U8,
+  u16 = TR_U16,
+  u32 = TR_U32,
+  u64 = TR_U64
 };
 enum class Event : int { captured = TR_CAPTURED, durable = TR_DURABLE };
 
@@ -107,11 +111,13 @@ constexpr Type type_of() {
   if (std::is_same_v<T, std::complex<float>>) return Type::c64;
   if (std::is_same_v<T, std::complex<double>>) return Type::c128;
   if (std::is_same_v<T, std::byte>) return Type::byte;
-  constexpr bool known = (std::is_integral_v<T> && std::is_signed_v<T> && !std::is_same_v<T, bool>) ||
-                         std::is_floating_point_v<T> || std::is_same_v<T, std::complex<float>> ||
-                         std::is_same_v<T, std::complex<double>> || std::is_same_v<T, std::byte>;
-  static_assert(known, "elements are signed integers, float, double, their complex numbers, or std::byte");
+  constexpr bool known = (std::is_integral_v<T> && !std::is_same_v<T, bool>) || std::is_floating_point_v<T> ||
+                         std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>> ||
+                         std::is_same_v<T, std::byte>;
+  static_assert(known, "elements are integers, float, double, their complex numbers, or std::byte");
   static_assert(!std::is_same_v<T, long double>, "no format holds long double");
+  if (std::is_unsigned_v<T>)
+    return sizeof(T) == 1 ? Type::u8 : sizeof(T) == 2 ? Type::u16 : sizeof(T) == 4 ? Type::u32 : Type::u64;
   return sizeof(T) == 1 ? Type::i8 : sizeof(T) == 2 ? Type::i16 : sizeof(T) == 4 ? Type::i32 : Type::i64;
 }
 
@@ -250,6 +256,9 @@ class Stream {
   }
 
   static Result<Stream> create(const std::string& pattern, const Options& options);
+  /// Collective. Makes the streams of a description; the result stands for all of them. tr_streams_configure
+  /// has the contract.
+  static Result<Stream> configure(const std::string& file, const Options& options = {});
   /// Opens files for reading. The calls that follow are define, begin, get, end, seek and close.
   static Result<Stream> open(const std::string& pattern, const Options& options = {});
   [[nodiscard]] Status define(const std::string& field, const Layout& layout, Type type,
@@ -298,6 +307,10 @@ class Stream {
   /// the array is contiguous.
   template <typename T>
   Kept put(const std::string& field, const T* data, const Indices& extents, const Indices& strides = {});
+  /// Local. False if a put of the field would go nowhere: tr_stream_wants.
+  [[nodiscard]] bool wants(const std::string& field) const {
+    return tr_stream_wants(handle_, field.c_str()) != 0;
+  }
   /// Fills an array that is allocated as layout and definition say.
   Kept get(const std::string& field, void* data) { return Kept(tr_stream_get(handle_, field.c_str(), data)); }
   /// Fills an array of this type and shape, described as for put() above.

@@ -40,9 +40,9 @@ module tailrace
     TR_ERR_ORDER = 4, TR_ERR_LAYOUT = 5, TR_ERR_FORMAT = 6, TR_ERR_DATA = 7, TR_ERR_IO = 8, &
     TR_ERR_SPACE = 9, TR_ERR_MEMORY = 10, TR_ERR_MPI = 11, TR_ERR_TIMEOUT = 12, TR_ERR_UNSUPPORTED = 13, &
     TR_ERR_CORRUPT = 14
-  ! Element types. TR_REAL is this compilation's default real.
+  ! Element types. TR_REAL is this compilation's default real. Fortran has no arrays of unsigned numbers.
   integer, parameter, public :: TR_I8 = 1, TR_I16 = 2, TR_I32 = 3, TR_I64 = 4, TR_F32 = 5, TR_F64 = 6, &
-    TR_C64 = 7, TR_C128 = 8, TR_BYTE = 9
+    TR_C64 = 7, TR_C128 = 8, TR_BYTE = 9, TR_U8 = TR_BYTE, TR_U16 = 10, TR_U32 = 11, TR_U64 = 12
   integer, parameter, public :: TR_REAL = merge(TR_F32, TR_F64, kind(1.0) == real32)
   ! From where `seek` of a shared file counts: its begin, the position or its end.
   integer, parameter, public :: TR_SEEK_SET = 0, TR_SEEK_CUR = 1, TR_SEEK_END = 2
@@ -121,6 +121,8 @@ module tailrace
     type(c_ptr) :: handle = c_null_ptr
   contains
     procedure :: create => stream_create
+    procedure :: configure => stream_configure
+    procedure :: wants => stream_wants
     procedure :: open => stream_open
     procedure :: define => stream_define
 #include "parts/attribute_bindings.inc"
@@ -136,33 +138,33 @@ module tailrace
     procedure :: close => stream_close
 #define TR_TAG i8
 #include "parts/put_bindings.inc"
+#include "parts/get_bindings.inc"
 #undef TR_TAG
 #define TR_TAG i16
 #include "parts/put_bindings.inc"
+#include "parts/get_bindings.inc"
 #undef TR_TAG
 #define TR_TAG i32
 #include "parts/put_bindings.inc"
+#include "parts/get_bindings.inc"
 #undef TR_TAG
 #define TR_TAG i64
 #include "parts/put_bindings.inc"
+#include "parts/get_bindings.inc"
 #undef TR_TAG
 #define TR_TAG f32
 #include "parts/put_bindings.inc"
+#include "parts/get_bindings.inc"
 #undef TR_TAG
 #define TR_TAG f64
 #include "parts/put_bindings.inc"
+#include "parts/get_bindings.inc"
 #undef TR_TAG
 #define TR_TAG c64
 #include "parts/put_bindings.inc"
 #undef TR_TAG
 #define TR_TAG c128
 #include "parts/put_bindings.inc"
-#undef TR_TAG
-#define TR_TAG f32
-#include "parts/get_bindings.inc"
-#undef TR_TAG
-#define TR_TAG f64
-#include "parts/get_bindings.inc"
 #undef TR_TAG
   end type
 
@@ -384,6 +386,8 @@ contains
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
   end subroutine
 
+#include "parts/described.inc"
+
   !> Begins the step at a time of the model, in a stream with time='model': tr_stream_begin_at.
   subroutine stream_begin_at(self, time, ierr)
     class(tr_stream), intent(in) :: self
@@ -568,36 +572,42 @@ contains
 #define TR_CODE TR_I8
 #define TR_BYTES 1_int64
 #include "parts/attribute_kind.inc"
+#include "parts/get_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i16
 #define TR_TYPE integer(int16)
 #define TR_CODE TR_I16
 #define TR_BYTES 2_int64
 #include "parts/attribute_kind.inc"
+#include "parts/get_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i32
 #define TR_TYPE integer(int32)
 #define TR_CODE TR_I32
 #define TR_BYTES 4_int64
 #include "parts/attribute_kind.inc"
+#include "parts/get_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG i64
 #define TR_TYPE integer(int64)
 #define TR_CODE TR_I64
 #define TR_BYTES 8_int64
 #include "parts/attribute_kind.inc"
+#include "parts/get_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG f32
 #define TR_TYPE real(real32)
 #define TR_CODE TR_F32
 #define TR_BYTES 4_int64
 #include "parts/attribute_kind.inc"
+#include "parts/get_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG f64
 #define TR_TYPE real(real64)
 #define TR_CODE TR_F64
 #define TR_BYTES 8_int64
 #include "parts/attribute_kind.inc"
+#include "parts/get_kind.inc"
 #include "parts/put_kind.inc"
 #define TR_TAG c64
 #define TR_TYPE complex(real32)
@@ -609,17 +619,6 @@ contains
 #define TR_CODE TR_C128
 #define TR_BYTES 16_int64
 #include "parts/put_kind.inc"
-
-#define TR_TAG f32
-#define TR_TYPE real(real32)
-#define TR_CODE TR_F32
-#define TR_BYTES 4_int64
-#include "parts/get_kind.inc"
-#define TR_TAG f64
-#define TR_TYPE real(real64)
-#define TR_CODE TR_F64
-#define TR_BYTES 8_int64
-#include "parts/get_kind.inc"
 
   ! Files.
 

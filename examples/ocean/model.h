@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Warm water spreads in a bay with an island. The grid is curved: its rows and columns follow no latitudes
- * and longitudes. Every array is (y, x) or (level, y, x). */
+/* Warm water spreads in all seas. The grid is tripolar: rows follow latitudes up to 60 N, and north of them
+ * they bend around two poles on land, in Siberia and in Canada. The last row is folded: its cells have their
+ * northern neighbours in it. Every array is (y, x) or (level, y, x). */
 #ifndef OCEAN_MODEL_H
 #define OCEAN_MODEL_H
 
@@ -14,8 +15,9 @@ typedef struct ocean {
 } ocean;
 
 /* The place of a point, or of a corner beside it: x and y count points. Degrees. */
-double ocean_latitude(double y, double x);
-double ocean_longitude(double y, double x);
+void ocean_place(double y, double x, double* latitude, double* longitude);
+/* The corners of a cell, anticlockwise. Longitudes are within half a turn of the point's. */
+void ocean_corners(int y, int x, double* latitudes, double* longitudes);
 /* Metres; 0 on land. */
 float ocean_depth(int y, int x);
 /* Square metres. */

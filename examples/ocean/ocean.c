@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Writes an ocean on a curved grid, with its mask, depth and areas of cells, to ocean.nc.
- *   mpirun -n 4 ocean [FILE [DAYS]] */
+/* Writes an ocean on a tripolar grid, with its mask, depth and areas of cells, to NAME.nc, and means over
+ * three days to NAME_means.nc.
+ *   mpirun -n 4 ocean [NAME.nc [DAYS]] */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tailrace.h>
 
 #include "model.h"
@@ -16,17 +18,13 @@ static int failed(int code) {
 /* The places of this rank's points, and of the corners of their cells, anticlockwise. Arrays have a row of
  * the neighbours on each side, as those of the model. */
 static int give_places(tr_layout* sea, int lower, int upper) {
-  static const double beside[CORNERS][2] = {{-0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}, {0.5, -0.5}};
   const size_t count = (size_t)(upper - lower + 2) * NX;
   double* const all = malloc(sizeof(double) * (2 + 2 * CORNERS) * count);
   double *lat = all, *lon = lat + count, *lats = lon + count, *lons = lats + CORNERS * count;
   for (size_t i = 0; i < count; ++i) {
     const int y = lower - 1 + (int)(i / NX), x = (int)(i % NX);
-    lat[i] = ocean_latitude(y, x), lon[i] = ocean_longitude(y, x);
-    for (int c = 0; c < CORNERS; ++c) {
-      lats[CORNERS * i + (size_t)c] = ocean_latitude(y + beside[c][0], x + beside[c][1]);
-      lons[CORNERS * i + (size_t)c] = ocean_longitude(y + beside[c][0], x + beside[c][1]);
-    }
+    ocean_place(y, x, lat + i, lon + i);
+    ocean_corners(y, x, lats + CORNERS * i, lons + CORNERS * i);
   }
   const int given = tr_layout_coordinates(sea, lat, lon, CORNERS, lats, lons);
   free(all);
@@ -44,16 +42,17 @@ static int put_fields_without_time(tr_stream* out, const tr_layout* sea, int low
     depth[i] = ocean_depth(y, x), area[i] = ocean_area(y, x);
     mask[i] = depth[i] > 0;
   }
-  const int wrong = failed(tr_stream_define(out, "mask", sea, TR_I8,
-                                            "time=none attributes=\"standard_name=sea_binary_mask, "
-                                            "flag_values='0,1', flag_meanings='land sea'\"")) ||
-                    failed(tr_stream_define(
-                        out, "deptho", sea, TR_F32,
-                        "time=none attributes=\"standard_name=sea_floor_depth_below_geoid, units=m\"")) ||
-                    failed(tr_stream_define(out, "areacello", sea, TR_F64,
-                                            "time=none attributes=\"standard_name=cell_area, units=m2\"")) ||
-                    failed(tr_stream_put(out, "mask", mask)) || failed(tr_stream_put(out, "deptho", depth)) ||
-                    failed(tr_stream_put(out, "areacello", area));
+  const int wrong =
+      failed(tr_stream_define(out, "mask", sea, TR_I8,
+                              "time=none attributes=\"standard_name=sea_binary_mask, "
+                              "flag_values='0,1', flag_meanings='land sea'\"")) ||
+      failed(tr_stream_define(out, "deptho", sea, TR_F32,
+                              "time=none attributes=\"standard_name=sea_floor_depth_below_geoid, units=m, "
+                              "cell_measures='area: areacello'\"")) ||
+      failed(tr_stream_define(out, "areacello", sea, TR_F64,
+                              "time=none attributes=\"standard_name=cell_area, units=m2\"")) ||
+      failed(tr_stream_put(out, "mask", mask)) || failed(tr_stream_put(out, "deptho", depth)) ||
+      failed(tr_stream_put(out, "areacello", area));
   free(mask);
   free(depth);
   free(area);
@@ -77,17 +76,34 @@ static void exchange(const ocean* o, MPI_Comm compute) {
 static int define_fields(tr_stream* out, const tr_layout* sea) {
   return failed(tr_stream_define(
              out, "zos", sea, TR_F32,
-             "missing=-999 attributes=\"standard_name=sea_surface_height_above_geoid, units=m\"")) ||
+             "missing=-999 attributes=\"standard_name=sea_surface_height_above_geoid, units=m, "
+             "cell_measures='area: areacello'\"")) ||
          failed(tr_stream_define(out, "thetao", sea, TR_F32,
                                  "levels=depth:5,15,30 missing=-999 "
-                                 "attributes=\"standard_name=sea_water_potential_temperature, units=degC\""));
+                                 "attributes=\"standard_name=sea_water_potential_temperature, units=degC, "
+                                 "cell_measures='area: areacello'\""));
+}
+
+/* The file of means. The areas are in the other file. */
+static int create_means(const char* file, const tr_layout* sea, tr_stream** means) {
+  char name[500];
+  snprintf(name, sizeof name, "%.*s_means.nc", (int)strlen(file) - 3, file);
+  return failed(tr_stream_create(name,
+                                 "format=cdf5 base=2026-01-01 calendar=noleap lead_unit=d interval=3d "
+                                 "attributes=\"title='Warm water in all seas, means', "
+                                 "external_variables=areacello\"",
+                                 means)) ||
+         failed(tr_stream_define(*means, "tos", sea, TR_F32,
+                                 "operation=mean missing=-999 "
+                                 "attributes=\"standard_name=sea_surface_temperature, units=degC, "
+                                 "cell_measures='area: areacello'\""));
 }
 
 static int run(MPI_Comm compute, const char* file, int days) {
   const tr_index shape[2] = {NY, NX}, halo[2] = {1, 0};
   int along_y[2] = {0, 1};
   tr_layout* sea = NULL;
-  tr_stream* out = NULL;
+  tr_stream *out = NULL, *means = NULL;
   tr_index lower[2], upper[2];
   MPI_Comm_size(compute, &along_y[0]);
   if (failed(tr_layout_block_grid(2, shape, halo, along_y, &sea)) ||
@@ -97,9 +113,10 @@ static int run(MPI_Comm compute, const char* file, int days) {
   if (give_places(sea, first, behind) ||
       failed(tr_stream_create(file,
                               "format=cdf5 base=2026-01-01 calendar=noleap lead_unit=d "
-                              "attributes=\"title='Warm water in a bay'\"",
+                              "attributes=\"title='Warm water in all seas'\"",
                               &out)) ||
-      put_fields_without_time(out, sea, first, behind) || define_fields(out, sea))
+      put_fields_without_time(out, sea, first, behind) || define_fields(out, sea) ||
+      create_means(file, sea, &means))
     return 1;
   ocean o;
   float* const surface = malloc(sizeof(float) * (size_t)(behind - first + 2) * NX);
@@ -111,12 +128,15 @@ static int run(MPI_Comm compute, const char* file, int days) {
     tr_stream_put(out, "zos", surface);
     tr_stream_put(out, "thetao", o.warmth); /* the model's own array, with the rows of the neighbours */
     if (failed(tr_stream_end(out))) return 1;
+    tr_stream_begin(means, day);
+    tr_stream_put(means, "tos", o.warmth); /* the uppermost level is the first part of the array */
+    if (failed(tr_stream_end(means))) return 1;
     exchange(&o, compute);
     ocean_step(&o);
   }
   ocean_end(&o);
   free(surface);
-  return failed(tr_stream_close(&out)) || failed(tr_layout_free(&sea));
+  return failed(tr_stream_close(&out)) || failed(tr_stream_close(&means)) || failed(tr_layout_free(&sea));
 }
 
 int main(int argc, char** argv) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* Writes a slice (z, x) on a staggered grid, in seconds of simulated time, to slice.nc.
- *   mpirun -n 4 slice [FILE [STEPS]] */
+ *   mpirun -n 4 slice [FILE [STEPS]]
+ * If FILE ends in .yaml, it is a description that says which files have which fields. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <tailrace.h>
 
 #include "model.h"
@@ -40,14 +42,20 @@ static void exchange(const slice* s, MPI_Comm compute, double* left) {
                0, compute, MPI_STATUS_IGNORE);
 }
 
+static int open_output(const char* file, tr_stream** out) {
+  const char* const ending = strrchr(file, '.');
+  if (ending != NULL && strcmp(ending, ".yaml") == 0)
+    return failed(tr_streams_configure(file, "time=model", out));
+  return failed(tr_stream_create(
+      file, "time=model format=cdf5 attributes=\"title='Warm air in a sheared wind'\"", out));
+}
+
 static int run(MPI_Comm compute, const char* file, int steps) {
   tr_layout *cells = NULL, *faces = NULL;
   tr_stream* out = NULL;
   tr_index lower[2], upper[2], first[2], behind[2];
   if (make_layouts(compute, &cells, &faces)) return 1;
-  if (failed(tr_stream_create(
-          file, "time=model format=cdf5 attributes=\"title='Warm air in a sheared wind'\"", &out)))
-    return 1;
+  if (open_output(file, &out)) return 1;
   if (failed(tr_stream_define(out, "theta", cells, TR_F64, "attributes=\"units=K\"")) ||
       failed(tr_stream_define(out, "u", faces, TR_F64, "attributes=\"units='m s-1'\"")))
     return 1;

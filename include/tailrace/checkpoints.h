@@ -65,6 +65,15 @@ enum {
  * TR_ERR_SETTINGS, TR_ERR_IO. */
 TR_API int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** checkpoint);
 
+/* Collective; every rank names the same file. Has all later saves of the checkpoint cover a file that the
+ * program writes without the library: a log, or a file of another library. The file may only grow. The first
+ * rank records in tr_checkpoint_end how many bytes the system has of it then: the first rank closes or
+ * flushes it before that call, other ranks before tr_checkpoint_begin. The save counts as committed only once
+ * they are on storage. A load cuts the file back to them, and later saves cover it again: load before you
+ * open it. A file that is not there has 0 bytes. TR_ERR_ARGUMENT for a name that is no file's. A load returns
+ * TR_ERR_CORRUPT if the file has fewer bytes, or if its first or last recorded bytes have changed. */
+TR_API int tr_checkpoint_covers(tr_checkpoint* checkpoint, const char* path);
+
 /* Collective. Begins a bracket.
  *
  * TR_SAVE: with busy=wait it blocks until the save before has ended. If that save failed, its error is

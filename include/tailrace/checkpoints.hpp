@@ -90,6 +90,10 @@ class Checkpoint {
   void item(const std::string& name, T* data, const Layout& layout, const Section& section);
   [[nodiscard]] Status end() { return told(tr_checkpoint_end(handle_)); }
 
+  /// Collective. Has all later saves cover a file that the program writes without the library.
+  [[nodiscard]] Status covers(const std::string& path) {
+    return Status(tr_checkpoint_covers(handle_, path.c_str()));
+  }
   [[nodiscard]] Status wait() { return Status(tr_checkpoint_wait(handle_)); }
   [[nodiscard]] SaveStatus status() const { return static_cast<SaveStatus>(tr_checkpoint_status(handle_)); }
   [[nodiscard]] std::int64_t generation() const { return tr_checkpoint_generation(handle_); }

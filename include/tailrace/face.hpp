@@ -167,6 +167,13 @@ inline Result<Stream> Stream::create(const std::string& pattern, const Options& 
   return stream;
 }
 
+inline Result<Stream> Stream::configure(const std::string& file, const Options& options) {
+  Stream stream;
+  const int code = tr_streams_configure(file.c_str(), options.text().c_str(), &stream.handle_);
+  if (code != TR_OK) return Status(code);
+  return stream;
+}
+
 inline Result<Stream> Stream::open(const std::string& pattern, const Options& options) {
   Stream stream;
   const int code = tr_stream_open(pattern.c_str(), options.text().c_str(), &stream.handle_);
@@ -187,8 +194,7 @@ Kept Stream::put(const std::string& field, const T* data, const Indices& extents
 
 template <typename T>
 Kept Stream::get(const std::string& field, T* data, const Indices& extents, const Indices& strides) {
-  static_assert(type_of<T>() == Type::f32 || type_of<T>() == Type::f64,
-                "get fills arrays of float or double");
+  static_assert(type_of<T>() != Type::c64 && type_of<T>() != Type::c128, "no stream gives complex numbers");
   const bool matched = strides.empty() || strides.size() == extents.size();
   const int code = tr_stream_get_array(handle_, field.c_str(), data, static_cast<int>(type_of<T>()),
                                        matched ? static_cast<int>(extents.size()) : -1, extents.data(),

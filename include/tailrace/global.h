@@ -46,7 +46,7 @@ typedef struct tr_global tr_global;
 enum { TR_UNLOCKED = 0, TR_LOCKED = 1 };
 
 /* Collective over the compute ranks, which pass the same arguments. Makes an array of `count` elements of
- * `type` (TR_I8 to TR_BYTE), all zero. Blocks until the array is there on all ranks.
+ * `type` (TR_I8 to TR_U64), all zero. Blocks until the array is there on all ranks.
  *
  *   options  page=BYTES: the size of a page (1MiB), a power of 2 from 4KiB to 1GiB. NULL for none.
  *
@@ -78,7 +78,7 @@ TR_API int tr_global_scatter(tr_global* global, tr_index n, const tr_index* indi
  *   TR_UNLOCKED  Loads, adds and stores. Only one rank may add to an element between two syncs. Faster.
  *
  * The order of additions is not fixed, so sums of floating-point numbers may differ in their last bits from
- * run to run. TR_ERR_ARGUMENT for arrays of TR_I8, TR_I16 or TR_BYTE. */
+ * run to run. TR_ERR_ARGUMENT for arrays of TR_I8, TR_I16, TR_U8 or TR_U16. */
 TR_API int tr_global_accumulate(tr_global* global, tr_index n, const tr_index* indices, const void* values,
                                 int lock);
 

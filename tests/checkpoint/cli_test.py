@@ -229,6 +229,73 @@ def pruned():
     check(checkpoint("prune", "prune/none", "--keep", "1")[0] == 2, "prune of nothing")
 
 
+# ---- run-state
+
+def run_state(code, text, *args):
+    found, out, err = tailrace("run-state", *args)
+    check(found == code and text in out + err, f"run-state {args}: {found} without '{text}': {out}{err}")
+    return out
+
+
+def run_states():
+    log = os.path.abspath("states/log")
+    code, _, err = run(3, [SAVE, "states/s", "overwritten=journal", "2", "40x30", "0", log, "XYZ"])
+    saved = b"XYZ3456789" + b"0123456789"
+    check(code == 0 and contents(log) == saved, f"save states/s: {code}: {err}")
+    run_state(0, "everything is at generation 2\n", "states/s")
+    put(log, b"abcdefghij" + saved[10:] + b"behind")
+    run_state(1, "a restart would put back 1 file\n", "states/s")
+    run_state(1, f"  file {log}  ahead, 26 bytes (20 at the checkpoint): 6 bytes to be cut, 10 bytes to be put back\n", "states")
+    with open("states/s.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("tailrace lock: host other pid 1\n")
+        lock.flush()
+        run_state(2, "held by host other pid 1", "states", "--restore")
+        run_state(1, "s.lock is there: a program may be running", "states")
+    run_state(2, "states/s.1 is newer and whole", "states/s.0", "--restore")
+    run_state(1, "s.1: generation 2", "./states//s.1")
+    os.symlink("s.7", "states/s.7")  # leads to itself: storage does not give it
+    for args in (("states/s",), ("states/s", "--restore"), ("states/s.1", "--restore")):
+        run_state(2, "states/s.7 cannot be read, so that its generation is not known", *args)
+    run_state(1, "a restart would put back 1 file", "states/s.1")
+    os.remove("states/s.7")
+    for name in ("states/kept", "states/s.0.kept"):
+        shutil.copy("states/s.0", name)
+        for args in ((name,), (name, "--restore")):
+            run_state(2, f"{name}: is not called NAME.0, NAME.1, ...: the lock and the undo files", *args)
+        os.remove(name)
+    check(len(contents(log)) == 26, "a restore that was refused changed a file")
+    run_state(0, "done: put back 1 file; everything is at generation 2\n", "-C", "states", "s", "--restore")
+    check(contents(log) == saved, "the file is not as it was saved")
+    run_state(0, "nothing was to do; everything is at generation 2\n", "states/s", "--restore")
+    if JSON:
+        told = json.loads(run_state(0, "", "states", "--json"))
+        check(told["generation"] == 2 and told["outputs"][0]["state"] == "agrees" and not told["restored"] and len(told["copies"]) == 2,
+              f"run-state --json: {told}")
+    lost_states(log)
+
+
+def lost_states(log):
+    for undo in glob.glob("states/s.u*"):
+        os.remove(undo)
+    put(log, b"0123456789" * 3)
+    run_state(1, "a restart would cut 1 file\n", "states/s")
+    put(log, b"short")
+    run_state(4, f"generation 2 cannot be reached: {log} has 5 bytes, the checkpoint has recorded 20", "states")
+    out = run_state(4, "; nothing was changed\n", "states", "--restore")
+    check("lock is there" not in out, f"the command's own lock: {out}")
+    check(contents(log) == b"short", "a restore that cannot be done changed a file")
+    os.remove(log)
+    run_state(4, f"{log} is not there", "states/s")
+    save("states/other", "")
+    run_state(2, "has the checkpoints other, s; name one", "states")
+    for copy in ("states/s.0", "states/s.1"):
+        put(copy, b"broken")
+    run_state(4, "states/s: no copy is whole:", "states/s")
+    run_state(2, "no checkpoint has this name", "states/none")
+    run_state(2, "", "states", "--unknown")
+
+
 # ---- undo files, by docs/formats/undo-files.md
 
 SECTOR = 512
@@ -497,7 +564,7 @@ def help_texts():
         check(checkpoint(command)[0] == 2, f"{command} without arguments")
 
 
-for directory in ("outputs", "diff", "large", "prune", "odd", "undo", "reference", *CONFIGURATIONS):
+for directory in ("outputs", "diff", "large", "prune", "odd", "states", "undo", "reference", *CONFIGURATIONS):
     fresh(directory)
 seeded = random.Random(20260301)
 for directory, options in CONFIGURATIONS.items():
@@ -512,6 +579,7 @@ outputs_are_told()
 differences()
 more_than_a_portion()
 pruned()
+run_states()
 undo_files()
 other_damage()
 kept_copies()

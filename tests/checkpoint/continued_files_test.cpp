@@ -539,4 +539,122 @@ MPI_TEST(continued_files, a_pipe_or_a_directory_in_the_place_of_a_closed_file_ke
   remove_directory(directory);
 }
 
+namespace {
+
+/// Rank 0 writes a line for each step to a file of its own, as a program does without the library.
+void write_own(const std::string& path, std::int64_t from, std::int64_t to, const char* word) {
+  MPI_Barrier(state().comm);
+  if (rank() == 0) {
+    std::ofstream file(path, std::ios::app);
+    for (std::int64_t step = from; step < to; ++step) file << word << ' ' << step << '\n';
+  }
+  MPI_Barrier(state().comm);
+}
+
+std::string own_lines(std::int64_t to) {
+  std::string text;
+  for (std::int64_t step = 0; step < to; ++step) text += "own " + std::to_string(step) + "\n";
+  return text;
+}
+
+/// Expects that a load fails on every rank alike, and names the file and the reason.
+void check_not_loaded(const std::string& directory, const std::string& path, const std::string& reason) {
+  Session session;
+  tr_checkpoint* cp = create(directory + "/cp");
+  CHECK_EQ(load(cp), -100 - TR_ERR_CORRUPT);
+  CHECK(same_on_all_ranks(tr_error()));
+  if (!CHECK(mentions(tr_error(), path + " " + reason))) std::fprintf(stderr, "  %s\n", tr_error());
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+}
+
+}  // namespace
+
+MPI_TEST(continued_files, a_file_of_the_program_that_a_checkpoint_covers_is_cut_back_by_the_load) {
+  const std::string directory = fresh_directory("checkpoint-files-covered");
+  const std::string path = directory + "/own.log", later = directory + "/later.log";
+  {
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(load(cp), -1);
+    CHECK_EQ(tr_checkpoint_covers(cp, directory.c_str()), TR_ERR_ARGUMENT);
+    CHECK(mentions(tr_error(), directory + " is no file"));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(tr_checkpoint_covers(cp, ""), TR_ERR_ARGUMENT);
+    CHECK_EQ(tr_checkpoint_covers(cp, path.c_str()), TR_OK);
+    CHECK_EQ(tr_checkpoint_covers(cp, later.c_str()), TR_OK);  // not there yet: it has no bytes
+    write_own(path, 0, 4, "own");
+    CHECK_EQ(save(cp, 4), TR_OK);
+    write_own(path, 4, 9, "lost");
+    write_own(later, 0, 2, "lost");
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  for (const std::int64_t from : {4, 6}) {  // the second run need not name the file
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(load(cp), from);
+    CHECK_EQ(contents(path), own_lines(from));
+    CHECK_EQ(contents(later), std::string());
+    write_own(path, from, from + 2, "own");
+    CHECK_EQ(save(cp, from + 2), TR_OK);
+    write_own(path, from + 2, from + 3, "lost");
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  flip_byte(path, 3);
+  check_not_loaded(directory, path, "has other bytes than the checkpoint has recorded");
+  MPI_Barrier(state().comm);
+  if (rank() == 0) std::filesystem::resize_file(path, 10);
+  MPI_Barrier(state().comm);
+  check_not_loaded(directory, path, "has 10 bytes, the checkpoint has recorded");
+  CHECK(mentions(tr_error(), "put the recorded one back under this name"));
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, a_load_that_fails_on_one_rank_leaves_the_outputs_of_all_as_they_are) {
+  const std::string directory = fresh_directory("checkpoint-files-covered-fails");
+  const std::string path = directory + "/own.log", log = directory + "/log", part = directory + "/part.%d";
+  {
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(tr_checkpoint_covers(cp, path.c_str()), TR_OK);
+    tr_file* file = open_file(log, "w");
+    tr_fputs("0123456789", file);
+    tr_file* own = open_file(part, "wl");
+    tr_fputs("0123456789", own);
+    write_own(path, 0, 4, "own");
+    CHECK_EQ(save(cp, 4), TR_OK);
+    write_own(path, 4, 9, "lost");
+    tr_fputs("behind", file);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_fclose(own), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  const std::string lost = contents(path);
+  Session session;
+  tr_checkpoint* cp = create(directory + "/cp");
+  // The last rank alone cannot go on: the covered file is not cut.
+  MPI_Comm last = MPI_COMM_NULL;
+  MPI_Comm_split(session.compute(), rank() == size() - 1 ? 1 : 0, 0, &last);
+  const std::string here = directory + "/part." + std::to_string(size() - 1);
+  tr_file* file = rank() == size() - 1 ? tr_fopen_comm(last, here.c_str(), "a") : nullptr;
+  CHECK_EQ(load(cp), -100 - TR_ERR_STATE);
+  CHECK(same_on_all_ranks(tr_error()));
+  if (file != nullptr) CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(contents(path), lost);
+  MPI_Comm_free(&last);
+  // The first rank alone cannot: no rank takes the other files for those of the checkpoint.
+  MPI_Barrier(session.compute());
+  flip_byte(path, 3);
+  CHECK_EQ(load(cp), -100 - TR_ERR_CORRUPT);
+  CHECK(same_on_all_ranks(tr_error()));
+  CHECK_EQ(tr_fclose(open_file(log, "w")), 0);
+  CHECK_EQ(contents(log), std::string());
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

@@ -4,8 +4,8 @@
 // comes later. Each step is a quarter of an hour. The model writes each step to a stream of any format (its
 // second field, which has no grid, only to raw files, and a field without time to files of formats that take
 // it), whose times are leads or with time=model its own, and to the files log.txt and log.bin, which it opens
-// in mode LOG_MODE, and writes over state.bin. It saves every third step. When it is told to stop, it saves
-// once more and ends in good order.
+// in mode LOG_MODE, and writes over state.bin. Rank 0 writes own.log without the library; the checkpoint
+// covers it. It saves every third step. When it is told to stop, it saves once more and ends in good order.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
 // or "stopped". Each process makes a file named after its process id in the directory `pids`.
@@ -151,6 +151,31 @@ class Logs {
   tr_file* state_ = nullptr;
 };
 
+/// A file that the program writes without the library.
+class OwnLog {
+ public:
+  OwnLog(tr_checkpoint* cp, bool fresh) {
+    if (rank == 0) file_ = std::fopen("own.log", fresh ? "w" : "a");
+    must(rank != 0 || file_ != nullptr ? TR_OK : TR_ERR_IO, "own log");
+    must(tr_checkpoint_covers(cp, "own.log"), "cover");
+  }
+  ~OwnLog() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  OwnLog(const OwnLog&) = delete;
+  OwnLog& operator=(const OwnLog&) = delete;
+  void write(std::int64_t step) {
+    if (file_ == nullptr) return;
+    std::fprintf(file_, "the program's own line of step %lld\n", static_cast<long long>(step));
+    const bool is_written = std::fflush(file_) == 0;
+    if (!is_written) std::perror("own.log");
+    must(is_written ? TR_OK : TR_ERR_IO, "own line");
+  }
+
+ private:
+  FILE* file_ = nullptr;
+};
+
 /// Begins a step at a quarter of an hour each, or with time=model at times that no double tells exactly.
 int begin(tr_stream* stream, std::int64_t step, const std::string& options) {
   if (options.find("time=model") != std::string::npos)
@@ -161,6 +186,7 @@ int begin(tr_stream* stream, std::int64_t step, const std::string& options) {
 
 /// Runs the model's steps. Returns true if it came to its last step, false if it was told to stop before.
 bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoint* cp, char** arguments) {
+  OwnLog own(cp, model.step == 0);
   Commits commits;
   while (model.step < std::atoll(arguments[5])) {
     model.advance();
@@ -169,6 +195,7 @@ bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoin
     if (has_u) must(tr_stream_put(stream, "u", model.u.data()), "put u");
     must(tr_stream_end(stream), "end");
     logs.write(model);
+    own.write(model.step);
     commits.look(cp);
     const bool stops = tr_should_stop() != 0;
     if (model.step % 3 == 0 || stops) {

@@ -25,8 +25,9 @@ from killed_job import Job, end_all  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
 STEPS = 26  # of a quarter of an hour; the last save is that of step 24
+RESTORES = 0.5  # of the ends before time: the outputs are brought to the last save from outside
 STOPS = 0.4  # of the ends before time: told to stop, by a signal, the time limit or the halt file; the others are kills
-LOGS = ["log.bin", "log.txt", "state.bin"]
+LOGS = ["log.bin", "log.txt", "own.log", "state.bin"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
@@ -113,8 +114,45 @@ class Round:
             self.check(right, f"{name} is announced and not right")
             self.check(any(entry["path"] == name for entry in listed), f"{name} is announced and not in the manifest")
 
+    def run_state(self, *options):
+        return tailrace("run-state", "-C", self.directory, "cp", *options)
+
+    def restore(self):
+        """Brings everything to the last save from outside; some restores are killed, and repeated."""
+        if self.random.random() < 0.5:
+            began = subprocess.Popen([COMMAND, "run-state", "-C", self.directory, "cp", "--restore"], stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL)
+            time.sleep(self.random.uniform(0, 0.03))
+            began.kill()
+            began.wait()
+            self.story.append("killed a restore")
+        before, _, _ = self.run_state()
+        code, out, err = self.run_state("--restore")
+        if self.committed == (0, 0) and code in (2, 4):
+            return  # there may be no copy yet
+        self.story.append(f"restored ({before})")
+        self.check(code == 0 and before in (0, 1), f"run-state {before}, --restore {code}: {out}{err}")
+        code, out, err = self.run_state("--json")
+        self.check(code == 0 and json.loads(out)["verdict"].startswith("everything is at generation"), f"restored, but {code}: {out}{err}")
+        kinds = [each["kind"] for each in json.loads(out)["outputs"]]
+        self.check("stream" in kinds and [kind for kind in kinds if kind != "stream"] == ["file"] * 3 + ["covered"], f"the outputs are {kinds}")
+        step = int(json.loads(tailrace("checkpoint", "show", f"{self.directory}/cp", "--values", "1", "--json")[1])["items"][0]["values"][0])
+        self.check(step >= self.committed[1], f"restored to step {step}, committed was {self.committed}")
+        until = "undisturbed" if step == STEPS else undisturbed(step)
+        for name in LOGS:
+            self.check(contents(f"{self.directory}/{name}") == contents(f"{until}/{name}"), f"{name} is not at step {step}")
+        for name in names_in(f"{self.directory}/out"):
+            if not name.endswith(ENDING):
+                continue
+            found = steps_of(f"{self.directory}/out/{name}")
+            is_finished = found[1] is True  # such a file stays, announced or not yet
+            self.check(is_finished or found[0] == steps_of(f"{until}/out/{name}")[0], f"{name} is not at step {step}: {found}")
+
     def kill(self, job):
         self.check(job.wait_for("begun"), f"did not begin: {job.lines}")
+        if self.random.random() < 0.2:
+            code, out, err = self.run_state("--restore")
+            self.check(code == 2 or job.process.poll() is not None, f"restored under a program, {code}: {out}{err}")
         time.sleep(self.random.uniform(0, 0.05 + self.seconds * (1 - self.committed[1] / STEPS)))
         if job.process.poll() is not None:
             self.story.append("was over before it was killed")
@@ -203,6 +241,8 @@ class Round:
     def play(self):
         for _ in range(self.random.choice((1, 2, 3, 3))):
             self.after(self.disturb())
+            if self.random.random() < RESTORES:
+                self.restore()
         self.complete()
         self.compare()
         # Once more, from the last save: nothing is withdrawn, and nothing is told twice.
@@ -245,12 +285,26 @@ def steps_of(path):
     return index["steps"], index.get("closed")
 
 
-def undisturbed():
-    directory = os.path.abspath(fresh("undisturbed"))
-    command = [*MPIRUN, "-n", "1", MODEL, PATTERN, OPTIONS, "cp", "overwritten=journal", str(STEPS), "0", "w"]
+for name in names_in("."):
+    if name.startswith("undisturbed-"):  # of an earlier run of this script, with another pattern perhaps
+        shutil.rmtree(name)
+
+
+def undisturbed(steps=STEPS):
+    """The directory of a run of so many steps that nothing disturbs."""
+    directory = os.path.abspath("undisturbed" if steps == STEPS else f"undisturbed-{steps}")
+    if os.path.exists(directory) and steps != STEPS:
+        return directory
+    fresh(directory)
+    command = [*MPIRUN, "-n", "1", MODEL, PATTERN, OPTIONS, "cp", "overwritten=journal", str(steps), "0", "w"]
     job = Job(command, environment(), directory)
     ended = job.ended_within(60)
     check(ended and job.process.returncode == 0, f"the undisturbed run ended with {job.process.returncode}: {job.lines}")
+    return directory
+
+
+def reference():
+    undisturbed()
     data = {name: content_of(f"undisturbed/out/{name}") for name in names_in("undisturbed/out") if name.endswith(ENDING)}
     check(len(data) == 7, f"the undisturbed run left {names_in('undisturbed/out')}")
     check((contents("undisturbed/log.txt") or b"").count(b"\n") == 2 * STEPS, "the undisturbed run left no lines")
@@ -259,7 +313,7 @@ def undisturbed():
 
 
 print(f"seed {given.seed} {TIMES}", flush=True)
-reference_data = undisturbed()
+reference_data = reference()
 for number in [given.round] if given.round is not None else range(given.rounds or ROUNDS):
     one = Round(number)
     try:

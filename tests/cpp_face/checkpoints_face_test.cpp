@@ -37,6 +37,8 @@ TEST(CppCheckpoint, ScalarsAndArraysAreReadAndFilledWhenTheBracketEnds) {
     checkpoint.item("w", wide.data(), *grid, {2, 2}, {32, 16});
     EXPECT_STREQ(recorder_line(), "tr_checkpoint_item_shaped [w] type=6 layout extents=2,2 strides=32,16");
   };
+  EXPECT_TRUE(checkpoint.covers("model.log").is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_checkpoint_covers [model.log]");
   const auto begun = checkpoint.begin(Direction::save);
   ASSERT_TRUE(begun.is_ok());
   EXPECT_FALSE(*begun);

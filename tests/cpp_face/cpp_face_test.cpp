@@ -89,6 +89,11 @@ TEST(CppFace, AStreamPassesItsArraysWithTypeExtentsAndStrides) {
   const double values[] = {1, 2, 3, 4, 5, 6, 7, 8};
   stream->begin(5000000000);
   EXPECT_STREQ(recorder_line(), "tr_stream_begin lead=5000000000");
+  EXPECT_TRUE(tr::Stream::configure("output.yaml", "base=2026-03-01T00:00Z").is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_streams_configure [output.yaml] [base=2026-03-01T00:00Z]");
+  EXPECT_TRUE(stream->wants("wanted"));
+  EXPECT_FALSE(stream->wants("other"));
+  EXPECT_STREQ(recorder_line(), "tr_stream_wants [other]");
   stream->begin_at(0.5);
   EXPECT_STREQ(recorder_line(), "tr_stream_begin_at time=0.5");
   stream->put("t", values, {2, 4});
@@ -119,6 +124,8 @@ TEST(CppFace, AStreamThatIsReadFillsArrays) {
   const tr::Kept odd = stream->get("t", wide, {2, 2}, {16});
   EXPECT_EQ(odd.code(), tr::Code::argument);
   EXPECT_NE(odd.text().find("strides and extents have different numbers of entries"), std::string::npos);
+  stream->get("flags", static_cast<std::uint16_t*>(nullptr), {2, 4});
+  EXPECT_STREQ(recorder_line(), "tr_stream_get_array [flags] type=10 extents=2,4 strides=none");
   char whole[8] = {};
   stream->get("t", whole);
   EXPECT_STREQ(recorder_line(), "tr_stream_get [t]");
@@ -172,6 +179,10 @@ TEST(CppFace, EveryElementTypeHasItsCode) {
   EXPECT_EQ(tr::type_of<std::complex<float>>(), tr::Type::c64);
   EXPECT_EQ(tr::type_of<std::complex<double>>(), tr::Type::c128);
   EXPECT_EQ(tr::type_of<std::byte>(), tr::Type::byte);
+  EXPECT_EQ(tr::type_of<std::uint8_t>(), tr::Type::u8);
+  EXPECT_EQ(tr::type_of<unsigned short>(), tr::Type::u16);
+  EXPECT_EQ(tr::type_of<std::uint32_t>(), tr::Type::u32);
+  EXPECT_EQ(tr::type_of<unsigned long long>(), tr::Type::u64);
 }
 
 }  // namespace

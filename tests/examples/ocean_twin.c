@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Writes what examples/ocean writes, by one process and the NetCDF library: ocean_twin FILE DAYS */
+/* Writes what examples/ocean writes, by one process and the NetCDF library: ocean_twin NAME.nc DAYS */
 #include <netcdf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,15 +30,11 @@ static int variable(const char* name, nc_type type, int ndims, const int* dims, 
 }
 
 static void put_places(const int* lat, const int* lon) {
-  static const double beside[CORNERS][2] = {{-0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}, {0.5, -0.5}};
   static double values[4][POINTS * CORNERS];
   for (int i = 0; i < POINTS; ++i) {
     const int y = i / NX, x = i % NX;
-    values[0][i] = ocean_latitude(y, x), values[1][i] = ocean_longitude(y, x);
-    for (int c = 0; c < CORNERS; ++c) {
-      values[2][CORNERS * i + c] = ocean_latitude(y + beside[c][0], x + beside[c][1]);
-      values[3][CORNERS * i + c] = ocean_longitude(y + beside[c][0], x + beside[c][1]);
-    }
+    ocean_place(y, x, values[0] + i, values[1] + i);
+    ocean_corners(y, x, values[2] + CORNERS * i, values[3] + CORNERS * i);
   }
   must(nc_put_var_double(file, lat[0], values[0]));
   must(nc_put_var_double(file, lon[0], values[1]));
@@ -59,22 +55,18 @@ static void put_fields_without_time(int mask, int deptho, int areacello) {
   must(nc_put_var_double(file, areacello, area));
 }
 
-int main(int argc, char** argv) {
-  int t, y, x, vertices, z, lat[2], lon[2];
-  const float missing = MISSING;
-  if (argc != 3) return 2;
-  must(nc_create(argv[1], NC_64BIT_DATA, &file));
+/* Defines the time, which is dimension 0, and the grid. Returns the number of the variable of time. */
+static int define_grid(const char* title, int* plane, int* lat, int* lon) {
+  int t;
   must(nc_def_dim(file, "time", NC_UNLIMITED, &t));
-  must(nc_def_dim(file, "y", NY, &y));
-  must(nc_def_dim(file, "x", NX, &x));
-  must(nc_def_dim(file, "vertices", CORNERS, &vertices));
-  must(nc_def_dim(file, "depth", NZ, &z));
-  texts(NC_GLOBAL, (const char*[]){"Conventions", "CF-1.8", "title", "Warm water in a bay", NULL});
+  must(nc_def_dim(file, "y", NY, plane));
+  must(nc_def_dim(file, "x", NX, plane + 1));
+  must(nc_def_dim(file, "vertices", CORNERS, plane + 2));
+  texts(NC_GLOBAL, (const char*[]){"Conventions", "CF-1.8", "title", title, NULL});
   const int time =
       variable("time", NC_DOUBLE, 1, &t,
                (const char*[]){"standard_name", "time", "long_name", "time", "units",
                                "days since 2026-01-01 00:00:00", "calendar", "noleap", "axis", "T", NULL});
-  const int plane[3] = {y, x, vertices}, steps[3] = {t, y, x}, levels[4] = {t, z, y, x};
   lat[0] = variable("lat", NC_DOUBLE, 2, plane,
                     (const char*[]){"standard_name", "latitude", "long_name", "latitude", "units",
                                     "degrees_north", "bounds", "lat_bnds", NULL});
@@ -83,25 +75,80 @@ int main(int argc, char** argv) {
                     (const char*[]){"standard_name", "longitude", "long_name", "longitude", "units",
                                     "degrees_east", "bounds", "lon_bnds", NULL});
   lon[1] = variable("lon_bnds", NC_DOUBLE, 3, plane, (const char*[]){NULL});
+  return time;
+}
+
+/* Writes means over three days to another file. */
+static void write_means(const char* path, int days) {
+  enum { DAYS_OF_MEAN = 3 };
+  static double sum[POINTS];
+  static float mean[POINTS];
+  const float missing = MISSING;
+  int bnds, lat[2], lon[2], plane[3];
+  char name[500];
+  snprintf(name, sizeof name, "%.*s_means.nc", (int)strlen(path) - 3, path);
+  must(nc_create(name, NC_64BIT_DATA, &file));
+  const int time = define_grid("Warm water in all seas, means", plane, lat, lon);
+  must(nc_def_dim(file, "bnds", 2, &bnds));
+  texts(NC_GLOBAL, (const char*[]){"external_variables", "areacello", NULL});
+  texts(time, (const char*[]){"bounds", "time_bnds", NULL});
+  const int bounds = variable("time_bnds", NC_DOUBLE, 2, (const int[]){0, bnds}, (const char*[]){NULL});
+  const int tos = variable(
+      "tos", NC_FLOAT, 3, (const int[]){0, plane[0], plane[1]},
+      (const char*[]){"cell_methods", "time: mean", "coordinates", "lat lon", "standard_name",
+                      "sea_surface_temperature", "units", "degC", "cell_measures", "area: areacello", NULL});
+  must(nc_put_att_float(file, tos, "_FillValue", NC_FLOAT, 1, &missing));
+  must(nc_enddef(file));
+  put_places(lat, lon);
+  ocean o;
+  ocean_begin(&o, 0, NY);
+  for (int day = 1; day <= days; ++day) {
+    ocean_step(&o);
+    for (int i = 0; i < POINTS; ++i) sum[i] += ocean_row(&o, 0, 0)[i];
+    if (day % DAYS_OF_MEAN != 0) continue;
+    const size_t start[3] = {(size_t)(day / DAYS_OF_MEAN - 1), 0, 0};
+    for (int i = 0; i < POINTS; ++i)
+      mean[i] = ocean_depth(i / NX, i % NX) > ocean_level(0) ? (float)(sum[i] / DAYS_OF_MEAN) : MISSING,
+      sum[i] = 0;
+    must(nc_put_var1_int(file, time, start, &day));
+    must(nc_put_vara_int(file, bounds, start, (size_t[]){1, 2}, (const int[]){day - DAYS_OF_MEAN, day}));
+    must(nc_put_vara_float(file, tos, start, (size_t[]){1, NY, NX}, mean));
+  }
+  ocean_end(&o);
+  must(nc_close(file));
+}
+
+int main(int argc, char** argv) {
+  int plane[3];
+  int z, lat[2], lon[2];
+  const float missing = MISSING;
+  if (argc != 3) return 2;
+  must(nc_create(argv[1], NC_64BIT_DATA, &file));
+  const int time = define_grid("Warm water in all seas", plane, lat, lon);
+  must(nc_def_dim(file, "depth", NZ, &z));
+  const int steps[3] = {0, plane[0], plane[1]}, levels[4] = {0, z, plane[0], plane[1]};
   const int mask = variable("mask", NC_BYTE, 2, plane,
                             (const char*[]){"coordinates", "lat lon", "standard_name", "sea_binary_mask",
                                             "flag_meanings", "land sea", NULL});
   must(nc_put_att_schar(file, mask, "flag_values", NC_BYTE, 2, (const signed char[]){0, 1}));
-  const int deptho = variable("deptho", NC_FLOAT, 2, plane,
-                              (const char*[]){"coordinates", "lat lon", "standard_name",
-                                              "sea_floor_depth_below_geoid", "units", "m", NULL});
+  const int deptho =
+      variable("deptho", NC_FLOAT, 2, plane,
+               (const char*[]){"coordinates", "lat lon", "standard_name", "sea_floor_depth_below_geoid",
+                               "units", "m", "cell_measures", "area: areacello", NULL});
   const int areacello =
       variable("areacello", NC_DOUBLE, 2, plane,
                (const char*[]){"coordinates", "lat lon", "standard_name", "cell_area", "units", "m2", NULL});
-  const int zos = variable("zos", NC_FLOAT, 3, steps,
-                           (const char*[]){"coordinates", "lat lon", "standard_name",
-                                           "sea_surface_height_above_geoid", "units", "m", NULL});
+  const int zos =
+      variable("zos", NC_FLOAT, 3, steps,
+               (const char*[]){"coordinates", "lat lon", "standard_name", "sea_surface_height_above_geoid",
+                               "units", "m", "cell_measures", "area: areacello", NULL});
   const int depth = variable("depth", NC_DOUBLE, 1, &z,
                              (const char*[]){"standard_name", "depth", "long_name", "depthBelowSea", "units",
                                              "m", "positive", "down", "axis", "Z", NULL});
-  const int thetao = variable("thetao", NC_FLOAT, 4, levels,
-                              (const char*[]){"coordinates", "lat lon", "standard_name",
-                                              "sea_water_potential_temperature", "units", "degC", NULL});
+  const int thetao =
+      variable("thetao", NC_FLOAT, 4, levels,
+               (const char*[]){"coordinates", "lat lon", "standard_name", "sea_water_potential_temperature",
+                               "units", "degC", "cell_measures", "area: areacello", NULL});
   must(nc_put_att_float(file, zos, "_FillValue", NC_FLOAT, 1, &missing));
   must(nc_put_att_float(file, thetao, "_FillValue", NC_FLOAT, 1, &missing));
   must(nc_enddef(file));
@@ -125,5 +172,6 @@ int main(int argc, char** argv) {
   }
   ocean_end(&o);
   must(nc_close(file));
+  write_means(argv[1], atoi(argv[2]));
   return 0;
 }

@@ -1,53 +1,10 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 ! Writes what examples/shallow_water writes, by one process and the NetCDF library: shallow_water_twin FILE STEPS
 program shallow_water_twin
-  use, intrinsic :: iso_c_binding
+  use netcdf_c
   use model
   implicit none
   integer, parameter :: output_every = 5
-  integer(c_int), parameter :: nc_double = 6, nc_global = -1, nc_64bit_data = 32
-  interface
-    integer(c_int) function nc_create(path, mode, file) bind(c)
-      import :: c_int, c_char
-      character(kind=c_char), intent(in) :: path(*)
-      integer(c_int), value :: mode
-      integer(c_int), intent(out) :: file
-    end function
-    integer(c_int) function nc_def_dim(file, name, length, dimension) bind(c)
-      import :: c_int, c_char, c_size_t
-      integer(c_int), value :: file
-      character(kind=c_char), intent(in) :: name(*)
-      integer(c_size_t), value :: length
-      integer(c_int), intent(out) :: dimension
-    end function
-    integer(c_int) function nc_def_var(file, name, type, ndims, dimensions, variable) bind(c)
-      import :: c_int, c_char
-      integer(c_int), value :: file, type, ndims
-      character(kind=c_char), intent(in) :: name(*)
-      integer(c_int), intent(in) :: dimensions(*)
-      integer(c_int), intent(out) :: variable
-    end function
-    integer(c_int) function nc_put_att_text(file, variable, name, length, text) bind(c)
-      import :: c_int, c_char, c_size_t
-      integer(c_int), value :: file, variable
-      character(kind=c_char), intent(in) :: name(*), text(*)
-      integer(c_size_t), value :: length
-    end function
-    integer(c_int) function nc_enddef(file) bind(c)
-      import :: c_int
-      integer(c_int), value :: file
-    end function
-    integer(c_int) function nc_put_vara_double(file, variable, start, count, values) bind(c)
-      import :: c_int, c_size_t, c_double
-      integer(c_int), value :: file, variable
-      integer(c_size_t), intent(in) :: start(*), count(*)
-      real(c_double), intent(in) :: values(*)
-    end function
-    integer(c_int) function nc_close(file) bind(c)
-      import :: c_int
-      integer(c_int), value :: file
-    end function
-  end interface
   character(500) :: path, steps
   integer(c_int) :: file, t, x, y, x_u, y_v, bnds
   integer(c_int) :: vars(11)  ! time, time_bnds, x, y, x_u, y_v, bottom, h, h_mean, u, v
@@ -78,11 +35,6 @@ program shallow_water_twin
   call must(nc_close(file))
 
 contains
-
-  subroutine must(code)
-    integer(c_int), intent(in) :: code
-    if (code /= 0) error stop 1
-  end subroutine
 
   subroutine define()
     call must(nc_create(trim(path)//c_null_char, nc_64bit_data, file))

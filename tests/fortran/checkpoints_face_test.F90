@@ -137,6 +137,8 @@ contains
     call check(cp%status() == TR_SAVE_CAPTURED, 'the save is captured')
     call cp%wait()
     call expect('tr_checkpoint_wait')
+    call cp%covers('model.log')
+    call expect('tr_checkpoint_covers [model.log]')
     call cp%begin(TR_LOAD, found=found)
     call check(found, 'the save is found')
     step = 0

@@ -243,6 +243,12 @@ contains
     real(real64) :: field(0:9, 0:7, 3)
     real(real32), target :: whole(2)
     integer :: ierr, i
+    call stream%configure('output.yaml', base='2026-03-01T00:00Z')
+    call expect('tr_streams_configure [output.yaml] [base=2026-03-01T00:00Z]')
+    call stream%configure('o', options='format=raw', ierr=ierr, time='leads', lead_unit='ms', calendar='360_day')
+    call expect('tr_streams_configure [o] [time=leads lead_unit=ms calendar=360_day format=raw]')
+    call check(stream%wants('wanted') .and. .not. stream%wants('other'), 'which fields a stream wants')
+    call expect('tr_stream_wants [other]')
     call stream%open('bd_{lead:03h}', base='2026-03-01T00:00Z', prefetch=2)
     call expect('tr_stream_open [bd_{lead:03h}] [base=2026-03-01T00:00Z prefetch=2]')
     call stream%open('x', calendar='360_day', member=3, prefetch=4_int64, between='linear', follow='on', timeout='10m', &

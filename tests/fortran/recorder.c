@@ -273,7 +273,7 @@ int tr_stream_put(tr_stream* stream, const char* field, const void* data) {
   return verdict("tr_stream_put");
 }
 
-const int element_bytes[] = {0, 1, 2, 4, 8, 4, 8, 8, 16, 1};
+const int element_bytes[] = {0, 1, 2, 4, 8, 4, 8, 8, 16, 1, 2, 4, 8};
 
 static void pack_array(const unsigned char* at, int bytes, int ndims, const tr_index* extents,
                        const tr_index* strides) {
@@ -299,6 +299,18 @@ int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, 
   if (!strides) strides = contiguous;
   if (data) pack_array(data, element_bytes[type], ndims, extents, strides);
   return verdict("tr_stream_put");
+}
+int tr_streams_configure(const char* file, const char* options, tr_stream** stream) {
+  begin("tr_streams_configure");
+  say(" [%s] [%s]", file, options);
+  *stream = &streams[made_streams++ % 64];
+  return verdict("tr_streams_configure");
+}
+int tr_stream_wants(tr_stream* stream, const char* field) {
+  (void)stream;
+  begin("tr_stream_wants");
+  say(" [%s]", field);
+  return strcmp(field, "wanted") == 0;
 }
 int tr_stream_open(const char* pattern, const char* options, tr_stream** stream) {
   begin("tr_stream_open");

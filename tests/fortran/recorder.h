@@ -11,7 +11,7 @@ struct tr_layout {
 };
 
 // By element type: the bytes of an element.
-extern const int element_bytes[10];
+extern const int element_bytes[13];
 
 // begin() starts the line of a call; the other two append to it.
 void begin(const char* name);

@@ -43,6 +43,12 @@ int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** 
   const int code = verdict("tr_checkpoint_create");
   return code == TR_OK ? make(checkpoint) : code;
 }
+int tr_checkpoint_covers(tr_checkpoint* checkpoint, const char* path) {
+  (void)checkpoint;
+  begin("tr_checkpoint_covers");
+  say(" [%s]", path);
+  return verdict("tr_checkpoint_covers");
+}
 int tr_checkpoint_begin(tr_checkpoint* checkpoint, int direction, int* found) {
   begin("tr_checkpoint_begin");
   say(" direction=%d", direction);

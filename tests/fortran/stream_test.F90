@@ -373,6 +373,8 @@ contains
     type(tr_stream) :: out, in
     real(real32), allocatable :: field(:,:,:), section(:,:,:)
     real(real64), allocatable :: got(:,:,:)
+    integer(int16), allocatable :: counts(:,:), again(:,:)
+    integer(int64), allocatable :: long(:,:)
     integer :: lo(2), hi(2), own_lo(2), own_hi(2), i, j, k, step, ierr
     call grid%block([nx, ny], halo=[2, 1])
     lo = grid%lower()
@@ -383,6 +385,8 @@ contains
     allocate (got(lo(1):hi(1), lo(2):hi(2), 2))
     call open_stream(out, 'read')
     call out%define('h', grid, tr_hybrid(nlev), type=TR_F32)
+    call out%define('counts', grid, type=TR_I16)
+    allocate (counts(lo(1):hi(1), lo(2):hi(2)))
     do step = 0, 2
       do k = 1, nlev
         do j = lo(2), hi(2)
@@ -393,11 +397,19 @@ contains
       end do
       call out%begin(lead=3600*step)
       call out%put('h', field)
+      do j = own_lo(2), own_hi(2)
+        do i = own_lo(1), own_hi(1)
+          counts(i, j) = int(-1000*step - value(i, j, 1), int16)
+        end do
+      end do
+      call out%put('counts', counts)
       call out%end()
     end do
     call out%close()
 
     call in%open(file_of('read'), base=base, prefetch=1, between='linear')
+    call in%define('counts', grid, type=TR_I16, ierr=ierr)
+    call agreed(ierr, 'between=linear')
     call in%define('h', grid, tr_hybrid(nlev, levels=[3, 1]), type=TR_F64)
     got = -1
     call in%begin(lead=3600)
@@ -423,10 +435,20 @@ contains
 
     call in%open(file_of('read'))
     call in%define('h', grid, tr_hybrid(nlev, levels=[3, 1]), type=TR_F32)
+    call in%define('counts', grid, type=TR_I16)
+    call in%define('long', grid, type=TR_I64, name_in_file='counts')
+    allocate (again, mold=counts)
+    allocate (long(lo(1):hi(1), lo(2):hi(2)))
     section = -1
     call in%begin(lead=7200)
     call in%get('h', section(2*own_lo(1):2*own_hi(1):2, own_hi(2):own_lo(2):-1, :))
+    call in%get('counts', again)
+    call in%get('long', long)
     call in%end()
+    associate (own => counts(own_lo(1):own_hi(1), own_lo(2):own_hi(2)))
+      call check(all(again(own_lo(1):own_hi(1), own_lo(2):own_hi(2)) == own), 'integers of 16 bits')
+      call check(all(long(own_lo(1):own_hi(1), own_lo(2):own_hi(2)) == own), 'integers of 16 bits, read as 64')
+    end associate
     do j = own_lo(2), own_hi(2)
       do i = own_lo(1), own_hi(1)
         call check(nint(section(2*i, own_lo(2) + own_hi(2) - j, 1)) == 2000 + value(i, j, 3), 'a section, level 3')

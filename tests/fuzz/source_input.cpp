@@ -6,6 +6,7 @@
 #include <string>
 
 #include "formats/index/index.hpp"
+#include "formats/opening/open.hpp"
 #include "formats/sources/front_end.hpp"
 #include "formats/sources/inventory_file.hpp"
 #include "formats/sources/source.hpp"

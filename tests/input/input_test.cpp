@@ -195,7 +195,7 @@ MPI_TEST(input, opening_and_defining_fail_on_every_rank_alike) {
     small.fails(small.define("levls=surface"), TR_ERR_SETTINGS, {"levls", "levels"});
     small.fails(small.define(me == 1 ? own_levels : "levels=pressure:1000"), TR_ERR_ORDER,
                 {"pressure:1000,850"});
-    small.fails(tr_stream_define(small.stream(), "t", small.array().layout(), TR_I32, own_levels),
+    small.fails(tr_stream_define(small.stream(), "t", small.array().layout(), TR_C64, own_levels),
                 TR_ERR_ARGUMENT, {"TR_F32"});
     small.fails(small.define("levels=pressure:1-50000"), TR_ERR_MEMORY, {"prefetch=", "TAILRACE_MEMORY"});
     // Keys that only output has are accepted.

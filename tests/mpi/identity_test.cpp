@@ -21,8 +21,10 @@ namespace {
 
 const std::vector<std::int64_t> leads = {0, 5400};
 const std::vector<std::string> names = {"t", "u", "v", "q", "r", "w", "z", "gh", "d", "clwc", "pv", "cc"};
-const std::vector<int> types = {TR_I8, TR_I16, TR_I32, TR_I64, TR_F32, TR_F64, TR_C64, TR_C128, TR_BYTE};
-const std::vector<int> real_types = {TR_I8, TR_I16, TR_I32, TR_I64, TR_F32, TR_F64, TR_BYTE};
+const std::vector<int> types = {TR_I8,  TR_I16,  TR_I32,  TR_I64, TR_F32, TR_F64,
+                                TR_C64, TR_C128, TR_BYTE, TR_U16, TR_U32, TR_U64};
+const std::vector<int> real_types = {TR_I8,  TR_I16,  TR_I32, TR_I64, TR_F32,
+                                     TR_F64, TR_BYTE, TR_U16, TR_U32, TR_U64};
 constexpr double accuracy = 0.01;
 
 struct File {

@@ -44,8 +44,10 @@ tr_index element_bytes(int type) {
     case TR_BYTE:
       return 1;
     case TR_I16:
+    case TR_U16:
       return 2;
     case TR_I32:
+    case TR_U32:
     case TR_F32:
       return 4;
     case TR_C128:
@@ -71,6 +73,15 @@ void append(int type, double number, std::vector<std::byte>& out) {
       break;
     case TR_I64:
       append_as(static_cast<std::int64_t>(number * 1e15), out);
+      break;
+    case TR_U16:
+      append_as(static_cast<std::uint16_t>(static_cast<std::int64_t>(number * 100)), out);
+      break;
+    case TR_U32:
+      append_as(static_cast<std::uint32_t>(static_cast<std::int64_t>(number * 1e7)), out);
+      break;
+    case TR_U64:
+      append_as(static_cast<std::uint64_t>(static_cast<std::int64_t>(number * 1e15)), out);
       break;
     case TR_F32:
       append_as(static_cast<float>(number), out);

@@ -192,7 +192,9 @@ static void write_steps(char** arguments, int count) {
                           "time=none attributes=\"flag_values='0,1', flag_meanings='sea land'\""));
   if (strcmp(how, "define") == 0) return;
   expect(tr_stream_put(stream, "mask", mask));
-  expect(tr_stream_define(stream, "surface", cells, TR_F32, "attributes=\"units=m\""));
+  expect(tr_stream_define(
+      stream, "surface", cells, TR_F32,
+      strcmp(how, "places") == 0 ? "attributes=\"units=m, coordinates=mask\"" : "attributes=\"units=m\""));
   expect(tr_stream_define(stream, "depth", cells, TR_F32, "time=none missing=-1 attributes=\"units=m\""));
   expect(tr_stream_define(stream, "metric", cells, TR_F64, "time=none levels=height:5,10,20"));
   expect(tr_stream_define(stream, "number", edges, TR_I64, "time=none"));

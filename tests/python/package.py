@@ -149,7 +149,7 @@ with ThreadPoolExecutor() as pool:
 check_sdist(directory)
 check_types()
 variables = {key: value for key, value in environment().items() if key != "PYTHONPATH"}
-variables.update(TEST_DATA=directory, TEST_MODEL=MODEL, TEST_RESTART_MODEL=sys.argv[4], TEST_TIMES=sys.argv[5], TEST_STATIC_FIELDS=sys.argv[6], TEST_SCALARS=sys.argv[7], TEST_WEATHER="".join(sys.argv[8:]), TEST_LAUNCHER=os.environ["TEST_MPIRUN"], TEST_COMMAND=COMMAND, MPLBACKEND="Agg",
+variables.update(TEST_DATA=directory, TEST_MODEL=MODEL, TEST_RESTART_MODEL=sys.argv[4], TEST_TIMES=sys.argv[5], TEST_STATIC_FIELDS=sys.argv[6], TEST_SCALARS=sys.argv[7], TEST_TYPES=sys.argv[8], TEST_WEATHER="".join(sys.argv[9:]), TEST_LAUNCHER=os.environ["TEST_MPIRUN"], TEST_COMMAND=COMMAND, MPLBACKEND="Agg",
                  PYTHONPYCACHEPREFIX=str(VENV / "pycache"))
 cases = subprocess.run([PYTHON, "-P" if sys.version_info >= (3, 11) else "-s", "-m", "pytest", "-q", "-x", "--durations=8", "-p", "no:cacheprovider", "-o", "python_files=test_*.py",
                         "--rootdir", str(SOURCE / "tests/python"), str(SOURCE / "tests/python")], env=variables, timeout=500)

@@ -54,6 +54,13 @@ def test_a_dataset_has_them_without_the_dimension_of_leads(tmp_path, ending):
         assert np.array_equal(own["depth"], DEPTH, equal_nan=True)
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_field_that_others_name_as_their_coordinate_becomes_one(tmp_path, ending):
+    data = tr.open(written(tmp_path, f"a.{ending}", how="places")).to_xarray()
+    assert "mask" in data["surface"].coords and data["mask"].dtype == np.int8 and "mask_2" not in data.coords
+    assert set(data.data_vars) == {"surface", "depth", "metric", "number"}
+
+
 def test_each_file_of_a_run_has_them(tmp_path):
     written(tmp_path, "a{lead:03h}.nc")
     run = tr.open(tmp_path / "a{lead:03h}.nc", base="2026-03-01T00:00Z")

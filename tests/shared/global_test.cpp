@@ -46,6 +46,12 @@ void put_element(std::string& bytes, int type, std::int64_t value) {
       return put<std::int32_t>(bytes, value);
     case TR_I64:
       return put<std::int64_t>(bytes, value);
+    case TR_U16:
+      return put<std::uint16_t>(bytes, value);
+    case TR_U32:
+      return put<std::uint32_t>(bytes, value);
+    case TR_U64:
+      return put<std::uint64_t>(bytes, value);
     case TR_F32:
       return put<float>(bytes, value);
     case TR_F64:
@@ -67,7 +73,7 @@ std::string elements(int type, const std::vector<std::int64_t>& values) {
   return bytes;
 }
 
-bool adds(int type) { return type != TR_I8 && type != TR_I16 && type != TR_BYTE; }
+bool adds(int type) { return type != TR_I8 && type != TR_I16 && type != TR_BYTE && type != TR_U16; }
 
 class Model {
  public:
@@ -228,7 +234,8 @@ void run(const Sample& sample) {
 
 MPI_TEST(global, holds_what_a_model_holds) {
   const Session session;
-  const std::vector<int> types{TR_F64, TR_I8, TR_I32, TR_C128, TR_I64, TR_F32, TR_I16, TR_C64, TR_BYTE};
+  const std::vector<int> types{TR_F64, TR_I8,  TR_I32,  TR_C128, TR_I64, TR_F32,
+                               TR_I16, TR_C64, TR_BYTE, TR_U32,  TR_U64, TR_U16};
   for (unsigned seed = 1; seed <= 18; ++seed) {
     const std::int64_t before = state().failures;
     const int type = types[seed % types.size()];

@@ -8,6 +8,7 @@
 #include "faces/input/files.hpp"
 #include "faces/input/leads.hpp"
 #include "faces/input/request.hpp"
+#include "formats/opening/open.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::input {

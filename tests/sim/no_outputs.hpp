@@ -11,7 +11,7 @@ namespace tailrace::sim {
 /// The outputs of a job that has no streams and no files.
 class NoOutputs final : public checkpoint::Outputs {
  public:
-  Result<Standing> stand(journal::Overwritten) override { return Standing(); }
+  Result<Standing> stand(const std::string&, journal::Overwritten) override { return Standing(); }
   [[nodiscard]] Status check(const std::vector<ByteVector>&, const std::vector<ByteVector>&,
                              journal::Overwritten) const override {
     return {};
@@ -26,7 +26,7 @@ class NoOutputs final : public checkpoint::Outputs {
   [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
     return copy.generation();
   }
-  Status resume(const checkpoint::Copy&) override { return {}; }
+  Status resume(const std::string&, const checkpoint::Copy&) override { return {}; }
 };
 
 }  // namespace tailrace::sim

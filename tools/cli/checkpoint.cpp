@@ -158,6 +158,12 @@ std::string value_text(ElementType type, const std::byte* value) {
       return complex_text<double>(value);
     case ElementType::byte:
       return std::to_string(value_at<std::uint8_t>(value));
+    case ElementType::u16:
+      return std::to_string(value_at<std::uint16_t>(value));
+    case ElementType::u32:
+      return std::to_string(value_at<std::uint32_t>(value));
+    case ElementType::u64:
+      return std::to_string(value_at<std::uint64_t>(value));
   }
   return "?";
 }

@@ -52,8 +52,6 @@ class NetcdfFile {
   int variable_ = -1;
 };
 
-bool is_complex(ElementType type) { return type == ElementType::c64 || type == ElementType::c128; }
-
 nc_type netcdf_type(ElementType type) {
   switch (type) {
     case ElementType::i8:
@@ -72,6 +70,12 @@ nc_type netcdf_type(ElementType type) {
       return NC_DOUBLE;
     case ElementType::byte:
       return NC_UBYTE;
+    case ElementType::u16:
+      return NC_USHORT;
+    case ElementType::u32:
+      return NC_UINT;
+    case ElementType::u64:
+      return NC_UINT64;
   }
   return NC_NAT;
 }

@@ -25,8 +25,12 @@ void add_wait(CLI::App& app, int& exit);
 void add_index(CLI::App& app, int& exit);
 void add_options(CLI::App& app, int& exit);
 void add_plan(CLI::App& app, int& exit);
+/// Checks a description of streams, and prints what it writes. `given` are the options of
+/// tr_streams_configure.
+Status print_streams(const std::string& path, const std::string& given);
 void add_repair(CLI::App& app, int& exit);
 void add_run(CLI::App& app, int& exit);
+void add_run_state(CLI::App& app, int& exit);  // its exit codes are those of run_state.cpp
 void add_settings(CLI::App& app, int& exit);
 void add_verify(CLI::App& app, int& exit);
 

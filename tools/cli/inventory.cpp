@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "commands.hpp"
+#include "formats/opening/open.hpp"
 #include "formats/sources/inventory_cache.hpp"
 #include "ground/base/shape_text.hpp"
 #include "ground/base/text.hpp"

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done (wait: durable), 1 failed or locked, 2 usage, 3 timeout, 4 corrupt, 5 ended "
       "without the step.\n"
       "tailrace checkpoint: 0 fine, 1 damaged or different, 2 usage, unreadable or locked.\n"
+      "tailrace run-state: 0 all at the checkpoint, 1 to restore, 2 usage, unreadable or locked, 4 lost.\n"
       "`tailrace COMMAND --help` has examples.");
   int exit = cli::Exit::done;
   cli::add_wait(app, exit);
@@ -41,6 +42,7 @@ int main(int argc, char** argv) {
   cli::add_repair(app, exit);
   cli::add_verify(app, exit);
   cli::add_checkpoint(app, exit);
+  cli::add_run_state(app, exit);
 #ifdef TAILRACE_HAVE_RUN
   cli::add_run(app, exit);
 #endif

@@ -19,6 +19,8 @@ struct PlanRequest {
   int nodes = 1;
   std::string node_memory;
   std::string options;
+  std::string streams;  // a description
+  std::string given;    // options of tr_streams_configure
 };
 
 /// Returns ranks that fill the nodes in blocks, as launchers place them by default.
@@ -53,12 +55,17 @@ Status print_plan(const PlanRequest& request) {
 }  // namespace
 
 void add_plan(CLI::App& app, int& exit) {
-  CLI::App* command =
-      app.add_subcommand("plan", "Shows who would serve and what memory would be for, without running");
+  CLI::App* command = app.add_subcommand(
+      "plan",
+      "Shows without running who would serve, what memory would be for, and what a description writes");
   const auto request = std::make_shared<PlanRequest>();
-  command->add_option("--ranks", request->ranks, "ranks in all")
-      ->required()
-      ->check(CLI::Range(1, 100'000'000));
+  command->add_option("--ranks", request->ranks, "ranks in all")->check(CLI::Range(1, 100'000'000));
+  CLI::Option* const streams = command->add_option(
+      "--streams", request->streams, "checks a description of streams, and prints what it writes");
+  command
+      ->add_option("--given", request->given,
+                   "with --streams: the options that the program gives to tr_streams_configure")
+      ->needs(streams);
   command->add_option("--nodes", request->nodes, "nodes that they fill in blocks")
       ->check(CLI::Range(1, 100'000'000));
   command->add_option("--node-memory", request->node_memory,
@@ -68,9 +75,13 @@ void add_plan(CLI::App& app, int& exit) {
   command->footer(
       "Examples:\n"
       "  tailrace plan --ranks 64 --nodes 4 --node-memory 256GiB --options servers=node:1\n"
-      "  TAILRACE_SERVERS=last:2 tailrace plan --ranks 8");
+      "  TAILRACE_SERVERS=last:2 tailrace plan --ranks 8\n"
+      "  tailrace plan --streams output.yaml --given base=2026-03-01T00:00Z");
   command->callback([request, &exit] {
-    const Status status = print_plan(*request);
+    if (request->ranks == 0 && request->streams.empty()) throw CLI::RequiredError("--ranks or --streams");
+    Status status;
+    if (!request->streams.empty()) status = print_streams(request->streams, request->given);
+    if (status.is_ok() && request->ranks > 0) status = print_plan(*request);
     exit = status.is_ok() ? Exit::done : report("plan", status);
   });
 }

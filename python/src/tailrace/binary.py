@@ -15,7 +15,8 @@ import xxhash
 from .errors import FormatError
 
 # The types of elements, by their numbers in indexes and checkpoints. All are little-endian.
-ELEMENT_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<i8", 5: "<f4", 6: "<f8", 7: "<c8", 8: "<c16", 9: "<u1"}
+ELEMENT_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<i8", 5: "<f4", 6: "<f8", 7: "<c8", 8: "<c16", 9: "<u1",
+                 10: "<u2", 11: "<u4", 12: "<u8"}
 MOST_ELEMENTS = 1 << 62
 
 

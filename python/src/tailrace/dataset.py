@@ -73,6 +73,14 @@ class _Names:
         return self.found[key]
 
 
+def _is_same(static: Static, stored: np.ndarray) -> bool:
+    """Returns True if the field's values, in which NaN stands for missing reals, are those that the file stores."""
+    fill, is_real = static.described.fill, stored.dtype.kind == "f"
+    if is_real and fill is not None:
+        stored = np.where(stored == np.asarray(fill, stored.dtype), np.asarray(np.nan, stored.dtype), stored)
+    return np.array_equal(static.values, stored, equal_nan=is_real)
+
+
 class _Builder:
     """The cubes of a run. Makes Datasets of some of them."""
 
@@ -96,6 +104,8 @@ class _Builder:
             raise StateError("; ".join(foreign))
         self.header = records[0][0].index.header if records and records[0][0].index else None
         self.times = TimeCoordinates(self.header, self.leads, run.pattern.text) if self.header is not None else None
+        self.shown: set[str] = set()  # the fields without time of the Dataset that is being made
+        self.places: set[str] = set()  # those of them that are coordinates of others
         self.attrs: dict[str, Any] = {"Conventions": "CF-1.8"}
         if self.header is not None:
             self.attrs.update(records[0][0].source.attributes())
@@ -124,6 +134,7 @@ class _Builder:
         coordinates = self.times.variables()
         reserved = {"realization", *coordinates}
         names = _Names({*wanted.values(), *statics, *coordinates})
+        self.shown, self.places = set(statics) - reserved, set()
         variables, intervals = {}, _Intervals(names, self.times)
         for name, shown in wanted.items():
             cube = self.cubes[name]
@@ -138,7 +149,15 @@ class _Builder:
             shown = name if name not in reserved and name not in variables else f"{name}_{static.variable.level_type}"
             variables[shown] = self._variable(static, static.described, names, coordinates, ())
         intervals.add_to(coordinates)
-        return xarray.Dataset(variables, coordinates, self.attrs)
+        return xarray.Dataset(variables, coordinates, self.attrs).set_coords(sorted(self.places))
+
+    def _is_place(self, name: str, coordinate: Coordinate) -> bool:
+        """Returns True if the coordinate is a field without time that the Dataset has (attributes="coordinates=..."). The field becomes the coordinate."""
+        static = self.statics.get(name) if name in self.shown else None
+        found = static is not None and _is_same(static, coordinate.values())
+        if found:
+            self.places.add(name)
+        return found
 
     def _variable(self, cube: Cube | Static, described: Described, names: _Names, coordinates: dict[str, xarray.Variable], steps: tuple[str, ...]) -> xarray.Variable:
         shape = cube.variable.field.shape
@@ -146,6 +165,8 @@ class _Builder:
         renamed = {dim: names.of(dim, _content(described.coordinates.get(dim), extent)) for dim, extent in zip(dims, shape)}
         level = self._level(cube, described, names, coordinates, renamed)
         for each, coordinate in described.coordinates.items():
+            if self._is_place(each, coordinate):
+                continue
             shown = renamed.get(each) or names.of(each, _content(coordinate, 0))
             if shown not in coordinates and each != described.level:
                 coordinates[shown] = xarray.Variable([renamed.get(dim, dim) for dim in coordinate.dims], coordinate.values(), dict(coordinate.attrs))

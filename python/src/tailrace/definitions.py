@@ -24,7 +24,8 @@ _ATTRIBUTES = 1 << 17  # in the calendar: attributes with types stand at the end
 _ORDER: Final = "="  # numbers have the byte order of the machine that writes
 _UNKNOWN, _TOLD = 0, 6  # kinds of grids between these two have dimensions of their own
 # The NetCDF library's fill values, by the numbers of the types of elements.
-_FILLS = {1: -127, 2: -32767, 3: -2147483647, 4: -9223372036854775806, 5: 9.969209968386869e36, 6: 9.969209968386869e36, 9: 255}
+_FILLS = {1: -127, 2: -32767, 3: -2147483647, 4: -9223372036854775806, 5: 9.969209968386869e36, 6: 9.969209968386869e36, 9: 255,
+          10: 65535, 11: 4294967295, 12: 18446744073709551614}
 #: Definitions with more bytes are not read: the checksum would need all of them.
 MOST_DEFINITIONS = 4 << 30
 

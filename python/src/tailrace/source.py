@@ -210,7 +210,7 @@ def _bounds_of(header: IndexHeader, number: int, variables: Sequence[CfVariable]
     if found is None:
         return None
     by_name = {each.name: each for each in variables if each.has_steps}
-    listed = [each for each in str(found.attrs.get("coordinates", "")).split() if each in by_name and by_name[each].dims == (name,)]
+    listed = [each for each in str(found.attrs.get("coordinates", "")).split() if each in by_name and by_name[each].dims == (name,) and "bounds" in by_name[each].attrs]
     time = by_name.get(listed[0] if listed else name)
     bounds = by_name.get(str(time.attrs.get("bounds", ""))) if time is not None else None
     return bounds if bounds is not None and bounds.shape == (2,) else None

@@ -63,7 +63,8 @@ class Variables:
 
 
 # Integers have no NaN: these are the NetCDF library's values for "no value" (netcdf.h, NC_FILL_*).
-INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806}
+INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9223372036854775806,
+                "u2": 65535, "u4": 4294967295, "u8": 18446744073709551614}
 
 
 def absent(shape: tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:

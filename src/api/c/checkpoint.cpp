@@ -210,6 +210,11 @@ int tr_checkpoint_end(tr_checkpoint* handle) {
   return open == nullptr ? TR_ERR_STATE : result(open->end());
 }
 
+int tr_checkpoint_covers(tr_checkpoint* handle, const char* path) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_covers");
+  return open == nullptr ? TR_ERR_STATE : result(open->cover(text_of(path)));
+}
+
 int tr_checkpoint_wait(tr_checkpoint* handle) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_wait");
   return open == nullptr ? TR_ERR_STATE : result(open->wait());

@@ -16,6 +16,14 @@ namespace {
 input::InputStream* input_of(tr_stream* handle, const std::string& call) {
   if (session_for(call.c_str()) == nullptr) return nullptr;
   if (const tr_stream* const found = find_input(handle)) return found->input.get();
+  if (const tr_stream* const described = find_described(handle)) {
+    const Status status(Code::state,
+                        cat(call, ": the streams of \"", described->described->name(),
+                            "\" are written (tr_streams_configure): tr_stream_put puts their fields"));
+    described->described->latch(status);
+    fail(status);
+    return nullptr;
+  }
   const tr_stream* const written = find_open(state().streams, handle, call.c_str(), "stream");
   if (written == nullptr) return nullptr;
   const Status status(Code::state, cat(call, ": the stream \"", written->stream->name(),

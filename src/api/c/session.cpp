@@ -46,6 +46,7 @@ Status close_everything() {
     return status;
   };
   Status first;
+  forget_described();
   for (const Status& status :
        {held.session->computing().meet_in_finalize(), end_inputs(), close_all(held.streams, close_stream),
         end_checkpoints(), end_windows(), end_shared_files(), end_global_arrays(), end_files()}) {

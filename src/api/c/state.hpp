@@ -20,6 +20,7 @@
 #include "faces/shared/elements/global_array.hpp"
 #include "faces/shared/pages/page_server.hpp"
 #include "faces/shared/shared_file.hpp"
+#include "faces/streams/described/described_streams.hpp"
 #include "faces/streams/stream.hpp"
 #include "faces/unformatted/record_file.hpp"
 #include "ground/base/text.hpp"
@@ -33,6 +34,8 @@ struct tr_layout {
 struct tr_stream {
   std::unique_ptr<tailrace::streams::Stream> stream;
   std::unique_ptr<tailrace::input::InputStream> input = nullptr;  // instead of `stream`, if it is read
+  // Instead of `stream`, if it stands for the streams of a description. These have handles of their own.
+  std::unique_ptr<tailrace::streams::DescribedStreams> described = nullptr;
 };
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
@@ -87,7 +90,8 @@ struct State {
   // Each list has the open handles in the order of creation. The lists are the same on all ranks, except
   // those of files: groups of ranks open files by themselves.
   std::vector<tr_stream*> streams;
-  std::vector<tr_stream*> inputs;  // streams that are read
+  std::vector<tr_stream*> inputs;     // streams that are read
+  std::vector<tr_stream*> described;  // each stands for the streams of a description
   std::vector<TextFile> text_files;
   std::vector<tr_window*> windows;
   std::vector<tr_shared*> shared_files;
@@ -190,6 +194,11 @@ void take_failures();
 Status end_checkpoints();
 /// Local. Returns `handle` if it is an open stream that is read, or nullptr. Keeps no error.
 tr_stream* find_input(tr_stream* handle);
+/// Local. Returns `handle` if it is open and stands for the streams of a description, or nullptr. Keeps no
+/// error.
+tr_stream* find_described(tr_stream* handle);
+/// Local. Forgets the handles of descriptions. Called before their streams are closed.
+void forget_described();
 /// Collective. Closes the open streams that are read. Called before end_files().
 Status end_inputs();
 /// Collective. Closes the open out-of-core arrays. Called before end_files().

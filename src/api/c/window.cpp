@@ -66,7 +66,7 @@ Status check_arguments(const Arguments& given, tr_window** window) {
             cat("ndims is ", given.ndims, "; arrays have 1 to ", most_dimensions, " dimensions")};
   }
   if (size_of(ElementType{given.type}) == 0)
-    return {Code::argument, cat("element type ", given.type, " is none of TR_I8 .. TR_BYTE")};
+    return {Code::argument, cat("element type ", given.type, " is none of TR_I8 .. TR_U64")};
   if (given.depth < 0) return {Code::argument, cat("depth is ", given.depth, ", below 0")};
   return {};
 }

@@ -100,7 +100,7 @@ Status check(const Array& array, int rank) {
   if (array.layout == nullptr) return {Code::argument, "the layout is a null pointer"};
   if (size_of(array.type) == 0) {
     return {Code::argument,
-            cat("element type ", static_cast<std::int32_t>(array.type), " is none of TR_I8 .. TR_BYTE")};
+            cat("element type ", static_cast<std::int32_t>(array.type), " is none of TR_I8 .. TR_U64")};
   }
   if (array.data == nullptr && array.layout->count(rank) > 0)
     return {Code::argument, cat("the array is a null pointer on rank ", rank, ", which owns a part of it")};

@@ -36,6 +36,14 @@ void with_type(ElementType type, const Body& body) {
       return body(std::int32_t{});
     case ElementType::i64:
       return body(std::int64_t{});
+    case ElementType::byte:
+      return body(std::uint8_t{});
+    case ElementType::u16:
+      return body(std::uint16_t{});
+    case ElementType::u32:
+      return body(std::uint32_t{});
+    case ElementType::u64:
+      return body(std::uint64_t{});
     case ElementType::f32:
       return body(float{});
     default:
@@ -239,9 +247,8 @@ void add_as(const Task& task) {
 }  // namespace
 
 Status check_operation(Operation operation, ElementType type, std::optional<double> missing) {
-  const bool is_real = type >= ElementType::i8 && type <= ElementType::f64;
   if (operation == Operation::instant) return {};
-  if (is_real) {
+  if (!is_complex(type)) {
     bool is_held = true;
     if (missing) with_type(type, [&](auto zero) { is_held = is_value_of<decltype(zero)>(*missing); });
     if (is_held) return {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "engine/operations/interval.hpp"
 
+#include <limits>
+
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 
@@ -58,7 +60,8 @@ std::int64_t Intervals::number_of(std::int64_t lead) const {
 }
 
 std::int64_t Intervals::end_of_number(std::int64_t number) const {
-  if (length_.months == 0) return number * length_.leads;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (length_.months == 0) return number > most / length_.leads ? most : number * length_.leads;
   const std::int64_t month = base_.month - 1 + number * length_.months;
   DateTime time = base_;
   time.year += month / 12;

@@ -230,8 +230,13 @@ Status Checkpoint::end(bool async) {
 Status Checkpoint::end_load() {
   TR_TRY(load_.end(items_));
   if (!load_.copy()) return {};
-  const Status mine = guarded([&] { return loaded(*load_.copy()); });
-  return context_.session.agree({mine, "tr_checkpoint_end: going on", {}}).status;
+  const Copy& copy = *load_.copy();
+  // No rank changes an output before each knows that all can go on.
+  const Status can = guarded([&] { return loaded(copy); });
+  TR_TRY(context_.session.agree({can, "tr_checkpoint_end: going on", {}}).status);
+  const Status mine = guarded([&] { return context_.outputs.resume(context_.name, copy); });
+  if (!context_.outputs.changes_files(copy)) return mine;
+  return context_.session.agree({mine, "tr_checkpoint_end: bringing outputs back", {}}).status;
 }
 
 Status Checkpoint::loaded(const Copy& copy) {
@@ -245,7 +250,17 @@ Status Checkpoint::loaded(const Copy& copy) {
   }
   load_.forget_parts();
   expect(items_.list());  // the first save will probably have the same items
-  return context_.outputs.resume(copy);
+  return context_.outputs.can_resume(copy);
+}
+
+Status Checkpoint::cover(const std::string& path) {
+  const std::string call = cat("tr_checkpoint_covers(", context_.name, ", ", path, ")");
+  const Status mine = guarded([&] { return context_.outputs.can_cover(path); });
+  TR_TRY(context_.session.agree({mine, call, {}}).status.in(call));
+  return guarded([&]() -> Status {
+    context_.outputs.cover(context_.name, path);
+    return {};
+  });
 }
 
 Status Checkpoint::wait() {

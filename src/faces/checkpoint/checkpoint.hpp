@@ -43,6 +43,8 @@ class Checkpoint {
   /// its failures.
   void take_failures() { saves_.take_failures(); }
   [[nodiscard]] bool in_bracket() const { return bracket_.has_value(); }
+  /// Collective. The Status is the same on every rank.
+  Status cover(const std::string& path);
   Status wait();
   Status close();
   [[nodiscard]] const Saves& saves() const { return saves_; }

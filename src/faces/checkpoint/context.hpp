@@ -29,7 +29,12 @@ class Outputs {
   /// Brings this rank's outputs to rest: blocks until the operating system has all bytes that this rank had
   /// to write so far. Returns what the rank contributes to the vote. Fails if a write failed or the
   /// checkpoint cannot record one of the outputs.
-  virtual Result<Standing> stand(journal::Overwritten overwritten) = 0;
+  virtual Result<Standing> stand(const std::string& checkpoint, journal::Overwritten overwritten) = 0;
+  /// Returns Code::argument if no file can have this name. Rank 0 looks. Every rank names the same file.
+  [[nodiscard]] virtual Status can_cover(const std::string& /*path*/) const { return {}; }
+  /// Has all later saves of the checkpoint record the size of a file that the program writes itself. Call it
+  /// once can_cover() has succeeded on every rank.
+  virtual void cover(const std::string& /*checkpoint*/, const std::string& /*path*/) {}
   /// On rank 0. Returns OK if one checkpoint can record the outputs of all ranks together. `told` and
   /// `told_first` have each rank's Standing::told and Standing::told_first.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
@@ -69,8 +74,13 @@ class Outputs {
   virtual Result<std::vector<NamedItem>> make_own_items(const Copy& /*copy*/) {
     return std::vector<NamedItem>();
   }
-  /// Makes the outputs go on where the copy has recorded them.
-  virtual Status resume(const Copy& copy) = 0;
+  /// Changes nothing. Returns the reason why resume() cannot do its work on this rank.
+  [[nodiscard]] virtual Status can_resume(const Copy& /*copy*/) const { return {}; }
+  /// Returns true if resume() changes files, which may fail on one rank. The same on every rank.
+  [[nodiscard]] virtual bool changes_files(const Copy& /*copy*/) const { return false; }
+  /// Makes the outputs go on where the copy of the checkpoint has recorded them. Call it once can_resume()
+  /// has succeeded on every rank.
+  virtual Status resume(const std::string& checkpoint, const Copy& copy) = 0;
 };
 
 /// The state that the saves and loads of a checkpoint share on one rank.

@@ -382,7 +382,7 @@ Status Saves::save(const Items& named, bool async) {
   std::unique_ptr<Saving> saving;
   // Every rank brings its outputs to rest, even if its items have an error.
   Result<Outputs::Standing> standing =
-      guarded([&] { return context_.outputs.stand(context_.options.overwritten); });
+      guarded([&] { return context_.outputs.stand(context_.name, context_.options.overwritten); });
   vote.status = items.error().is_ok() ? standing.status() : items.error();
   if (!made.is_ok()) vote.status = made;
   if (context_.slots && vote.status.is_ok()) vote.status = context_.slots->check_next_generation();

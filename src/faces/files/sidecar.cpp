@@ -7,8 +7,6 @@
 
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
-#include "ground/journal/undo_file.hpp"
-#include "ground/storage/replace.hpp"
 
 namespace tailrace::files {
 
@@ -24,23 +22,6 @@ Sidecar::Key key_of(Bytes offset, const Sidecar::Entry& entry) {
   return {offset, entry.bytes > 0 ? key_of_bytes : entry.digest};
 }
 
-/// Returns the name that a sidecar has until it is whole.
-std::string unfinished(const std::string& name) { return name + ".new"; }
-
-Result<std::string> whole_text(storage::Target& target, const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
-  TR_TRY(file.status());
-  const Result<Bytes> size = (*file)->size();
-  TR_TRY(size.status());
-  std::string text(static_cast<std::size_t>(*size), '\0');
-  TR_TRY((*file)->read(std::as_writable_bytes(std::span(text)), 0).status());
-  return text;
-}
-
-Status replace_text(storage::Target& target, const std::string& name, const std::string& text) {
-  return storage::replace_file(target, name, text, unfinished(name), storage::Durability::none);
-}
-
 }  // namespace
 
 void Sidecar::note(Bytes offset, const Entry& entry) { entries[key_of(offset, entry)] = entry; }
@@ -53,22 +34,6 @@ const Sidecar::Entry* Sidecar::find(Bytes offset, const Entry& wanted) const {
   if (behind == entries.begin()) return nullptr;
   const auto last = std::prev(behind);
   return last->first.first == offset ? &last->second : nullptr;
-}
-
-std::string sidecar_path(const std::string& path) { return path + ".layout"; }
-
-Result<std::string> sidecar_text(storage::Target& target, const std::string& path) {
-  const Result<bool> exists = target.exists(sidecar_path(path));
-  TR_TRY(exists.status());
-  return *exists ? whole_text(target, sidecar_path(path)) : std::string();
-}
-
-Status bring_back_sidecar(storage::Target& target, const journal::Position& from) {
-  const Result<std::optional<std::string>> text = journal::recorded_sidecar(target, from);
-  TR_TRY(text.status());
-  if (!*text) return {};
-  return (*text)->empty() ? remove_sidecar(target, from.path)
-                          : replace_text(target, sidecar_path(from.path), **text);
 }
 
 Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes) {
@@ -100,7 +65,7 @@ Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mod
   Sidecar sidecar;
   sidecar.exists = mode.access == Mode::Access::write;
   if (sidecar.exists && !from) return sidecar;
-  const Result<std::string> text = whole_text(target, sidecar_path(path));
+  const Result<std::string> text = sidecar_text(target, path);
   if (!text.is_ok()) return sidecar;
   std::istringstream lines(*text);
   std::string line;
@@ -118,19 +83,7 @@ Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mod
   return sidecar;
 }
 
-Status remove_sidecar(storage::Target& target, const std::string& path) {
-  const std::string name = sidecar_path(path);
-  Status first;
-  for (const std::string& each : {name, unfinished(name)}) {
-    const Result<bool> exists = target.exists(each);
-    const Status removed = exists.is_ok() && *exists ? target.remove(each) : exists.status();
-    if (first.is_ok()) first = removed;
-  }
-  return first;
-}
-
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar) {
-  const std::string name = sidecar_path(path);
   if (sidecar.entries.empty() && !sidecar.exists) return {};
   std::ostringstream lines;
   lines << first_line << '\n';
@@ -139,9 +92,9 @@ Status write_sidecar(storage::Target& target, const std::string& path, const Sid
           << entry.array << '\n';
   const std::string text = lines.str();
   // If nothing has changed, no file is written: some programs write the same layout again and again.
-  const Result<std::string> old = whole_text(target, name);
+  const Result<std::string> old = sidecar_text(target, path);
   if (old.is_ok() && *old == text) return {};
-  return replace_text(target, name, text);
+  return replace_sidecar(target, path, text);
 }
 
 }  // namespace tailrace::files

@@ -10,9 +10,16 @@
 #include "engine/arrays/array.hpp"
 #include "faces/files/mode.hpp"
 #include "ground/journal/position.hpp"
+#include "ground/journal/sidecar_file.hpp"
 #include "ground/storage/target.hpp"
 
 namespace tailrace::files {
+
+using journal::bring_back_sidecar;
+using journal::remove_sidecar;
+using journal::replace_sidecar;
+using journal::sidecar_path;
+using journal::sidecar_text;
 
 /// A record of the distributed arrays that a rank wrote into its local file. It lies beside that file in
 /// FILE.layout (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never
@@ -38,11 +45,6 @@ struct Sidecar {
   [[nodiscard]] const Entry* find(Bytes offset, const Entry& wanted) const;
 };
 
-std::string sidecar_path(const std::string& path);
-/// Returns the text of the sidecar of `path`, empty if there is none.
-Result<std::string> sidecar_text(storage::Target& target, const std::string& path);
-/// Brings back the sidecar of a file that goes on, if it was replaced since a checkpoint recorded it.
-Status bring_back_sidecar(storage::Target& target, const journal::Position& from);
 /// Returns the entry of an array that `rank` writes or reads.
 Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes);
 /// Returns Code::layout if the array to be read is not the one that was written at `offset`; the text says
@@ -52,9 +54,6 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
 /// read. `from` is what a checkpoint has recorded of a file that goes on there.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
                      const std::optional<journal::Position>& from);
-/// Removes the sidecar of a file that holds no arrays any more, and an unfinished one that a killed process
-/// has left.
-Status remove_sidecar(storage::Target& target, const std::string& path);
 /// Writes the sidecar of `path` as a whole, or leaves the old one after an error. Writes nothing if there are
 /// no entries and the file has had no sidecar.
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);

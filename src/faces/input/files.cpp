@@ -7,6 +7,7 @@
 #include <set>
 
 #include "faces/input/choice.hpp"
+#include "formats/opening/open.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::input {

@@ -7,6 +7,7 @@
 
 #include "faces/input/interpolation.hpp"
 #include "faces/streams/definition/parse.hpp"
+#include "formats/opening/open.hpp"
 #include "formats/sources/inventory_cache.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/shape_text.hpp"
@@ -112,6 +113,11 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
     if (field_called(name) != nullptr) return {Code::state, cat("field '", name, "' is defined already")};
     Result<FieldRequest> request = parse_field(name, type, layout->layout.shape(), options);
     TR_TRY(request.status());
+    if (is_integer(request->type) && rings_->files().is_linear)
+      return {Code::argument,
+              cat("between=linear and bridge give numbers between two steps, and ", name_of(request->type),
+                  " holds integers alone: define the field as TR_F32 or TR_F64, or open a stream without "
+                  "between= for it")};
     definition = {request->in_file,
                   request->levels,
                   request->takes_any_level,

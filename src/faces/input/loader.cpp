@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "faces/input/interpolation.hpp"
+#include "formats/cf/found.hpp"
+#include "formats/opening/open.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
 #include "ground/base/waiting.hpp"
@@ -47,6 +49,25 @@ template <typename T>
 void replace_missing(std::span<T> values, double missing) {
   for (T& each : values)
     if (std::isnan(each)) each = static_cast<T>(missing);
+}
+
+/// Prepares `values` for integers, of which missing ones leave what stands there. Returns Code::argument
+/// unless the file has integers (of the type `there`) that all are values of the field's type.
+Status prepare_integers(const FieldDefinition& field, const std::optional<ElementType>& there,
+                        std::span<std::byte> values) {
+  if (!is_integer(field.type)) return {};
+  if (!there)
+    return {Code::argument, cat("are real numbers, or packed ones, and not ", name_of(field.type),
+                                ": define the field as TR_F64 or TR_F32")};
+  if (!has_all_of(field.type, *there))
+    return {Code::argument, cat("are ", name_of(*there), ", which can be beyond ", name_of(field.type),
+                                ": define the field with the type of the file, or as TR_F64")};
+  if (!field.missing) return {};
+  ByteVector element;
+  cf::append(element, cf::number_of(field.type), *field.missing);
+  for (std::size_t at = 0; at < values.size(); at += element.size())
+    std::ranges::copy(element, values.begin() + static_cast<std::ptrdiff_t>(at));
+  return {};
 }
 
 /// Returns the field's part of a record on this grid. Field and grid may differ in dimensions of length 1.
@@ -208,6 +229,8 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
   TR_TRY(check_grid(*file, grid));
   TR_TRY(scratch.reserve(source.scratch_bound((*record)->place, grid), file->path()));
+  TR_TRY(prepare_integers(field, source.integers((*record)->place), claim.values)
+             .in(cat("the values of '", field.name, "' in ", file->path())));
   const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
                                             claim.values.data(), scratch.memory());
   // The file may have been replaced: the next try opens it anew.
@@ -251,8 +274,8 @@ Status Loader::fill_missing(const OpenFile& file, const Ring::Claim& claim, Inde
                             counted(missing, "point"),
                             " that the ranks need: give missing=VALUE, which is stored there")};
   }
-  // Interpolation needs the NaN, and replaces them afterwards.
-  if (ring_.files().is_linear) return {};
+  // Interpolation needs the NaN, and replaces them afterwards. Integers have the value already.
+  if (ring_.files().is_linear || is_integer(field.type)) return {};
   if (field.type == ElementType::f32)
     replace_missing(values_of<float>(claim.values), codec::missing_in(field.type, *field.missing));
   else

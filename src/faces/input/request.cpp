@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "faces/streams/definition/parse.hpp"
+#include "formats/cf/found.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
@@ -140,7 +141,7 @@ constexpr OptionRow<FieldRequest> field_rows[] = {
     {{"missing", "", "", "levels=surface missing=-9999",
       "stored where the file has no value, and taken for none where `between=` finds it in a file. `float` "
       "in a file holds the nearest one to it, which counts as `missing`, too. Without it such a place that a "
-      "rank needs is an error"},
+      "rank needs is an error. A field of integers takes an integer of its type"},
      as_in_output},
     {{"level_axis", "`0`", "", "levels=pressure:850,500 level_axis=2",
       "the dimension of the array that counts the levels, in C order"},
@@ -244,9 +245,10 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   request.in_file = name;
   request.type = static_cast<ElementType>(element_type);
   request.shape = shape;
-  if (request.type != ElementType::f32 && request.type != ElementType::f64) {
-    return Status(Code::argument, cat(context, ": an input stream gives TR_F32 or TR_F64, not type ",
-                                      element_type, " (", name_of(request.type), ")"));
+  if (size_of(request.type) == 0 || is_complex(request.type)) {
+    return Status(Code::argument,
+                  cat(context, ": an input stream gives integers, TR_F32 or TR_F64, not type ", element_type,
+                      " (", name_of(request.type), ")"));
   }
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in(context));
@@ -267,6 +269,9 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   request.levels = std::move(parsed->definition.levels);
   request.takes_any_level = given->find("levels") == nullptr;
   request.missing = parsed->definition.missing;
+  if (ByteVector element; request.missing && is_integer(request.type) &&
+                          !cf::append(element, cf::number_of(request.type), *request.missing))
+    return settings_error(cat(context, ": missing=", *request.missing, " is no ", name_of(request.type)));
   request.allocation = std::move(parsed->allocation);
   return request;
 }

@@ -53,7 +53,7 @@ struct FieldRequest {
 extern const OptionTable<FieldRequest> field_options;
 
 /// Returns the request in an options text. Options that only output has are accepted and ignored, so that one
-/// text serves both; keys of a format choose records. Code::argument if the type is not float32 or float64.
+/// text serves both; keys of a format choose records. Code::argument for complex numbers.
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options);
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 
+#include "formats/opening/open.hpp"
 #include "ground/base/thread.hpp"
 #include "ground/base/waiting.hpp"
 #include "ground/comm/switchboard.hpp"

@@ -79,11 +79,13 @@ void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open
 struct ForFirst {
   ByteVector intervals;             // the result of tell_of_intervals()
   std::vector<std::string> shared;  // open shared files of which this rank tells the others
+  std::vector<CoveredFile> covered = {};
 
   [[nodiscard]] ByteVector pack() const {
-    if (intervals.empty() && shared.empty()) return {};  // as on most ranks
+    if (intervals.empty() && shared.empty() && covered.empty()) return {};  // as on most ranks
     Packer out;
-    out.put_bytes(intervals);
+    out.put_bytes(intervals).put(static_cast<std::int64_t>(covered.size()));
+    for (const CoveredFile& each : covered) out.put_text(each.path).put(each.size).put(each.sample);
     for (const std::string& path : shared) out.put_text(path);
     return out.take();
   }
@@ -93,6 +95,12 @@ struct ForFirst {
     Unpacker in(told);
     const auto within = in.get_bytes();
     all.intervals.assign(within.begin(), within.end());
+    for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+      CoveredFile each{in.get_text(), 0, 0};
+      each.size = in.get<Bytes>();
+      each.sample = in.get<std::uint64_t>();
+      all.covered.push_back(std::move(each));
+    }
     while (in.ok() && !in.rest().empty()) all.shared.push_back(in.get_text());
     return all;
   }
@@ -103,6 +111,7 @@ struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
   std::set<std::string> names;     // one name in each directory that has to be synchronised
   std::set<std::string> sidecars;  // of local files
+  std::set<std::string> covered;
   journal::ClosedFiles::Due closed;
 
   void add(const OpenText& text) {
@@ -110,6 +119,10 @@ struct Written {
     if (file == nullptr) return;
     files.push_back(std::move(file));
     add_directory_of(text.path);
+  }
+  void add(const CoveredFile& file) {
+    covered.insert(file.path);
+    add_directory_of(file.path);
   }
   void add_directory_of(const std::string& path) {
     names.insert(storage::parent_of(storage::tidy_path(path)) + "/file");
@@ -126,6 +139,7 @@ struct Written {
 Status Written::sync(storage::Target& target) {
   for (const std::shared_ptr<storage::File>& file : files) TR_TRY(file->sync());
   for (const std::string& sidecar : sidecars) TR_TRY(journal::sync_if_there(target, sidecar));
+  for (const std::string& path : covered) TR_TRY(journal::sync_if_there(target, path));
   for (const std::string& name : names) TR_TRY(target.sync_directory_of(name));
   files.clear();  // they may be closed now
   return closed.sync(target);
@@ -145,7 +159,7 @@ Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Ov
 
 /// Brings every file to rest, even if another one has failed before. A rank that left out a file would
 /// disagree with the other ranks on what the file still has to write.
-Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
+Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal::Overwritten overwritten) {
   Status first;
   const auto count = [&first](const Status& status) {
     if (first.is_ok()) first = status;
@@ -172,6 +186,11 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
     open.push_back(**position);
     written->add(text);
   }
+  const Result<std::vector<CoveredFile>> covered = stand_covered(checkpoint);
+  count(covered.status());
+  if (covered.is_ok()) {
+    for (const CoveredFile& each : *covered) written->add(each);
+  }
   for (const streams::Stream* stream : now.streams) {
     if (stream->in_step() && stream->accumulates())
       count({Code::state,
@@ -190,12 +209,41 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
     journal::put_positions(told, open);
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
-  ForFirst first_told{tell_of_intervals(now.streams), {}};
+  ForFirst first_told{tell_of_intervals(now.streams), {}, *covered};
   if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
   Standing standing{told.take(), first_told.pack(), {}};
-  if (!written->files.empty() || !written->closed.is_empty())
+  if (!written->files.empty() || !written->covered.empty() || !written->closed.is_empty())
     standing.make_durable = [written, target = &service_.target()] { return written->sync(*target); };
   return standing;
+}
+
+/// On rank 0. Returns what the covered files of the checkpoint hold now.
+Result<std::vector<CoveredFile>> Outputs::stand_covered(const std::string& checkpoint) const {
+  std::vector<CoveredFile> all;
+  const auto found = covered_.find(checkpoint);
+  if (service_.session().rank() != 0 || found == covered_.end()) return all;
+  for (const std::string& path : found->second) {
+    Result<CoveredFile> now = guarded([&] { return covered_now(service_.target(), path); });
+    TR_TRY(now.status().in("a file that the checkpoint covers"));
+    all.push_back(std::move(*now));
+  }
+  return all;
+}
+
+Status Outputs::can_cover(const std::string& path) const {
+  if (path.empty()) return {Code::argument, "the name of the file is empty"};
+  if (service_.session().rank() != 0) return {};
+  const Result<storage::Kind> kind = service_.target().kind_of(path);
+  TR_TRY(kind.status());
+  if (*kind == storage::Kind::directory || *kind == storage::Kind::other)
+    return {Code::argument, cat(path, " is no file: a checkpoint covers files that only grow")};
+  return {};
+}
+
+void Outputs::cover(const std::string& checkpoint, const std::string& path) {
+  std::vector<std::string>& all = covered_[checkpoint];
+  const auto is_it = [&](const std::string& other) { return journal::is_same_path(other, path); };
+  if (!std::ranges::any_of(all, is_it)) all.push_back(path);
 }
 
 void Outputs::note_closing(const files::File& file) {
@@ -292,7 +340,11 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
     }
   }
   std::vector<ByteVector> within;
-  for (const ByteVector& each : told_first) within.push_back(ForFirst::unpack(each).intervals);
+  for (const ByteVector& each : told_first) {
+    ForFirst first = ForFirst::unpack(each);
+    within.push_back(std::move(first.intervals));
+    recorded.covered.insert(recorded.covered.end(), first.covered.begin(), first.covered.end());
+  }
   note_failures(streams, within, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
   recorded.files.insert(recorded.files.end(), left.begin(), left.end());
@@ -374,11 +426,26 @@ std::optional<Position> Outputs::stream(const std::string& pattern) const {
   return found != streams_.end() ? std::optional(found->second) : std::nullopt;
 }
 
-Status Outputs::resume(const checkpoint::Copy& copy) {
+Status Outputs::can_resume(const checkpoint::Copy& copy) const {
+  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  TR_TRY(recorded.status());
+  TR_TRY(check_not_open(*recorded));
+  if (service_.session().rank() != 0) return {};
+  for (const CoveredFile& each : recorded->covered) TR_TRY(behind_covered(service_.target(), each).status());
+  return {};
+}
+
+bool Outputs::changes_files(const checkpoint::Copy& copy) const {
+  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  return recorded.is_ok() && !recorded->covered.empty();
+}
+
+Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
   Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
   TR_TRY(recorded.status());
+  // They stay covered: a program need not name them again.
+  for (const CoveredFile& each : recorded->covered) cover(checkpoint, each.path);
   streams_.clear();
-  TR_TRY(check_not_open(*recorded));
   files_.load(std::move(recorded->files), copy.generation(), copy.undo);
   for (const Position& position : recorded->streams) {
     if (service_.session().rank() == 0) {
@@ -390,6 +457,8 @@ Status Outputs::resume(const checkpoint::Copy& copy) {
   }
   // Only now: a load that fails must leave nothing in later saves.
   if (loaded_) kept_ = std::move(loaded_);
+  if (service_.session().rank() != 0) return {};
+  for (const CoveredFile& each : recorded->covered) TR_TRY(cut_covered(service_.target(), each));
   return {};
 }
 

@@ -52,7 +52,9 @@ class Outputs final : public checkpoint::Outputs {
   /// `open` returns the outputs that are open at the moment.
   Outputs(files::Service& service, std::function<Open()> open) : service_(service), open_(std::move(open)) {}
 
-  Result<Standing> stand(journal::Overwritten overwritten) override;
+  Result<Standing> stand(const std::string& checkpoint, journal::Overwritten overwritten) override;
+  [[nodiscard]] Status can_cover(const std::string& path) const override;
+  void cover(const std::string& checkpoint, const std::string& path) override;
   [[nodiscard]] Status check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
                              journal::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told,
@@ -70,7 +72,9 @@ class Outputs final : public checkpoint::Outputs {
   }
   [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
-  Status resume(const checkpoint::Copy& copy) override;
+  [[nodiscard]] Status can_resume(const checkpoint::Copy& copy) const override;
+  [[nodiscard]] bool changes_files(const checkpoint::Copy& copy) const override;
+  Status resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
 
   /// Returns where a stream that the program is about to create with this pattern goes on, or nothing if it
   /// begins anew.
@@ -95,6 +99,7 @@ class Outputs final : public checkpoint::Outputs {
 
  private:
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
+  Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
@@ -107,6 +112,9 @@ class Outputs final : public checkpoint::Outputs {
   std::shared_ptr<operations::Kept> loaded_;  // a load fills it; kept_ once the load has succeeded
   std::set<std::string> told_by_saves_;       // streams of whose failures a failed save has told the program
   std::set<std::string> goes_on_;             // streams behind whose failures the program goes on
+  /// Files that saves of each checkpoint cover, by its name, in the order in which the program named them.
+  /// Rank 0 alone looks at them.
+  std::map<std::string, std::vector<std::string>> covered_;
   RecordedFiles files_;
   journal::ClosedFiles closed_;
 };

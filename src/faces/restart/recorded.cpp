@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "faces/restart/recorded.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "ground/base/checksum.hpp"
+#include "ground/base/text.hpp"
 #include "ground/journal/undo_file.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::restart {
 
 ByteVector Recorded::pack() const {
-  if (streams.empty() && files.empty()) return {};
+  if (streams.empty() && files.empty() && covered.empty()) return {};
   Packer out;
   out.put(static_cast<std::int64_t>(streams.size()));
   for (const streams::Position& position : streams) out.put_bytes(position.pack());
   journal::put_positions(out, files);
+  // Copies without covered files keep the bytes that they always had.
+  if (covered.empty()) return out.take();
+  out.put(static_cast<std::int64_t>(covered.size()));
+  for (const CoveredFile& each : covered) out.put_text(each.path).put(each.size).put(each.sample);
   return out.take();
 }
 
@@ -30,7 +38,87 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
   Result<std::vector<journal::Position>> files = journal::get_positions(in);
   TR_TRY(files.status());
   recorded.files = std::move(*files);
+  if (in.rest().empty()) return recorded;
+  auto count_covered = in.get<std::int64_t>();
+  bool is_whole = count_covered >= 0;
+  for (; count_covered > 0 && in.ok() && is_whole; --count_covered) {
+    CoveredFile each;
+    each.path = in.get_text();
+    each.size = in.get<Bytes>();
+    each.sample = in.get<std::uint64_t>();
+    is_whole = in.ok() && !each.path.empty() && each.size >= 0;
+    recorded.covered.push_back(std::move(each));
+  }
+  if (!in.ok() || !is_whole) return Status(Code::corrupt, "the sizes of the covered files are damaged");
   return recorded;
+}
+
+namespace {
+
+constexpr Bytes sample_bytes = Bytes{64} << 10;
+
+/// Returns the checksum of the first and the last bytes within `size`.
+Result<std::uint64_t> sample_of(storage::File& file, Bytes size) {
+  const Bytes part = std::min(size, sample_bytes);
+  ByteVector bytes(static_cast<std::size_t>(2 * part));
+  const Result<Bytes> first = file.read(std::span(bytes).first(static_cast<std::size_t>(part)), 0);
+  TR_TRY(first.status());
+  const Result<Bytes> last = file.read(std::span(bytes).last(static_cast<std::size_t>(part)), size - part);
+  TR_TRY(last.status());
+  return checksum(bytes);
+}
+
+}  // namespace
+
+Result<CoveredFile> covered_now(storage::Target& target, const std::string& path) {
+  CoveredFile now{path, 0, 0};
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return now;
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  const Result<std::uint64_t> sample = sample_of(**file, *size);
+  TR_TRY(sample.status());
+  now.size = *size;
+  now.sample = *sample;
+  return now;
+}
+
+Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
+  constexpr std::string_view in_place =
+      ". If it was rotated, put the recorded one back under this name, or load an earlier generation";
+  const Result<bool> exists = target.exists(from.path);
+  TR_TRY(exists.status());
+  if (!*exists && from.size == 0) return Bytes{0};
+  if (!*exists)
+    return Status(Code::corrupt, cat(from.path, " is not there, the checkpoint has recorded ",
+                                     counted(from.size, "byte"), " of it"));
+  const Result<std::unique_ptr<storage::File>> file = target.open(from.path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  if (*size < from.size)
+    return Status(Code::corrupt,
+                  cat(from.path, " has ", counted(*size, "byte"), ", the checkpoint has recorded ", from.size,
+                      ": it cannot go on there; load before you open it", in_place));
+  if (from.size == 0) return *size;
+  const Result<std::uint64_t> sample = sample_of(**file, from.size);
+  TR_TRY(sample.status());
+  if (*sample != from.sample)
+    return Status(Code::corrupt, cat(from.path,
+                                     " has other bytes than the checkpoint has recorded: a file that "
+                                     "tr_checkpoint_covers names may only grow",
+                                     in_place));
+  return *size - from.size;
+}
+
+Status cut_covered(storage::Target& target, const CoveredFile& from) {
+  const Result<Bytes> behind = behind_covered(target, from);
+  TR_TRY(behind.status());
+  if (*behind == 0) return {};
+  return storage::cut_back_durably(target, from.path, from.size, storage::OpenMode::existing).status();
 }
 
 std::int64_t oldest_undo(const checkpoint::Copy& copy) {

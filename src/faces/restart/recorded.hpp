@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "faces/checkpoint/copy.hpp"
@@ -12,10 +13,20 @@
 
 namespace tailrace::restart {
 
+/// A file that the program writes without the library, and that a checkpoint covers (tr_checkpoint_covers).
+/// It only grows: cutting brings it back.
+struct CoveredFile {
+  std::string path;
+  Bytes size = 0;
+  std::uint64_t sample = 0;  // checksum of the first and the last bytes within `size`
+  friend bool operator==(const CoveredFile&, const CoveredFile&) = default;
+};
+
 /// The positions of a program's outputs, as a copy has recorded them (docs/formats/checkpoint.md).
 struct Recorded {
   std::vector<streams::Position> streams;
   std::vector<journal::Position> files;
+  std::vector<CoveredFile> covered = {};
 
   /// Returns no bytes if there is no output.
   [[nodiscard]] ByteVector pack() const;
@@ -23,6 +34,16 @@ struct Recorded {
   /// them.
   static Result<Recorded> unpack(std::span<const std::byte> bytes);
 };
+
+/// Local, like the functions below. Returns what a save records of a covered file now. A file that is not
+/// there has no bytes.
+Result<CoveredFile> covered_now(storage::Target& target, const std::string& path);
+/// Changes nothing. Returns how many bytes the file has behind those that were recorded. Returns
+/// Code::corrupt if it has fewer, or if it did not only grow, as far as its first and last recorded bytes
+/// tell.
+Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from);
+/// Cuts the file back to the recorded bytes, durably, or returns the error of behind_covered().
+Status cut_covered(storage::Target& target, const CoveredFile& from);
 
 /// Returns the oldest generation whose undo files a copy needs. Returns 0 if the copy's positions cannot be
 /// read: it may need all of them.

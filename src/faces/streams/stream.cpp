@@ -488,7 +488,7 @@ Status Stream::close() {
     if (misuse.is_ok()) misuse = verdict.status;
     if (verdict.ended) client_.stop(verdict.status);
     // The run before may have left its last file unfinished, and no step comes to this file any more.
-    const bool goes_on = continues_ || request_.options.existing == Existing::resume;
+    const bool goes_on = !is_abandoned_ && (continues_ || request_.options.existing == Existing::resume);
     if (goes_on && client_.steps() == 0 && !client_.out_of_step()) client_.finish_without_steps();
     if (client_.must_finish() && !client_.out_of_step()) {
       tell({client_.descriptor(Descriptor::Kind::close), {}});

@@ -47,6 +47,8 @@ class Stream final {
   Status end();
   Status wait(bool durable);
   Status close();
+  /// Has close() leave the files as they are: the stream was never used.
+  void abandon() { is_abandoned_ = true; }
   /// Returns true if the order of collective calls is broken: close() has more to do once the ranks have
   /// settled.
   [[nodiscard]] bool is_unsettled() const { return client_.is_unsettled(); }
@@ -89,6 +91,7 @@ class Stream final {
   /// Local. Returns, for each field, TimedField::calls(), or nothing if this rank owns none of its elements
   /// and need not put it.
   [[nodiscard]] std::vector<std::optional<std::int64_t>> calls() const;
+  [[nodiscard]] bool has_field(const std::string& name) const { return fields_.number_of(name).has_value(); }
   [[nodiscard]] const std::string& name_of_field(std::size_t number) const {
     return fields_.all()[number].definition.name;
   }
@@ -145,6 +148,7 @@ class Stream final {
   bool has_put_ = false;  // the program has put a field in this step
   std::vector<EndedStep> ended_;
   std::optional<std::int64_t> last_lead_;
+  bool is_abandoned_ = false;
 };
 
 }  // namespace tailrace::streams

@@ -11,10 +11,7 @@ namespace tailrace::unformatted {
 namespace {
 
 /// Returns the size of the part of an element that is byte-swapped as one: a complex number has two parts.
-Bytes unit_of(ElementType type) {
-  const bool is_complex = type == ElementType::c64 || type == ElementType::c128;
-  return is_complex ? size_of(type) / 2 : size_of(type);
-}
+Bytes unit_of(ElementType type) { return is_complex(type) ? size_of(type) / 2 : size_of(type); }
 
 /// Returns the number of bytes that an array has in the file.
 Result<Bytes> array_bytes(const Array& array, const files::Owner& owner) {

@@ -181,6 +181,7 @@ Status Places::add_last(const Contents& contents) {
     if (place.size > std::int64_t{4294967292}) return beyond(version, variable, "has 4 GiB or more");
     if (variable.type == Type::int64) return beyond(version, variable, "holds integers of 64 bits");
     if (variable.type == Type::uint8) return beyond(version, variable, "holds unsigned bytes");
+    if (cf::is_unsigned(variable.type)) return beyond(version, variable, "holds unsigned integers");
   }
   Bytes& end = Contents::is_record(variable) ? record_size : fixed_size;
   place.offset = end;

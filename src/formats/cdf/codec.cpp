@@ -75,7 +75,7 @@ class CdfCodec final : public codec::Codec {
 
 /// Checks a copy of the metadata first, since an attribute that is added stays.
 Status CdfCodec::add_attribute(const codec::GivenAttribute& given) {
-  const bool is_new_type = given.type == ElementType::i64 || given.type == ElementType::byte;
+  const bool is_new_type = given.type && (given.type == ElementType::i64 || is_unsigned(*given.type));
   if (places_.version != Version::cdf5 && is_new_type)
     return {Code::format,
             cat("attribute '", given.name, "' is of ", tailrace::name_of(*given.type),

@@ -23,39 +23,39 @@ using codec::Statistic;
 
 constexpr int record_dimension = 0;
 
-/// Returns the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
-double default_fill(Type type) {
+/// Appends the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
+void put_default_fill(ByteVector& out, Type type) {
   switch (type) {
     case Type::int8:
     case Type::text:
-      return -127;
+      return put_number(out, type, -127);
     case Type::uint8:
-      return 255;
+      return put_number(out, type, 255);
     case Type::int16:
-      return -32767;
+      return put_number(out, type, -32767);
+    case Type::uint16:
+      return put_number(out, type, 65535);
     case Type::int32:
-      return -2147483647;
-    case Type::int64:
-      return -9223372036854775806.0;
+      return put_number(out, type, -2147483647);
+    case Type::uint32:
+      return put_number(out, type, 4294967295);
+    case Type::int64:  // no double has this value, nor the one of uint64
+      return put_big_endian(out, std::int64_t{-9223372036854775806});
+    case Type::uint64:
+      return put_big_endian(out, std::uint64_t{18446744073709551614U});
     case Type::float32:
     case Type::float64:
-      return 9.9692099683868690e+36;
+      return put_number(out, type, 9.9692099683868690e+36);
   }
-  return 0;
 }
 
 /// Returns one element that stands for "no value".
 ByteVector fill_of(const FieldDefinition& field, Type type) {
   ByteVector fill;
-  if (type == Type::int64 && !field.missing) {
-    // No double has this value.
-    const std::int64_t value = -9223372036854775806;
-    const auto bytes = std::as_bytes(std::span(&value, 1));
-    fill.assign(bytes.begin(), bytes.end());
-    swap(fill, sizeof value);
-  } else {
-    put_number(fill, type, codec::missing_in(field.type, field.missing.value_or(default_fill(type))));
-  }
+  if (field.missing)
+    put_number(fill, type, codec::missing_in(field.type, *field.missing));
+  else
+    put_default_fill(fill, type);
   return fill;
 }
 
@@ -201,6 +201,12 @@ Result<Type> type_of(ElementType type) {
       return Type::float64;
     case ElementType::byte:
       return Type::uint8;
+    case ElementType::u16:
+      return Type::uint16;
+    case ElementType::u32:
+      return Type::uint32;
+    case ElementType::u64:
+      return Type::uint64;
     case ElementType::c64:
     case ElementType::c128:
       break;
@@ -225,9 +231,10 @@ Status Conventions::check_stream(const codec::StreamDefinition& stream) {
   return check_name(stream.time.name()).in(cat("time_name=", stream.time.name()));
 }
 
-Status Conventions::check_attributes(const codec::Keys& attributes) {
+Status Conventions::check_attributes(const codec::Keys& attributes, bool of_field) {
   for (const auto& [name, value] : attributes) {
     TR_TRY(check_name(name).in(cat("attribute '", name, "'")));
+    if (of_field && name == "coordinates") continue;
     constexpr std::array own{"_FillValue", "missing_value", "coordinates", "grid_mapping", "bounds"};
     if (std::ranges::find(own, name) != own.end())
       return {Code::argument,
@@ -248,7 +255,7 @@ bool Conventions::begin_alike(const Statistic& one, const Statistic& other) {
 Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(beyond_);
   TR_TRY(check_name(field.name));
-  TR_TRY(check_attributes(field.attributes));
+  TR_TRY(check_attributes(field.attributes, true));
   const Result<Type> type = type_of(field.type);
   TR_TRY(type.status());
   TR_TRY(check_hybrid(field.levels));
@@ -256,6 +263,8 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
   Variable variable;
   TR_TRY(check_new(field));
+  const Result<std::vector<std::string>> named = named_coordinates(field, grid);
+  TR_TRY(named.status());
   variable.type = *type;
   if (field.has_time) variable.dimensions = {record_dimension};
   // Copies the entries, because later calls add to the lists and may move them.
@@ -274,10 +283,13 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     if (bounded.time != time_) coordinates += " " + contents_.variables[bounded.time].name;
     variable.attributes.push_back(Attribute::text("cell_methods", method_of(field.statistic.process)));
   }
+  for (const std::string& each : *named)
+    if (cat(coordinates, " ").find(cat(" ", each, " ")) == std::string::npos) coordinates += cat(" ", each);
   if (!coordinates.empty())
     variable.attributes.push_back(Attribute::text("coordinates", std::string_view(coordinates).substr(1)));
   if (!points.mapping.empty()) variable.attributes.push_back(Attribute::text("grid_mapping", points.mapping));
   for (const auto& [name, value] : field.attributes) {
+    if (name == "coordinates") continue;
     const Result<Attribute> attribute = attribute_of(name, value, *type);
     TR_TRY(attribute.status());
     set(variable.attributes, *attribute);
@@ -288,6 +300,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     variable.attributes.push_back({"_FillValue", *type, fill});
   if (!field.has_time) variable.data = fixed_values(field, fill);
 
+  rename_unnamed(field.name);
   // A coordinate may have the field's name already.
   variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
   const std::string final_name = variable.name;
@@ -298,6 +311,20 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
                      levels.dimension.has_value(), field.has_time});
   if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
   return {};
+}
+
+/// Returns those dimensions of the field that the file has already.
+std::vector<int> Conventions::known_dimensions(const FieldDefinition& field, const Grid& grid) const {
+  std::vector<int> known;
+  if (field.has_time) known.push_back(record_dimension);
+  for (const Vertical& each : verticals_)
+    if (each.dimension && are_same(each.levels, field.levels)) known.push_back(*each.dimension);
+  for (const Horizontal& each : horizontals_)
+    if (each.grid == grid && each.shape == field.shape && each.names == field.dimensions)
+      known.insert(known.end(), each.dimensions.begin(), each.dimensions.end());
+  for (const auto& [name, dimension] : named_)
+    if (std::ranges::count(field.dimensions, name) > 0) known.push_back(dimension);
+  return known;
 }
 
 /// Adds standard_name and units if the table has the field's name, otherwise the name as long_name.
@@ -357,16 +384,6 @@ void Conventions::add_member(const codec::StreamDefinition& stream) {
   member.data = constant(Type::int32, {static_cast<double>(*stream.member)});
   add_variable(std::move(member));
   scalars_ += " realization";
-}
-
-std::optional<std::size_t> Conventions::variable_of(const std::string& name) const {
-  if (const auto field = by_name_.find(name); field != by_name_.end()) return fields_[field->second].variable;
-  const auto found = std::ranges::find(contents_.variables, name, &Variable::name);
-  const bool is_coordinate =
-      found != contents_.variables.end() && found->dimensions.size() == 1 &&
-      contents_.dimensions[static_cast<std::size_t>(found->dimensions[0])].name == name;
-  return is_coordinate ? std::optional(static_cast<std::size_t>(found - contents_.variables.begin()))
-                       : std::nullopt;
 }
 
 /// Returns Code::argument if a name that the program gives to a dimension stands for something else already.
@@ -726,17 +743,6 @@ std::size_t Conventions::add_coordinate(const std::string& name, std::vector<int
   Variable variable{name, std::move(dimensions), Type::float64, std::move(attributes)};
   variable.data = constant(Type::float64, values);
   return add_variable(std::move(variable));
-}
-
-std::string Conventions::free_name(const std::string& name) const {
-  std::string free = name;
-  for (int i = 2; is_taken(free); ++i) free = cat(name, "_", i);
-  return free;
-}
-
-bool Conventions::is_taken(const std::string& name) const {
-  return contents_.names.contains(name) ||
-         std::ranges::count(contents_.dimensions, name, &Dimension::name) > 0;
 }
 
 }  // namespace tailrace::cf

@@ -25,7 +25,8 @@ class Conventions {
   Conventions(const codec::StreamDefinition& stream, Accept accept);
 
   /// Returns Code::argument if users must not set one of the attributes, or if NetCDF does not take its name.
-  static Status check_attributes(const codec::Keys& attributes);
+  /// A field may name further `coordinates`.
+  static Status check_attributes(const codec::Keys& attributes, bool of_field = false);
   /// Returns Code::argument if check_attributes() does, or if NetCDF does not take the name of the variable
   /// of time.
   static Status check_stream(const codec::StreamDefinition& stream);
@@ -91,6 +92,10 @@ class Conventions {
   };
 
   [[nodiscard]] Status check_new(const codec::FieldDefinition& field) const;
+  [[nodiscard]] std::vector<int> known_dimensions(const codec::FieldDefinition& field,
+                                                  const Grid& grid) const;
+  [[nodiscard]] Result<std::vector<std::string>> named_coordinates(const codec::FieldDefinition& field,
+                                                                   const Grid& grid) const;
   void add_quantity(const codec::FieldDefinition& field, const Grid& grid, Variable& variable) const;
   void add_time(const codec::StreamDefinition& stream);
   void add_member(const codec::StreamDefinition& stream);
@@ -108,6 +113,7 @@ class Conventions {
   void complete_formulas(const std::string& pressure);
   const Interval& interval(const codec::Statistic& statistic);
   int add_dimension(const std::string& name, Index length);
+  void rename_unnamed(const std::string& name);
   int bounds_dimension();
   std::size_t add_variable(Variable variable);
   std::size_t add_coordinate(const std::string& name, std::vector<int> dimensions,

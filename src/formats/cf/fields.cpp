@@ -35,13 +35,13 @@ ByteVector packed(const std::string& name, const Grid& grid) {
 struct Reserved {
   std::string_view name, decided_by;
 };
-constexpr std::string_view by_layout = "it follows from the layout of the field";
 constexpr std::array reserved{
     Reserved{"_FillValue", "missing= of tr_stream_define sets it"},
     Reserved{"missing_value", "missing= of tr_stream_define sets fill values"},
     Reserved{"scale_factor", "it would change the values, which are stored as they are"},
     Reserved{"add_offset", "it would change the values, which are stored as they are"},
-    Reserved{"coordinates", by_layout},
+    Reserved{"coordinates",
+             "it follows from the layout of the field, and attributes= of tr_stream_define adds others"},
     Reserved{"grid_mapping", "it follows from tr_layout_georeference"},
     Reserved{"bounds", "tr_layout_axis and tr_layout_coordinates set it"},
     Reserved{"formula_terms", "it follows from vertical= and coefficients= of tr_stream_define"},
@@ -124,6 +124,11 @@ Status add_given(Conventions& conventions, const codec::GivenAttribute& given) {
 Status give(Conventions& conventions, const codec::GivenAttribute& given) {
   const std::string of = given.of.empty() ? "the file" : cat("'", given.of, "'");
   return add_given(conventions, given).in(cat("attribute '", given.name, "' of ", of));
+}
+
+codec::FieldDefinition Fields::alone(codec::FieldDefinition field) {
+  std::erase_if(field.attributes, [](const auto& each) { return each.first == "coordinates"; });
+  return field;
 }
 
 Result<Grid> Fields::read_grid(const FieldDefinition& field) {

@@ -24,6 +24,9 @@ Status give(Conventions& conventions, const codec::GivenAttribute& given);
 /// fields.
 class Fields {
  public:
+  /// Returns the field as it can be tried without the fields before it, which its attributes may name.
+  static codec::FieldDefinition alone(codec::FieldDefinition field);
+
   Fields(const codec::StreamDefinition& stream, Conventions::Accept accept)
       : conventions_(stream, std::move(accept)) {}
 

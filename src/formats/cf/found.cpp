@@ -72,6 +72,12 @@ Number number_of(ElementType type) {
       return Number::float64;
     case ElementType::byte:
       return Number::uint8;
+    case ElementType::u16:
+      return Number::uint16;
+    case ElementType::u32:
+      return Number::uint32;
+    case ElementType::u64:
+      return Number::uint64;
     case ElementType::c64:
     case ElementType::c128:
       break;

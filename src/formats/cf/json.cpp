@@ -50,10 +50,16 @@ Json number_of(Type type, std::span<const std::byte> bytes) {
       return from_big_endian<std::uint8_t>(bytes);
     case Type::int16:
       return from_big_endian<std::int16_t>(bytes);
+    case Type::uint16:
+      return from_big_endian<std::uint16_t>(bytes);
     case Type::int32:
       return from_big_endian<std::int32_t>(bytes);
+    case Type::uint32:
+      return from_big_endian<std::uint32_t>(bytes);
     case Type::int64:
       return from_big_endian<std::int64_t>(bytes);
+    case Type::uint64:
+      return from_big_endian<std::uint64_t>(bytes);
     case Type::float32:
       return number_of_real(static_cast<double>(from_big_endian<float>(bytes)));
     case Type::float64:

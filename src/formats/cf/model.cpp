@@ -19,25 +19,31 @@ Bytes size_of(Type type) {
     case Type::uint8:
       return 1;
     case Type::int16:
+    case Type::uint16:
       return 2;
     case Type::int32:
+    case Type::uint32:
     case Type::float32:
       return 4;
     case Type::float64:
     case Type::int64:
+    case Type::uint64:
       return 8;
   }
   return 0;
+}
+
+bool is_unsigned(Type type) {
+  return type == Type::uint8 || type == Type::uint16 || type == Type::uint32 || type == Type::uint64;
 }
 
 bool holds(Type type, double value) {
   if (type == Type::float64) return true;
   if (type == Type::float32)
     return !std::isfinite(value) || std::fabs(value) <= std::numeric_limits<float>::max();
-  const bool is_unsigned = type == Type::uint8;
   const double bits = 8.0 * static_cast<double>(size_of(type));
-  const double low = is_unsigned ? 0 : -std::exp2(bits - 1);
-  const double beyond = std::exp2(is_unsigned ? bits : bits - 1);
+  const double low = is_unsigned(type) ? 0 : -std::exp2(bits - 1);
+  const double beyond = std::exp2(is_unsigned(type) ? bits : bits - 1);
   return value >= low && value < beyond && value == std::floor(value);
 }
 
@@ -54,10 +60,16 @@ void put_number(ByteVector& out, Type type, double value) {
       return put_big_endian(out, static_cast<std::int8_t>(static_cast<std::int64_t>(value)));
     case Type::int16:
       return put_big_endian(out, static_cast<std::int16_t>(value));
+    case Type::uint16:
+      return put_big_endian(out, static_cast<std::uint16_t>(value));
     case Type::int32:
       return put_big_endian(out, static_cast<std::int32_t>(value));
+    case Type::uint32:
+      return put_big_endian(out, static_cast<std::uint32_t>(value));
     case Type::int64:
       return put_big_endian(out, static_cast<std::int64_t>(value));
+    case Type::uint64:
+      return put_big_endian(out, static_cast<std::uint64_t>(value));
     case Type::float32:
       return put_big_endian(out, static_cast<float>(value));
     case Type::float64:

@@ -26,8 +26,13 @@ enum class Type : std::int32_t {
   float32 = 5,
   float64 = 6,
   uint8 = 7,
-  int64 = 10
+  uint16 = 8,
+  uint32 = 9,
+  int64 = 10,
+  uint64 = 11
 };
+/// Returns true for the unsigned integers.
+[[nodiscard]] bool is_unsigned(Type type);
 [[nodiscard]] Bytes size_of(Type type);
 /// Returns true if an element of this type can have the value.
 [[nodiscard]] bool holds(Type type, double value);

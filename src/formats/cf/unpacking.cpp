@@ -104,7 +104,8 @@ Status add_missing(const FoundVariable& variable, bool has_default_fill, Unpacki
     }
   }
   if (!has_fill && has_default_fill) {
-    if (ByteVector fill = default_fill_of(how.type); !fill.empty()) how.missing.push_back(std::move(fill));
+    if (ByteVector fill = default_fill_of(variable.type); !fill.empty())
+      how.missing.push_back(std::move(fill));
   }
   return {};
 }
@@ -146,9 +147,20 @@ Status add_limits(const FoundVariable& variable, Unpacking& how) {
   return {};
 }
 
+/// Returns true if values of one type come from elements of the other. Integers come from integers, without
+/// loss.
+template <typename Value, typename Raw>
+constexpr bool takes() {
+  using Has = std::numeric_limits<Value>;
+  using Given = std::numeric_limits<Raw>;
+  return !Has::is_integer ||
+         (Given::is_integer && Has::digits >= Given::digits && (Has::is_signed || !Given::is_signed));
+}
+
 template <typename Raw, typename Value>
 Index unpack_as(const Unpacking& how, const std::byte* elements, Index stride, Index count,
                 std::byte* values) {
+  if constexpr (!takes<Value, Raw>()) return count;
   std::vector<Raw> missing(how.missing.size());
   for (std::size_t i = 0; i < missing.size(); ++i)
     std::memcpy(&missing[i], how.missing[i].data(), sizeof(Raw));
@@ -167,7 +179,12 @@ Index unpack_as(const Unpacking& how, const std::byte* elements, Index stride, I
       is_missing = is_missing || limited < how.least || limited > how.most;
     }
     if (is_missing) value = std::numeric_limits<Value>::quiet_NaN();
-    absent += value != value ? 1 : 0;
+    if constexpr (std::is_integral_v<Value>) {
+      absent += is_missing ? 1 : 0;
+      if (is_missing) continue;
+    } else {
+      absent += value != value ? 1 : 0;
+    }
     std::memcpy(values + i * Index{sizeof value}, &value, sizeof value);
   }
   return absent;
@@ -205,6 +222,33 @@ Index unpack_to(const Unpacking& how, const std::byte* elements, Index stride, I
 
 }  // namespace
 
+std::optional<ElementType> Unpacking::integers() const {
+  if (is_scaled) return std::nullopt;
+  switch (type) {
+    case Number::int8:
+      return ElementType::i8;
+    case Number::uint8:
+      return ElementType::byte;
+    case Number::int16:
+      return ElementType::i16;
+    case Number::uint16:
+      return ElementType::u16;
+    case Number::int32:
+      return ElementType::i32;
+    case Number::uint32:
+      return ElementType::u32;
+    case Number::int64:
+      return ElementType::i64;
+    case Number::uint64:
+      return ElementType::u64;
+    case Number::none:
+    case Number::float32:
+    case Number::float64:
+      break;
+  }
+  return std::nullopt;
+}
+
 Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool has_default_fill) {
   Unpacking how;
   how.type = type_of(variable);
@@ -240,8 +284,28 @@ void unpack_coordinate(const Unpacking& how, std::span<double> elements) {
 
 Index unpack(const Unpacking& how, const std::byte* elements, Index stride, Index count, ElementType to,
              std::byte* values) {
-  if (to == ElementType::f32) return unpack_to<float>(how, elements, stride, count, values);
-  return unpack_to<double>(how, elements, stride, count, values);
+  switch (to) {
+    case ElementType::i8:
+      return unpack_to<std::int8_t>(how, elements, stride, count, values);
+    case ElementType::i16:
+      return unpack_to<std::int16_t>(how, elements, stride, count, values);
+    case ElementType::i32:
+      return unpack_to<std::int32_t>(how, elements, stride, count, values);
+    case ElementType::i64:
+      return unpack_to<std::int64_t>(how, elements, stride, count, values);
+    case ElementType::byte:
+      return unpack_to<std::uint8_t>(how, elements, stride, count, values);
+    case ElementType::u16:
+      return unpack_to<std::uint16_t>(how, elements, stride, count, values);
+    case ElementType::u32:
+      return unpack_to<std::uint32_t>(how, elements, stride, count, values);
+    case ElementType::u64:
+      return unpack_to<std::uint64_t>(how, elements, stride, count, values);
+    case ElementType::f32:
+      return unpack_to<float>(how, elements, stride, count, values);
+    default:
+      return unpack_to<double>(how, elements, stride, count, values);
+  }
 }
 
 }  // namespace tailrace::cf

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Unpacking {
 
   /// Returns true if the values are float32 in the file, and not scaled.
   [[nodiscard]] bool is_float32() const { return type == Number::float32 && !is_scaled; }
+  /// Returns the type of the values if they are integers in the file, and not scaled.
+  [[nodiscard]] std::optional<ElementType> integers() const;
 };
 
 /// Reads the unpacking from the attributes of a variable. With `has_default_fill`, elements that were never
@@ -41,9 +44,10 @@ Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool ha
 /// NaN.
 void unpack_coordinate(const Unpacking& how, std::span<double> elements);
 
-/// Turns `count` elements into values of the type `to` (f32 or f64). The elements are in the host's byte
-/// order, each `stride` elements behind the one before. Missing values become NaN. Returns the number of all
-/// values that are NaN then.
+/// Turns `count` elements into values of the type `to`. The elements are in the host's byte order, each
+/// `stride` elements behind the one before. Missing values become NaN in float32 and float64. Types of
+/// integers take only integers() of a type that they have all values of, and a missing value leaves what
+/// stands in `values`. Returns the number of all missing values.
 Index unpack(const Unpacking& how, const std::byte* elements, Index stride, Index count, ElementType to,
              std::byte* values);
 

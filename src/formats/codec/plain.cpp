@@ -32,8 +32,7 @@ class PlainEncoder final : public Encoder {
 }  // namespace
 
 PlainValues PlainField::values() const {
-  const bool complex = type == ElementType::c64 || type == ElementType::c128;
-  return {complex ? size_of(type) / 2 : size_of(type), order};
+  return {is_complex(type) ? size_of(type) / 2 : size_of(type), order};
 }
 
 std::unique_ptr<Encoder> plain_encoder(const std::vector<PlainField>& fields) {

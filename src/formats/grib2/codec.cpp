@@ -341,7 +341,7 @@ class Grib2Codec final : public codec::Codec {
 Status Grib2Codec::add(const codec::FieldDefinition& field) {
   if (field.bits && (*field.bits < 1 || *field.bits > most_bits))
     return {Code::argument, cat("bits=", *field.bits, "; a value takes 1 to ", most_bits, " bits")};
-  if (field.type == ElementType::c64 || field.type == ElementType::c128 || field.type == ElementType::byte)
+  if (is_complex(field.type))
     return {Code::format,
             cat("GRIB2 holds real numbers, not ", name_of(field.type), "; write the parts as two fields")};
   // Octets 7-10 of section 3 and 6-9 of section 5 count points in 32 bits. All ones mean "missing".

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "formats/codec/codec.hpp"
-#include "formats/index/index_format.hpp"
+#include "formats/index/bytes/index_format.hpp"
 #include "ground/storage/target.hpp"
 
 // The ending of a data file, in formats whose files can be read only once they are finished. The process that

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "formats/codec/codec.hpp"
-#include "formats/index/index_format.hpp"
+#include "formats/index/bytes/index_format.hpp"
 #include "ground/storage/target.hpp"
 
 // The head of a data file, in formats that have one: the bytes before the first step, which include the

@@ -132,21 +132,6 @@ Result<IndexContents> load_index(Target& target, const std::string& path) {
   return load_from(**file, path);
 }
 
-Status count_seconds(IndexContents& contents) {
-  const TimeAxis times = std::exchange(contents.header.time, TimeAxis());
-  for (IndexStep& step : contents.steps) {
-    const std::optional<std::int64_t> seconds = times.is_model() ? std::nullopt : times.seconds(step.lead);
-    if (!seconds)
-      return {
-          Code::unsupported,
-          cat("the step at ", times.at(step.lead),
-              times.is_model() ? " has a time of the model (time=model), and this version reads leads alone"
-                               : " is at no whole second, and this version reads no other")};
-    step.lead = *seconds;
-  }
-  return {};
-}
-
 Status remove_index(Target& target, const std::string& data_path) {
   return storage::remove_durably(target, index_path(data_path));
 }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "formats/index/index_format.hpp"
+#include "formats/index/bytes/index_format.hpp"
 #include "ground/storage/target.hpp"
 
 namespace tailrace::streams {
@@ -31,10 +31,6 @@ Result<std::string> find_index(storage::Target& target, const std::string& data_
 /// Local. Blocks on storage. The caller holds the lock. Moves an index with the old name to index_path.
 /// Leaves any other file with the old name alone. Code::state if both files are indexes.
 Status rename_old_index(storage::Target& target, const std::string& data_path);
-
-/// Has the leads of an index count seconds. Code::unsupported, naming the first step, if a step is not at a
-/// whole second after the base time.
-Status count_seconds(IndexContents& contents);
 
 /// Local. Blocks on storage. Reads and checks an index. Code::io if there is none, and the errors of
 /// decode_index, with the path.

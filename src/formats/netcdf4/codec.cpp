@@ -170,7 +170,7 @@ Status Netcdf4Codec::check_can_be_finished(const FieldDefinition& field,
                                            std::span<const std::byte> prepared) const {
   return guarded([&]() -> Status {
     Netcdf4Codec alone(definitions_.stream);
-    TR_TRY(alone.add(field, prepared));
+    TR_TRY(alone.add(cf::Fields::alone(field), prepared));
     Description description;
     description.contents = &alone.fields_.conventions().contents();
     description.data_begin = description.data_end = std::ssize(alone.head());

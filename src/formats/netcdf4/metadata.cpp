@@ -30,10 +30,16 @@ hid_t type_in_file(Type type) {
       return H5T_STD_U8LE;
     case Type::int16:
       return H5T_STD_I16LE;
+    case Type::uint16:
+      return H5T_STD_U16LE;
     case Type::int32:
       return H5T_STD_I32LE;
+    case Type::uint32:
+      return H5T_STD_U32LE;
     case Type::int64:
       return H5T_STD_I64LE;
+    case Type::uint64:
+      return H5T_STD_U64LE;
     case Type::float32:
       return H5T_IEEE_F32LE;
     case Type::float64:
@@ -52,10 +58,16 @@ hid_t big_endian(Type type) {
       return H5T_STD_U8BE;
     case Type::int16:
       return H5T_STD_I16BE;
+    case Type::uint16:
+      return H5T_STD_U16BE;
     case Type::int32:
       return H5T_STD_I32BE;
+    case Type::uint32:
+      return H5T_STD_U32BE;
     case Type::int64:
       return H5T_STD_I64BE;
+    case Type::uint64:
+      return H5T_STD_U64BE;
     case Type::float32:
       return H5T_IEEE_F32BE;
     case Type::float64:

@@ -35,8 +35,7 @@ std::string dtype_of(Type type, bool big_endian) {
   const Bytes size = cf::size_of(type);
   const std::string order = size == 1 ? "|" : big_endian ? ">" : "<";
   const bool real = type == Type::float32 || type == Type::float64;
-  const bool is_unsigned = type == Type::uint8 || type == Type::text;
-  return cat(order, real ? "f" : is_unsigned ? "u" : "i", size);
+  return cat(order, real ? "f" : cf::is_unsigned(type) || type == Type::text ? "u" : "i", size);
 }
 
 std::vector<Index> shape_of(const Contents& contents, const Variable& variable, std::size_t steps) {

@@ -7,18 +7,23 @@
 #include <utility>
 
 #include "formats/cdf/codec.hpp"
+#include "formats/cdf/front_end.hpp"
 #include "formats/encoders/codec.hpp"
 #include "formats/encoders/table.hpp"
 #include "formats/grib2/codec.hpp"
+#include "formats/grib2/reading/front_end.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 #ifdef TAILRACE_HAVE_GRIB
 #include "formats/grib2/listings.hpp"
 #endif
 #include "formats/netcdf4/codec.hpp"
+#include "formats/netcdf4/front_end.hpp"
 #include "formats/netcdf4/superblock.hpp"
 #include "formats/raw/codec.hpp"
+#include "formats/raw/front_end.hpp"
 #include "formats/zarr/codec.hpp"
+#include "formats/zarr/front_end.hpp"
 
 namespace tailrace::formats {
 
@@ -98,7 +103,8 @@ Format classic(std::string_view name, decltype(Format::make) make, std::vector<s
           .endings = std::move(endings),
           .options = cdf::options(),
           .step_count = step_count,
-          .check_goes_on = cdf::check_goes_on};
+          .check_goes_on = cdf::check_goes_on,
+          .reading = &cdf::front_end};
 }
 
 /// The formats that the program has registered. A format stays until the process ends and never moves,
@@ -148,11 +154,13 @@ const std::vector<Format>& all() {
        .endings = {".grib2", ".grb2", ".grib", ".grb"},
        .options = grib2::options(),
        .listings = list_grib2(),
-       .check_keys = check_grib2},
+       .check_keys = check_grib2,
+       .reading = &grib2::front_end},
       {.name = "raw",
        .make = raw::make,
        .about = "elements in C order, little-endian, nothing around them",
-       .options = {.stream = {{"time_units", {}}}, .field = {}, .keys = ""}},
+       .options = {.stream = {{"time_units", {}}}, .field = {}, .keys = ""},
+       .reading = &raw::front_end},
       classic("cdf5", cdf::make<cdf::Version::cdf5>, {".nc", ".cdf", ".netcdf"},
               cdf::count<cdf::Version::cdf5>),
       classic("cdf2", cdf::make<cdf::Version::cdf2>, {}, cdf::count<cdf::Version::cdf2>),
@@ -164,8 +172,9 @@ const std::vector<Format>& all() {
        .endings = {".nc4", ".h5", ".hdf5"},
        .options = netcdf4::options(),
        .finishing = finish_netcdf4,
-       .check_goes_on = go_on_netcdf4},
-      {.name = "zarr",
+       .check_goes_on = go_on_netcdf4,
+       .reading = &netcdf4::front_end},
+      {.name = zarr::format_name,
        .make = make_zarr,
        .why = no_zarr,
        .about = "a [Zarr](#zarr) store",
@@ -173,7 +182,8 @@ const std::vector<Format>& all() {
        .options = zarr::options(),
        .step_count = count_zarr,
        .check_goes_on = go_on_zarr,
-       .store = "zarr"},
+       .store = zarr::format_name,
+       .reading = &zarr::front_end},
       {.name = "NetCDF",
        .why = "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
        .endings = {".ncdf", ".ncd", ".ncf", ".nc3", ".nc5", ".cdf1", ".cdf2", ".cdf5", ".netcdf3"},

@@ -12,6 +12,10 @@
 #include "formats/codec/options.hpp"
 #include "tailrace/encoders.h"
 
+namespace tailrace::sources {
+struct FrontEnd;
+}  // namespace tailrace::sources
+
 namespace tailrace::formats {
 
 /// Functions of a format whose files can be read only once they are finished. Each `head` is the head of a
@@ -29,7 +33,7 @@ struct Finishing {
 struct Format {
   std::string_view name;  // as users write it behind format=
   Result<std::unique_ptr<codec::Codec>> (*make)(const codec::StreamDefinition&) = nullptr;
-  std::string_view why{};  // the reason why `make` is null
+  std::string_view why{};  // the reason why `make` is null, and this build cannot read the format either
   /// A text that says what the files are, in Markdown, with links as in docs/streams.md. about_formats()
   /// joins these texts for the option format=. It explains neighbours with equal texts together.
   std::string_view about{};
@@ -48,6 +52,9 @@ struct Format {
   /// Returns Code::settings if no record of the stream can have one of these keys. Null if the format has no
   /// keys, or takes any key.
   Status (*check_keys)(const codec::StreamDefinition& stream, std::span<const std::string> keys) = nullptr;
+  /// How files of any writer are recognised as this format and read: the front end in the format's folder.
+  /// Null if streams alone have the format, or nobody.
+  const sources::FrontEnd* reading = nullptr;
 };
 
 /// Returns all formats of the library, and the names that no format has here. The first format is the

@@ -8,12 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "formats/index/index_format.hpp"
+#include "formats/index/bytes/index_format.hpp"
 #include "formats/sources/source.hpp"
 #include "ground/storage/identity.hpp"
 #include "ground/storage/target.hpp"
 
-// The interface between `open` and the formats that it reads.
+// The interface between sources::open (formats/opening) and the formats that it reads.
 namespace tailrace::sources {
 
 /// Called by `scan`, now and then, with the bytes of the file that it has looked at so far, and the size of
@@ -41,12 +41,22 @@ inline constexpr Bytes head_bytes = 64;
 /// The largest number of records that a file may have.
 inline constexpr std::int64_t most_records = std::int64_t{1} << 24;
 
-/// A format that can be read.
+/// The sign by which a front end knows its files. `sources::open` asks the front end with the surest sign
+/// first, and the first one that fits reads the file.
+enum class Sign {
+  index,      // the index of a stream: the file's bytes may look like those of any other format
+  signature,  // bytes at known places, which a text cannot have
+  word,       // letters, which may also stand in a name or text at the beginning of another file
+  objects     // objects in a directory
+};
+
+/// How files of a format are recognised and read. A build without the format's library still recognises them,
+/// so that it can say what it lacks: it has neither `scan` nor `make`.
 struct FrontEnd {
   std::string_view name;
-  std::string_view
-      why;  // the reason why this build lacks it, and `scan` and `make` are null; "" = it does not
-  /// True if the first bytes, or the index, are those of the format.
+  Sign sign = Sign::signature;
+  /// True if the first bytes, or the index, are those of the format. An error of storage counts as a fit:
+  /// `scan` then meets the error again and returns it.
   bool (*fits)(const Opening& opening) = nullptr;
   /// Local. Blocks on storage. Reads headers only, and returns the records: those in the index if there is
   /// one. Inventory::format is `name`. Errors begin with the path.
@@ -60,17 +70,5 @@ struct FrontEnd {
   /// header, so their inventory is not kept.
   std::string (*maker)() = nullptr;
 };
-
-/// Returns one line for each format that is read (src/formats/variables/front_ends.cpp).
-std::span<const FrontEnd> front_ends();
-
-/// Local. Blocks on storage. Opens the file or directory `path`, and reads the index beside it. Code::io if
-/// there is nothing, or a pipe or a device; Code::corrupt if the index is damaged or lists more bytes than
-/// the file has.
-Result<Opening> look_at(const std::shared_ptr<storage::Target>& target, const std::string& path);
-
-/// Local. Returns the front end that reads the file. Blocks on storage if it has to look for objects in a
-/// directory. Code::format if no front end fits, Code::unsupported if this build lacks it.
-Result<const FrontEnd*> front_end_of(const Opening& opening);
 
 }  // namespace tailrace::sources

@@ -106,14 +106,17 @@ class Source {
   virtual ~Source() = default;
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
   /// Local. Blocks on storage. Reads and decodes a record that lies on `grid`, and stores the part inside
-  /// `cut` at `values`, in C order, as `type` (f32 or f64). Missing values become NaN. Returns the number of
-  /// missing values in the part. Code::corrupt if the bytes contradict themselves or the inventory; Code::io
-  /// with the errno's text if storage fails.
+  /// `cut` at `values`, in C order, as `type`: f32 or f64, and of integers() also any type that has all
+  /// their values. Missing values become NaN; of integers, what stands at their place in `values` stays.
+  /// Returns the number of missing values in the part. Code::corrupt if the bytes contradict themselves or
+  /// the inventory; Code::io with the errno's text if storage fails.
   virtual Result<Index> read(const RecordPlace& place, const Grid& grid, const layout::Box& cut,
                              ElementType type, std::byte* values, Scratch& scratch) const = 0;
   /// True if the file stores this record's values as unscaled float32. A marker for "no value" that the
   /// program gives as float64 then appears among the values as the nearest float32.
   [[nodiscard]] virtual bool holds_float32(const RecordPlace&) const { return false; }
+  /// Returns the type of the record's values if the file stores them as unscaled integers.
+  [[nodiscard]] virtual std::optional<ElementType> integers(const RecordPlace&) const { return std::nullopt; }
   /// Local. Blocks on storage. Any thread may call it. Returns the traits of a record, with one answer for
   /// each key of `asked`: its value, and whether the value is the one in `asked`. Returns nothing if the
   /// format has no such headers. Errors as of `read`.
@@ -128,18 +131,5 @@ class Source {
  protected:
   Inventory inventory_;
 };
-
-/// Local. Blocks on storage. Opens a file of any format that this build reads, recognised by its first bytes,
-/// and finds its records. An index beside the file (index_path) is used if there is one; only records of
-/// committed steps are then found. Without an index, an inventory kept for this file is used, beside it or in
-/// `cache`. Otherwise the headers of the file are read, and the inventory is kept in `cache` ("" = it is not
-/// kept). Code::io if there is no such file, Code::format if no format fits, Code::corrupt if the file
-/// contradicts itself.
-Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target,
-                                           const std::string& path, const std::string& cache);
-
-/// Local. Returns success if `grid` has this shape and agrees with `georeference` in every key that both
-/// state. Code::layout names the first difference, expected and got.
-Status check_grid(const Grid& grid, const std::vector<Index>& shape, const codec::Georeference& georeference);
 
 }  // namespace tailrace::sources

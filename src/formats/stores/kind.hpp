@@ -36,7 +36,4 @@ struct Kind {
   Opener (*opener)(storage::ObjectsAt objects) = nullptr;
 };
 
-/// Kind::begun_with of Zarr.
-inline constexpr std::string_view zarr_begun_with = ".tailrace.json";
-
 }  // namespace tailrace::stores

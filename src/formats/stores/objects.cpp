@@ -8,6 +8,7 @@
 
 #include "formats/stores/kind.hpp"
 #include "formats/stores/times.hpp"
+#include "formats/zarr/codec.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::stores {
@@ -20,7 +21,7 @@ namespace {
 constexpr std::string_view group = "zarr.json";
 /// Holds a copy of the metadata with which the store was begun. Other programs may change zarr.json of a
 /// finished store, but the order of the objects in the row of bytes must not change with it.
-constexpr std::string_view begun_with = zarr_begun_with;
+constexpr std::string_view begun_with = zarr::begun_with;
 constexpr Bytes most_metadata = Bytes{1} << 30;
 
 /// Returns the number of the array's object with this name, or nothing if the array has no such object.

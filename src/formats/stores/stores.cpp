@@ -8,10 +8,11 @@
 #include <mutex>
 #include <set>
 
+#include "formats/zarr/codec.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/forwarding.hpp"
-#include "ground/storage/objects/file_objects.hpp"
+#include "ground/storage/objects/places.hpp"
 
 #ifdef TAILRACE_HAVE_ZARR
 #include "formats/stores/store_file.hpp"
@@ -28,7 +29,7 @@ constexpr std::nullptr_t zarr_opener = nullptr;
 #endif
 
 constexpr std::array all_kinds{
-    Kind{.name = "zarr", .ending = ".zarr", .begun_with = zarr_begun_with, .opener = zarr_opener},
+    Kind{.name = zarr::format_name, .ending = ".zarr", .begun_with = zarr::begun_with, .opener = zarr_opener},
 };
 
 /// Ends the name of a store that takes the place of another one when it is finished.
@@ -47,9 +48,10 @@ const Kind* kind_of(std::string_view path) {
   return found == all_kinds.end() ? nullptr : &*found;
 }
 
-Result<bool> has_begun(storage::Target& target, const std::string& directory) {
+Result<bool> has_begun(const std::shared_ptr<storage::Target>& target, const std::string& directory) {
+  const auto objects = storage::objects_at(target, storage::OpenMode::read_regular)(directory);
   for (const Kind& each : all_kinds) {
-    const Result<bool> exists = target.exists(cat(directory, "/", each.begun_with));
+    const Result<bool> exists = objects->exists(std::string(each.begun_with));
     if (exists.status().error_number() == ENOTDIR) return false;
     if (!exists.is_ok() || *exists) return exists;
   }
@@ -80,10 +82,10 @@ std::string first_name(const std::string& path) {
 
 class StoreTarget final : public storage::ForwardingTarget {
  public:
-  explicit StoreTarget(const std::shared_ptr<Target>& below) : ForwardingTarget(below) {
-    const storage::ObjectsAt objects = storage::FileObjects::at(below);
+  explicit StoreTarget(const std::shared_ptr<Target>& below)
+      : ForwardingTarget(below), objects_(storage::objects_at(below)) {
     for (const Kind& each : all_kinds) {
-      if (each.opener != nullptr) openers_.emplace(&each, each.opener(objects));
+      if (each.opener != nullptr) openers_.emplace(&each, each.opener(objects_));
     }
   }
 
@@ -102,6 +104,10 @@ class StoreTarget final : public storage::ForwardingTarget {
     if (opener_of(from) == nullptr && opener_of(to) == nullptr) return below_->rename(from, to);
     if (!is_again(from) || first_name(from) != to)
       return {Code::unsupported, cat("rename ", from, " to ", to, ": only ", to, ".again takes this name")};
+    if (!storage::is_of_files(to))
+      return {Code::unsupported,
+              cat("rename ", from, " to ", to, ": places of the kind '", storage::place_kind_of(to).name,
+                  "' have no other names; remove ", to, " first, or write under a new name")};
     const Result<bool> between = is_between(to);
     TR_TRY(between.status());
     const Opener& opener = *opener_of(from);
@@ -130,7 +136,7 @@ class StoreTarget final : public storage::ForwardingTarget {
     if (opener_of(path) == nullptr) return below_->exists(path);
     const Result<std::string> directory = directory_of(path);
     TR_TRY(directory.status());
-    return below_->exists(*directory);
+    return objects_(*directory)->is_made();
   }
 
   Status copy(const std::string& from, Bytes size, const std::string& to) override {
@@ -167,6 +173,7 @@ class StoreTarget final : public storage::ForwardingTarget {
 
   /// True if a rename to this name has begun and is not finished.
   Result<bool> is_between(const std::string& path) {
+    if (!storage::is_of_files(path)) return false;
     const Result<bool> exists = below_->exists(path);
     if (!exists.is_ok() || *exists) return exists.is_ok() ? Result<bool>(false) : exists;
     const Result<bool> has_old = below_->exists(old_name(path));
@@ -189,6 +196,7 @@ class StoreTarget final : public storage::ForwardingTarget {
     const Result<bool> between = is_between(path);
     TR_TRY(between.status());
     if (*between) TR_TRY(below_->rename(path + ".again", path));
+    if (!storage::is_of_files(path)) return {};
     for (const std::string& name : {path, old_name(path)}) {
       const Result<bool> exists = below_->exists(name);
       TR_TRY(exists.status());
@@ -211,6 +219,7 @@ class StoreTarget final : public storage::ForwardingTarget {
     return (*store)->remove();
   }
 
+  const storage::ObjectsAt objects_;
   std::map<const Kind*, Opener> openers_;
   std::mutex mutex_;
   std::set<std::string> warned_;  // stores whose replaced store is still there

@@ -17,7 +17,7 @@ const Kind* kind_of(std::string_view path);
 inline bool is_store(std::string_view path) { return kind_of(path) != nullptr; }
 
 /// True if a stream has begun a store of any kind in the directory. False if nothing or a file has this name.
-Result<bool> has_begun(storage::Target& target, const std::string& directory);
+Result<bool> has_begun(const std::shared_ptr<storage::Target>& target, const std::string& directory);
 
 /// Returns a target that presents stores as files. The bytes of a store are its objects in one row: the head,
 /// and then the steps in order. Other names, and stores of kinds that this build cannot open, go to `below`

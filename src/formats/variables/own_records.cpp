@@ -45,6 +45,10 @@ class OwnSource final : public Source {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return false;
     return records_.fields[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
+  [[nodiscard]] std::optional<ElementType> integers(const RecordPlace& place) const override {
+    if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return std::nullopt;
+    return records_.fields[static_cast<std::size_t>(place[0])].unpacking.integers();
+  }
   [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return 0;
     return std::min({most_bytes_at_once, size_, records_.fields[static_cast<std::size_t>(place[0])].bytes});
@@ -166,24 +170,6 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
 
 std::shared_ptr<const Source> source_of_own(const Opening& opening, OwnRecords records, Inventory inventory) {
   return std::make_shared<OwnSource>(opening, std::move(records), std::move(inventory));
-}
-
-bool fits_raw(const Opening& opening) {
-  return opening.index != nullptr && opening.index->header.format == "raw";
-}
-
-Result<Inventory> scan_raw(const Opening& opening) {
-  const Result<OwnRecords> records = own_records_of(*opening.index, std::endian::little);
-  TR_TRY(records.status().in(opening.path));
-  const Result<Inventory> taken = inventory_of_own(*opening.index, *records, "raw");
-  TR_TRY(taken.status().in(opening.path));
-  return taken;
-}
-
-Result<std::shared_ptr<const Source>> make_raw(const Opening& opening, Inventory inventory) {
-  Result<OwnRecords> records = own_records_of(*opening.index, std::endian::little);
-  TR_TRY(records.status().in(opening.path));
-  return source_of_own(opening, std::move(*records), std::move(inventory));
 }
 
 }  // namespace tailrace::variables

@@ -38,9 +38,4 @@ Result<Inventory> inventory_of_own(const streams::IndexContents& index, const Ow
                                    std::string format);
 std::shared_ptr<const Source> source_of_own(const Opening& opening, OwnRecords records, Inventory inventory);
 
-// The functions of FrontEnd for raw files of our own streams. Only the index says what they hold.
-bool fits_raw(const Opening& opening);
-Result<Inventory> scan_raw(const Opening& opening);
-Result<std::shared_ptr<const Source>> make_raw(const Opening& opening, Inventory inventory);
-
 }  // namespace tailrace::variables

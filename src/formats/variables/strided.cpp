@@ -125,8 +125,8 @@ class StridedReader {
 }  // namespace
 
 Status check_cut(const std::vector<Index>& shape, const layout::Box& cut, ElementType type) {
-  if (type != ElementType::f32 && type != ElementType::f64)
-    return {Code::argument, cat("values become float32 or float64, not ", name_of(type))};
+  if (is_complex(type))
+    return {Code::argument, cat("values become integers, float32 or float64, not ", name_of(type))};
   bool inside = cut.lower.size() == shape.size() && cut.upper.size() == shape.size();
   for (std::size_t d = 0; inside && d < shape.size(); ++d)
     inside = cut.lower[d] >= 0 && cut.lower[d] <= cut.upper[d] && cut.upper[d] <= shape[d];

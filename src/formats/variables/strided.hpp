@@ -21,7 +21,7 @@ struct Strided {
 /// The most bytes that one call reads into memory, unless a single element is larger.
 inline constexpr Bytes most_bytes_at_once = Bytes{16} << 20;
 
-/// Returns success if the box lies inside the shape and the type is f32 or f64; otherwise Code::argument.
+/// Returns success if the box lies inside the shape and the type is not complex; otherwise Code::argument.
 Status check_cut(const std::vector<Index>& shape, const layout::Box& cut, ElementType type);
 /// Returns the strides of a record of this shape whose elements lie side by side.
 [[nodiscard]] std::vector<Bytes> strides_of(const std::vector<Index>& shape, Bytes element);

@@ -220,7 +220,7 @@ Status ZarrCodec::adopt(const FieldDefinition& field, std::span<const std::byte>
   if (__builtin_mul_overflow(field.elements(), size_of(field.type), &raw) || raw > (Bytes{1} << 60))
     return {Code::argument, cat(context, ": with it a step has more than 2^60 bytes")};
   cf::Fields alone = without_fields();
-  TR_TRY(alone.adopt(field, prepared));
+  TR_TRY(alone.adopt(cf::Fields::alone(field), prepared));
   if (!field.has_time) {
     TR_TRY(fields_.adopt(field, prepared));
     arrays_.emplace_back();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "formats/codec/codec.hpp"
 #include "formats/codec/options.hpp"
@@ -16,6 +17,11 @@ Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
 /// Returns the bytes in a head that say how many steps a store has, and their place.
 std::optional<codec::Patch> step_count(std::int64_t steps);
+
+/// The name of the format, as users write it behind format=.
+inline constexpr std::string_view format_name = "zarr";
+/// The name of the object whose presence shows that a stream has begun the store.
+inline constexpr std::string_view begun_with = ".tailrace.json";
 
 inline codec::FormatOptions options() { return codec::options_of_chunked_variables(); }
 

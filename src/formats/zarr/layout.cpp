@@ -19,8 +19,9 @@ using cf::Json;
 std::optional<cf::Type> type_named(const std::string& name) {
   using cf::Type;
   static const std::map<std::string, Type>& types = *new const std::map<std::string, Type>{
-      {"int8", Type::int8},       {"uint8", Type::uint8}, {"int16", Type::int16},    {"int32", Type::int32},
-      {"float32", Type::float32}, {"int64", Type::int64}, {"float64", Type::float64}};
+      {"int8", Type::int8},       {"uint8", Type::uint8},    {"int16", Type::int16}, {"uint16", Type::uint16},
+      {"int32", Type::int32},     {"uint32", Type::uint32},  {"int64", Type::int64}, {"uint64", Type::uint64},
+      {"float32", Type::float32}, {"float64", Type::float64}};
   const auto found = types.find(name);
   return found == types.end() ? std::nullopt : std::optional(found->second);
 }

@@ -27,10 +27,16 @@ std::string_view data_type_of(Type type) {
       return "uint8";
     case Type::int16:
       return "int16";
+    case Type::uint16:
+      return "uint16";
     case Type::int32:
       return "int32";
+    case Type::uint32:
+      return "uint32";
     case Type::int64:
       return "int64";
+    case Type::uint64:
+      return "uint64";
     case Type::float32:
       return "float32";
     case Type::float64:

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "formats/cf/json.hpp"
 #include "ground/base/text.hpp"
@@ -102,11 +103,22 @@ std::optional<ByteVector> element_of(const Json& value, Number type) {
 
 /// Makes an attribute of a list of numbers: integers if all of them are integers, otherwise reals.
 FoundAttribute numbers_of(const std::string& name, const Json& list) {
-  const bool whole = std::ranges::all_of(list, [](const Json& each) { return each.is_number_integer(); });
-  FoundAttribute attribute{name, whole ? Number::int64 : Number::float64, {}, {}};
+  const auto is_large = [](const Json& each) {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return each.is_number_unsigned() && each.get<std::uint64_t>() > most;
+  };
+  Number type = Number::float64;
+  if (std::ranges::none_of(list, is_large)) {
+    if (std::ranges::all_of(list, &Json::is_number_integer)) type = Number::int64;
+  } else if (std::ranges::all_of(list, &Json::is_number_unsigned)) {
+    type = Number::uint64;
+  }
+  FoundAttribute attribute{name, type, {}, {}};
   for (const Json& each : list) {
-    if (whole)
+    if (type == Number::int64)
       append_raw(attribute.values, each.get<std::int64_t>());
+    else if (type == Number::uint64)
+      append_raw(attribute.values, each.get<std::uint64_t>());
     else
       append_raw(attribute.values, each.get<double>());
   }
@@ -133,6 +145,12 @@ std::vector<FoundAttribute> attributes_of(const Json& object, Number type) {
       attributes.push_back(numbers_of(name, Json::array({number})));
     } else if (value.is_string()) {
       attributes.push_back({name, Number::none, value.get<std::string>(), {}});
+    } else if (value.is_number_unsigned() && type == Number::uint64 &&
+               (name == "_FillValue" || name == "missing_value")) {
+      // In the array's own type: float64 has not all of its elements.
+      FoundAttribute fill{name, type, {}, {}};
+      append_raw(fill.values, value.get<std::uint64_t>());
+      attributes.push_back(std::move(fill));
     } else if (value.is_number()) {
       attributes.push_back(numbers_of(name, Json::array({value})));
     } else if (value.is_array() && !value.empty() &&

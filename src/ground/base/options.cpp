@@ -139,7 +139,9 @@ Status append_range(std::string_view entry, std::size_t most, std::vector<double
     return {Code::settings, cat("\"", entry, "\" makes the list longer than ", most, " numbers")};
   }
   const double step = last < first ? -1 : 1;
-  for (double value = first; step * (last - value) >= 0; value += step) out.push_back(value);
+  // Counted, since from 2^53 on a double plus 1 is the same double.
+  const auto steps = static_cast<std::size_t>(std::abs(last - first));
+  for (std::size_t i = 0; i <= steps; ++i) out.push_back(first + step * static_cast<double>(i));
   return {};
 }
 

@@ -23,7 +23,10 @@ enum class ElementType : std::int32_t {
   f64 = 6,
   c64 = 7,
   c128 = 8,
-  byte = 9,
+  byte = 9,  // also uint8
+  u16 = 10,
+  u32 = 11,
+  u64 = 12,
 };
 
 struct ElementInfo {
@@ -34,7 +37,8 @@ struct ElementInfo {
 /// One row for each value of ElementType. Row 0 is for values that are no element type.
 inline constexpr ElementInfo element_infos[] = {
     {"unknown", 0}, {"int8", 1},    {"int16", 2},     {"int32", 4},       {"int64", 8},
-    {"float32", 4}, {"float64", 8}, {"complex64", 8}, {"complex128", 16}, {"byte", 1}};
+    {"float32", 4}, {"float64", 8}, {"complex64", 8}, {"complex128", 16}, {"byte", 1},
+    {"uint16", 2},  {"uint32", 4},  {"uint64", 8}};
 
 constexpr const ElementInfo& info_of(ElementType type) noexcept {
   const auto row = static_cast<std::size_t>(type);
@@ -45,5 +49,23 @@ constexpr const ElementInfo& info_of(ElementType type) noexcept {
 constexpr Bytes size_of(ElementType type) noexcept { return info_of(type).size; }
 
 constexpr std::string_view name_of(ElementType type) noexcept { return info_of(type).name; }
+
+constexpr bool is_complex(ElementType type) noexcept {
+  return type == ElementType::c64 || type == ElementType::c128;
+}
+
+constexpr bool is_unsigned(ElementType type) noexcept {
+  return type >= ElementType::byte && type <= ElementType::u64;
+}
+
+constexpr bool is_integer(ElementType type) noexcept {
+  return (type >= ElementType::i8 && type <= ElementType::i64) || is_unsigned(type);
+}
+
+/// Returns true if `wide`, a type of integers, has every value that `narrow`, another one, has.
+constexpr bool has_all_of(ElementType wide, ElementType narrow) noexcept {
+  if (is_unsigned(wide) == is_unsigned(narrow)) return size_of(wide) >= size_of(narrow);
+  return !is_unsigned(wide) && size_of(wide) > size_of(narrow);
+}
 
 }  // namespace tailrace

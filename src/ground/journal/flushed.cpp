@@ -18,8 +18,6 @@ constexpr Bytes flushed_bytes = 32;
 
 std::string prepared_path(const std::string& path) { return flushed_path(path) + ".new"; }
 
-std::string lock_path(const std::string& path) { return flushed_path(path) + ".lock"; }
-
 /// Makes and removes a file in the directory, so that a client of NFS asks its server again. The client may
 /// still know the directory as it was a minute ago (nfs(5)), without the files of a program on another node.
 /// On a full disk the file cannot be made; this must not keep anybody from bringing the shared file back.
@@ -82,13 +80,15 @@ Status put_back(storage::Target& target, const std::string& path, const Flushed&
 
 std::string flushed_path(const std::string& path) { return path + ".undo"; }
 
+std::string flushed_lock_path(const std::string& path) { return flushed_path(path) + ".lock"; }
+
 std::string name_beside(const std::string& path) {
   const std::string tidy = storage::tidy_path(path);
   return tidy.substr(tidy.rfind('/') + 1);  // npos + 1 is 0
 }
 
 Result<std::shared_ptr<void>> lock_flushed(storage::Target& target, const std::string& path) {
-  Result<std::shared_ptr<void>> lock = target.lock(lock_path(path));
+  Result<std::shared_ptr<void>> lock = target.lock(flushed_lock_path(path));
   TR_TRY(lock.status());
   TR_TRY(look_anew(target, path));
   return lock;
@@ -96,7 +96,7 @@ Result<std::shared_ptr<void>> lock_flushed(storage::Target& target, const std::s
 
 Result<std::shared_ptr<void>> share_flushed(storage::Target& target, const std::string& path,
                                             std::shared_ptr<void> own) {
-  return target.share_lock(lock_path(path), std::move(own));
+  return target.share_lock(flushed_lock_path(path), std::move(own));
 }
 
 Result<bool> is_left_open(storage::Target& target, const std::string& path) {

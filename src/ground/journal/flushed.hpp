@@ -23,6 +23,8 @@ struct Flushed {
 
 /// Returns FILE.undo, with which the names of the undo files begin, too.
 std::string flushed_path(const std::string& path);
+/// Returns the name of the lock that lock_flushed() takes.
+std::string flushed_lock_path(const std::string& path);
 /// Returns FILE without its directory. Undo files know FILE by this name, because they lie in the same
 /// directory, wherever it is.
 std::string name_beside(const std::string& path);

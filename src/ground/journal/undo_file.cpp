@@ -359,6 +359,47 @@ Status bring_back(storage::Target& target, storage::File& file, const Position& 
   return storage::cut_back(file, from.size).status();
 }
 
+namespace {
+
+/// Returns how many bytes in [begin, end) of the file are not `bytes`. Bytes that the file lacks count.
+Result<Bytes> differing(storage::File& file, std::span<const std::byte> bytes, Bytes begin) {
+  ByteVector there(bytes.size());
+  const Result<Bytes> got = file.read(there, begin);
+  TR_TRY(got.status());
+  Bytes count = std::ssize(bytes) - *got;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(*got); ++i) count += there[i] != bytes[i] ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+/// Goes through the records oldest first: the first record of a byte is the one that counts.
+Result<Difference> difference(storage::Target& target, storage::File& file, const Position& from,
+                              std::string_view recorder) {
+  TR_TRY(check_end(target, file, from, recorder));
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  Difference found{*size, 0};
+  Position oldest_first = from;
+  std::ranges::reverse(oldest_first.undo);
+  Ranges seen;
+  const auto look = [&](const UndoRecord& record) -> Status {
+    const Bytes end = std::min(record.offset + std::ssize(record.bytes), from.size);
+    for (const auto& [begin, stop] : seen.gaps(record.offset, end)) {
+      const auto part = std::span(record.bytes)
+                            .subspan(static_cast<std::size_t>(begin - record.offset),
+                                     static_cast<std::size_t>(stop - begin));
+      const Result<Bytes> count = differing(file, part, begin);
+      TR_TRY(count.status());
+      found.put_back += *count;
+    }
+    if (record.offset < end) seen.add(record.offset, end);
+    return {};
+  };
+  TR_TRY(for_each_record(target, oldest_first, UndoRecord::What::bytes, look));
+  return found;
+}
+
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from) {
   std::optional<std::string> text;
   TR_TRY(for_each_record(target, from, UndoRecord::What::sidecar, [&](const UndoRecord& record) -> Status {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -116,6 +117,16 @@ class UndoReader {
 /// for texts of errors.
 Status bring_back(storage::Target& target, storage::File& file, const Position& from,
                   std::string_view recorder = "the checkpoint that was loaded");
+/// How a file differs from the state that a checkpoint has recorded.
+struct Difference {
+  Bytes size = 0;      // of the file now
+  Bytes put_back = 0;  // how many bytes bring_back() would put back
+  [[nodiscard]] Bytes behind(const Position& from) const { return std::max<Bytes>(0, size - from.size); }
+};
+/// Changes nothing. Returns how the file differs from its recorded state, or the error of bring_back() if it
+/// cannot be brought back.
+Result<Difference> difference(storage::Target& target, storage::File& file, const Position& from,
+                              std::string_view recorder);
 /// Returns the sidecar that the local file had in the recorded state, if it was replaced since.
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from);
 

@@ -276,7 +276,7 @@ Result<std::vector<std::vector<Index>>> possible_extents(const Layout& layout, i
 Status check_type(ElementType type) {
   if (size_of(type) != 0) return {};
   return {Code::argument,
-          cat("element type ", static_cast<std::int32_t>(type), " is none of TR_I8 .. TR_BYTE")};
+          cat("element type ", static_cast<std::int32_t>(type), " is none of TR_I8 .. TR_U64")};
 }
 
 }  // namespace

@@ -71,6 +71,14 @@ void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, Eleme
       return widen<std::int32_t>(rows, piece, record);
     case ElementType::i64:
       return widen<std::int64_t>(rows, piece, record);
+    case ElementType::byte:
+      return widen<std::uint8_t>(rows, piece, record);
+    case ElementType::u16:
+      return widen<std::uint16_t>(rows, piece, record);
+    case ElementType::u32:
+      return widen<std::uint32_t>(rows, piece, record);
+    case ElementType::u64:
+      return widen<std::uint64_t>(rows, piece, record);
     case ElementType::f32:
       return widen<float>(rows, piece, record);
     default:

@@ -248,6 +248,7 @@ Status MemoryTarget::make_directories(const std::string& path) {
   for (std::string tidy = tidy_path(path); !directories_.contains(tidy); tidy = parent_of(tidy)) {
     if (files_.contains(tidy)) return io_error("make directory", tidy, ENOTDIR);
     missing.push_back(tidy);
+    if (parent_of(tidy) == tidy) break;  // the root that a prefix is
   }
   directories_.insert(missing.begin(), missing.end());
   for (const std::string& each : missing) settle_directories_in(parent_of(each));

@@ -9,8 +9,8 @@
 
 namespace tailrace::storage {
 
-/// Returns the number of letters in the prefix that chooses the target of this name (TargetKind::prefix), or
-/// 0 if the name has none.
+/// Returns the number of letters in the prefix that chooses the target of this name (TargetKind::prefix) or
+/// the kind of the place (PlaceKind::prefix), or 0 if the name has none.
 std::size_t prefix_length(std::string_view path);
 
 /// Returns the path without "//", "/./", "x/.." and a "/" at the end, or "." for the empty path. Does not

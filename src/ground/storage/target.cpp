@@ -7,6 +7,7 @@
 #include "ground/base/bytes.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
+#include "ground/storage/objects/places.hpp"
 #include "ground/storage/paths.hpp"
 #include "ground/storage/routing/routing.hpp"
 
@@ -191,7 +192,7 @@ std::size_t prefix_length(std::string_view path) {
   for (const TargetKind& kind : registry) {
     if (!kind.prefix.empty() && path.starts_with(kind.prefix)) return kind.prefix.size();
   }
-  return 0;
+  return place_kind_of(path).prefix.size();
 }
 
 }  // namespace tailrace::storage

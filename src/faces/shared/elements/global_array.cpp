@@ -255,8 +255,8 @@ Status GlobalArray::scatter(std::span<const Index> indices, const std::byte* val
 Status GlobalArray::accumulate(std::span<const Index> indices, const std::byte* values, bool is_locked) {
   if (!NodeElements::adds(what_.type)) {
     return {Code::argument, cat("elements of ", name_of(what_.type),
-                                " cannot be added: int32, int64, float32, float64, complex64 and "
-                                "complex128 can")};
+                                " cannot be added: int32, int64, uint32, uint64, float32, float64, "
+                                "complex64 and complex128 can")};
   }
   TR_TRY(check(indices));
   // Without the lock another rank's addition between the load and the store is lost: that is a write.

@@ -141,9 +141,7 @@ void NodeElements::put(const Batch& batch, const std::byte* values) {
   });
 }
 
-bool NodeElements::adds(ElementType type) {
-  return type != ElementType::i8 && type != ElementType::i16 && type != ElementType::byte;
-}
+bool NodeElements::adds(ElementType type) { return size_of(type) > 2; }
 
 void NodeElements::add(const Batch& batch, const std::byte* values, bool is_locked) {
   switch (plan_.type) {
@@ -151,6 +149,10 @@ void NodeElements::add(const Batch& batch, const std::byte* values, bool is_lock
       return add_numbers<std::int32_t, 1>(batch, values, is_locked);
     case ElementType::i64:
       return add_numbers<std::int64_t, 1>(batch, values, is_locked);
+    case ElementType::u32:
+      return add_numbers<std::uint32_t, 1>(batch, values, is_locked);
+    case ElementType::u64:
+      return add_numbers<std::uint64_t, 1>(batch, values, is_locked);
     case ElementType::f32:
       return add_numbers<float, 1>(batch, values, is_locked);
     case ElementType::f64:
@@ -162,6 +164,7 @@ void NodeElements::add(const Batch& batch, const std::byte* values, bool is_lock
     case ElementType::i8:
     case ElementType::i16:
     case ElementType::byte:
+    case ElementType::u16:
       return;
   }
 }

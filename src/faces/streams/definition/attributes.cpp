@@ -13,29 +13,6 @@ namespace {
 /// The header of an object in HDF5 takes less than 64 KiB, and readers know attributes as small.
 constexpr Bytes most_bytes = 60'000;
 
-/// Returns true if the text is UTF-8 (RFC 3629).
-bool is_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto first = static_cast<unsigned char>(text[i]);
-    const std::size_t length = first < 0x80   ? 1
-                               : first < 0xc2 ? 0
-                               : first < 0xe0 ? 2
-                               : first < 0xf0 ? 3
-                               : first < 0xf5 ? 4
-                                              : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (std::size_t k = 1; k < length; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
-    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0x80U;
-    // Longer forms than needed, halves of surrogate pairs, and numbers beyond the last character.
-    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
-      return false;
-    i += length;
-  }
-  return true;
-}
-
 Status check_size(Bytes bytes) {
   if (bytes <= most_bytes) return {};
   return {Code::argument, cat("an attribute has at most ", most_bytes, " bytes, and this one ", bytes,
@@ -45,7 +22,7 @@ Status check_size(Bytes bytes) {
 Result<codec::GivenAttribute> numbers(codec::GivenAttribute given, std::int64_t count, const void* values,
                                       bool counts) {
   const Bytes size = size_of(*given.type);
-  if (size == 0 || given.type == ElementType::c64 || given.type == ElementType::c128)
+  if (size == 0 || is_complex(*given.type))
     return Status(Code::argument,
                   "attributes are integers or real numbers: give TR_F64, TR_I32, ..., or a text by "
                   "tr_stream_attribute_text");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 
 #include "faces/streams/definition/values.hpp"
 #include "formats/registry/registry.hpp"
@@ -231,6 +232,20 @@ Status check_stream(const StreamRequest& request, const Options& given) {
   return {};
 }
 
+/// Refuses an integer behind missing= that no float64 has, as which the number is kept.
+Status check_exact(ElementType type, const std::string* missing) {
+  if (missing == nullptr || !is_integer(type)) return {};
+  std::string_view digits = *missing;
+  if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
+  std::uint64_t size = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return {};
+  const auto kept = static_cast<double>(size);
+  if (kept < 0x1p64 && static_cast<std::uint64_t>(kept) == size) return {};
+  return settings_error(
+      cat("missing=", *missing, " is no float64, as which it is kept: give another number"));
+}
+
 Status check_field(FieldRequest& request, bool axis_given) {
   codec::FieldDefinition& field = request.definition;
   const int precisions = static_cast<int>(field.accuracy.has_value()) +
@@ -343,12 +358,24 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in(context));
   TR_TRY(field_options.take(*given, request).in(context));
+  TR_TRY(check_exact(request.definition.type, given->find("missing")).in(context));
   request.has_statistic = given->find("statistic") != nullptr;
   const Call call{field_options.keys(), stream_options.keys(), "tr_stream_create",
                   &codec::FormatOptions::field};
   TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));
   TR_TRY(check_field(request, given->find("level_axis") != nullptr).in(context));
   return request;
+}
+
+bool takes_field_option(std::string_view format, std::string_view key) {
+  const Result<const formats::Format*> found = formats::find(format);
+  if (!found.is_ok()) return false;
+  if (key == "keys") return !(*found)->options.keys.empty();
+  const FormatTable table = &codec::FormatOptions::field;
+  return option_of(**found, table, key) != nullptr ||
+         std::ranges::none_of(formats::all(), [&](const formats::Format& each) {
+           return option_of(each, table, key) != nullptr;
+         });
 }
 
 Status with_default_format(const StreamRequest& request, const Status& status) {

@@ -83,11 +83,17 @@ extern const OptionTable<FieldRequest> field_options;
 /// Returns what docs/streams.md says of the keys of tr_stream_define, with those that only some formats have.
 std::vector<OptionInfo> field_option_infos();
 
+/// Returns true if streams of `format` take the option `key` of tr_stream_define.
+bool takes_field_option(std::string_view format, std::string_view key);
+
 /// The words of statistic=, in the order of codec::Process.
 inline constexpr std::array<std::string_view, 5> statistic_words{"instant", "accum", "average", "maximum",
                                                                  "minimum"};
 /// Takes the value of since=: `start`, `last` or a duration.
 Status take_since(codec::Statistic& statistic, const std::string& text, const TimeAxis& time = {});
+
+/// Returns true if the text is UTF-8 (RFC 3629).
+bool is_utf8(std::string_view text);
 
 /// Returns `status`. If it is an error, and nobody asked for the stream's format, its text also says why the
 /// stream has this format.

@@ -189,4 +189,26 @@ Status set_vertical(codec::FieldDefinition& definition, std::string_view text, s
   return check_coefficients(definition.levels).in(cat("field \"", definition.name, "\": vertical=", path));
 }
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const std::size_t length = first < 0x80   ? 1
+                               : first < 0xc2 ? 0
+                               : first < 0xe0 ? 2
+                               : first < 0xf0 ? 3
+                               : first < 0xf5 ? 4
+                                              : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k)
+      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
+    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0x80U;
+    // Longer forms than needed, halves of surrogate pairs, and numbers beyond the last character.
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+      return false;
+    i += length;
+  }
+  return true;
+}
+
 }  // namespace tailrace::streams

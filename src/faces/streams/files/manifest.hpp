@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/index/index_format.hpp"
+#include "formats/index/bytes/index_format.hpp"
 #include "ground/base/uuid.hpp"
 #include "ground/storage/target.hpp"
 

@@ -304,6 +304,12 @@ Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
     if (own && found->closed && *exists) return opened(begin_again(*target_, path, header_), true);
     if (own) return begin_anew(path);
   }
+  if (!*exists && !*indexed && !resuming_) {
+    const Result<bool> taken = take_second_alone(path);
+    TR_TRY(taken.status());
+    exists = *taken;
+    indexed = *taken;
+  }
   if (*exists && request_.options.existing == Existing::fail) {
     Result<bool> begun_only = is_begun_only(path, *indexed);
     TR_TRY(begun_only.status());
@@ -316,6 +322,23 @@ Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
   }
   if (*indexed && goes_on_with_others()) return opened(continue_index(path, lead), false);
   return begin_anew(path);
+}
+
+/// A second pair has all steps of its file. If the first pair is gone, they are all that is left:
+/// existing=continue goes on with them, existing=fail refuses to lose them. Returns true if the second pair
+/// has taken the first one's place.
+Result<bool> Pairs::take_second_alone(const std::string& path) {
+  if (!goes_on_with_others() && request_.options.existing != Existing::fail) return false;
+  const std::string again = again_path(path);
+  const Result<bool> there = pair_exists(*target_, again);
+  TR_TRY(there.status());
+  if (!*there) return false;
+  const Result<IndexContents> contents = load_index(*target_, index_path(again));
+  if (contents.status().code() == Code::io) return contents.status();
+  if (!contents.is_ok() || contents->steps.empty()) return false;
+  if (!goes_on_with_others()) return exists_already(again);
+  TR_TRY(settle_again(*target_, path, true));
+  return true;
 }
 
 /// Returns true for an empty file without an index: the run that this one continues may have been killed
@@ -372,7 +395,9 @@ Result<bool> Pairs::index_again(const std::string& path) {
 
 /// Refuses to empty a file that this library has not written.
 Status Pairs::check_ours(const std::string& path) {
-  if (request_.options.existing == Existing::overwrite) return {};
+  // A directory stays, and what is beside it.
+  if (request_.options.existing == Existing::overwrite)
+    return storage::size_if_there(*target_, path).status();
   Result<bool> known = is_empty_or_indexed(*target_, path);
   TR_TRY(known.status());
   return *known ? Status() : find_own_steps(path).status();

@@ -87,6 +87,7 @@ class Pairs {
   Result<std::optional<Pair>> taken_over_pair(const std::string& path);
   Result<Beginning> take_over(const std::string& path, const Pair& pair, std::shared_ptr<void> lock);
   Result<OpenPair> open_file(const std::string& path, std::int64_t lead);
+  Result<bool> take_second_alone(const std::string& path);
   Result<bool> is_begun_only(const std::string& path, bool indexed);
   Result<FoundSteps> find_own_steps(const std::string& path);
   Result<bool> index_again(const std::string& path);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "formats/codec/codec.hpp"
-#include "formats/index/index_format.hpp"
+#include "formats/index/bytes/index_format.hpp"
 #include "ground/storage/target.hpp"
 
 // Reads from a data file what its lost index said. docs/formats/index.md says how records are told from other

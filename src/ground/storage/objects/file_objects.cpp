@@ -28,9 +28,9 @@ class FoundFile final : public FoundObject {
 
 }  // namespace
 
-ObjectsAt FileObjects::at(std::shared_ptr<Target> target) {
-  return [target = std::move(target), open = std::make_shared<OpenDescriptors>(0)](std::string directory) {
-    return std::make_unique<FileObjects>(target, open, std::move(directory));
+ObjectsAt FileObjects::at(const std::shared_ptr<Target>& target, OpenMode reading) {
+  return [target, reading, open = std::make_shared<OpenDescriptors>(0)](std::string directory) {
+    return std::make_unique<FileObjects>(target, open, std::move(directory), reading);
   };
 }
 

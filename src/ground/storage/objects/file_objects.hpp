@@ -32,12 +32,7 @@ class FileObjects final : public KeyedObjects {
         directory_(std::move(directory)),
         reading_(reading) {}
   /// Returns the places that are directories of a target.
-  static ObjectsAt at(std::shared_ptr<Target> target);
-  /// Returns the objects of a directory that any program has written. They are not to be changed.
-  static std::unique_ptr<KeyedObjects> to_read(std::shared_ptr<Target> target, std::string directory) {
-    return std::make_unique<FileObjects>(std::move(target), std::make_shared<OpenDescriptors>(0),
-                                         std::move(directory), OpenMode::read_regular);
-  }
+  static ObjectsAt at(const std::shared_ptr<Target>& target, OpenMode reading);
 
   [[nodiscard]] const std::string& place() const override { return directory_; }
   Result<bool> is_made() override { return target_->exists(directory_); }

@@ -23,11 +23,11 @@ class FoundObject {
   virtual Result<Bytes> read(std::span<std::byte> data, Bytes offset) = 0;
 };
 
-/// The objects of one place, by their keys: all that stores of Zarr ask of storage. A place is a directory of
-/// files (FileObjects), or whatever else keeps bytes under keys. A key has one or more names with '/' between
-/// them; the names before the last one are the key's group. All calls are local and block on storage.
-/// Several threads may find, list and read at once; all else is for one thread. What is written, put, copied
-/// or removed is durable only after sync().
+/// The objects of one place, by their keys: all that a store asks of storage. A place is a directory of
+/// files (FileObjects), or whatever else keeps bytes under keys: its name says which (places.hpp). A key has
+/// one or more names with '/' between them; the names before the last one are the key's group. All calls are
+/// local and block on storage. Several threads may find, list and read at once; all else is for one thread.
+/// What is written, put, copied or removed is durable only after sync().
 class KeyedObjects {
  public:
   /// A whole object.
@@ -42,7 +42,8 @@ class KeyedObjects {
   [[nodiscard]] virtual const std::string& place() const = 0;
   [[nodiscard]] std::string name_of(std::string_view key) const { return place() + "/" + std::string(key); }
 
-  /// True if the place is there. It may have no objects.
+  /// True if the place is there, also without objects, if the kind can tell. Otherwise true if it has
+  /// objects.
   virtual Result<bool> is_made() = 0;
   /// Makes the place. Fails with ENOENT if what should be around it is missing.
   virtual Status make() = 0;

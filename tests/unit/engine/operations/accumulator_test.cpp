@@ -20,6 +20,9 @@ constexpr ElementType type_of() {
   if constexpr (std::is_same_v<T, std::int16_t>) return ElementType::i16;
   if constexpr (std::is_same_v<T, std::int32_t>) return ElementType::i32;
   if constexpr (std::is_same_v<T, std::int64_t>) return ElementType::i64;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return ElementType::byte;
+  if constexpr (std::is_same_v<T, std::uint16_t>) return ElementType::u16;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return ElementType::u64;
   if constexpr (std::is_same_v<T, float>) return ElementType::f32;
   return ElementType::f64;
 }
@@ -183,10 +186,28 @@ TEST(accumulator, does_not_depend_on_the_rounding_that_the_program_has_set) {
   EXPECT_EQ(after, 1.0);
 }
 
-TEST(accumulator, takes_complex_numbers_and_bytes_as_they_are) {
+TEST(accumulator, takes_complex_numbers_as_they_are) {
   EXPECT_TRUE(check_operation(Operation::instant, ElementType::c64, {}).is_ok());
   EXPECT_EQ(check_operation(Operation::mean, ElementType::c64, {}).code(), Code::settings);
-  EXPECT_EQ(check_operation(Operation::maximum, ElementType::byte, {}).code(), Code::settings);
+  EXPECT_EQ(check_operation(Operation::maximum, ElementType::c128, {}).code(), Code::settings);
+}
+
+TEST(accumulator, unsigned_numbers_are_not_taken_for_signed_ones) {
+  constexpr std::uint64_t half = std::uint64_t{1} << 63;
+  EXPECT_EQ(result_of<std::uint64_t>(
+                accumulated(Operation::maximum, std::vector<std::uint64_t>{1, half + 1, half})),
+            half + 1);
+  EXPECT_EQ(
+      result_of<std::uint64_t>(accumulated(Operation::minimum, std::vector<std::uint64_t>{half + 1, 3})), 3U);
+  EXPECT_EQ(
+      result_of<std::uint16_t>(accumulated(Operation::mean, std::vector<std::uint16_t>{65535, 65534, 65533})),
+      65534);
+  EXPECT_EQ(result_of<std::uint8_t>(accumulated(Operation::accum, std::vector<std::uint8_t>{200, 55})), 255);
+  EXPECT_EQ(accumulated(Operation::accum, std::vector<std::uint8_t>{200, 56}).finish().code(), Code::data);
+  EXPECT_EQ(accumulated(Operation::accum, std::vector<std::uint64_t>{half, half}).finish().code(),
+            Code::data);
+  EXPECT_EQ(check_operation(Operation::mean, ElementType::u16, -1.0).code(), Code::settings);
+  EXPECT_TRUE(check_operation(Operation::mean, ElementType::u16, 65535.0).is_ok());
 }
 
 TEST(accumulator, a_missing_value_is_one_that_an_element_can_have) {

@@ -4,11 +4,17 @@
 // them as they were at the generation that it loads.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cerrno>
+#include <filesystem>
 #include <functional>
 #include <limits>
 
 #include "faces/checkpoint/files_life.hpp"
+#include "faces/restart/run_state.hpp"
+#include "ground/base/text.hpp"
+#include "ground/journal/flushed.hpp"
 #include "ground/storage/faulty.hpp"
 #include "support/crash.hpp"
 
@@ -83,6 +89,49 @@ struct Script {
 };
 const Script scripts[] = {{1}, {2}, {3, 3, 150'000}};
 
+/// The files of the newest whole copy, as `tailrace run-state` finds them.
+restart::Recorded recorded_now(storage::Target& target, std::int64_t& generation) {
+  const Loaded loaded = load_newest(target, "run");
+  generation = loaded.generation;
+  restart::Recorded recorded;
+  recorded.files = loaded.positions;
+  for (journal::Position& file : recorded.files)
+    file.undo = journal::undo_files_of(file, generation, loaded.undo);
+  return recorded;
+}
+
+/// Expects that the files have the bytes that the generation has recorded.
+void expect_files_at(storage::Target& target, const restart::Recorded& recorded,
+                     std::map<std::string, Held>& captured) {
+  for (const journal::Position& position : recorded.files) {
+    const auto file = target.open(position.path, storage::OpenMode::read);
+    ASSERT_TRUE(file.is_ok()) << file.status().text();
+    EXPECT_TRUE(all_of(**file) == captured[position.path].bytes) << position.path;
+  }
+  const auto states = restart::look_at_outputs(target, recorded);
+  for (const restart::OutputState& state : states)
+    EXPECT_EQ(state.outlook, restart::Outlook::agrees) << state.path << ": " << state.text;
+}
+
+/// Restores the files from outside, is ended at the call `nth`, and restores them once more. Returns true if
+/// the first restore came to its end.
+bool restore_twice(const Disk& disk, History& history, std::int64_t nth, Fault fault) {
+  std::int64_t generation = 0;
+  const restart::Recorded recorded = recorded_now(*disk, generation);
+  if (generation == 0) return true;
+  bool was_ahead = restart::worst_of(restart::look_at_outputs(*disk, recorded)) == restart::Outlook::ahead;
+  const auto faulty = storage::faulty_target(disk, for_good(nth, fault));
+  const Status first = restart::restore_outputs(*faulty, recorded);
+  const auto seed = static_cast<std::uint64_t>(nth);
+  const Disk left = fault == Fault::stopped ? disk : disk->crash(way_of_losing(seed), seed);
+  const Status second = restart::restore_outputs(*left, recorded);
+  EXPECT_TRUE(second.is_ok()) << second.text();
+  expect_files_at(*left, recorded, history["run"].captured[generation]);
+  EXPECT_TRUE(was_ahead || first.is_ok() || faulty->fired()) << first.text();
+  check_recovery(left->crash({}, seed), history);  // what was restored is durable, and a run goes on
+  return first.is_ok();
+}
+
 /// Runs a script until storage fails at that call. Returns true if it came to its end.
 bool run_until(const Disk& disk, History& history, const Script& script, FaultPlan plan) {
   const auto faulty = storage::faulty_target(disk, plan);
@@ -121,6 +170,82 @@ TEST(files_crash, a_kill_at_any_call_leaves_what_brings_files_back) {
       check_recovery(disk, history);
       check_recovery(disk, history);  // what a run has brought back and left counts as little
     });
+  }
+}
+
+TEST(files_crash, a_restore_from_outside_ended_anywhere_and_repeated_brings_files_back) {
+  for (std::uint64_t seed = 51; seed <= 53; ++seed) {
+    end_at_any_call({seed}, Fault::stopped, 5, [](const Disk& disk, History& history, std::uint64_t call) {
+      const Disk left = disk->crash({Writes::kept, Entries::kept}, call);
+      for (std::int64_t nth = 1;; nth += 2) {
+        const Fault fault = nth % 4 == 1 ? Fault::stopped : Fault::io_error;
+        SCOPED_TRACE(testing::Message() << "restored until call " << nth);
+        if (restore_twice(left->crash({Writes::kept, Entries::kept}, call), history, nth, fault) ||
+            testing::Test::HasFailure())
+          break;
+      }
+    });
+  }
+}
+
+TEST(files_crash, a_shared_file_that_was_left_open_is_seen_and_goes_back_to_its_last_flush) {
+  const Disk disk = storage::crash_target();
+  const ByteVector flushed(100, std::byte{'f'}), other(150, std::byte{'o'});
+  const auto file = *disk->open("pages", storage::OpenMode::create);
+  EXPECT_TRUE(file->write(flushed, 0).is_ok());
+  EXPECT_TRUE(journal::prepare_flushed(*disk, "pages", {1, 100}).is_ok());
+  EXPECT_TRUE(journal::commit_flushed(*disk, "pages").is_ok());
+  auto undo =
+      journal::UndoWriter::create(*disk, journal::flushed_path("pages"), 1, journal::name_beside("pages"));
+  ASSERT_TRUE(undo.is_ok()) << undo.status().text();
+  EXPECT_TRUE((*undo)->add(journal::UndoRecord::What::bytes, 0, flushed).is_ok() && (*undo)->seal().is_ok());
+  EXPECT_TRUE(file->write(other, 0).is_ok());
+  const auto states = restart::look_at_shared_files(*disk, {".", "."});
+  ASSERT_EQ(states.size(), 1U);
+  EXPECT_EQ(states[0].path, "pages");
+  EXPECT_EQ(states[0].outlook, restart::Outlook::ahead);
+  EXPECT_EQ(states[0].bytes, 150);
+  EXPECT_EQ(states[0].recorded_bytes, 100);
+  {
+    const auto held = journal::lock_flushed(*disk, "pages");
+    ASSERT_TRUE(held.is_ok());
+    EXPECT_EQ(restart::restore_shared_file(*disk, "pages").code(), Code::state);
+    EXPECT_TRUE(all_of(*file) == other);
+  }
+  const Status restored = restart::restore_shared_file(*disk, "pages");
+  EXPECT_TRUE(restored.is_ok()) << restored.text();
+  EXPECT_TRUE(all_of(*file) == flushed);
+  EXPECT_TRUE(restart::look_at_shared_files(*disk, {"."}).empty());
+}
+
+TEST(files_crash, a_shared_file_that_a_program_holds_is_passed_over) {
+  const std::string directory = cat(testing::TempDir(), "tailrace-held-", ::getpid());
+  const std::string path = directory + "/pages";
+  const auto disk = storage::default_target();
+  ASSERT_TRUE(disk->make_directories(directory).is_ok());
+  const auto file = *disk->open(path, storage::OpenMode::create);
+  EXPECT_TRUE(file->write(ByteVector(150), 0).is_ok());
+  EXPECT_TRUE(journal::prepare_flushed(*disk, path, {1, 100}).is_ok());
+  EXPECT_TRUE(journal::commit_flushed(*disk, path).is_ok());
+  {
+    const auto held = journal::lock_flushed(*disk, path);
+    ASSERT_TRUE(held.is_ok());
+    const auto states = restart::look_at_shared_files(*disk, {directory});
+    ASSERT_EQ(states.size(), 1U);
+    EXPECT_EQ(states[0].outlook, restart::Outlook::agrees);
+    EXPECT_NE(states[0].text.find("held by"), std::string::npos) << states[0].text;
+  }
+  EXPECT_EQ(restart::look_at_shared_files(*disk, {directory}).at(0).outlook, restart::Outlook::ahead);
+  std::filesystem::remove_all(directory);
+}
+
+TEST(files_crash, damaged_covered_files_are_an_error) {
+  restart::Recorded recorded;
+  recorded.covered = {{"log", 10, 3}};
+  ASSERT_TRUE(restart::Recorded::unpack(recorded.pack()).is_ok());
+  for (const restart::CoveredFile& damaged : {restart::CoveredFile{"", 10, 3}, {"log", -1, 3}}) {
+    recorded.covered[0] = damaged;
+    EXPECT_EQ(restart::Recorded::unpack(recorded.pack()).status().code(), Code::corrupt);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "formats/index/index_format.hpp"
+#include "formats/index/bytes/index_format.hpp"
 
 #include <gtest/gtest.h>
 

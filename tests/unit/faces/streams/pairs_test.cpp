@@ -57,7 +57,8 @@ enum Does {
   goes_on,   // behind the two steps of the first pair
   replaced,  // the second pair has taken the place of the first, and the stream goes on behind its three
              // steps
-  second,    // goes on in the second pair behind its two steps; the first pair stays
+  replaced_by_one,  // the same with the one step of the second pair
+  second,           // goes on in the second pair behind its two steps; the first pair stays
   // Refused, and nothing has changed:
   state,
   corrupt,
@@ -65,7 +66,6 @@ enum Does {
   // Refused, but what held no committed step is gone, or a replacement was completed:
   state_changed,
   corrupt_changed,
-  is_directory_changed,
   other  // none of these
 };
 
@@ -158,37 +158,31 @@ const Cell kCells[] = {
     {Data::directory,
      Beside::absent,
      Again::absent,
-     {is_directory, is_directory, state, is_directory_changed, corrupt}},
+     {is_directory, is_directory, state, is_directory, corrupt}},
     {Data::directory,
      Beside::open,
      Again::absent,
-     {is_directory, is_directory, state, is_directory_changed, is_directory}},
+     {is_directory, is_directory, state, is_directory, is_directory}},
     {Data::directory,
      Beside::closed,
      Again::absent,
-     {is_directory, is_directory, state, is_directory_changed, is_directory}},
+     {is_directory, is_directory, state, is_directory, is_directory}},
     {Data::directory,
      Beside::other_run,
      Again::absent,
-     {is_directory, is_directory, state, is_directory_changed, state}},
-    {Data::directory,
-     Beside::damaged,
-     Again::absent,
-     {is_directory, corrupt, state, is_directory_changed, corrupt}},
-    {Data::directory,
-     Beside::foreign,
-     Again::absent,
-     {is_directory, corrupt, state, is_directory_changed, corrupt}},
+     {is_directory, is_directory, state, is_directory, state}},
+    {Data::directory, Beside::damaged, Again::absent, {is_directory, corrupt, state, is_directory, corrupt}},
+    {Data::directory, Beside::foreign, Again::absent, {is_directory, corrupt, state, is_directory, corrupt}},
     {Data::directory,
      Beside::link,
      Again::absent,
-     {is_directory, is_directory, state, is_directory_changed, is_directory}},
+     {is_directory, is_directory, state, is_directory, is_directory}},
     {Data::directory,
      Beside::directory,
      Again::absent,
      {is_directory, is_directory, state, is_directory, is_directory}},
-    {Data::absent, Beside::absent, Again::further, {anew, anew, anew, anew, second}},
-    {Data::absent, Beside::absent, Again::behind, {anew, anew, anew, anew, corrupt}},
+    {Data::absent, Beside::absent, Again::further, {anew, replaced, state, anew, second}},
+    {Data::absent, Beside::absent, Again::behind, {anew, replaced_by_one, state, anew, corrupt}},
     {Data::absent, Beside::absent, Again::data_alone, {anew, anew, anew, anew, corrupt}},
     {Data::absent, Beside::absent, Again::index_alone, {anew, anew, anew, anew, corrupt}},
     {Data::absent, Beside::open, Again::further, {anew, replaced, anew, anew, second}},
@@ -304,7 +298,11 @@ class Place {
     if (!is_cut || index->closed || has_second != (begun->path != kPath)) return other;
     const std::size_t steps = index->steps.size();
     if (has_second) return steps == 2 ? second : other;
-    return steps == 0 ? anew : steps == 2 ? goes_on : steps == 3 ? replaced : other;
+    return steps == 0   ? anew
+           : steps == 2 ? goes_on
+           : steps == 3 ? replaced
+           : steps == 1 ? replaced_by_one
+                        : other;
   }
   /// Returns everything that is there, by its name.
   std::map<std::string, std::string> look() {
@@ -391,10 +389,7 @@ class Place {
 };
 
 Does with_changes(Does refused) {
-  return refused == state          ? state_changed
-         : refused == corrupt      ? corrupt_changed
-         : refused == is_directory ? is_directory_changed
-                                   : refused;
+  return refused == state ? state_changed : refused == corrupt ? corrupt_changed : refused;
 }
 
 std::string text_of(const Cell& cell) {

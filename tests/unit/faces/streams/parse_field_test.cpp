@@ -133,6 +133,15 @@ TEST(parse_field, missing_may_be_any_number) {
   EXPECT_TRUE(std::isnan(*parsed("missing=nan").definition.missing));
 }
 
+TEST(parse_field, missing_of_integers_is_refused_where_it_would_be_rounded) {
+  const auto of = [](std::string_view text) {
+    return parse_field("t", static_cast<int>(ElementType::u64), kShape, text, "cdf5");
+  };
+  EXPECT_EQ(of("missing=9007199254740992")->definition.missing, 0x1p53);
+  EXPECT_TRUE(mentions(of("missing=9007199254740993").status().text(), "give another number"));
+  EXPECT_TRUE(mentions(of("missing=18446744073709551615").status().text(), "give another number"));
+}
+
 TEST(parse_field, statistics_and_their_intervals) {
   const auto statistic = [](std::string_view text) { return parsed(text).definition.statistic; };
   EXPECT_EQ(statistic("statistic=average since=last").process, Process::average);
@@ -220,7 +229,7 @@ TEST(parse_field, an_unknown_element_type_and_an_empty_name_are_arguments_that_a
   EXPECT_EQ(type.code(), Code::argument);
   EXPECT_TRUE(mentions(type.text(), "77 is no element type"));
   EXPECT_EQ(parse_field("", kF32, kShape, "", "grib2").status().code(), Code::argument);
-  for (int known = 1; known <= 9; ++known) EXPECT_TRUE(parse_field("t", known, kShape, "", "grib2").is_ok());
+  for (int known = 1; known <= 12; ++known) EXPECT_TRUE(parse_field("t", known, kShape, "", "grib2").is_ok());
 }
 
 codec::FieldDefinition hybrid(int levels) {

@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <functional>
 
+#include "faces/restart/run_state.hpp"
+#include "faces/streams/definition/parse.hpp"
+#include "faces/streams/resume/resume.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
@@ -201,6 +204,126 @@ TEST(resume, in_netcdf4_any_interruption_of_a_second_pair_leaves_files_with_righ
         const Status status = forecast(left.disk, {.from = from, .options = format}).status;
         ASSERT_TRUE(status.is_ok()) << what << ": " << status.text();
         ASSERT_NO_FATAL_FAILURE(expect_files(*left.disk->crash({}, 1), expected, what));
+      }
+    }
+  }
+}
+
+/// Restores the stream from outside. Then no file that is still to be written has a step behind the position.
+void expect_restored(CrashTarget& disk, const Position& from, const std::string& what) {
+  const Status restored = restart::restore_stream(disk, from, {});
+  ASSERT_TRUE(restored.is_ok()) << what << ": " << restored.text();
+  std::vector<restart::OutputState> states;
+  restart::look_at_stream(disk, from, {}, states);
+  for (const restart::OutputState& state : states)
+    ASSERT_EQ(state.outlook, restart::Outlook::agrees) << what << ": " << state.path << ": " << state.text;
+  for (int step = 0; step < kSteps; step += 2) {
+    for (const std::string& data : {path_of(step), again_path(path_of(step))}) {
+      const Result<IndexContents> contents = load_index(disk, index_path(data));
+      if (!contents.is_ok() || contents->closed || contents->steps.empty()) continue;
+      ASSERT_TRUE(from.lead && contents->steps.back().lead <= *from.lead) << what << ": " << data;
+      ASSERT_EQ(std::ssize(get_bytes(disk, data)), contents->data_end()) << what << ": " << data;
+    }
+  }
+}
+
+/// Ends a restore behind `from` at every `step`-th call, and repeats it; then a run goes on.
+void expect_exact_after_restores(const Case& each, const Maker& left, const Position& from, int step,
+                                 const std::string& what) {
+  for (std::int64_t nth = 1;; nth += step) {
+    const auto disk = left.disk();
+    const auto faulty =
+        storage::faulty_target(disk, FaultPlan{nth, storage::Fault::io_error, storage::changing_calls, true});
+    (void)restart::restore_stream(*faulty, from, {}).is_ok();
+    const std::string then = cat(what, ", restored until call ", nth);
+    const auto seed = each.ending.seed + static_cast<std::uint64_t>(nth);
+    const auto after = each.ending.power_second ? disk->crash(each.ending.policy, seed) : disk;
+    ASSERT_NO_FATAL_FAILURE(expect_restored(*after, from, then));
+    if (each.same_bytes) ASSERT_NO_FATAL_FAILURE(expect_published_is_whole(*after, then));
+    ASSERT_NO_FATAL_FAILURE(expect_exact_end(after, from, each.ahead, then));
+    if (!faulty->fired()) return;
+  }
+}
+
+std::vector<restart::OutputState> looked_at(CrashTarget& disk, const Position& position, bool any_run) {
+  std::vector<restart::OutputState> states;
+  restart::look_at_stream(disk, position, {any_run}, states);
+  return states;
+}
+
+TEST(run_streams, files_of_several_other_runs_do_not_tell_which_one_went_on) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 3, .stays_open = true}).status.is_ok());
+  const Position own = position_behind(3);
+  Position position = own;
+  position.run = Uuid::random();
+  ASSERT_TRUE(disk->make_directories(index_path("out/no_index.raw")).is_ok());  // no file either
+  ASSERT_LT(looked_at(*disk, position, true).at(0).outlook, restart::Outlook::lost);
+  Result<IndexContents> other = load_index(*disk, index_path(path_of(0)));
+  ASSERT_TRUE(other.is_ok());
+  other->header.run = Uuid::random();
+  other->header.base = parse_stream(own.pattern, "format=raw base=2026-03-05")->definition.base;
+  put_bytes(*disk, path_of(8), {});
+  ASSERT_TRUE(IndexWriter::create(*disk, index_path(path_of(8)), other->header).is_ok());
+  const restart::OutputState state = looked_at(*disk, position, true).at(0);
+  EXPECT_EQ(state.outlook, restart::Outlook::unknown);
+  EXPECT_NE(state.text.find("files of several runs have names of the pattern"), std::string::npos)
+      << state.text;
+  EXPECT_EQ(restart::restore_stream(*disk, position, {true}).code(), Code::io);
+  EXPECT_LT(looked_at(*disk, own, true).at(0).outlook, restart::Outlook::lost);
+}
+
+TEST(run_streams, data_beside_a_file_whose_index_a_killed_restore_has_removed_are_removed) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 5, .stays_open = true}).status.is_ok());
+  for (const int behind : {1, 5}) {  // beside a file behind the checkpoint, and beside that of its last step
+    const std::string again = again_path(path_of(behind == 1 ? 2 : 4));
+    const Position from = position_behind(behind);
+    put_bytes(*disk, again, ByteVector(10));
+    if (behind == 1) {
+      const auto states = looked_at(*disk, from, false);
+      EXPECT_EQ(std::ranges::count(states, path_of(2), &restart::OutputState::path), 1);
+      EXPECT_TRUE(std::ranges::any_of(states, [](const restart::OutputState& each) {
+        return each.path == path_of(2) && each.outlook == restart::Outlook::ahead;
+      }));
+    }
+    const auto copy = disk->crash({CrashPolicy::Writes::kept, CrashPolicy::Entries::kept}, 1);
+    const Status restored = restart::restore_stream(*copy, from, {});
+    EXPECT_TRUE(restored.is_ok()) << restored.text();
+    EXPECT_FALSE(*copy->exists(again));
+  }
+}
+
+TEST(run_streams, a_restore_that_is_killed_anywhere_and_repeated_leaves_no_file_behind_the_checkpoint) {
+  const Position from = position_behind(1);
+  for (std::int64_t nth = 1;; ++nth) {
+    const auto disk = make_disk();
+    ASSERT_TRUE(forecast(disk, {.until = 5, .stays_open = true}).status.is_ok());
+    ASSERT_TRUE(*disk->exists(path_of(4)));
+    const auto faulty =
+        storage::faulty_target(disk, FaultPlan{nth, storage::Fault::stopped, storage::changing_calls, true});
+    (void)restart::restore_stream(*faulty, from, {}).is_ok();
+    const Status repeated = restart::restore_stream(*disk, from, {});
+    ASSERT_TRUE(repeated.is_ok()) << nth << ": " << repeated.text();
+    EXPECT_FALSE(*disk->exists(path_of(4))) << nth;
+    EXPECT_FALSE(*disk->exists(index_path(path_of(4)))) << nth;
+    if (!faulty->fired()) break;
+  }
+}
+
+TEST_P(ResumeAfter, an_interruption_and_restores_from_outside_the_files_are_those_of_an_undisturbed_run) {
+  for (const bool same_bytes : {true, false}) {
+    const Case each = made_case(same_bytes, 23);
+    const Plan run{.differs_from = same_bytes ? kSteps : 1, .ahead = each.ahead};
+    for (std::int64_t nth = 1 + each.offset % 5;; nth += stride(rare(4))) {
+      const Maker left([&] { return interrupted(make_disk(), run, nth, each.ending, each.ending.power); },
+                       each.ending.power);
+      if (!left.first().struck) break;
+      std::vector<Position> known = left.first().positions;
+      if (!same_bytes && known.size() > 1) known.resize(1);
+      for (const Position& from : same_bytes ? with(position_behind(0), known) : known) {
+        const std::string what = cat(each.ending.name, " at call ", nth, ", continued behind ", from.steps);
+        ASSERT_NO_FATAL_FAILURE(expect_exact_after_restores(each, left, from, stride(rare(5)), what));
       }
     }
   }

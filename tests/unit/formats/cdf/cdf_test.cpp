@@ -88,7 +88,9 @@ TEST(cdf, the_netcdf_library_reads_every_type_in_every_version) {
   for (const Version version : {Version::cdf1, Version::cdf2, Version::cdf5}) {
     std::vector<ElementType> types{ElementType::i8, ElementType::i16, ElementType::i32, ElementType::f32,
                                    ElementType::f64};
-    if (version == Version::cdf5) types.insert(types.end(), {ElementType::i64, ElementType::byte});
+    if (version == Version::cdf5)
+      types.insert(types.end(), {ElementType::i64, ElementType::byte, ElementType::u16, ElementType::u32,
+                                 ElementType::u64});
     std::vector<FieldDefinition> fields;
     for (const ElementType type : types)
       fields.push_back(field(std::string(name_of(type)), type, {"isobaricInhPa", {1000, 500}, {}, {}}));
@@ -113,14 +115,17 @@ TEST(cdf, the_netcdf_library_reads_every_type_in_every_version) {
 TEST(cdf, records_that_were_not_put_hold_the_fill_value) {
   FieldDefinition with_missing = field("a", ElementType::f64, {"depthBelowSea", {5, 10}, {}, {}});
   with_missing.missing = -999;
-  const auto codec = codec_of({with_missing, field("b", ElementType::i64), field("c", ElementType::i8)});
+  const auto codec = codec_of({with_missing, field("b", ElementType::i64), field("c", ElementType::i8),
+                               field("d", ElementType::u16), field("e", ElementType::u64)});
   File file(*codec, Version::cdf5);
-  file.add_step({{0, 1}, {1, 0}, {2, 0}});
+  file.add_step({{0, 1}, {1, 0}, {2, 0}, {3, 0}, {4, 0}});
   const Reader reader(file.bytes());
   EXPECT_EQ(reader.values("a"), (Values{0, 1, 2, 3, 4, 5, -999, -999, -999, -999, -999, -999}));
   EXPECT_EQ(reader.number("a", "_FillValue"), -999);
   EXPECT_EQ(reader.values("b"), Values(6, static_cast<double>(NC_FILL_INT64)));
   EXPECT_EQ(reader.values("c"), Values(6, NC_FILL_BYTE));
+  EXPECT_EQ(reader.values("d"), Values(6, NC_FILL_USHORT));
+  EXPECT_EQ(reader.values("e"), Values(6, static_cast<double>(NC_FILL_UINT64)));
   EXPECT_EQ(std::ranges::count(file.bytes(), std::byte{0xee}), 0) << "every byte of a step is written";
 }
 
@@ -567,6 +572,33 @@ TEST(cdf, attributes_of_users_come_beside_the_conventions_and_in_their_place) {
   }
 }
 
+TEST(cdf, fields_name_other_fields_as_their_coordinates) {
+  FieldDefinition place = field("place"), cells = field("a"), more = field("more"), refused = field("b");
+  place.shape = cells.shape = {2};
+  place.has_time = false;
+  cells.georeference.coordinates = told_places({2}, 0, 0);
+  place.dimensions = cells.dimensions = {"cell"};
+  refused.shape = {3};
+  cells.attributes = {{"coordinates", "place"}};
+  more = cells;
+  more.name = "more";
+  more.attributes = {{"coordinates", "place  lon place"}};
+  const auto codec = codec_of({place, cells, more});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.text("a", "coordinates"), "lat lon place");
+  EXPECT_EQ(reader.text("more", "coordinates"), "lat lon place") << "each once, those of the layout first";
+  for (const std::string name : {"place", "none", "a"}) {
+    refused.attributes = {{"coordinates", name}};
+    const Status status = codec->define(refused);
+    EXPECT_EQ(status.code(), Code::argument) << name;
+    EXPECT_NE(status.text().find(cat("names '", name, "', which")), std::string::npos) << status.text();
+  }
+  cells.name = "c";
+  cells.has_time = false;
+  cells.attributes = {{"coordinates", "a"}};
+  EXPECT_NE(codec->define(cells).text().find("has the dimension 'time'; 'c' does not"), std::string::npos);
+}
+
 TEST(cdf, names_may_be_in_utf8) {
   for (const std::string name :
        {"temp\xc3\xa9rature", "\xe6\xb0\x97\xe6\xb8\xa9", "\xce\xb8", "\xec\x98\xa8"}) {
@@ -605,7 +637,7 @@ TEST(cdf, a_field_may_have_the_name_of_a_coordinate) {
   EXPECT_EQ(reader.dimensions("depth"), Names{"depth"});
   EXPECT_EQ(reader.dimensions("depth_depthBelowSea").front(), "time");
   EXPECT_EQ(reader.dimensions("time_surface").front(), "time");
-  EXPECT_EQ(reader.dimensions("x_surface"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.dimensions("x"), (Names{"time", "y", "x_2"}));
 }
 
 TEST(cdf, coefficients_of_levels_that_they_do_not_have_are_never_read) {

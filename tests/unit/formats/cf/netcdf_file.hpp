@@ -53,6 +53,12 @@ inline ByteVector record_of(ElementType type, std::int64_t step, int field, Inde
       return record_of<std::int32_t>(step, field, level, count);
     case ElementType::i64:
       return record_of<std::int64_t>(step, field, level, count);
+    case ElementType::u16:
+      return record_of<std::uint16_t>(step, field, level, count);
+    case ElementType::u32:
+      return record_of<std::uint32_t>(step, field, level, count);
+    case ElementType::u64:
+      return record_of<std::uint64_t>(step, field, level, count);
     case ElementType::f32:
       return record_of<float>(step, field, level, count);
     case ElementType::f64:

@@ -113,8 +113,9 @@ class File {
 TEST(netcdf4, the_netcdf_library_reads_every_type_with_and_without_compression) {
   for (const char* const level : {"none", "deflate", "deflate:9"}) {
     std::vector<FieldDefinition> fields;
-    for (const ElementType type : {ElementType::i8, ElementType::i16, ElementType::i32, ElementType::i64,
-                                   ElementType::byte, ElementType::f32, ElementType::f64})
+    for (const ElementType type :
+         {ElementType::i8, ElementType::i16, ElementType::i32, ElementType::i64, ElementType::byte,
+          ElementType::u16, ElementType::u32, ElementType::u64, ElementType::f32, ElementType::f64})
       fields.push_back(field(std::string(name_of(type)), type, {"isobaricInhPa", {1000, 500}, {}, {}}));
     const auto codec = codec_of(fields, {{"compress", level}});
     File file(*codec, fields);
@@ -405,9 +406,12 @@ TEST(netcdf4, a_field_that_is_refused_leaves_the_codec_as_it_was) {
   bad.attributes = {{"valid_min", "not a number"}};
   FieldDefinition too_many = field("c");
   too_many.shape = std::vector<Index>(32, 1);  // HDF5 has 32 dimensions, time included
-  const FieldDefinition last = field("d", ElementType::f32, {"isobaricInhPa", {850, 500}, {}, {}});
+  FieldDefinition last = field("d", ElementType::f32, {"isobaricInhPa", {850, 500}, {}, {}}), lost = bad;
+  last.attributes = {{"coordinates", "a"}};  // a field before it
+  lost.attributes = {{"coordinates", "b"}};
   const auto codec = codec_of({good});
   EXPECT_FALSE(codec->define(bad).is_ok());
+  EXPECT_EQ(codec->define(lost).code(), Code::argument) << "nobody knows b";
   const Status refused = codec->define(too_many);
   EXPECT_EQ(refused.code(), Code::format) << "what the HDF5 library does not take is refused at once";
   EXPECT_NE(refused.text().find("'c'"), std::string::npos) << refused.text();

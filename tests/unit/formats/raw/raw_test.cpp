@@ -20,9 +20,9 @@ codec::FieldDefinition raw_field(ElementType type, Index elements) {
 }
 
 TEST(raw, a_record_is_its_elements_of_any_type) {
-  for (const ElementType type :
-       {ElementType::i8, ElementType::i16, ElementType::i32, ElementType::i64, ElementType::f32,
-        ElementType::f64, ElementType::c64, ElementType::c128, ElementType::byte}) {
+  for (const ElementType type : {ElementType::i8, ElementType::i16, ElementType::i32, ElementType::i64,
+                                 ElementType::f32, ElementType::f64, ElementType::c64, ElementType::c128,
+                                 ElementType::byte, ElementType::u16, ElementType::u32, ElementType::u64}) {
     const auto codec = raw_codec();
     const Bytes length = 7 * size_of(type);
     ASSERT_TRUE(codec->define(raw_field(type, 7)).is_ok());

@@ -2,8 +2,8 @@
 // Files of our own streams: their index says what is committed.
 #include <gtest/gtest.h>
 
+#include "formats/index/bytes/index_format.hpp"
 #include "formats/index/index.hpp"
-#include "formats/index/index_format.hpp"
 #include "ground/base/text.hpp"
 #include "messages.hpp"
 

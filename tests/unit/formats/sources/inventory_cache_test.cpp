@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "formats/sources/inventory_cache.hpp"
+#include "formats/opening/open.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "formats/codec/definition.hpp"
+#include "formats/opening/open.hpp"
 #include "formats/sources/source.hpp"
 #include "ground/storage/target.hpp"
 

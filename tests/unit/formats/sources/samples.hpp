@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "formats/opening/open.hpp"
 #include "formats/sources/source.hpp"
 
 namespace tailrace::sources::test {

@@ -3,8 +3,8 @@
 // Files of other writers whose coordinates are told in other ways than ours, and files that are written on.
 #include <gtest/gtest.h>
 
+#include "formats/cdf/front_end.hpp"
 #include "formats/sources/front_end.hpp"
-#include "formats/variables/classic.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
 #include "nc_file.hpp"
@@ -37,7 +37,7 @@ TEST(OwnFiles, ThatAreWrittenOnAreRead) {
   ASSERT_TRUE(opening.is_ok()) << opening.status().text();
   const OwnStream longer = own_stream("cdf5");
   write_own(*target, "own.nc", longer);
-  const Result<Inventory> inventory = scan_classic(*opening);
+  const Result<Inventory> inventory = cdf::front_end.scan(*opening);
   ASSERT_TRUE(inventory.is_ok()) << inventory.status().text();
   EXPECT_EQ(inventory->records.size(), 8U);
 }

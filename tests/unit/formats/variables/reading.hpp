@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/opening/open.hpp"
 #include "formats/variables/names.hpp"
 #include "ground/storage/target.hpp"
 

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // A store whose objects lie under keys and in no files. What writes and reads stores gets nothing but
-// storage::KeyedObjects here, so a store of objects needs no more than another class of that.
+// storage::KeyedObjects here, so a store of objects needs no more than another class of that, and a row with
+// the prefix of its names.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
 
+#include "../variables/own_file.hpp"
 #include "formats/stores/store_file.hpp"
+#include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/memory.hpp"
-#include "ground/storage/objects/file_objects.hpp"
+#include "ground/storage/objects/places.hpp"
+#include "ground/storage/paths.hpp"
 #include "sample.hpp"
 
 namespace tailrace::stores {
@@ -43,7 +47,10 @@ class BucketObjects final : public KeyedObjects {
   BucketObjects(std::shared_ptr<Bucket> bucket, std::string place)
       : bucket_(std::move(bucket)), place_(std::move(place)) {}
   [[nodiscard]] const std::string& place() const override { return place_; }
-  Result<bool> is_made() override { return true; }
+  Result<bool> is_made() override {
+    const auto found = bucket_->lower_bound(place_ + "/");
+    return found != bucket_->end() && found->first.starts_with(place_ + "/");
+  }
   Status make() override { return {}; }
   Status unmake() override { return {}; }
   Result<bool> make_group(const std::string& group) override { return !begins(group).is_ok(); }
@@ -153,7 +160,7 @@ TEST(keyed_objects, are_all_that_a_store_needs_of_storage) {
   write_cut_and_copy(in_bucket);
   const auto target = storage::memory_target();
   ASSERT_TRUE(target->make_directories("d").is_ok());
-  const Opener in_files = StoreFile::opener(storage::FileObjects::at(target));
+  const Opener in_files = StoreFile::opener(storage::objects_at(target));
   write_cut_and_copy(in_files);
   const auto codec = zarr::sample_codec();
   for (const std::string place : {"d/fc.zarr", "d/again.zarr"}) {
@@ -172,6 +179,74 @@ TEST(keyed_objects, are_all_that_a_store_needs_of_storage) {
   EXPECT_TRUE(opened(in_bucket, "d/again.zarr", OpenMode::existing)->remove().is_ok());
   EXPECT_TRUE(opened(in_bucket, "d/fc.zarr", OpenMode::existing)->remove().is_ok());
   EXPECT_TRUE(bucket->empty());
+}
+
+/// Adds places "bucket://..." to the kinds of places, all in one bucket, and returns the bucket.
+std::shared_ptr<Bucket> added_bucket() {
+  static const auto bucket = [] {
+    const auto made = std::make_shared<Bucket>();
+    storage::add_place_kind({.name = "bucket",
+                             .use = "this test",
+                             .prefix = "bucket://",
+                             .at = [made](const std::shared_ptr<storage::Target>&, OpenMode) {
+                               return [made](std::string place) {
+                                 return std::make_unique<BucketObjects>(made, std::move(place));
+                               };
+                             }});
+    return made;
+  }();
+  return bucket;
+}
+
+/// Expects that two sources have the same records with the same values.
+void expect_alike(const std::shared_ptr<const sources::Source>& a,
+                  const std::shared_ptr<const sources::Source>& b) {
+  ASSERT_TRUE(a != nullptr && b != nullptr);
+  const auto& records = a->inventory().records;
+  ASSERT_EQ(records.size(), b->inventory().records.size());
+  ASSERT_FALSE(records.empty());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const sources::Record& other = b->inventory().records[i];
+    EXPECT_EQ(records[i].field, other.field);
+    EXPECT_EQ(records[i].valid, other.valid);
+    const auto values = variables::test::all_of(*a, records[i]);
+    EXPECT_TRUE(values.status.is_ok()) << values.status.text();
+    EXPECT_EQ(values.values, variables::test::all_of(*b, other).values);
+  }
+}
+
+TEST(keyed_objects, of_a_row_of_their_own_are_written_and_read_by_the_prefix_of_their_names) {
+  using variables::test::opened;
+  const std::shared_ptr<Bucket> bucket = added_bucket();
+  EXPECT_EQ(storage::parent_of(storage::tidy_path("bucket://d//fc.zarr/")), "bucket://d");
+  const std::string in_bucket = "bucket://d/fc.zarr", in_files = "d/fc.zarr";
+  // The index beside a store is a file of the target.
+  const std::shared_ptr<storage::Target> below = storage::memory_target();
+  ASSERT_TRUE(below->make_directories("bucket://d").is_ok());
+  ASSERT_TRUE(below->make_directories("d").is_ok());
+  const auto target = with_stores(below);
+  EXPECT_FALSE(*target->exists(in_bucket));
+  EXPECT_FALSE(sources::open(target, in_bucket, "").is_ok());
+  variables::test::OwnStream own;
+  own.stream.format = "zarr";
+  own.stream.base = {2026, 3, 1, 0, 0, 0};
+  own.fields = {variables::test::own_field("t", ElementType::f32, {"isobaricInhPa", {1000, 850}, {}, {}}),
+                variables::test::own_field("ps", ElementType::f64, {})};
+  for (const std::string& path : {in_bucket, in_files}) {
+    variables::test::write_own(*target, path, own);
+    EXPECT_TRUE(*target->exists(path)) << path;
+    EXPECT_TRUE(*has_begun(below, path)) << path;
+  }
+  EXPECT_EQ(*below->list("bucket://d"), std::vector<std::string>{"fc.zarr.trx"});
+  EXPECT_GT(bucket->size(), 10U);
+  for (const auto& of : {target, below}) expect_alike(opened(of, in_bucket), opened(of, in_files));
+  // Without the index, as the store of another program.
+  for (const std::string& path : {in_bucket, in_files}) ASSERT_TRUE(below->remove(path + ".trx").is_ok());
+  for (const auto& of : {target, below}) expect_alike(opened(of, in_bucket), opened(of, in_files));
+  EXPECT_EQ(target->rename(in_bucket + ".again", in_bucket).code(), Code::unsupported);
+  EXPECT_TRUE(target->remove(in_bucket).is_ok());
+  EXPECT_TRUE(bucket->empty());
+  EXPECT_FALSE(*target->exists(in_bucket));
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(zarr_layout, integers_tell_a_fill_value_only_if_the_program_does) {
   const auto tells = [](const ByteVector& head) {
     return text_in(head).find("_FillValue") != std::string::npos;
   };
-  for (const ElementType type : {ElementType::i8, ElementType::i64, ElementType::byte}) {
+  for (const ElementType type : {ElementType::i8, ElementType::i64, ElementType::byte, ElementType::u64}) {
     EXPECT_FALSE(tells(head_with({}, {}, type))) << "xarray would make floats of it";
     EXPECT_TRUE(tells(head_with({}, 9, type)));
   }

@@ -68,6 +68,22 @@ Bytes end_of(int steps) {
   return std::ssize(codec->head()) + steps * codec->fixed_places()->step;
 }
 
+TEST(zarr, fields_name_other_fields_as_their_coordinates) {
+  const auto codec = zarr::sample_codec(), before = zarr::sample_codec();
+  codec::FieldDefinition field;
+  field.name = "s";
+  field.shape = {2, 3};
+  field.levels = {"isobaricInPa", {3, 2}, {}, {}};
+  field.attributes = {{"coordinates", "ps t"}};
+  EXPECT_EQ(codec->define(field).code(), Code::argument) << "t has other levels";
+  EXPECT_EQ(codec->head(), before->head()) << "a field that is refused leaves nothing";
+  field.attributes = {{"coordinates", "ps"}};
+  ASSERT_TRUE(codec->define(field).is_ok());
+  const ByteVector head = codec->head();
+  const std::string text(reinterpret_cast<const char*>(head.data()), head.size());
+  EXPECT_NE(text.find("coordinates"), std::string::npos);
+}
+
 TEST(stores, names_tell_what_is_a_store) {
   for (const char* const name : {"fc.zarr", "a/b.zarr", "fc.zarr.again"}) EXPECT_TRUE(is_store(name)) << name;
   for (const char* const name : {"fc.nc", "fc.zarr.trx", "fc.zarr/time", ".fc.zarr.replaced"})
@@ -89,9 +105,8 @@ TEST(stores, show_that_a_stream_has_begun_them) {
   const auto below = storage::memory_target();
   ASSERT_TRUE(below->make_directories("d/other.zarr").is_ok());
   ASSERT_TRUE(write_store(*with_stores(below), path, 0).is_ok());
-  EXPECT_TRUE(*has_begun(*below, path));
-  for (const std::string other : {"d", "d/other.zarr", "d/none.zarr"})
-    EXPECT_FALSE(*has_begun(*below, other));
+  EXPECT_TRUE(*has_begun(below, path));
+  for (const std::string other : {"d", "d/other.zarr", "d/none.zarr"}) EXPECT_FALSE(*has_begun(below, other));
 }
 
 TEST(stores, hold_the_objects_of_their_steps) {

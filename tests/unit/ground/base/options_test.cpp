@@ -189,6 +189,7 @@ TEST(values, number_lists_hold_ranges_up_and_down) {
   EXPECT_EQ(*parse_number_list("-2-1"), (std::vector<double>{-2, -1, 0, 1}));
   EXPECT_EQ(*parse_number_list("0.5,1e-3"), (std::vector<double>{0.5, 1e-3}));
   EXPECT_EQ(*parse_number_list("5-5"), (std::vector<double>{5}));
+  EXPECT_EQ(*parse_number_list("1e20, 9007199254740992"), (std::vector<double>{1e20, 0x1p53}));
   for (const std::string_view text :
        {"", ",", "1,", "a", "1-", "1-b", "0.5-3", "1-2.5", "1-2-3", "nan", "1-inf", "inf"}) {
     EXPECT_FALSE(parse_number_list(text).is_ok()) << text;

@@ -88,7 +88,7 @@ TEST(PlaceRows, widening_keeps_denormals_infinities_and_nan) {
 template <typename Element>
 void widens(ElementType type) {
   using Limits = std::numeric_limits<Element>;
-  const std::vector<Element> piece{Limits::lowest() / 2, -1, 0, Limits::max() / 2};
+  const std::vector<Element> piece{Limits::lowest() / 2, static_cast<Element>(-1), 0, Limits::max() / 2};
   std::vector<double> record(4, 7);
   place_rows_as_f64(Layout::block({4}, 1)->rows(0), std::as_bytes(std::span(piece)).data(), type,
                     record.data());
@@ -100,6 +100,10 @@ TEST(PlaceRows, each_real_type_becomes_the_double_of_its_value) {
   widens<std::int16_t>(ElementType::i16);
   widens<std::int32_t>(ElementType::i32);
   widens<std::int64_t>(ElementType::i64);
+  widens<std::uint8_t>(ElementType::byte);
+  widens<std::uint16_t>(ElementType::u16);
+  widens<std::uint32_t>(ElementType::u32);
+  widens<std::uint64_t>(ElementType::u64);
   widens<float>(ElementType::f32);
   widens<double>(ElementType::f64);
 }

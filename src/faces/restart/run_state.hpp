@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "faces/restart/recorded.hpp"
+#include "ground/storage/target.hpp"
+
+// A checkpoint is the commit of a whole run: it records how far each output was. These functions see and
+// restore the outputs from outside, without the program. They use what a run that goes on from the checkpoint
+// uses, so that such a run afterwards finds what it would have made itself.
+namespace tailrace::restart {
+
+/// How an output stands to the generation that has recorded it. The later, the worse.
+enum class Outlook {
+  agrees,   // it holds what the generation has recorded
+  ahead,    // it holds more, or other bytes: restore() brings it back
+  lost,     // nothing can bring it back to the generation
+  unknown,  // storage does not give it
+};
+
+/// One file of an output, as `tailrace run-state` finds it.
+struct OutputState {
+  enum class Kind { stream, file, covered, shared };
+  Kind kind = Kind::stream;
+  std::string name;  // the pattern of the stream, or the path of the file
+  std::string path;  // "" for a stream of which there is no file
+  Outlook outlook = Outlook::agrees;
+  std::string text;             // what was found, for people
+  std::int64_t steps = 0;       // of a stream: committed in the file
+  std::int64_t kept_steps = 0;  // of these, how many the generation has
+  Bytes bytes = 0;              // of a file: its size
+  Bytes recorded_bytes = 0;     // of a file: its size at the generation
+  Bytes put_back = 0;           // of a file: how many bytes restore() puts back
+
+  [[nodiscard]] std::int64_t steps_cut() const {
+    return kind == Kind::stream && outlook == Outlook::ahead ? steps - kept_steps : 0;
+  }
+};
+
+struct RunStateOptions {
+  /// Also go on with files that another run has begun, as a stream with existing=continue does.
+  bool any_run = false;
+};
+
+/// Local, like all functions here; each blocks on storage. Changes nothing. Returns the state of all outputs
+/// that a copy has recorded. `recorded` knows its undo files (find_undo_files()).
+std::vector<OutputState> look_at_outputs(storage::Target& target, const Recorded& recorded,
+                                         RunStateOptions options = {});
+/// Returns the worst of all.
+Outlook worst_of(const std::vector<OutputState>& states);
+
+/// Brings all outputs to the generation. The caller holds the lock of the checkpoint. Takes the locks of
+/// streams and their files as a run does: Code::state if a program holds one. Other files have no lock. Call
+/// it only if no output is lost (look_at_outputs()). Durable on return. If it fails or is killed at any
+/// instant, it can be repeated, and a run can go on from the checkpoint.
+Status restore_outputs(storage::Target& target, const Recorded& recorded, RunStateOptions options = {});
+
+// The parts of the functions above.
+void look_at_stream(storage::Target& target, const streams::Position& position, RunStateOptions options,
+                    std::vector<OutputState>& states);
+Status restore_stream(storage::Target& target, const streams::Position& position, RunStateOptions options);
+OutputState look_at_file(storage::Target& target, const journal::Position& position);
+Status restore_file(storage::Target& target, const journal::Position& position);
+OutputState look_at_covered(storage::Target& target, const CoveredFile& file);
+
+/// Returns the shared files in these directories that a program with safety= has left open. Their own last
+/// flush is what they go back to, and no checkpoint records it. Those whose lock a program holds, perhaps
+/// one of another job, agree, and their text names the holder.
+std::vector<OutputState> look_at_shared_files(storage::Target& target,
+                                              const std::vector<std::string>& directories);
+/// Returns Code::state if a program holds the lock.
+Status restore_shared_file(storage::Target& target, const std::string& path);
+
+}  // namespace tailrace::restart

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "faces/streams/described/described_streams.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+void keep_first(Status& first, const Status& status) {
+  if (first.is_ok()) first = status;
+}
+
+/// Collective. Returns what compute rank 0 reads from a file, on every rank.
+Result<std::string> read_on_rank_0(session::Session& session, const std::string& path,
+                                   const std::string& call) {
+  comm::Vote vote{{}, call, {}};
+  if (session.rank() == 0) {
+    vote.status = guarded([&]() -> Status {
+                    const Result<std::string> text = read_description_text(path);
+                    TR_TRY(text.status());
+                    const auto bytes = std::as_bytes(std::span(*text));
+                    vote.contribution.assign(bytes.begin(), bytes.end());
+                    return {};
+                  }).in(call);
+  }
+  const comm::Verdict read = session.agree(std::move(vote));
+  TR_TRY(read.status);
+  const ByteVector& bytes = read.contributions[0];
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DescribedStreams>> DescribedStreams::configure(session::Session& session,
+                                                                      const std::string& path,
+                                                                      const std::string& options, Face face) {
+  const std::string call = cat("tr_streams_configure(\"", path, "\", \"", options, "\")");
+  const Result<std::string> text = read_on_rank_0(session, path, call);
+  TR_TRY(text.status());
+  std::unique_ptr<DescribedStreams> made;
+  const Status mine = guarded([&]() -> Status {
+    Result<Description> description = Description::parse(*text, path, options);
+    TR_TRY(description.status());
+    made.reset(new DescribedStreams(session, std::move(*description), std::move(face)));
+    return {};
+  });
+  const comm::Verdict verdict = session.agree({mine.in(call), call, {}});
+  TR_TRY(verdict.status);
+  TR_TRY(made->make_streams(call));
+  return made;
+}
+
+/// Collective. Makes all streams, or none.
+Status DescribedStreams::make_streams(const std::string& call) {
+  for (const DescribedStream& described : description_.streams()) {
+    const Result<Stream*> stream = face_.make(described.pattern, described.options);
+    if (!stream.is_ok()) {
+      for (const Member& member : members_) member.stream->abandon();
+      static_cast<void>(close_streams());
+      return stream.status().in(
+          cat(call, ": ", description_.text_of(described.place), ": stream ", described.name));
+    }
+    const bool takes_attributes = takes_field_option(described.request.definition.format, "attributes");
+    for (const WrittenField& field : described.fields)
+      asked_[field.name].push_back({members_.size(), &field});
+    members_.push_back({&described, *stream, false, takes_attributes});
+  }
+  return {};
+}
+
+/// Returns `status` with the place in the description. Texts of Code::order stay as they are: they say which
+/// calls the ranks are in, and these are not the same.
+Status DescribedStreams::at(Place place, const Member& member, const Status& status) const {
+  if (status.code() == Code::order) return status;
+  return status.in(cat(description_.text_of(place), ": stream ", member.described->name));
+}
+
+/// Local. Returns the first error that a stream has of the definition, as far as it is known before the
+/// stream has it.
+Status DescribedStreams::check_definition(const std::string& field, const PlacedLayout& layout, int type,
+                                          const std::string& options) const {
+  for (const Use& use : uses_of(field)) {
+    const Member& member = members_[use.member];
+    const Result<std::string> all = description_.options_of(*member.described, *use.field, options);
+    Status status = all.status();
+    if (status.is_ok()) {
+      const codec::StreamDefinition& definition = member.described->request.definition;
+      status = parse_field(use.field->in_file, type, layout.shape(), *all, definition.format, definition.time)
+                   .status();
+    }
+    if (!status.is_ok()) return at(use.field->place, member, status);
+  }
+  return {};
+}
+
+const std::vector<DescribedStreams::Use>& DescribedStreams::uses_of(const std::string& field) const {
+  static const auto& none = *new const std::vector<Use>();
+  const auto found = asked_.find(field);
+  return found == asked_.end() ? none : found->second;
+}
+
+Status DescribedStreams::define(const std::string& field, const PlacedLayout* layout, int type,
+                                const std::string& options) {
+  const std::vector<Use>& uses = uses_of(field);
+  if (uses.empty() || defined_.count(field) != 0 || has_begun_) {
+    const std::string call =
+        cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
+    const Status mine = [&]() -> Status {
+      if (has_begun_) return {Code::state, "fields are defined before the first step"};
+      if (defined_.count(field) != 0) return {Code::state, cat("field '", field, "' is defined already")};
+      if (layout == nullptr) return {Code::argument, "no layout was given"};
+      if (field.empty()) return {Code::argument, "the field's name is empty"};
+      return Options::parse(options).status();
+    }();
+    const comm::Verdict verdict = session_.agree({mine.in(call), call, {}});
+    TR_TRY(verdict.status);
+  }
+  if (uses.size() > 1) {
+    // A field that one stream refuses goes to no stream. The first stream refuses one without a layout.
+    const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ")");
+    const Status mine = layout == nullptr
+                            ? Status()
+                            : guarded([&] { return check_definition(field, *layout, type, options); });
+    TR_TRY(session_.agree({mine.in(call), call, {}}).status);
+  }
+  for (const Use& use : uses) {
+    Member& member = members_[use.member];
+    const Result<std::string> all =
+        guarded([&] { return description_.options_of(*member.described, *use.field, options); });
+    // Wrong options of the program are refused by the stream, on every rank.
+    const Status status =
+        member.stream->define(use.field->in_file, layout, type, all.is_ok() ? *all : options);
+    TR_TRY(at(use.field->place, member, status.is_ok() ? all.status() : status));
+    for (const codec::Axis& axis : layout->axes) member.axes.insert(axis.dimension);
+  }
+  for (const codec::Axis& axis : layout->axes) axes_.insert(axis.dimension);
+  defined_.insert(field);
+  return {};
+}
+
+/// Gives an attribute to each stream that has what it is of, under the name that the stream has for it. What
+/// the description gives wins.
+template <typename Give>
+Status DescribedStreams::give_attribute(const std::string& call, const std::string& of,
+                                        const std::string& attribute, const Give& give) {
+  Status first;
+  bool is_told = false;
+  const auto give_to = [&](const Member& member, const std::string& name, const WrittenField* field) {
+    if (!member.takes_attributes) return;
+    const bool has_own = field != nullptr ? description_.gives_attribute(*member.described, *field, attribute)
+                                          : of.empty() && member.described->attributes.count(attribute) != 0;
+    if (has_own) return;
+    keep_first(first, give(*member.stream, name));
+    is_told = true;
+  };
+  const bool is_field = defined_.count(of) != 0;
+  if (is_field) {
+    for (const Use& use : uses_of(of)) give_to(members_[use.member], use.field->in_file, use.field);
+  } else {
+    for (const Member& member : members_)
+      if (of.empty() || member.axes.count(of) != 0) give_to(member, of, nullptr);
+  }
+  if (is_told) return first;
+  const bool is_known = of.empty() || is_field || axes_.count(of) != 0;
+  const Status mine =
+      is_known ? Status()
+               : Status(Code::argument,
+                        cat("there is no field '", of, "', and no dimension of this name has a coordinate"));
+  return session_.agree({mine.in(call), call, {}}).status;
+}
+
+Status DescribedStreams::attribute(const std::string& of, const std::string& name, int type,
+                                   std::int64_t count, const void* values) {
+  return give_attribute(cat("tr_stream_attribute(\"", this->name(), "\", \"", of, "\", \"", name, "\")"), of,
+                        name, [&](Stream& stream, const std::string& its) {
+                          return stream.attribute(its, name, type, count, values);
+                        });
+}
+
+Status DescribedStreams::text_attribute(const std::string& of, const std::string& name, const char* value) {
+  return give_attribute(
+      cat("tr_stream_attribute_text(\"", this->name(), "\", \"", of, "\", \"", name, "\")"), of, name,
+      [&](Stream& stream, const std::string& its) { return stream.text_attribute(its, name, value); });
+}
+
+/// Returns the error of the first field of the description that the program has not defined.
+Status DescribedStreams::check_all_defined() const {
+  for (const DescribedStream& stream : description_.streams()) {
+    for (const WrittenField& field : stream.fields) {
+      if (defined_.count(field.name) != 0) continue;
+      constexpr std::size_t most = 50;
+      std::string list;
+      std::size_t count = 0;
+      for (const std::string& each : defined_)
+        if (count++ < most) list += cat(list.empty() ? "" : ", ", each);
+      if (count > most) list += cat(" and ", count - most, " more");
+      return error_at(name(), field.place,
+                      cat("stream ", stream.name, " has the field \"", field.name,
+                          "\", which the program did not define before its first step; it has ",
+                          list.empty() ? std::string("none") : list));
+    }
+  }
+  return {};
+}
+
+/// Begins the step in each stream that has one at `lead`, without it in all of them. `begin` begins it in
+/// one.
+template <typename Begin>
+void DescribedStreams::begin_step(const Begin& begin, std::optional<std::int64_t> lead) {
+  if (!has_begun_) {
+    has_begun_ = true;
+    incomplete_ = check_all_defined();
+    // No stream gets a step. Files of the run before are not finished as if they had all of theirs.
+    if (!incomplete_.is_ok())
+      for (const Member& member : members_) member.stream->abandon();
+    for (const auto& [name, shared] : description_.shared()) {
+      if (session_.rank() == 0 && incomplete_.is_ok() && defined_.count(name) == 0)
+        log(LogLevel::warn,
+            cat(description_.text_of(shared.place), ": the program has no field \"", name, "\""));
+    }
+  }
+  if (in_step_) latch({Code::state, "tr_stream_begin within a step: tr_stream_end comes first"});
+  in_step_ = true;
+  if (!incomplete_.is_ok()) return;
+  for (Member& member : members_) {
+    if (lead && !member.described->is_due(*lead)) continue;
+    member.is_in_step = true;
+    begin(*member.stream);
+  }
+}
+
+void DescribedStreams::begin(std::int64_t lead) {
+  begin_step([&](Stream& stream) { stream.begin(lead); }, lead);
+}
+
+void DescribedStreams::begin_at(double time) {
+  begin_step([&](Stream& stream) { stream.begin_at(time); }, std::nullopt);
+}
+
+Status DescribedStreams::put(const std::string& field, const void* data, const ArrayShape* shape) {
+  const std::vector<Use>& uses = uses_of(field);
+  if (defined_.count(field) == 0) {
+    const Status status =
+        no_such_field(cat("tr_stream_put('", field, "')"), field, {defined_.begin(), defined_.end()});
+    latch(status);
+    return in_step_ ? Status() : status;
+  }
+  Status first;
+  for (const Use& use : uses) {
+    const Member& member = members_[use.member];
+    if (!in_step_ || member.is_in_step)
+      keep_first(first, member.stream->put(use.field->in_file, data, shape));
+  }
+  return first;
+}
+
+Status DescribedStreams::end() {
+  const bool was_in_step = std::exchange(in_step_, false);
+  if (!incomplete_.is_ok()) return incomplete_.in(cat("tr_stream_end(\"", name(), "\")"));
+  if (members_.empty()) return {};  // close() tells all ranks of errors
+  // The first stream tells all ranks of the wrong call.
+  if (!was_in_step) return members_.front().stream->end();
+  Status first;
+  for (Member& member : members_)
+    if (std::exchange(member.is_in_step, false)) keep_first(first, member.stream->end());
+  return first;
+}
+
+Status DescribedStreams::wait(bool durable) {
+  if (in_step_) {
+    // A stream whose step is open tells of the wrong call, and fails its step on every rank.
+    for (const Member& member : members_)
+      if (member.is_in_step) return member.stream->wait(durable);
+    return {Code::state, cat("tr_stream_wait(\"", name(), "\") inside of a step: tr_stream_end comes first")};
+  }
+  Status first;
+  for (const Member& member : members_) keep_first(first, member.stream->wait(durable));
+  return first;
+}
+
+Status DescribedStreams::close() {
+  if (!members_.empty()) return close_streams();
+  // No step of a stream tells the other ranks of this rank's errors.
+  const std::string call = cat("tr_stream_close(\"", name(), "\")");
+  return session_.agree({std::exchange(kept_, Status()).in(call), call, {}}).status;
+}
+
+Status DescribedStreams::close_streams() {
+  Status first;
+  for (const Member& member : members_) keep_first(first, face_.close(member.stream));
+  members_.clear();
+  return first;
+}
+
+bool DescribedStreams::wants(const std::string& field) const {
+  for (const Use& use : uses_of(field))
+    if (!in_step_ || members_[use.member].is_in_step) return true;
+  return false;
+}
+
+/// Returns a stream that can tell all ranks of an error in this step, at best at its end and not only at that
+/// of an interval. If no stream has the step, the first one tells with its next step.
+Stream* DescribedStreams::stream_for_error() const {
+  const auto tells_now = [](const Member& each) { return each.is_in_step && !each.stream->accumulates(); };
+  auto found = std::ranges::find_if(members_, tells_now);
+  if (found == members_.end()) found = std::ranges::find(members_, true, &Member::is_in_step);
+  return (found == members_.end() ? members_.front() : *found).stream;
+}
+
+void DescribedStreams::latch(const Status& status) {
+  if (members_.empty())
+    keep_first(kept_, status);
+  else
+    stream_for_error()->latch(status);
+}
+
+}  // namespace tailrace::streams

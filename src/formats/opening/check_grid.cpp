@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <cmath>
+
+#include "formats/opening/open.hpp"
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
+#include "ground/layout/shape.hpp"
+
+#ifdef TAILRACE_HAVE_GRIB
+#include "formats/grib2/header.hpp"
+#include "formats/grib2/sample.hpp"
+#endif
+
+namespace tailrace::sources {
+
+namespace {
+
+/// Returns the extents other than 1: a layout may say 1 x 181 x 360 for 181 x 360 points.
+std::vector<Index> sides(std::vector<Index> shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
+bool same_number(const std::string& key, double wanted, double got) {
+  const double off = std::fabs(wanted - got);
+  // GRIB1 keeps angles in thousandths of a degree.
+  if (key.find("itude") != std::string::npos || key.ends_with("InDegrees"))
+    return off <= 0.5005e-3 || std::fabs(off - 360) <= 0.5005e-3;
+  return off <= 1e-6 * std::max(std::fabs(wanted), std::fabs(got));
+}
+
+bool same(const std::string& key, const std::string& wanted, const std::string& got) {
+  if (wanted == got) return true;
+  const Result<double> a = parse_real(wanted), b = parse_real(got);
+  return a.is_ok() && b.is_ok() && same_number(key, *a, *b);
+}
+
+/// True for keys that must agree. Keys of the Earth's shape need not: they do not move points on a grid of
+/// degrees, and models leave them as the sample has them. Alternating rows need not either: they are turned
+/// when they are read.
+bool counts(const std::string& key) {
+  return key != "alternativeRowScanning" && key.find("Earth") == std::string::npos &&
+         key.find("Radius") == std::string::npos;
+}
+
+#ifdef TAILRACE_HAVE_GRIB
+
+/// Returns the keys that a message on this grid would have. Making the message fills in the keys that the
+/// georeference leaves out.
+Result<codec::Keys> keys_of(const std::vector<Index>& shape, const codec::Georeference& georeference) {
+  if (georeference.keys.empty()) return grib2::grid_keys(georeference);
+  const Result<codec::Keys> named = grib2::named_grid(georeference.keys);
+  TR_TRY(named.status());
+  if (georeference.sample.empty() && grib2::is_healpix(*named)) {
+    const Result<ByteVector> section = grib2::healpix_section(*named, layout::product(shape));
+    TR_TRY(section.status());
+    return grib2::keys_of_section(*section);
+  }
+  codec::FieldDefinition field;
+  field.shape = shape;
+  codec::Keys wanted;
+  ByteVector message;
+  {
+    const auto lock = grib2::lock_definitions();
+    const bool from_sample = !georeference.sample.empty();
+    Result<grib2::Handle> handle =
+        from_sample ? grib2::Handle::from_message(georeference.sample) : grib2::Handle::from_sample("GRIB2");
+    TR_TRY(handle.status());
+    TR_TRY(grib2::set_grid(*handle, field, georeference.keys, from_sample, wanted));
+    const auto bytes = handle->message();
+    message.assign(bytes.begin(), bytes.end());
+  }
+  return grib2::grid_keys({std::move(message), {}});
+}
+
+#else
+
+Result<codec::Keys> keys_of(const std::vector<Index>&, const codec::Georeference& georeference) {
+  return georeference.keys;
+}
+
+#endif
+
+}  // namespace
+
+Status check_grid(const Grid& grid, const std::vector<Index>& shape,
+                  const codec::Georeference& georeference) {
+  if (sides(grid.shape) != sides(shape))
+    return layout::layout_error("the layout has ", layout::extents(shape), " points (", order_text(),
+                                "), and the file has ", layout::extents(grid.shape));
+  if (grid.keys.empty() || (georeference.keys.empty() && georeference.sample.empty())) return {};
+  const Result<codec::Keys> wanted = keys_of(shape, georeference);
+  TR_TRY(wanted.status().in("georeference of the layout"));
+  for (const auto& [key, value] : *wanted) {
+    const std::string* const got = codec::find_key(grid.keys, key);
+    if (got == nullptr || !counts(key) || same(key, value, *got)) continue;
+    return layout::layout_error("the layout's georeference says ", key, "=", value, ", and the file says ",
+                                *got, "; give the layout the grid of the file, or read a file of this grid");
+  }
+  return {};
+}
+
+}  // namespace tailrace::sources

@@ -160,10 +160,10 @@ TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo,
                          const tr_index* upper, tr_layout** layout);
 /* Collective. Each rank owns `count` boxes (tiles, patches), none or several, of any extents: box b has the
  * elements lower[b * ndims + d] <= i[d] < upper[b * ndims + d]. Boxes must not overlap. All ranks keep the
- * boxes of all ranks. With `unowned` = 0 the boxes of all ranks must cover the array. With `unowned` = 1
- * elements may lie in no box, as land in an ocean model: fields of streams need missing=, and files hold that
- * value there (in GRIB a bitmap says so). Collective files hold zeros there, checkpoints nothing. A rank that
- * reads gets what it owns, and its halos.
+ * boxes of all ranks, 16 bytes for each dimension of a box and 12 more. With `unowned` = 0 the boxes of all
+ * ranks must cover the array. With `unowned` = 1 elements may lie in no box, as land in an ocean model:
+ * fields of streams need missing=, and files hold that value there (in GRIB a bitmap says so). Collective
+ * files hold zeros there, checkpoints nothing. A rank that reads gets what it owns, and its halos.
  *
  * A rank's array has its boxes one after another, each row-major with its halo. Equal boxes are one more
  * dimension of an array, the slowest: (box, y, x). The levels of a field (level_axis) are counted among these
@@ -172,7 +172,8 @@ TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo,
  * boxes count as none, and take no memory.
  *
  *   TR_ERR_LAYOUT     a box beyond the array, an element in two boxes, or in none with `unowned` = 0; on all
- *                     ranks, and the text names the ranks and the element */
+ *                     ranks, and the text names the ranks and the element
+ *   TR_ERR_ARGUMENT   `count` is below 0 or above 2147483647, or bounds are a null pointer */
 TR_API int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, tr_index count,
                            const tr_index* lower, const tr_index* upper, int unowned, tr_layout** layout);
 /* Collective. Each rank owns the `count` elements with the given global indices (unstructured grids). `base`,

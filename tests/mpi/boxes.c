@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* A model with tiles: a rank has several of them, or none, and nobody has those on land.
  *
- *   boxes write PATTERN OPTIONS LAYOUT [static]    a stream; `static`: a field without time as well
- *   boxes read PATTERN OPTIONS LAYOUT              the same, read and compared, halos included
- *   boxes file PATH LAYOUT                         arrays in a collective file, written, read and compared
- *   boxes save NAME LAYOUT, boxes load NAME LAYOUT a checkpoint
- *   boxes wrong                                    calls that do not fit: prints their errors
+ *   boxes write DIR LAYOUT ENDING...    a checkpoint, a collective file (written, read and compared), and for
+ *                                       each ENDING (raw, nc, nc4, zarr, grib2) a stream DIR/a.ENDING and,
+ *                                       of means over an interval, DIR/mean.ENDING
+ *   boxes read DIR LAYOUT ENDING...     what another layout has written: the checkpoint and the streams are
+ *                                       read and compared, halos included
+ *   boxes wrong                         calls that do not fit: prints their errors
  *
  * LAYOUT: `block` (one block for each rank; land holds the missing value), `tiles` (equal tiles with a halo,
  * levels within each), `patches` (boxes of many sizes in a list), and `land-tiles`, `land-patches` (the same
@@ -59,8 +60,7 @@ static void make(const char* kind) {
     halo = tiles ? HALO : 0;
     levels_inside = tiles;
     is_flat = !tiles;
-    /* With 4 ranks and more one of them has nothing. Tiles are dealt backwards: packed order is no C order.
-     */
+    /* Of 4 ranks and more one has nothing. Tiles are dealt backwards: packed order is no C order. */
     const int owners = ranks > 3 ? ranks - 1 : ranks;
     for (int tile = NY / TY * (NX / TX) - 1; tile >= 0; --tile) {
       if (tile % owners != rank) continue;
@@ -133,6 +133,7 @@ static void each(int with_halo, tr_index levels,
 static float t[MOST];
 static double s[MOST];
 static int16_t n[MOST];
+static uint16_t flags[MOST];
 static int now = 0;
 static void set_t(tr_index at, tr_index level, tr_index y, tr_index x) {
   t[at] = (float)value(level, y, x, now);
@@ -140,6 +141,12 @@ static void set_t(tr_index at, tr_index level, tr_index y, tr_index x) {
 static void set_s(tr_index at, tr_index level, tr_index y, tr_index x) { s[at] = value(level, y, x, now); }
 static void set_n(tr_index at, tr_index level, tr_index y, tr_index x) {
   (void)level, n[at] = (int16_t)(on_land(y, x) ? -999 : y * NX + x);
+}
+static uint16_t flag(tr_index y, tr_index x) {
+  return (uint16_t)(on_land(y, x) ? 65535 : 40000 + y * NX + x + 2 * now);
+}
+static void set_flags(tr_index at, tr_index level, tr_index y, tr_index x) {
+  (void)level, flags[at] = flag(y, x);
 }
 
 static void wrong_value(const char* name, double got, double wanted, tr_index y, tr_index x) {
@@ -153,18 +160,49 @@ static void same_t(tr_index at, tr_index level, tr_index y, tr_index x) {
 static void same_s(tr_index at, tr_index level, tr_index y, tr_index x) {
   wrong_value("s", s[at], value(level, y, x, now), y, x);
 }
+static void same_flags(tr_index at, tr_index level, tr_index y, tr_index x) {
+  (void)level, wrong_value("flags", flags[at], flag(y, x), y, x);
+}
 
 static const char* levels_option(char* text, const char* more) {
   sprintf(text, "levels=height:2,10,50 missing=-999 %s %s", levels_inside ? "level_axis=1" : "", more);
   return text;
 }
 
-static void write_steps(const char* pattern, const char* options, int is_static) {
-  char text[200];
+/* Names that GRIB knows, too. */
+static void define_all(tr_stream* stream, int has_flags, const char* more) {
+  char text[200], plain[100];
+  expect(tr_stream_define(stream, "t", layout, TR_F32, levels_option(text, more)));
+  sprintf(plain, "missing=-999 %s", more);
+  expect(tr_stream_define(stream, "sp", layout, TR_F64, plain));
+  sprintf(plain, "missing=65535 %s", more);
+  if (has_flags) expect(tr_stream_define(stream, "lsm", layout, TR_U16, plain));
+}
+
+static void write_step(tr_stream* stream, tr_index lead) {
+  each(0, LEVELS, set_t);
+  each(0, 1, set_s);
+  each(0, 1, set_flags);
+  tr_stream_begin(stream, lead);
+  tr_stream_put(stream, "t", t);
+  tr_stream_put(stream, "sp", s);
+  tr_stream_put(stream, "lsm", flags);
+  expect(tr_stream_end(stream));
+}
+
+static const char* format_of(const char* ending) {
+  if (strcmp(ending, "nc") == 0) return "cdf5";
+  return strcmp(ending, "nc4") == 0 ? "netcdf4" : ending;
+}
+
+static void write_stream(const char* directory, const char* ending) {
+  char text[200], path[200];
   tr_stream* stream = NULL;
-  expect(tr_stream_create(pattern, options, &stream));
+  sprintf(path, "%s/a.%s", directory, ending);
+  sprintf(text, "format=%s base=2026-03-01", format_of(ending));
+  expect(tr_stream_create(path, text, &stream));
   if (stream == NULL) return;
-  if (is_static) {
+  if (strcmp(ending, "raw") != 0 && strcmp(ending, "grib2") != 0) {
     expect(tr_stream_define(stream, "n", layout, TR_I16, "time=none missing=-999"));
     expect(tr_stream_define(stream, "depth", layout, TR_F64, levels_option(text, "time=none")));
     each(0, 1, set_n);
@@ -172,14 +210,28 @@ static void write_steps(const char* pattern, const char* options, int is_static)
     expect(tr_stream_put(stream, "n", n));
     expect(tr_stream_put(stream, "depth", s));
   }
-  expect(tr_stream_define(stream, "t", layout, TR_F32, levels_option(text, "")));
-  expect(tr_stream_define(stream, "s", layout, TR_F64, "missing=-999"));
-  for (now = 0; now < 2; ++now) {
+  define_all(stream, 1, strcmp(ending, "grib2") == 0 ? "accuracy=0.125" : "");
+  for (now = 0; now < 2; ++now) write_step(stream, 3600 * now);
+  expect(tr_stream_close(&stream));
+}
+
+/* Each of two intervals has two steps of the model. */
+static void write_means(const char* directory, const char* ending) {
+  char text[200], path[200];
+  tr_stream* stream = NULL;
+  sprintf(path, "%s/mean.%s", directory, ending);
+  sprintf(text, "format=%s base=2026-03-01 interval=1h", format_of(ending));
+  expect(tr_stream_create(path, text, &stream));
+  if (stream == NULL) return;
+  define_all(stream, strcmp(ending, "grib2") != 0, "operation=mean");
+  for (now = 0; now < 4; ++now) {
     each(0, LEVELS, set_t);
     each(0, 1, set_s);
-    tr_stream_begin(stream, 3600 * now);
+    each(0, 1, set_flags);
+    tr_stream_begin(stream, 1800 * (now + 1));
     tr_stream_put(stream, "t", t);
-    tr_stream_put(stream, "s", s);
+    tr_stream_put(stream, "sp", s);
+    if (strcmp(ending, "grib2") != 0) tr_stream_put(stream, "lsm", flags);
     expect(tr_stream_end(stream));
   }
   expect(tr_stream_close(&stream));
@@ -199,21 +251,24 @@ static void count_one(tr_index at, tr_index level, tr_index y, tr_index x) {
   (void)at, (void)level, (void)y, (void)x, ++delivered;
 }
 
-static void read_steps(const char* pattern, const char* options) {
-  char text[200];
+static void read_stream(const char* directory, const char* ending) {
+  char path[200];
+  const int has_flags = strcmp(ending, "grib2") != 0; /* GRIB gives real numbers */
   tr_stream* stream = NULL;
-  expect(tr_stream_open(pattern, options, &stream));
+  sprintf(path, "%s/a.%s", directory, ending);
+  expect(tr_stream_open(path, "", &stream));
   if (stream == NULL) return;
-  expect(tr_stream_define(stream, "t", layout, TR_F32, levels_option(text, "")));
-  expect(tr_stream_define(stream, "s", layout, TR_F64, "missing=-999"));
+  define_all(stream, has_flags, "");
   for (now = 0; now < 2; ++now) {
     for (tr_index i = 0; i < MOST; ++i) t[i] = -77;
     tr_stream_begin(stream, 3600 * now);
     tr_stream_get(stream, "t", t);
-    tr_stream_get(stream, "s", s);
+    tr_stream_get(stream, "sp", s);
+    if (has_flags) tr_stream_get(stream, "lsm", flags);
     expect(tr_stream_end(stream));
     each(1, LEVELS, same_t);
     each(1, 1, same_s);
+    if (has_flags) each(1, 1, same_flags);
     delivered = 0;
     each(1, LEVELS, count_one);
     expect_kept(t, delivered);
@@ -221,7 +276,9 @@ static void read_steps(const char* pattern, const char* options) {
   expect(tr_stream_close(&stream));
 }
 
-static void through_file(const char* path) {
+static void through_file(const char* directory) {
+  char path[200];
+  sprintf(path, "%s/file", directory);
   tr_file* file = tr_fopen(path, "w");
   if (file == NULL) exit(1);
   each(0, 1, set_s);
@@ -245,7 +302,9 @@ static void through_file(const char* path) {
   expect_kept(t, delivered);
 }
 
-static void through_checkpoint(const char* name, int direction) {
+static void through_checkpoint(const char* directory, int direction) {
+  char name[200];
+  sprintf(name, "%s/save", directory);
   tr_checkpoint* checkpoint = NULL;
   int found = 0;
   expect(tr_checkpoint_create(name, "", &checkpoint));
@@ -279,6 +338,7 @@ static void call_wrongly(void) {
   refused(tr_layout_boxes(2, shape, NULL, first ? 2 : 0, left, beyond, 1, &made), TR_ERR_LAYOUT);
   refused(tr_layout_boxes(2, shape, NULL, first ? 1 : 0, left, right, 0, &made), TR_ERR_LAYOUT);
   refused(tr_layout_boxes(2, shape, NULL, first ? -1 : 0, left, right, 0, &made), TR_ERR_ARGUMENT);
+  refused(tr_layout_boxes(2, shape, NULL, first ? 1LL << 40 : 0, left, right, 0, &made), TR_ERR_ARGUMENT);
   refused(tr_layout_boxes(2, shape, NULL, first ? 2 : 0, left, first ? NULL : right, 0, &made),
           TR_ERR_ARGUMENT);
   if (made != NULL) ++failures;
@@ -287,6 +347,7 @@ static void call_wrongly(void) {
   expect(tr_stream_create("wrong{lead:03h}.raw", "format=raw base=2026-03-01", &stream));
   refused(tr_stream_define(stream, "a", made, TR_F32, ""), TR_ERR_SETTINGS);
   refused(tr_stream_define(stream, "a", made, TR_I16, "missing=1e20"), TR_ERR_SETTINGS);
+  refused(tr_stream_define(stream, "a", made, TR_U16, "missing=-1"), TR_ERR_SETTINGS);
   refused(tr_stream_define(stream, "a", made, TR_F32, "levels=height:2,10 missing=0 level_axis=4"),
           TR_ERR_SETTINGS);
   double places[24] = {0};
@@ -305,12 +366,18 @@ int main(int argc, char** argv) {
     if (strcmp(what, "wrong") == 0) {
       call_wrongly();
     } else {
-      make(argv[strcmp(what, "write") == 0 || strcmp(what, "read") == 0 ? 4 : 3]);
-      if (strcmp(what, "write") == 0) write_steps(argv[2], argv[3], argc > 5);
-      if (strcmp(what, "read") == 0) read_steps(argv[2], argv[3]);
-      if (strcmp(what, "file") == 0) through_file(argv[2]);
-      if (strcmp(what, "save") == 0) through_checkpoint(argv[2], TR_SAVE);
-      if (strcmp(what, "load") == 0) through_checkpoint(argv[2], TR_LOAD);
+      const int writes = strcmp(what, "write") == 0;
+      make(argv[3]);
+      through_checkpoint(argv[2], writes ? TR_SAVE : TR_LOAD);
+      if (writes) through_file(argv[2]);
+      for (int i = 4; i < argc; ++i) {
+        if (writes) {
+          write_stream(argv[2], argv[i]);
+          write_means(argv[2], argv[i]);
+        } else {
+          read_stream(argv[2], argv[i]);
+        }
+      }
       expect(tr_layout_free(&layout));
     }
   }

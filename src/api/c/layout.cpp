@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "api/c/arguments.hpp"
@@ -292,17 +293,22 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, tr_i
   if (session == nullptr) return TR_ERR_STATE;
   Status status = check_arguments(ndims, shape, halo, layout);
   const int shown = status.is_ok() ? ndims : 0;
-  if (status.is_ok() && count < 0) status = Status(Code::argument, cat("the number of boxes is ", count));
+  constexpr tr_index most = std::numeric_limits<int>::max();
+  if (status.is_ok() && (count < 0 || count > most))
+    status = Status(Code::argument, cat("the number of boxes is ", count, "; a rank may have 0 to ", most));
   if (status.is_ok() && count > 0 && (lower == nullptr || upper == nullptr))
     status = Status(Code::argument, "`lower` or `upper` is a null pointer");
   const std::string call = cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown),
                                unowned != 0 ? ", unowned)" : ")");
   comm::Vote vote{status.in(call), call, {}};
   if (status.is_ok()) {
-    Packer out;
     const auto corners = static_cast<std::size_t>(count) * static_cast<std::size_t>(ndims);
-    out.put_list(std::span<const Index>(lower, corners)).put_list(std::span<const Index>(upper, corners));
-    vote.contribution = out.take();
+    vote.status = guarded([&] {
+      Packer out;
+      out.put_list(std::span(lower, corners)).put_list(std::span(upper, corners));
+      vote.contribution = out.take();
+      return Status();
+    });
   }
   const comm::Verdict verdict = session->agree(std::move(vote));
   if (!verdict.status.is_ok()) return fail(verdict.status);

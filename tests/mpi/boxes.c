@@ -237,6 +237,24 @@ static void write_means(const char* directory, const char* ending) {
   expect(tr_stream_close(&stream));
 }
 
+/* Nobody owns anything, and everybody puts. */
+static void write_nothing(const char* directory) {
+  static const tr_index shape[2] = {NY, NX};
+  char path[200];
+  tr_layout* nothing = NULL;
+  tr_stream* stream = NULL;
+  sprintf(path, "%s/nothing.nc", directory);
+  expect(tr_layout_boxes(2, shape, NULL, 0, NULL, NULL, 1, &nothing));
+  expect(tr_stream_create(path, "format=cdf5 base=2026-03-01", &stream));
+  if (nothing == NULL || stream == NULL) return;
+  expect(tr_stream_define(stream, "t", nothing, TR_F32, "missing=-999"));
+  tr_stream_begin(stream, 0);
+  tr_stream_put(stream, "t", NULL);
+  expect(tr_stream_end(stream));
+  expect(tr_stream_close(&stream));
+  expect(tr_layout_free(&nothing));
+}
+
 /* What nobody delivers keeps the value that it has. */
 static void expect_kept(const float* array, tr_index size) {
   tr_index kept = 0, wanted = MOST - size;
@@ -370,6 +388,7 @@ int main(int argc, char** argv) {
       make(argv[3]);
       through_checkpoint(argv[2], writes ? TR_SAVE : TR_LOAD);
       if (writes) through_file(argv[2]);
+      if (writes) write_nothing(argv[2]);
       for (int i = 4; i < argc; ++i) {
         if (writes) {
           write_stream(argv[2], argv[i]);

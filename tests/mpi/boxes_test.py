@@ -61,6 +61,7 @@ def layouts():
         for name in names:
             check(images[name] == expected[name], f"{name} {of} differs from that of blocks")
         check(file == (without_land(owned) if "land" in layout else owned), f"the collective file {of} is wrong")
+        check(struct.pack(">f", -999) * NX * NY in contents(f"{where}/nothing.nc"), f"where nobody owns anything, the file {of} has no missing values")
         if "grib2" in ENDINGS and "land" in layout and shutil.which("grib_get"):
             bitmaps(f"{where}/a.grib2")
         if reader:

@@ -48,7 +48,7 @@ def bitmaps(path):
 
 
 def layouts():
-    names = [f"{name}.{ending}" for ending in ENDINGS for name in ("a", "mean")]
+    names = ["mean.nc"] + [f"a.{ending}" for ending in ENDINGS]
     for (layout, ranks, servers), reader in CASES:
         where = fresh(f"{layout}-{ranks}")
         ran("write", where, layout, *ENDINGS, ranks=ranks, servers=servers)

@@ -165,7 +165,7 @@ static void same_flags(tr_index at, tr_index level, tr_index y, tr_index x) {
 }
 
 static const char* levels_option(char* text, const char* more) {
-  sprintf(text, "levels=height:2,10,50 missing=-999 %s %s", levels_inside ? "level_axis=1" : "", more);
+  sprintf(text, "levels=pressure:850,500,250 missing=-999 %s %s", levels_inside ? "level_axis=1" : "", more);
   return text;
 }
 

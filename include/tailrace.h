@@ -135,7 +135,8 @@ TR_API int tr_should_stop(void);
 
 /* Layouts: who owns which elements of a global array. */
 /* Shapes and indices are in C order (slowest first) and start at 0. The library checks each layout: every
- * element must have one owner. A layout may be freed as soon as the streams that use it are defined. */
+ * element must have one owner (tr_layout_boxes can leave elements without). A layout may be freed as soon as
+ * the streams that use it are defined. */
 
 /* Collective. Gives each rank one block of the array. Blocks until the ranks agree. `halo`: the number of
  * elements on each side in each dimension, or NULL. The library chooses the processor grid, as square as
@@ -157,6 +158,24 @@ TR_API int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* 
  * element once. */
 TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
                          const tr_index* upper, tr_layout** layout);
+/* Collective. Each rank owns `count` boxes (tiles, patches), none or several, of any extents: box b has the
+ * elements lower[b * ndims + d] <= i[d] < upper[b * ndims + d]. Boxes must not overlap. All ranks keep the
+ * boxes of all ranks, 16 bytes for each dimension of a box and 12 more. With `unowned` = 0 the boxes of all
+ * ranks must cover the array. With `unowned` = 1 elements may lie in no box, as land in an ocean model:
+ * fields of streams need missing=, and files hold that value there (in GRIB a bitmap says so). Collective
+ * files hold zeros there, checkpoints nothing. A rank that reads gets what it owns, and its halos.
+ *
+ * A rank's array has its boxes one after another, each row-major with its halo. Equal boxes are one more
+ * dimension of an array, the slowest: (box, y, x). The levels of a field (level_axis) are counted among these
+ * dimensions: 0 is (lev, box, y, x), the default, 1 is (box, lev, y, x), ndims + 1 is the fastest; boxes of
+ * different extents allow the first and the last. An array may also be given as a list of elements. Empty
+ * boxes count as none, and take no memory.
+ *
+ *   TR_ERR_LAYOUT     a box beyond the array, an element in two boxes, or in none with `unowned` = 0; on all
+ *                     ranks, and the text names the ranks and the element
+ *   TR_ERR_ARGUMENT   `count` is below 0 or above 2147483647, or bounds are a null pointer */
+TR_API int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, tr_index count,
+                           const tr_index* lower, const tr_index* upper, int unowned, tr_layout** layout);
 /* Collective. Each rank owns the `count` elements with the given global indices (unstructured grids). `base`,
  * 0 or 1, is the index of the first element of the array. */
 TR_API int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices,

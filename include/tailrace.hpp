@@ -184,6 +184,9 @@ class Layout {
                                  const Indices& halo = {});
   static Result<Layout> box(const Indices& shape, const Indices& lower, const Indices& upper,
                             const Indices& halo = {});
+  /// `lower` and `upper` have the bounds of one box after another. tr_layout_boxes has the contract.
+  static Result<Layout> boxes(const Indices& shape, const Indices& lower, const Indices& upper,
+                              const Indices& halo = {}, bool unowned = false);
   static Result<Layout> indexed(const Indices& shape, const Indices& indices, int base = 0);
   /// With {} as shape: the layout of scalars.
   static Result<Layout> replicated(const Indices& shape);

@@ -73,20 +73,23 @@ module tailrace
 
   !> The owners of the elements of a global array. A plain value; copies mean the same layout; `free` ends
   !> all. `weights` of `weighted` is flat: the grid(1) weights of the first dimension, then the grid(2) of the
-  !> second, and so on. `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower`
+  !> second, and so on. `lower(:, b)` and `upper(:, b)` of `boxes` are the bounds of this rank's box b, and with
+  !> `unowned` elements may lie in no box. The functions `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower`
   !> and `own_upper` are the bounds of its own elements. `array_dims`: dimensions of a rank's array without
-  !> levels, 1 if it is a list of elements.
+  !> levels, 1 if it is a list of elements, of boxes one more than the layout has.
   type :: tr_layout
     type(c_ptr) :: handle = c_null_ptr
     integer :: ndims = 0
     integer :: array_dims = 0
   contains
     procedure, private :: block_i4, block_i8, box_i4, box_i8, block_cyclic_i4, block_cyclic_i8
+    procedure, private :: boxes_i4, boxes_i8
     procedure, private :: indexed_i4, indexed_i8, replicated_i4, replicated_i8, callback_i4, callback_i8
     procedure, private :: weighted_f32_i4, weighted_f64_i4, weighted_f32_i8, weighted_f64_i8
     procedure, private :: bounds_i4, bounds_i8
     generic :: block => block_i4, block_i8
     generic :: box => box_i4, box_i8
+    generic :: boxes => boxes_i4, boxes_i8
     generic :: block_cyclic => block_cyclic_i4, block_cyclic_i8
     generic :: weighted => weighted_f32_i4, weighted_f64_i4, weighted_f32_i8, weighted_f64_i8
     generic :: indexed => indexed_i4, indexed_i8

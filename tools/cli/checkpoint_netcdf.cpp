@@ -155,7 +155,8 @@ Status put_elements(NetcdfFile& file, checkpoint::CopyReader& reader, const Copy
       start.push_back(0);
       extent.push_back(2);
     }
-    bytes.resize(static_cast<std::size_t>(count * size_of(item.type)));
+    // Elements in no part are zeros.
+    bytes.assign(static_cast<std::size_t>(count * size_of(item.type)), std::byte{});
     TR_TRY(read_elements(reader, copy, number, begin, count, bytes.data()));
     TR_TRY(file.put(start, extent, bytes.data()));
   }

@@ -46,12 +46,11 @@ checkpoint::NamedItem item_of(const std::string& name, const tr_array& array) {
   return item;
 }
 
-/// Finds how the caller's array of these extents lies in memory. Its last dimensions are those of the layout,
-/// with or without halo. Any number of dimensions before them are levels.
-Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vector<Index> extents,
-                 const tr_index* strides) {
+/// Finds how the caller's array of these extents lies in memory. Its last `own` dimensions are those of a
+/// rank's part, with or without halo. Any number of dimensions before them are levels.
+Status fit_dimensions(checkpoint::NamedItem& item, const tr_layout& layout, std::size_t own,
+                      std::vector<Index> extents, const tr_index* strides) {
   const layout::Layout& placed = layout.placed.layout;
-  const std::size_t own = placed.is_box() ? placed.shape().size() : 1;
   if (extents.size() < own)
     return {Code::layout, cat("the array has ", extents.size(), " dimensions and its layout ", own)};
   const std::size_t more = extents.size() - own;
@@ -70,7 +69,7 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   layout::Allocation allocation;
   allocation.level_axis = more > 0 ? 0 : -1;
   allocation.levels = more > 0 ? extents.front() : 1;
-  if (placed.is_box()) allocation.halo = layout.placed.halo;
+  if (placed.is_box() || placed.is_tiled()) allocation.halo = layout.placed.halo;
   Result<layout::Allocation> matched =
       layout::match_extents(placed, state().session->rank(), allocation, extents);
   TR_TRY(matched.status());
@@ -79,6 +78,20 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   if (more > 0) item.array.levels = extents.front();
   if (strides != nullptr) item.array.strides = bytes;
   return {};
+}
+
+/// Does so with the dimensions that a rank's part has. Several boxes are one dimension more than the layout,
+/// or a list of elements.
+Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, const std::vector<Index>& extents,
+                 const tr_index* strides) {
+  const layout::Layout& placed = layout.placed.layout;
+  const std::size_t dims = placed.shape().size();
+  if (placed.is_box()) return fit_dimensions(item, layout, dims, extents, strides);
+  if (!placed.is_tiled() || extents.size() < dims + 1)
+    return fit_dimensions(item, layout, 1, extents, strides);
+  const Status stacked = fit_dimensions(item, layout, dims + 1, extents, strides);
+  if (stacked.is_ok()) return stacked;
+  return fit_dimensions(item, layout, 1, extents, strides).is_ok() ? Status() : stacked;
 }
 
 /// Reads the mode of the older form, whose letters mean the same as for files.

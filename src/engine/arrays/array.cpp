@@ -19,7 +19,8 @@ Result<Part> part_of(const Array& array, int rank) {
   layout::Allocation allocation;
   allocation.level_axis = array.levels > 0 ? 0 : -1;
   allocation.levels = std::max<Index>(array.levels, 1);
-  if (array.halo != nullptr && array.layout->is_box()) allocation.halo = *array.halo;
+  if (array.halo != nullptr && (array.layout->is_box() || array.layout->is_tiled()))
+    allocation.halo = *array.halo;
   allocation.strides = array.strides;
   if (!array.section) {
     Result<layout::MemoryMap> memory = layout::memory_map(*array.layout, rank, array.type, allocation);
@@ -36,15 +37,22 @@ Result<Part> part_of(const Array& array, int rank) {
   return Part{std::move(*layout), std::move(*memory)};
 }
 
-/// Extends the maps to the whole array with all of its levels. `rows` and `memory` come with the first level.
-void add_levels(const Array& array, std::vector<layout::Rows>& rows, layout::MemoryMap& memory) {
+/// Extends the rows of the first level to all levels.
+void add_levels(const Array& array, std::vector<layout::Rows>& rows) {
   const std::size_t first_rows = rows.size();
-  const std::size_t first_nests = memory.nests.size();
   for (Index level = 1; level < array.levels; ++level) {
     for (std::size_t i = 0; i < first_rows; ++i) {
       rows.push_back(rows[i]);
       rows.back().global += level * array.layout->elements();
     }
+  }
+}
+
+/// Extends the maps to the whole array with all of its levels. `rows` and `memory` come with the first level.
+void add_levels(const Array& array, std::vector<layout::Rows>& rows, layout::MemoryMap& memory) {
+  add_levels(array, rows);
+  const std::size_t first_nests = memory.nests.size();
+  for (Index level = 1; level < array.levels; ++level) {
     for (std::size_t i = 0; i < first_nests; ++i) {
       memory.nests.push_back(memory.nests[i]);
       memory.nests.back().offset += level * memory.level_stride;
@@ -110,9 +118,14 @@ Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank,
   TR_TRY(part.status());
   std::vector<layout::Rows> rows = part->layout.rows(owner);
   add_levels(array, rows, part->memory);
+  std::vector<layout::Rows> unowned;
+  if (direction == Direction::write) unowned = part->layout.unowned();
+  add_levels(array, unowned);
+  const Bytes element = size_of(array.type);
   return std::make_shared<const ArrayPlan>(
-      ArrayPlan{std::move(part->layout), size_of(array.type), layout::TransferMap::make(rows, part->memory),
-                everywhere && direction == Direction::read, array.in_parts});
+      ArrayPlan{std::move(part->layout), element, layout::TransferMap::make(rows, part->memory),
+                everywhere && direction == Direction::read, array.in_parts,
+                layout::TransferMap::of_rows(unowned, element)});
 }
 
 Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int rank) {

@@ -8,6 +8,7 @@
 
 #include "engine/arrays/array.hpp"
 #include "formats/cf/fields.hpp"
+#include "formats/codec/missing.hpp"
 #include "formats/listings/listings.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/shape_text.hpp"
@@ -37,6 +38,17 @@ Status check_references(const codec::StreamDefinition& stream, const codec::Code
   if (codec.decoding()) return {};
   return {Code::settings, cat("references=on: no other program knows how to decode records of format=",
                               stream.format, "; leave it out")};
+}
+
+/// Files have `missing` where no rank owns an element.
+Status check_unowned(const layout::Layout& layout, const codec::FieldDefinition& field) {
+  if (!layout.has_unowned()) return {};
+  if (!field.missing)
+    return {Code::settings,
+            "the layout has elements that no rank owns: missing= says which value files hold there"};
+  if (!codec::missing_element(field.type, *field.missing).empty()) return {};
+  return {Code::settings, cat("missing=", *field.missing, " is no ", name_of(field.type),
+                              ": files need such a value where no rank owns an element")};
 }
 
 }  // namespace
@@ -159,6 +171,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     const std::string_view text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
     TR_TRY(set_vertical(request.definition, text, request.vertical_file));
   }
+  TR_TRY(check_unowned(layout.layout, request.definition));
   TR_TRY(check_without_time(request));
   const bool has_time = request.definition.has_time;
   if (operations_ && has_time)

@@ -2,6 +2,8 @@
 // The fields of a stream that have no time: each file has them once.
 #include "engine/arrays/gathering.hpp"
 #include "faces/streams/definition/fields.hpp"
+#include "formats/codec/missing.hpp"
+#include "ground/base/byte_order.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {
@@ -87,6 +89,15 @@ Status Fields::draw_values(const Field& field, node::Draw& drawn, ByteVector& wh
                                 " for the heads of its files: set TAILRACE_MEMORY to more, or give the field "
                                 "time")));
   whole.resize(static_cast<std::size_t>(bytes));
+  const std::vector<layout::Rows> unowned = field.layout->layout.unowned();
+  if (unowned.empty()) return {};
+  ByteVector value = codec::missing_element(field.definition.type, field.definition.missing.value_or(0));
+  const ByteVector native = value;
+  copy_ordered(value.data(), native.data(), std::ssize(native), size_of(field.definition.type),
+               std::endian::big);
+  const Bytes level = bytes / std::ssize(field.definition.levels.values);
+  for (Bytes begin = 0; begin < bytes; begin += level)
+    layout::fill_rows(unowned, value, whole.data() + begin);
   return {};
 }
 

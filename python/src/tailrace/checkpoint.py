@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .binary import ELEMENT_TYPES, MOST_ELEMENTS, Fields, elements_of, read_range, text_of, xxh3_64
+from .binary import MOST_ELEMENTS, Fields, element_type, elements_of, read_range, text_of, xxh3_64
 from .errors import FormatError, NotThereError, UnsupportedError
 from .threads import side_by_side
 
@@ -256,9 +256,9 @@ def _directory(data: bytes, save: bytes, parts: int, path: str) -> tuple[list[It
     for _ in range(directory.count(20, wide=True)):
         name = text_of(directory.raw(directory.count(1, wide=True)), path)
         kind, shape = directory.i32(), directory.raw(directory.count(1, wide=True))
-        if kind not in ELEMENT_TYPES or len(shape) % 8 or len(shape) > 56:
+        if element_type(kind) is None or len(shape) % 8 or len(shape) > 56:
             raise FormatError(f'{path}: item "{name}" has type {kind} and a shape of {len(shape)} bytes')
-        items.append(Item(name, np.dtype(ELEMENT_TYPES[kind]), tuple(struct.unpack(f"<{len(shape) // 8}q", shape))))
+        items.append(Item(name, np.dtype(element_type(kind)), tuple(struct.unpack(f"<{len(shape) // 8}q", shape))))
         elements_of(items[-1].shape, path)
     if len({item.name for item in items}) != len(items):
         raise FormatError(f"{path}: two items have one name")

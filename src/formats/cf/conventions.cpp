@@ -26,8 +26,9 @@ constexpr int record_dimension = 0;
 /// Appends the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
 void put_default_fill(ByteVector& out, Type type) {
   switch (type) {
-    case Type::int8:
     case Type::text:
+      return put_number(out, type, 0);
+    case Type::int8:
       return put_number(out, type, -127);
     case Type::uint8:
       return put_number(out, type, 255);
@@ -133,7 +134,8 @@ std::function<ByteVector()> constant(Type type, std::vector<double> values) {
 
 /// Returns what makes the values of a field without time: those that were put, or fill values.
 std::function<ByteVector()> fixed_values(const FieldDefinition& field, const ByteVector& fill) {
-  const Index count = field.elements() * static_cast<Index>(field.levels.values.size());
+  const Index width = is_text(field.type) ? size_of(field.type) : 1;
+  const Index count = field.elements() * width * static_cast<Index>(field.levels.values.size());
   return [values = field.values, fill, count] {
     if (values) return *values;
     ByteVector all;
@@ -186,6 +188,7 @@ std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
 }  // namespace
 
 Result<Type> type_of(ElementType type) {
+  if (is_text(type)) return Type::text;
   switch (type) {
     case ElementType::i8:
       return Type::int8;
@@ -274,6 +277,11 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(add_axes(field, grid));
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
   variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
+  if (is_text(field.type)) {
+    variable.dimensions.push_back(text_dimension(size_of(field.type)));
+    if (codec::find_key(field.attributes, "_Encoding") == nullptr)
+      variable.attributes.push_back(Attribute::text("_Encoding", "utf-8"));
+  }
 
   if (names_tell_) add_quantity(field, grid, variable);
   std::string coordinates = scalars_ + points.coordinates;
@@ -308,7 +316,8 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(beyond_);
   by_name_.emplace(field.name, fields_.size());
   fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill,
-                     levels.dimension.has_value(), field.has_time});
+                     levels.dimension.has_value(), field.has_time,
+                     is_text(field.type) ? size_of(field.type) : 1});
   if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
   return {};
 }
@@ -729,6 +738,13 @@ int Conventions::add_dimension(const std::string& name, Index length) {
 int Conventions::bounds_dimension() {
   if (!bounds_) bounds_ = add_dimension(free_name("bnds"), 2);
   return *bounds_;
+}
+
+/// Returns the last dimension of texts of so many bytes.
+int Conventions::text_dimension(Index bytes) {
+  const auto known = std::ranges::find(of_texts_, bytes, &std::pair<Index, int>::first);
+  if (known != of_texts_.end()) return known->second;
+  return of_texts_.emplace_back(bytes, add_dimension(free_name(cat("string", bytes)), bytes)).second;
 }
 
 std::size_t Conventions::add_variable(Variable variable) {

@@ -128,7 +128,8 @@ Result<Array> describe_array(const Layout& layout, int rank, ElementType type, c
   array.element = size_of(type);
   if (array.element == 0)
     return Status(Code::argument,
-                  cat("element type ", static_cast<std::int32_t>(type), " is none of TR_I8 .. TR_U64"));
+                  cat("element type ", static_cast<std::int32_t>(type),
+                      " is none of TR_I8 .. TR_U64 and TR_TEXT(1) .. TR_TEXT(", most_text, ")"));
   TR_TRY(check_allocation(layout, rank, allocation));
   auto extents = all_extents(layout, rank, allocation);
   if (!extents.is_ok()) return extents.status();

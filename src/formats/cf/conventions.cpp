@@ -160,6 +160,7 @@ Result<Attribute> attribute_of(const std::string& name, const std::string& value
   if (std::ranges::find(numeric, name) == numeric.end()) return Attribute::text(name, value);
   const Result<std::vector<double>> numbers = parse_number_list(value);
   TR_TRY(numbers.status().in(name));
+  if (type == Type::text) return Status(Code::argument, cat(name, "= is for numbers, and these are texts"));
   Attribute attribute{name, type, {}};
   for (const double number : *numbers) {
     if (!holds(type, number))

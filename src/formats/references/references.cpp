@@ -208,7 +208,7 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
       array["filters"] = Json::array({dot});
       array["fill_value"] = "NaN";
     } else if (field != nullptr && (fill_of(variable) != nullptr || !whole.contains(number))) {
-      array["fill_value"] = number_of(type, field->fill);
+      array["fill_value"] = type == Type::text ? Json("") : number_of(type, field->fill);
     } else if (const cf::Attribute* const fill = fill_of(variable)) {
       array["fill_value"] = number_of(type, fill->values);  // of a field without time
     }

@@ -70,8 +70,9 @@ enum {
   TR_U32 = 11,
   TR_U64 = 12
 };
-/* The type of texts of `bytes` bytes, 1 to 4096, in fields and checkpoints: char name[n][bytes] is an array of n
- * of them. A text ends at its first zero byte, and before blanks at its end; files have zeros behind it. */
+/* The type of texts of `bytes` bytes, 1 to 4096, in fields and checkpoints: char name[n][bytes] is an array
+ * of n of them. A text ends at its first zero byte, and before blanks at its end; files have zeros behind it.
+ */
 #define TR_TEXT(bytes) (4096 + (bytes))
 
 /* Events of tr_stream_wait. */

@@ -132,10 +132,22 @@ std::function<ByteVector()> constant(Type type, std::vector<double> values) {
   };
 }
 
+/// Returns the number of values of the variable that are one element of the field.
+Index width_of(ElementType type) { return is_text(type) ? size_of(type) : 1; }
+
+/// Returns the field's variable without dimensions. Texts have NetCDF's attribute for their encoding.
+Variable begun(const FieldDefinition& field, Type type) {
+  Variable variable;
+  variable.type = type;
+  if (type == Type::text && codec::find_key(field.attributes, "_Encoding") == nullptr)
+    variable.attributes.push_back(Attribute::text("_Encoding", "utf-8"));
+  return variable;
+}
+
 /// Returns what makes the values of a field without time: those that were put, or fill values.
 std::function<ByteVector()> fixed_values(const FieldDefinition& field, const ByteVector& fill) {
-  const Index width = is_text(field.type) ? size_of(field.type) : 1;
-  const Index count = field.elements() * width * static_cast<Index>(field.levels.values.size());
+  const Index count =
+      field.elements() * width_of(field.type) * static_cast<Index>(field.levels.values.size());
   return [values = field.values, fill, count] {
     if (values) return *values;
     ByteVector all;
@@ -265,11 +277,10 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(check_hybrid(field.levels));
   if (field.missing && !holds(*type, *field.missing))
     return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
-  Variable variable;
+  Variable variable = begun(field, *type);
   TR_TRY(check_new(field));
   const Result<std::vector<std::string>> named = named_coordinates(field, grid);
   TR_TRY(named.status());
-  variable.type = *type;
   if (field.has_time) variable.dimensions = {record_dimension};
   // Copies the entries, because later calls add to the lists and may move them.
   const Vertical levels = vertical(field.levels);
@@ -278,11 +289,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(add_axes(field, grid));
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
   variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
-  if (is_text(field.type)) {
-    variable.dimensions.push_back(text_dimension(size_of(field.type)));
-    if (codec::find_key(field.attributes, "_Encoding") == nullptr)
-      variable.attributes.push_back(Attribute::text("_Encoding", "utf-8"));
-  }
+  if (is_text(field.type)) variable.dimensions.push_back(text_dimension(size_of(field.type)));
 
   if (names_tell_) add_quantity(field, grid, variable);
   std::string coordinates = scalars_ + points.coordinates;
@@ -317,8 +324,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(beyond_);
   by_name_.emplace(field.name, fields_.size());
   fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill,
-                     levels.dimension.has_value(), field.has_time,
-                     is_text(field.type) ? size_of(field.type) : 1});
+                     levels.dimension.has_value(), field.has_time, width_of(field.type)});
   if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
   return {};
 }

@@ -250,8 +250,9 @@ Status check_exact(ElementType type, const std::string* missing) {
 Status check_texts(const FieldRequest& request) {
   const codec::FieldDefinition& field = request.definition;
   if (!is_text(field.type)) return {};
+  const bool is_over_time = request.operation && *request.operation != operations::Operation::instant;
   if (field.accuracy || field.relative_accuracy || field.bits || field.missing || request.has_statistic ||
-      request.operation)
+      is_over_time)
     return settings_error(
         "its elements are texts, of which files hold all bytes, and which have neither missing values nor "
         "means: leave out accuracy=, relative_accuracy=, bits=, missing=, statistic= and operation=");

@@ -70,6 +70,10 @@ enum {
   TR_U32 = 11,
   TR_U64 = 12
 };
+/* The type of texts of `bytes` bytes, 1 to 4096, in fields and checkpoints: char name[n][bytes] is an array
+ * of n of them. A text ends at its first zero byte, and before blanks at its end; files have zeros behind it.
+ */
+#define TR_TEXT(bytes) (4096 + (bytes))
 
 /* Events of tr_stream_wait. */
 enum { TR_CAPTURED = 1, TR_DURABLE = 2 };
@@ -546,7 +550,8 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
 
 /* tr_stream_define on a stream that is read. Collective. `type` is TR_F32 or TR_F64, whatever the type in the
  * file; or a type of integers that has every value of the type in the file, where integers lie unscaled
- * (TR_ERR_ARGUMENT in tr_stream_get otherwise, and here with between=linear). Options:
+ * (TR_ERR_ARGUMENT in tr_stream_get otherwise, and here with between=linear); or TR_TEXT of at least the
+ * length of the texts in the file. Options:
  *   levels=TYPE[:LIST]    any of the file's levels, in any order: the order of the array's level dimension
  *   level_axis=N, nproma=N
  *                         as for a stream that is written

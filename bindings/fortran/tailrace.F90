@@ -41,6 +41,7 @@ module tailrace
     TR_ERR_SPACE = 9, TR_ERR_MEMORY = 10, TR_ERR_MPI = 11, TR_ERR_TIMEOUT = 12, TR_ERR_UNSUPPORTED = 13, &
     TR_ERR_CORRUPT = 14
   ! Element types. TR_REAL is this compilation's default real. Fortran has no arrays of unsigned numbers.
+  ! tr_text(n): of character(n).
   integer, parameter, public :: TR_I8 = 1, TR_I16 = 2, TR_I32 = 3, TR_I64 = 4, TR_F32 = 5, TR_F64 = 6, &
     TR_C64 = 7, TR_C128 = 8, TR_BYTE = 9, TR_U8 = TR_BYTE, TR_U16 = 10, TR_U32 = 11, TR_U64 = 12
   integer, parameter, public :: TR_REAL = merge(TR_F32, TR_F64, kind(1.0) == real32)
@@ -69,7 +70,7 @@ module tailrace
   public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section, tr_shared, tr_global
   public :: tr_checkpoint, tr_checkpoint_interval
   public :: tr_record, tr_encoded, tr_encoder_register, tr_encode, tr_encode_bound, tr_encode_head
-  public :: tr_hybrid, tr_pressure, tr_height, tr_surface
+  public :: tr_hybrid, tr_pressure, tr_height, tr_surface, tr_text
 
   !> The owners of the elements of a global array. A plain value; copies mean the same layout; `free` ends
   !> all. `weights` of `weighted` is flat: the grid(1) weights of the first dimension, then the grid(2) of the
@@ -160,6 +161,10 @@ module tailrace
 #include "parts/put_bindings.inc"
 #include "parts/get_bindings.inc"
 #undef TR_TAG
+    procedure, private :: put_0_text, put_1_text, put_2_text, put_3_text
+    generic :: put => put_0_text, put_1_text, put_2_text, put_3_text
+    procedure, private :: get_0_text, get_1_text, get_2_text, get_3_text
+    generic :: get => get_0_text, get_1_text, get_2_text, get_3_text
 #define TR_TAG c64
 #include "parts/put_bindings.inc"
 #undef TR_TAG
@@ -619,6 +624,8 @@ contains
 #define TR_CODE TR_C128
 #define TR_BYTES 16_int64
 #include "parts/put_kind.inc"
+
+#include "parts/texts.inc"
 
   ! Files.
 

@@ -183,6 +183,8 @@ TEST(CppFace, EveryElementTypeHasItsCode) {
   EXPECT_EQ(tr::type_of<unsigned short>(), tr::Type::u16);
   EXPECT_EQ(tr::type_of<std::uint32_t>(), tr::Type::u32);
   EXPECT_EQ(tr::type_of<unsigned long long>(), tr::Type::u64);
+  EXPECT_EQ((tr::type_of<std::array<char, 20>>()), tr::text(20));
+  EXPECT_EQ(static_cast<int>(tr::text(20)), TR_TEXT(20));
 }
 
 }  // namespace

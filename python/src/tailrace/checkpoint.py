@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .binary import ELEMENT_TYPES, MOST_ELEMENTS, Fields, elements_of, read_range, text_of, xxh3_64
+from .binary import MOST_ELEMENTS, Fields, element_type, elements_of, read_range, text_of, xxh3_64
 from .errors import FormatError, NotThereError, UnsupportedError
 from .threads import side_by_side
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HEADER_BYTES, FOOTER_BYTES = 128, 96
 MOST_DIRECTORY, MOST_GENERATION, MOST_TABLE = 1 << 30, 1 << 48, 1 << 30
-UNOWNED = 0x100  # added to the type of an item that has elements in no part
+UNOWNED = 0x10000  # added to the type of an item that has elements in no part
 MOST_RUNS = 20_000_000  # with more runs, Checkpoint checks numbers of elements only
 
 
@@ -259,9 +259,9 @@ def _directory(data: bytes, save: bytes, parts: int, path: str) -> tuple[list[It
         name = text_of(directory.raw(directory.count(1, wide=True)), path)
         kind, shape = directory.i32(), directory.raw(directory.count(1, wide=True))
         kind, has_unowned = kind & ~UNOWNED, bool(kind & UNOWNED)
-        if kind not in ELEMENT_TYPES or len(shape) % 8 or len(shape) > 56:
+        if element_type(kind) is None or len(shape) % 8 or len(shape) > 56:
             raise FormatError(f'{path}: item "{name}" has type {kind} and a shape of {len(shape)} bytes')
-        items.append(Item(name, np.dtype(ELEMENT_TYPES[kind]), tuple(struct.unpack(f"<{len(shape) // 8}q", shape)), has_unowned))
+        items.append(Item(name, np.dtype(element_type(kind)), tuple(struct.unpack(f"<{len(shape) // 8}q", shape)), has_unowned))
         elements_of(items[-1].shape, path)
     if len({item.name for item in items}) != len(items):
         raise FormatError(f"{path}: two items have one name")

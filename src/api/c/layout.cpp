@@ -159,7 +159,7 @@ Result<codec::Axis> axis_of(const tr_layout* layout, const std::string& dimensio
                                       near.empty() ? "" : cat("; did you mean \"", near, "\"?")));
   }
   const auto element = static_cast<ElementType>(type);
-  if (size_of(element) == 0 || is_complex(element))
+  if (size_of(element) == 0 || is_complex(element) || is_text(element))
     return Status(Code::argument, "coordinates are integers or real numbers: give TR_F64, TR_I32, ...");
   constexpr Index most = Index{1} << 20;
   if (extent_of(*layout, dimension) > most)

@@ -122,7 +122,7 @@ bool PartPlace::is_possible() const {
 namespace {
 
 /// Added to the number of the type of an item that has elements in no part.
-constexpr std::int32_t unowned_flag = 0x100;
+constexpr std::int32_t unowned_flag = 0x10000;
 
 std::int32_t type_in_directory(const ItemInfo& item) {
   return static_cast<std::int32_t>(item.type) | (item.has_unowned ? unowned_flag : 0);

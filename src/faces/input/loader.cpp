@@ -51,10 +51,23 @@ void replace_missing(std::span<T> values, double missing) {
     if (std::isnan(each)) each = static_cast<T>(missing);
 }
 
+/// Returns Code::argument if only one of field and file has texts, or if those of the file are longer.
+Status check_texts(const FieldDefinition& field, const std::optional<ElementType>& there) {
+  const bool has_texts = there && is_text(*there);
+  if (has_texts && is_text(field.type) && size_of(field.type) < size_of(*there))
+    return {Code::argument, cat("are texts of ", counted(size_of(*there), "byte"),
+                                ": define the field as TR_TEXT(", size_of(*there), "), or as longer texts")};
+  if (has_texts == is_text(field.type)) return {};
+  return {Code::argument, has_texts ? cat("are texts: define the field as TR_TEXT(", size_of(*there), ")")
+                                    : "are numbers: define the field as TR_F64 or TR_F32"};
+}
+
 /// Prepares `values` for integers, of which missing ones leave what stands there. Returns Code::argument
-/// unless the file has integers (of the type `there`) that all are values of the field's type.
-Status prepare_integers(const FieldDefinition& field, const std::optional<ElementType>& there,
-                        std::span<std::byte> values) {
+/// unless the file has integers (of the type `there`) that all are values of the field's type. The same for
+/// texts.
+Status prepare_exact(const FieldDefinition& field, const std::optional<ElementType>& there,
+                     std::span<std::byte> values) {
+  TR_TRY(check_texts(field, there));
   if (!is_integer(field.type)) return {};
   if (!there)
     return {Code::argument, cat("are real numbers, or packed ones, and not ", name_of(field.type),
@@ -232,7 +245,7 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
   TR_TRY(check_grid(*file, grid));
   TR_TRY(scratch.reserve(source.scratch_bound((*record)->place, grid), file->path()));
-  TR_TRY(prepare_integers(field, source.integers((*record)->place), claim.values)
+  TR_TRY(prepare_exact(field, source.exact_type((*record)->place), claim.values)
              .in(cat("the values of '", field.name, "' in ", file->path())));
   const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
                                             claim.values.data(), scratch.memory());

@@ -43,6 +43,7 @@ Result<std::vector<std::string>> Conventions::named_coordinates(const FieldDefin
                                         field.name, "'"));
     const Variable& variable = contents_.variables[*number];
     for (const int each : variable.dimensions) {
+      if (std::ranges::find(of_texts_, each, &std::pair<Index, int>::second) != of_texts_.end()) continue;
       if (std::ranges::find(known, each) == known.end())
         return Status(Code::argument, cat(what, "which has the dimension '",
                                           contents_.dimensions[static_cast<std::size_t>(each)].name, "'; '",

@@ -29,6 +29,7 @@ namespace tailrace::codec {
 /// hold it. Returns nothing if no element of the type does: integers hold whole numbers in their range.
 [[nodiscard]] inline ByteVector missing_element(ElementType type, double missing) {
   ByteVector out;
+  if (is_text(type)) out.resize(static_cast<std::size_t>(size_of(type)));  // an empty text
   const auto put = [&](auto value, int parts = 1) {
     out.resize(sizeof value * static_cast<std::size_t>(parts));
     for (int i = 0; i < parts; ++i)

@@ -341,6 +341,8 @@ class Grib2Codec final : public codec::Codec {
 Status Grib2Codec::add(const codec::FieldDefinition& field) {
   if (field.bits && (*field.bits < 1 || *field.bits > most_bits))
     return {Code::argument, cat("bits=", *field.bits, "; a value takes 1 to ", most_bits, " bits")};
+  if (is_text(field.type))
+    return {Code::format, "GRIB2 holds numbers, and no texts: write them to a NetCDF or Zarr file"};
   if (is_complex(field.type))
     return {Code::format,
             cat("GRIB2 holds real numbers, not ", name_of(field.type), "; write the parts as two fields")};

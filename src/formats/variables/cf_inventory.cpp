@@ -402,7 +402,9 @@ bool CfReader::tells_of_times(std::size_t variable) const {
 /// Adds the fields with points at once, and series only if `adds_series_`.
 Status CfReader::add(std::size_t number) {
   const cf::FoundVariable& variable = at(number);
-  if (variable.type == cf::Number::none || axes_.is_auxiliary(number)) return {};
+  // Texts are no numbers of a grid, and readers want them also where `coordinates` names them.
+  const bool is_text = variable.text_bytes > 0;
+  if (variable.element_bytes() == 0 || (axes_.is_auxiliary(number) && !is_text)) return {};
   CfField field;
   field.variable = number;
   const Result<bool> is_field = assign(variable, field);

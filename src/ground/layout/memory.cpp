@@ -275,8 +275,8 @@ Result<std::vector<std::vector<Index>>> possible_extents(const Layout& layout, i
 
 Status check_type(ElementType type) {
   if (size_of(type) != 0) return {};
-  return {Code::argument,
-          cat("element type ", static_cast<std::int32_t>(type), " is none of TR_I8 .. TR_U64")};
+  return {Code::argument, cat("element type ", static_cast<std::int32_t>(type),
+                              " is none of TR_I8 .. TR_U64 and TR_TEXT(1) .. TR_TEXT(", most_text, ")")};
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ void place_rows(std::span<const Rows> all, const std::byte* piece, Bytes element
   for (const Rows& rows : all) {
     std::byte* const at = record + rows.global * element;
     const Bytes stride = rows.stride * element;
-    if (rows.count == 1) {  // scattered elements: unstructured grids, sections with a stride
+    if (rows.count == 1 &&
+        is_size_of_number(element)) {  // scattered elements: unstructured grids, sections with a stride
       with_size(element, [&](auto size) {
         for (Index r = 0; r < rows.rows; ++r) std::memcpy(at + r * stride, piece + r * size, size);
       });

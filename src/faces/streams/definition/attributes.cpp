@@ -22,7 +22,7 @@ Status check_size(Bytes bytes) {
 Result<codec::GivenAttribute> numbers(codec::GivenAttribute given, std::int64_t count, const void* values,
                                       bool counts) {
   const Bytes size = size_of(*given.type);
-  if (size == 0 || is_complex(*given.type))
+  if (size == 0 || is_complex(*given.type) || is_text(*given.type))
     return Status(Code::argument,
                   "attributes are integers or real numbers: give TR_F64, TR_I32, ..., or a text by "
                   "tr_stream_attribute_text");

@@ -246,8 +246,22 @@ Status check_exact(ElementType type, const std::string* missing) {
       cat("missing=", *missing, " is no float64, as which it is kept: give another number"));
 }
 
+/// Returns an error if an option of numbers is given for texts.
+Status check_texts(const FieldRequest& request) {
+  const codec::FieldDefinition& field = request.definition;
+  if (!is_text(field.type)) return {};
+  const bool is_over_time = request.operation && *request.operation != operations::Operation::instant;
+  if (field.accuracy || field.relative_accuracy || field.bits || field.missing || request.has_statistic ||
+      is_over_time)
+    return settings_error(
+        "its elements are texts, of which files hold all bytes, and which have neither missing values nor "
+        "means: leave out accuracy=, relative_accuracy=, bits=, missing=, statistic= and operation=");
+  return {};
+}
+
 Status check_field(FieldRequest& request, bool axis_given) {
   codec::FieldDefinition& field = request.definition;
+  TR_TRY(check_texts(request));
   const int precisions = static_cast<int>(field.accuracy.has_value()) +
                          static_cast<int>(field.relative_accuracy.has_value()) +
                          static_cast<int>(field.bits.has_value());
@@ -350,8 +364,10 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   request.definition.name = name;
   request.definition.type = static_cast<ElementType>(element_type);
   if (size_of(request.definition.type) == 0) {
-    return Status(Code::argument,
-                  cat(context, ": ", element_type, " is no element type; give TR_F32, TR_F64, ..."));
+    return Status(
+        Code::argument,
+        cat(context, ": ", element_type,
+            " is no element type; give TR_F32, TR_F64, ..., or TR_TEXT(1) to TR_TEXT(", most_text, ")"));
   }
   request.definition.shape = shape;
   request.time = time;

@@ -4,6 +4,7 @@
 #include "faces/streams/definition/fields.hpp"
 #include "formats/codec/missing.hpp"
 #include "ground/base/byte_order.hpp"
+#include "formats/codec/plain.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {
@@ -16,9 +17,11 @@ Status pack_levels(const Field& field, const layout::MemoryMap& map, const std::
   const Bytes size = size_of(field.definition.type);
   for (std::size_t level = 0; level < field.definition.levels.values.size(); ++level) {
     arrays::OwnPart& part = parts.emplace_back();
-    part.size = size;
+    part.size = scalar_size_of(field.definition.type);
+    part.width = static_cast<int>(size / part.size);
     part.values.resize(static_cast<std::size_t>(field.count * size));
     if (field.count > 0) layout::pack(map, data, static_cast<Index>(level), part.values.data());
+    if (is_text(field.definition.type)) codec::end_texts(part.values, size);
   }
   return {};
 }

@@ -166,7 +166,7 @@ for format, ending in {"cdf1": "nc", **FORMATS}.items():
         with xarray.open_dataset(path) as file:
             expect_texts(path, file)
         told = subprocess.run(["ncdump", path], capture_output=True, text=True).stdout
-        for text in ("char station_name(station, string12) ;", "char note(time, string12) ;", 'station_name:_Encoding = "utf-8" ;', '"Zürich"', '"東京"', '"step 1"'):
+        for text in ("char station_name(station, string12) ;", "char note(time, string12) ;", 'station_name:_Encoding = "utf-8" ;', '"Z\\303\\274rich"', '"abcdefghijkl"', '"step 1"'):
             check(text in told, f"ncdump of {path} lacks {text}: {told[:3000]}")
     for how, ranks, servers in (("read-texts", 1, 0), ("read-texts", 4, 1), ("wide-texts", 2, 0)):
         ran(path, "", how, ranks=ranks, servers=servers)

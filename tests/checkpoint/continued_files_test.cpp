@@ -657,4 +657,59 @@ MPI_TEST(continued_files, a_load_that_fails_on_one_rank_leaves_the_outputs_of_al
   remove_directory(directory);
 }
 
+MPI_TEST(continued_files, a_commit_without_data_is_a_generation_of_all_outputs_and_of_the_restart_file) {
+  const std::string directory = fresh_directory("checkpoint-files-commits");
+  const std::string path = directory + "/own.log", log = directory + "/log",
+                    restart = directory + "/restart.";
+  std::int64_t step = -5;
+  int found = 1;
+  {
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp", "capture=copy_on_write");
+    CHECK_EQ(tr_checkpoint_resume(cp, &step, &found), TR_OK);
+    CHECK(step == -5 && found == 0);
+    CHECK_EQ(tr_checkpoint_covers(cp, path.c_str()), TR_OK);
+    tr_file* file = open_file(log, "w");
+    for (const std::int64_t at : {4, 9}) {
+      tr_fprintf(file, "step %d\n", static_cast<int>(at));
+      write_own(path, at == 4 ? 0 : 4, at, "own");
+      write_own(restart + std::to_string(at), 0, at, "state");
+      CHECK_EQ(tr_checkpoint_commit(cp, at, (restart + std::to_string(at)).c_str()), TR_OK);
+    }
+    tr_fputs("lost\n", file);
+    write_own(path, 9, 11, "lost");
+    CHECK_EQ(tr_checkpoint_commit(cp, 11, (restart + "11").c_str()), TR_ERR_ARGUMENT);
+    CHECK(mentions(tr_error(), restart + "11 is no file: write and close the restart file before"));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(tr_checkpoint_generation(cp), 2);
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+    CHECK_EQ(tr_checkpoint_commit(cp, 11, nullptr), TR_ERR_STATE);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);  // without items: a commit says that it means it
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  if (rank() == 0) std::filesystem::remove(restart + "4");  // of an older generation: nobody needs it
+  {
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(tr_checkpoint_resume(cp, &step, &found), TR_OK);
+    CHECK(step == 9 && found == 1);
+    CHECK_EQ(contents(path), own_lines(9));
+    tr_file* file = open_file(log, "w");
+    // Without a restart file; that of step 9 is not covered any more, and may go.
+    CHECK_EQ(tr_checkpoint_commit(cp, 10, nullptr), TR_OK);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(contents(log), std::string("step 4\nstep 9\n"));
+    CHECK_EQ(tr_checkpoint_commit(cp, 12, (restart + "9").c_str()), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  flip_byte(restart + "9", 3);
+  check_not_loaded(directory, restart + "9",
+                   "has other bytes than the checkpoint has recorded. It was the restart");
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

@@ -85,7 +85,8 @@ struct ForFirst {
     if (intervals.empty() && shared.empty() && covered.empty()) return {};  // as on most ranks
     Packer out;
     out.put_bytes(intervals).put(static_cast<std::int64_t>(covered.size()));
-    for (const CoveredFile& each : covered) out.put_text(each.path).put(each.size).put(each.sample);
+    for (const CoveredFile& each : covered)
+      out.put_text(each.path).put(each.size).put(each.sample).put(each.is_restart);
     for (const std::string& path : shared) out.put_text(path);
     return out.take();
   }
@@ -96,9 +97,10 @@ struct ForFirst {
     const auto within = in.get_bytes();
     all.intervals.assign(within.begin(), within.end());
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
-      CoveredFile each{in.get_text(), 0, 0};
+      CoveredFile each{in.get_text()};
       each.size = in.get<Bytes>();
       each.sample = in.get<std::uint64_t>();
+      each.is_restart = in.get<bool>();
       all.covered.push_back(std::move(each));
     }
     while (in.ok() && !in.rest().empty()) all.shared.push_back(in.get_text());
@@ -220,13 +222,23 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
 /// On rank 0. Returns what the covered files of the checkpoint hold now.
 Result<std::vector<CoveredFile>> Outputs::stand_covered(const std::string& checkpoint) const {
   std::vector<CoveredFile> all;
-  const auto found = covered_.find(checkpoint);
-  if (service_.session().rank() != 0 || found == covered_.end()) return all;
-  for (const std::string& path : found->second) {
-    Result<CoveredFile> now = guarded([&] { return covered_now(service_.target(), path); });
-    TR_TRY(now.status().in("a file that the checkpoint covers"));
-    all.push_back(std::move(*now));
+  if (service_.session().rank() != 0) return all;
+  if (const auto found = covered_.find(checkpoint); found != covered_.end()) {
+    for (const std::string& path : found->second) {
+      Result<CoveredFile> now = guarded([&] { return covered_now(service_.target(), path); });
+      TR_TRY(now.status().in("a file that the checkpoint covers"));
+      all.push_back(std::move(*now));
+    }
   }
+  if (restart_file_.empty()) return all;
+  if (!storage::is_file(service_.target(), restart_file_))
+    return Status(Code::argument, cat(restart_file_,
+                                      " is no file: write and close the restart file before "
+                                      "the commit that names it"));
+  Result<CoveredFile> restart = guarded([&] { return covered_now(service_.target(), restart_file_); });
+  TR_TRY(restart.status().in("the restart file of the commit"));
+  restart->is_restart = true;
+  all.push_back(std::move(*restart));
   return all;
 }
 
@@ -444,7 +456,9 @@ Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& co
   Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
   TR_TRY(recorded.status());
   // They stay covered: a program need not name them again.
-  for (const CoveredFile& each : recorded->covered) cover(checkpoint, each.path);
+  for (const CoveredFile& each : recorded->covered) {
+    if (!each.is_restart) cover(checkpoint, each.path);
+  }
   streams_.clear();
   files_.load(std::move(recorded->files), copy.generation(), copy.undo);
   for (const Position& position : recorded->streams) {

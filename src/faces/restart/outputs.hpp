@@ -55,6 +55,7 @@ class Outputs final : public checkpoint::Outputs {
   Result<Standing> stand(const std::string& checkpoint, journal::Overwritten overwritten) override;
   [[nodiscard]] Status can_cover(const std::string& path) const override;
   void cover(const std::string& checkpoint, const std::string& path) override;
+  void name_restart_file(const std::string& path) override { restart_file_ = path; }
   [[nodiscard]] Status check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
                              journal::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told,
@@ -115,6 +116,7 @@ class Outputs final : public checkpoint::Outputs {
   /// Files that saves of each checkpoint cover, by its name, in the order in which the program named them.
   /// Rank 0 alone looks at them.
   std::map<std::string, std::vector<std::string>> covered_;
+  std::string restart_file_;  // of the save that begins now; "" if the program named none
   RecordedFiles files_;
   journal::ClosedFiles closed_;
 };

@@ -11,16 +11,44 @@
 
 namespace tailrace::restart {
 
+namespace {
+
+/// Packs the restart files of `all`, or the others.
+void put_covered(Packer& out, const std::vector<CoveredFile>& all, bool restart) {
+  out.put(static_cast<std::int64_t>(std::ranges::count(all, restart, &CoveredFile::is_restart)));
+  for (const CoveredFile& each : all) {
+    if (each.is_restart == restart) out.put_text(each.path).put(each.size).put(each.sample);
+  }
+}
+
+Status get_covered(Unpacker& in, bool restart, std::vector<CoveredFile>& all) {
+  auto count = in.get<std::int64_t>();
+  bool is_whole = count >= 0;
+  for (; count > 0 && in.ok() && is_whole; --count) {
+    CoveredFile each;
+    each.path = in.get_text();
+    each.size = in.get<Bytes>();
+    each.sample = in.get<std::uint64_t>();
+    each.is_restart = restart;
+    is_whole = in.ok() && !each.path.empty() && each.size >= 0;
+    all.push_back(std::move(each));
+  }
+  if (!in.ok() || !is_whole) return {Code::corrupt, "the sizes of the covered files are damaged"};
+  return {};
+}
+
+}  // namespace
+
 ByteVector Recorded::pack() const {
   if (streams.empty() && files.empty() && covered.empty()) return {};
   Packer out;
   out.put(static_cast<std::int64_t>(streams.size()));
   for (const streams::Position& position : streams) out.put_bytes(position.pack());
   journal::put_positions(out, files);
-  // Copies without covered files keep the bytes that they always had.
+  // Copies without covered files, or without restart files, keep the bytes that they always had.
   if (covered.empty()) return out.take();
-  out.put(static_cast<std::int64_t>(covered.size()));
-  for (const CoveredFile& each : covered) out.put_text(each.path).put(each.size).put(each.sample);
+  put_covered(out, covered, false);
+  if (std::ranges::count(covered, true, &CoveredFile::is_restart) > 0) put_covered(out, covered, true);
   return out.take();
 }
 
@@ -39,17 +67,8 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
   TR_TRY(files.status());
   recorded.files = std::move(*files);
   if (in.rest().empty()) return recorded;
-  auto count_covered = in.get<std::int64_t>();
-  bool is_whole = count_covered >= 0;
-  for (; count_covered > 0 && in.ok() && is_whole; --count_covered) {
-    CoveredFile each;
-    each.path = in.get_text();
-    each.size = in.get<Bytes>();
-    each.sample = in.get<std::uint64_t>();
-    is_whole = in.ok() && !each.path.empty() && each.size >= 0;
-    recorded.covered.push_back(std::move(each));
-  }
-  if (!in.ok() || !is_whole) return Status(Code::corrupt, "the sizes of the covered files are damaged");
+  TR_TRY(get_covered(in, false, recorded.covered));
+  if (!in.rest().empty()) TR_TRY(get_covered(in, true, recorded.covered));
   return recorded;
 }
 
@@ -71,7 +90,7 @@ Result<std::uint64_t> sample_of(storage::File& file, Bytes size) {
 }  // namespace
 
 Result<CoveredFile> covered_now(storage::Target& target, const std::string& path) {
-  CoveredFile now{path, 0, 0};
+  CoveredFile now{path};
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
   if (!*exists) return now;
@@ -87,8 +106,11 @@ Result<CoveredFile> covered_now(storage::Target& target, const std::string& path
 }
 
 Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
-  constexpr std::string_view in_place =
-      ". If it was rotated, put the recorded one back under this name, or load an earlier generation";
+  const std::string_view in_place =
+      from.is_restart
+          ? ". It was the restart file of this generation (tr_checkpoint_commit), which needs a name of its "
+            "own for as long as the generation can be loaded: put it back, or load an earlier generation"
+          : ". If it was rotated, put the recorded one back under this name, or load an earlier generation";
   const Result<bool> exists = target.exists(from.path);
   TR_TRY(exists.status());
   if (!*exists && from.size == 0) return Bytes{0};
@@ -107,10 +129,10 @@ Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
   const Result<std::uint64_t> sample = sample_of(**file, from.size);
   TR_TRY(sample.status());
   if (*sample != from.sample)
-    return Status(Code::corrupt, cat(from.path,
-                                     " has other bytes than the checkpoint has recorded: a file that "
-                                     "tr_checkpoint_covers names may only grow",
-                                     in_place));
+    return Status(
+        Code::corrupt,
+        cat(from.path, " has other bytes than the checkpoint has recorded",
+            from.is_restart ? "" : ": a file that tr_checkpoint_covers names may only grow", in_place));
   return *size - from.size;
 }
 

@@ -19,6 +19,7 @@ struct CoveredFile {
   std::string path;
   Bytes size = 0;
   std::uint64_t sample = 0;  // checksum of the first and the last bytes within `size`
+  bool is_restart = false;   // the program's restart file of this one generation: later saves have others
   friend bool operator==(const CoveredFile&, const CoveredFile&) = default;
 };
 

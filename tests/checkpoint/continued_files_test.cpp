@@ -712,4 +712,69 @@ MPI_TEST(continued_files, a_commit_without_data_is_a_generation_of_all_outputs_a
   remove_directory(directory);
 }
 
+namespace {
+
+tr_shared* open_pages(const std::string& path, const char* mode) {
+  tr_shared* file = nullptr;
+  if (!CHECK_EQ(tr_shared_open(path.c_str(), mode, "safety=journal", &file), TR_OK))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  return file;
+}
+
+void flush_pages(tr_shared* file, char letter) {
+  const std::string text(2000, letter);
+  if (rank() == 0) CHECK_EQ(tr_shared_pwrite(file, text.data(), 2000, 100), TR_OK);
+  CHECK_EQ(tr_shared_flush(file), TR_OK);
+}
+
+/// Loads, and returns what rank 0 has printed.
+std::string printed_by_load(const std::string& directory) {
+  Session session;
+  tr_checkpoint* cp = create(directory + "/cp");
+  CapturedStderr captured;
+  CHECK_EQ(load(cp), 1);
+  std::string text = captured.text();
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  return text;
+}
+
+}  // namespace
+
+MPI_TEST(continued_files, a_load_names_shared_files_at_another_flush_than_the_checkpoint_has_recorded) {
+  const std::string directory = fresh_directory("checkpoint-files-shared");
+  const std::string path = directory + "/pages", left = directory + "/left";
+  for (const bool flushes_again : {false, true}) {
+    {
+      Session session;
+      tr_checkpoint* cp = create(directory + "/cp", "async=off");
+      tr_shared* pages = open_pages(path, "w+");
+      flush_pages(pages, 'a');
+      flush_pages(pages, 'b');
+      CHECK_EQ(save(cp, 1), TR_OK);
+      if (flushes_again) flush_pages(pages, 'c');
+      MPI_Barrier(session.compute());
+      if (rank() == 0)
+        std::filesystem::copy(path + ".undo", left, std::filesystem::copy_options::overwrite_existing);
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    for (const bool was_killed : {false, true}) {
+      MPI_Barrier(state().comm);
+      if (rank() == 0 && was_killed) std::filesystem::copy(left, path + ".undo");
+      MPI_Barrier(state().comm);
+      const std::string text = printed_by_load(directory);
+      const std::string expected = !flushes_again ? ""
+                                   : was_killed   ? "left open, 1 flush ahead of the checkpoint"
+                                                  : "has other bytes than at its flush before the checkpoint";
+      if (rank() == 0)
+        CHECK(expected.empty() ? text.empty() : mentions(text, "shared file " + path + " " + expected));
+      MPI_Barrier(state().comm);
+      if (rank() == 0) std::filesystem::remove(path + ".undo");
+    }
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

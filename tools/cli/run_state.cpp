@@ -209,7 +209,8 @@ void note_begun_anew(Run& run) {
 void look(storage::Target& target, const RunStateArguments& arguments, Run& run) {
   run.outputs = restart::look_at_outputs(target, run.recorded, {arguments.any_run});
   note_begun_anew(run);
-  const std::vector<OutputState> shared = restart::look_at_shared_files(target, directories_of(run));
+  const std::vector<OutputState> shared =
+      restart::look_at_shared_files(target, directories_of(run), run.recorded.shared);
   run.outputs.insert(run.outputs.end(), shared.begin(), shared.end());
 }
 
@@ -218,6 +219,7 @@ int exit_of(const Run& run) {
     case Outlook::agrees:
       return State::at_generation;
     case Outlook::ahead:
+    case Outlook::stays:
       return State::to_restore;
     case Outlook::lost:
       return State::lost;
@@ -265,9 +267,14 @@ std::string verdict_of(const Run& run) {
   for (const OutputState& each : run.outputs) {
     if (each.outlook == Outlook::unknown) return cat("not known: ", each.text);
   }
+  std::string stay;
+  for (const OutputState& each : run.outputs) {
+    if (each.outlook == Outlook::stays) stay += cat("; ", each.path, " ", each.text);
+  }
   const std::string deeds = deeds_of(run.outputs);
-  if (deeds.empty()) return cat("everything is at ", generation);
-  return cat("a restart would ", deeds);
+  if (deeds.empty())
+    return cat(stay.empty() ? "everything is at " : "everything else is at ", generation, stay);
+  return cat("a restart would ", deeds, stay);
 }
 
 std::string_view word_of(Outlook outlook) {
@@ -276,6 +283,8 @@ std::string_view word_of(Outlook outlook) {
       return "at the checkpoint";
     case Outlook::ahead:
       return "ahead";
+    case Outlook::stays:
+      return "at another flush";
     case Outlook::lost:
       return "LOST";
     case Outlook::unknown:
@@ -311,7 +320,7 @@ std::string line_of(const OutputState& state) {
   if (is_stream && state.steps > state.kept_steps) line += cat(" (", state.kept_steps, " at the checkpoint)");
   if (!is_stream && state.outlook < Outlook::lost)
     line += cat(", ", counted(state.bytes, "byte"), " (", state.recorded_bytes, " at the ",
-                is_shared ? "last flush)" : "checkpoint)");
+                is_shared ? "flush)" : "checkpoint)");
   return state.text.empty() ? line : cat(line, ": ", state.text);
 }
 
@@ -378,6 +387,7 @@ Status print_json(const Run& run, const std::string& verdict) {
                 {"path", each.path},
                 {"state", each.outlook == Outlook::lost      ? "lost"
                           : each.outlook == Outlook::unknown ? "unknown"
+                          : each.outlook == Outlook::stays   ? "stays"
                           : each.outlook == Outlook::ahead   ? "ahead"
                                                              : "agrees"},
                 {"text", each.text}};
@@ -472,7 +482,7 @@ int run_restore(storage::Target& target, const RunStateArguments& arguments, Run
   if (ready.is_ok()) ready = check_newest(run, arguments);
   if (!ready.is_ok()) return report_run(ready);
   look(target, arguments, run);
-  if (restart::worst_of(run.outputs) > Outlook::ahead)
+  if (restart::worst_of(run.outputs) >= Outlook::lost)
     return print_run(target, arguments, run, cat(verdict_of(run), "; nothing was changed"));
   if (const Status done = restore(target, arguments, run); !done.is_ok()) return report_run(done);
   std::string deeds = deeds_of(run.outputs);

@@ -80,11 +80,15 @@ struct ForFirst {
   ByteVector intervals;             // the result of tell_of_intervals()
   std::vector<std::string> shared;  // open shared files of which this rank tells the others
   std::vector<CoveredFile> covered = {};
+  std::vector<SharedFlush> flushes = {};
 
   [[nodiscard]] ByteVector pack() const {
-    if (intervals.empty() && shared.empty() && covered.empty()) return {};  // as on most ranks
+    if (intervals.empty() && shared.empty() && covered.empty() && flushes.empty())
+      return {};  // as on most ranks
     Packer out;
-    out.put_bytes(intervals).put(static_cast<std::int64_t>(covered.size()));
+    out.put_bytes(intervals);
+    put_flushes(out, flushes);
+    out.put(static_cast<std::int64_t>(covered.size()));
     for (const CoveredFile& each : covered)
       out.put_text(each.path).put(each.size).put(each.sample).put(each.is_restart);
     for (const std::string& path : shared) out.put_text(path);
@@ -96,6 +100,8 @@ struct ForFirst {
     Unpacker in(told);
     const auto within = in.get_bytes();
     all.intervals.assign(within.begin(), within.end());
+    if (Result<std::vector<SharedFlush>> flushes = get_flushes(in); flushes.is_ok())
+      all.flushes = std::move(*flushes);
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
       CoveredFile each{in.get_text()};
       each.size = in.get<Bytes>();
@@ -211,7 +217,7 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
     journal::put_positions(told, open);
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
-  ForFirst first_told{tell_of_intervals(now.streams), {}, *covered};
+  ForFirst first_told{tell_of_intervals(now.streams), {}, *covered, now.shared};
   if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
   Standing standing{told.take(), first_told.pack(), {}};
   if (!written->files.empty() || !written->covered.empty() || !written->closed.is_empty())
@@ -356,6 +362,7 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
     ForFirst first = ForFirst::unpack(each);
     within.push_back(std::move(first.intervals));
     recorded.covered.insert(recorded.covered.end(), first.covered.begin(), first.covered.end());
+    recorded.shared.insert(recorded.shared.end(), first.flushes.begin(), first.flushes.end());
   }
   note_failures(streams, within, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
@@ -473,7 +480,21 @@ Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& co
   if (loaded_) kept_ = std::move(loaded_);
   if (service_.session().rank() != 0) return {};
   for (const CoveredFile& each : recorded->covered) TR_TRY(cut_covered(service_.target(), each));
+  warn_of_other_flushes(*recorded);
   return {};
+}
+
+/// On rank 0. Warns of shared files that a run that goes on finds at another flush than the checkpoint has
+/// recorded: nothing leads back there. What the program does about it is its own affair.
+void Outputs::warn_of_other_flushes(const Recorded& recorded) const {
+  for (const SharedFlush& each : recorded.shared) {
+    if (service_.journals().is_shared(each.path)) continue;  // the program has opened it already
+    const Result<FlushStanding> standing = guarded([&] { return standing_of(service_.target(), each); });
+    if (!standing.is_ok())
+      log(LogLevel::warn, cat("shared file ", each.path, ": ", standing.status().text()));
+    else if (!standing->is_there)
+      log(LogLevel::warn, cat("shared file ", each.path, " ", standing->text));
+  }
 }
 
 Status Outputs::check_not_open(const Recorded& recorded) const {

@@ -43,6 +43,7 @@ struct Open {
   std::vector<const streams::Stream*> streams;
   std::vector<OpenFile> files;
   std::vector<OpenText> texts;
+  std::vector<SharedFlush> shared = {};  // of which this rank tells the others
 };
 
 /// The outputs of a session as its checkpoints see them: the open ones, and those that the loaded checkpoint
@@ -101,6 +102,7 @@ class Outputs final : public checkpoint::Outputs {
  private:
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
+  void warn_of_other_flushes(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
+#include "ground/journal/sample.hpp"
 #include "ground/journal/undo_file.hpp"
 #include "ground/storage/replace.hpp"
 
@@ -40,15 +40,17 @@ Status get_covered(Unpacker& in, bool restart, std::vector<CoveredFile>& all) {
 }  // namespace
 
 ByteVector Recorded::pack() const {
-  if (streams.empty() && files.empty() && covered.empty()) return {};
+  if (streams.empty() && files.empty() && covered.empty() && shared.empty()) return {};
   Packer out;
   out.put(static_cast<std::int64_t>(streams.size()));
   for (const streams::Position& position : streams) out.put_bytes(position.pack());
   journal::put_positions(out, files);
-  // Copies without covered files, or without restart files, keep the bytes that they always had.
-  if (covered.empty()) return out.take();
+  // Copies without covered, restart and shared files keep the bytes that they always had.
+  if (covered.empty() && shared.empty()) return out.take();
   put_covered(out, covered, false);
-  if (std::ranges::count(covered, true, &CoveredFile::is_restart) > 0) put_covered(out, covered, true);
+  if (!shared.empty() || std::ranges::count(covered, true, &CoveredFile::is_restart) > 0)
+    put_covered(out, covered, true);
+  if (!shared.empty()) put_flushes(out, shared);
   return out.take();
 }
 
@@ -69,25 +71,12 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
   if (in.rest().empty()) return recorded;
   TR_TRY(get_covered(in, false, recorded.covered));
   if (!in.rest().empty()) TR_TRY(get_covered(in, true, recorded.covered));
+  if (in.rest().empty()) return recorded;
+  Result<std::vector<SharedFlush>> shared = get_flushes(in);
+  TR_TRY(shared.status());
+  recorded.shared = std::move(*shared);
   return recorded;
 }
-
-namespace {
-
-constexpr Bytes sample_bytes = Bytes{64} << 10;
-
-/// Returns the checksum of the first and the last bytes within `size`.
-Result<std::uint64_t> sample_of(storage::File& file, Bytes size) {
-  const Bytes part = std::min(size, sample_bytes);
-  ByteVector bytes(static_cast<std::size_t>(2 * part));
-  const Result<Bytes> first = file.read(std::span(bytes).first(static_cast<std::size_t>(part)), 0);
-  TR_TRY(first.status());
-  const Result<Bytes> last = file.read(std::span(bytes).last(static_cast<std::size_t>(part)), size - part);
-  TR_TRY(last.status());
-  return checksum(bytes);
-}
-
-}  // namespace
 
 Result<CoveredFile> covered_now(storage::Target& target, const std::string& path) {
   CoveredFile now{path};
@@ -98,7 +87,7 @@ Result<CoveredFile> covered_now(storage::Target& target, const std::string& path
   TR_TRY(file.status());
   const Result<Bytes> size = (*file)->size();
   TR_TRY(size.status());
-  const Result<std::uint64_t> sample = sample_of(**file, *size);
+  const Result<std::uint64_t> sample = journal::sample_of(**file, *size);
   TR_TRY(sample.status());
   now.size = *size;
   now.sample = *sample;
@@ -126,7 +115,7 @@ Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
                   cat(from.path, " has ", counted(*size, "byte"), ", the checkpoint has recorded ", from.size,
                       ": it cannot go on there; load before you open it", in_place));
   if (from.size == 0) return *size;
-  const Result<std::uint64_t> sample = sample_of(**file, from.size);
+  const Result<std::uint64_t> sample = journal::sample_of(**file, from.size);
   TR_TRY(sample.status());
   if (*sample != from.sample)
     return Status(

@@ -13,6 +13,9 @@ using checkpoint::Checkpoint;
 
 namespace {
 
+/// The one item of a commit without data.
+constexpr const char* step_item = "step";
+
 tr_checkpoint* handle_of(tr_checkpoint* handle, const char* call) {
   return find_open(state().checkpoints, handle, call, "checkpoint");
 }
@@ -213,6 +216,40 @@ int tr_checkpoint_end(tr_checkpoint* handle) {
 int tr_checkpoint_covers(tr_checkpoint* handle, const char* path) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_covers");
   return open == nullptr ? TR_ERR_STATE : result(open->cover(text_of(path)));
+}
+
+int tr_checkpoint_commit(tr_checkpoint* handle, int64_t step, const char* restart) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_commit");
+  if (open == nullptr) return TR_ERR_STATE;
+  const bool nested = open->in_bracket();
+  // The result of the save before is returned once this one is under way, as in tr_checkpoint_save.
+  const Status before = open->begin(Checkpoint::Direction::save, nullptr);
+  if (nested || !open->in_bracket()) return fail(before);
+  // A capture by copy on write may read the step later.
+  const auto kept = std::make_shared<std::int64_t>(step);
+  checkpoint::NamedItem item = item_of(step_item, whole_array(kept.get(), TR_I64, nullptr));
+  item.keep = kept;
+  open->item(std::move(item));
+  const Status status = open->end_commit(restart == nullptr ? std::string() : text_of(restart));
+  return result(status.is_ok() ? before : status);
+}
+
+int tr_checkpoint_resume(tr_checkpoint* handle, int64_t* step, int* found) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_resume");
+  if (open == nullptr) return TR_ERR_STATE;
+  if (found != nullptr) *found = 0;
+  const bool nested = open->in_bracket();
+  bool whole = false;
+  const Status begun = open->begin(Checkpoint::Direction::load, &whole);
+  if (nested || !open->in_bracket()) return fail(begun);
+  std::int64_t loaded = 0;
+  if (begun.is_ok() && whole) open->item(item_of(step_item, whole_array(&loaded, TR_I64, nullptr)));
+  const Status status = open->end();
+  if (begun.is_ok() && whole && status.is_ok()) {
+    if (step != nullptr) *step = loaded;
+    if (found != nullptr) *found = 1;
+  }
+  return result(begun.is_ok() ? status : begun);
 }
 
 int tr_checkpoint_wait(tr_checkpoint* handle) {

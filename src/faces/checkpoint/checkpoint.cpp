@@ -227,6 +227,13 @@ Status Checkpoint::end(bool async) {
   return status.in(call);
 }
 
+Status Checkpoint::end_commit(const std::string& restart) {
+  context_.outputs.name_restart_file(restart);
+  Status ended = end();
+  context_.outputs.name_restart_file("");
+  return ended;
+}
+
 Status Checkpoint::end_load() {
   TR_TRY(load_.end(items_));
   if (!load_.copy()) return {};

@@ -35,6 +35,9 @@ class Outputs {
   /// Has all later saves of the checkpoint record the size of a file that the program writes itself. Call it
   /// once can_cover() has succeeded on every rank.
   virtual void cover(const std::string& /*checkpoint*/, const std::string& /*path*/) {}
+  /// Has the next stand() for the checkpoint record the program's own restart file, and no later one. ""
+  /// takes this back. Rank 0's path counts.
+  virtual void name_restart_file(const std::string& /*path*/) {}
   /// On rank 0. Returns OK if one checkpoint can record the outputs of all ranks together. `told` and
   /// `told_first` have each rank's Standing::told and Standing::told_first.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,

@@ -85,12 +85,17 @@ struct ForFirst {
   ByteVector intervals;             // the result of tell_of_intervals()
   std::vector<std::string> shared;  // open shared files of which this rank tells the others
   std::vector<CoveredFile> covered = {};
+  std::vector<SharedFlush> flushes = {};
 
   [[nodiscard]] ByteVector pack() const {
-    if (intervals.empty() && shared.empty() && covered.empty()) return {};  // as on most ranks
+    if (intervals.empty() && shared.empty() && covered.empty() && flushes.empty())
+      return {};  // as on most ranks
     Packer out;
-    out.put_bytes(intervals).put(static_cast<std::int64_t>(covered.size()));
-    for (const CoveredFile& each : covered) out.put_text(each.path).put(each.size).put(each.sample);
+    out.put_bytes(intervals);
+    put_flushes(out, flushes);
+    out.put(static_cast<std::int64_t>(covered.size()));
+    for (const CoveredFile& each : covered)
+      out.put_text(each.path).put(each.size).put(each.sample).put(each.is_restart);
     for (const std::string& path : shared) out.put_text(path);
     return out.take();
   }
@@ -100,10 +105,13 @@ struct ForFirst {
     Unpacker in(told);
     const auto within = in.get_bytes();
     all.intervals.assign(within.begin(), within.end());
+    if (Result<std::vector<SharedFlush>> flushes = get_flushes(in); flushes.is_ok())
+      all.flushes = std::move(*flushes);
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
-      CoveredFile each{in.get_text(), 0, 0};
+      CoveredFile each{in.get_text()};
       each.size = in.get<Bytes>();
       each.sample = in.get<std::uint64_t>();
+      each.is_restart = in.get<bool>();
       all.covered.push_back(std::move(each));
     }
     while (in.ok() && !in.rest().empty()) all.shared.push_back(in.get_text());
@@ -214,7 +222,7 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
     journal::put_positions(told, open);
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
-  ForFirst first_told{tell_of_intervals(now.streams), {}, *covered};
+  ForFirst first_told{tell_of_intervals(now.streams), {}, *covered, now.shared};
   if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
   Standing standing{told.take(), first_told.pack(), {}};
   if (!written->files.empty() || !written->covered.empty() || !written->closed.is_empty())
@@ -225,13 +233,23 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
 /// On rank 0. Returns what the covered files of the checkpoint hold now.
 Result<std::vector<CoveredFile>> Outputs::stand_covered(const std::string& checkpoint) const {
   std::vector<CoveredFile> all;
-  const auto found = covered_.find(checkpoint);
-  if (service_.session().rank() != 0 || found == covered_.end()) return all;
-  for (const std::string& path : found->second) {
-    Result<CoveredFile> now = guarded([&] { return covered_now(service_.target(), path); });
-    TR_TRY(now.status().in("a file that the checkpoint covers"));
-    all.push_back(std::move(*now));
+  if (service_.session().rank() != 0) return all;
+  if (const auto found = covered_.find(checkpoint); found != covered_.end()) {
+    for (const std::string& path : found->second) {
+      Result<CoveredFile> now = guarded([&] { return covered_now(service_.target(), path); });
+      TR_TRY(now.status().in("a file that the checkpoint covers"));
+      all.push_back(std::move(*now));
+    }
   }
+  if (restart_file_.empty()) return all;
+  if (!storage::is_file(service_.target(), restart_file_))
+    return Status(Code::argument, cat(restart_file_,
+                                      " is no file: write and close the restart file before "
+                                      "the commit that names it"));
+  Result<CoveredFile> restart = guarded([&] { return covered_now(service_.target(), restart_file_); });
+  TR_TRY(restart.status().in("the restart file of the commit"));
+  restart->is_restart = true;
+  all.push_back(std::move(*restart));
   return all;
 }
 
@@ -347,6 +365,7 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
     ForFirst first = ForFirst::unpack(each);
     within.push_back(std::move(first.intervals));
     recorded.covered.insert(recorded.covered.end(), first.covered.begin(), first.covered.end());
+    recorded.shared.insert(recorded.shared.end(), first.flushes.begin(), first.flushes.end());
   }
   note_failures(streams, within, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
@@ -460,6 +479,7 @@ bool Outputs::changes_files(const checkpoint::Copy& copy) const {
   return recorded.is_ok() && !recorded->covered.empty();
 }
 
+<<<<<<< HEAD
 Status Outputs::resume() {
   streams_ = std::move(prepared_.streams);
   files_ = std::move(prepared_.files);
@@ -468,7 +488,44 @@ Status Outputs::resume() {
   if (loaded_) kept_ = std::move(loaded_);
   if (service_.session().rank() != 0) return {};
   for (const CoveredFile& each : prepared_.covered) TR_TRY(cut_covered(service_.target(), each));
+=======
+Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
+  Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  TR_TRY(recorded.status());
+  // They stay covered: a program need not name them again.
+  for (const CoveredFile& each : recorded->covered) {
+    if (!each.is_restart) cover(checkpoint, each.path);
+  }
+  streams_.clear();
+  files_.load(std::move(recorded->files), copy.generation(), copy.undo);
+  for (const Position& position : recorded->streams) {
+    if (service_.session().rank() == 0) {
+      for (const streams::FailedStep& failed : position.failed)
+        log(LogLevel::warn, cat("stream ", position.pattern, " lacks the step at ",
+                                position.time.at(failed.lead), ": ", failed.text));
+    }
+    streams_.emplace(position.pattern, position);
+  }
+  // Only now: a load that fails must leave nothing in later saves.
+  if (loaded_) kept_ = std::move(loaded_);
+  if (service_.session().rank() != 0) return {};
+  for (const CoveredFile& each : recorded->covered) TR_TRY(cut_covered(service_.target(), each));
+  warn_of_other_flushes(*recorded);
+>>>>>>> commit
   return {};
+}
+
+/// On rank 0. Warns of shared files that a run that goes on finds at another flush than the checkpoint has
+/// recorded: nothing leads back there. What the program does about it is its own affair.
+void Outputs::warn_of_other_flushes(const Recorded& recorded) const {
+  for (const SharedFlush& each : recorded.shared) {
+    if (service_.journals().is_shared(each.path)) continue;  // the program has opened it already
+    const Result<FlushStanding> standing = guarded([&] { return standing_of(service_.target(), each); });
+    if (!standing.is_ok())
+      log(LogLevel::warn, cat("shared file ", each.path, ": ", standing.status().text()));
+    else if (!standing->is_there)
+      log(LogLevel::warn, cat("shared file ", each.path, " ", standing->text));
+  }
 }
 
 Status Outputs::check_not_open(const Recorded& recorded) const {

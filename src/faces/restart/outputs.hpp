@@ -43,6 +43,7 @@ struct Open {
   std::vector<const streams::Stream*> streams;
   std::vector<OpenFile> files;
   std::vector<OpenText> texts;
+  std::vector<SharedFlush> shared = {};  // of which this rank tells the others
 };
 
 /// The outputs of a session as its checkpoints see them: the open ones, and those that the loaded checkpoint
@@ -55,6 +56,7 @@ class Outputs final : public checkpoint::Outputs {
   Result<Standing> stand(const std::string& checkpoint, journal::Overwritten overwritten) override;
   [[nodiscard]] Status can_cover(const std::string& path) const override;
   void cover(const std::string& checkpoint, const std::string& path) override;
+  void name_restart_file(const std::string& path) override { restart_file_ = path; }
   [[nodiscard]] Status check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
                              journal::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told,
@@ -107,6 +109,7 @@ class Outputs final : public checkpoint::Outputs {
   };
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
+  void warn_of_other_flushes(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
@@ -122,6 +125,7 @@ class Outputs final : public checkpoint::Outputs {
   /// Files that saves of each checkpoint cover, by its name, in the order in which the program named them.
   /// Rank 0 alone looks at them.
   std::map<std::string, std::vector<std::string>> covered_;
+  std::string restart_file_;  // of the save that begins now; "" if the program named none
   RecordedFiles files_;
   Loaded prepared_;  // for resume()
   journal::ClosedFiles closed_;

@@ -17,6 +17,7 @@ namespace tailrace::restart {
 enum class Outlook {
   agrees,   // it holds what the generation has recorded
   ahead,    // it holds more, or other bytes: restore() brings it back
+  stays,    // a shared file at another flush, to which nothing leads back: restore() leaves it
   lost,     // nothing can bring it back to the generation
   unknown,  // storage does not give it
 };
@@ -66,11 +67,12 @@ OutputState look_at_file(storage::Target& target, const journal::Position& posit
 Status restore_file(storage::Target& target, const journal::Position& position);
 OutputState look_at_covered(storage::Target& target, const CoveredFile& file);
 
-/// Returns the shared files in these directories that a program with safety= has left open. Their own last
-/// flush is what they go back to, and no checkpoint records it. Those whose lock a program holds, perhaps
-/// one of another job, agree, and their text names the holder.
+/// Returns the shared files with safety= that the checkpoint has recorded, and those in these directories
+/// that a program has left open. Their own last flush is what they go back to. Those whose lock a program
+/// holds, perhaps one of another job, agree, and their text names the holder.
 std::vector<OutputState> look_at_shared_files(storage::Target& target,
-                                              const std::vector<std::string>& directories);
+                                              const std::vector<std::string>& directories,
+                                              const std::vector<SharedFlush>& recorded = {});
 /// Returns Code::state if a program holds the lock.
 Status restore_shared_file(storage::Target& target, const std::string& path);
 

@@ -7,6 +7,7 @@
 
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/journal/sample.hpp"
 #include "ground/storage/replace.hpp"
 
 namespace tailrace::shared {
@@ -117,6 +118,22 @@ void SafeFile::give_rights(storage::File& file) {
   if (!set.is_ok()) log(LogLevel::warn, set.text());
 }
 
+std::optional<SafeFile::LastFlush> SafeFile::last_flush() const {
+  if (!is_renamed_) return {};
+  return LastFlush{path_, flushed_, sample_};
+}
+
+/// Returns a sample of what is flushed now: no rank stores meanwhile. The file is opened anew, since a client
+/// of NFS asks its server then for what other nodes have stored.
+std::uint64_t SafeFile::sample_now(Bytes size) const {
+  const Result<std::uint64_t> sample = guarded([&]() -> Result<std::uint64_t> {
+    const Result<std::unique_ptr<storage::File>> file = target_.open(path(), storage::OpenMode::read);
+    TR_TRY(file.status());
+    return journal::sample_of(**file, size);
+  });
+  return sample.is_ok() ? *sample : 0;
+}
+
 Status SafeFile::begin(storage::File& file) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -125,6 +142,7 @@ Status SafeFile::begin(storage::File& file) {
   TR_TRY(highest.status());
   flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
   has_begun_ = true;
+  if (is_renamed_) sample_ = sample_now(*size);
   if (!is_renamed_) return target_.sync_directory_of(path_);
   TR_TRY(file.sync());
   TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
@@ -201,6 +219,7 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   TR_TRY(durable.status);
   if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
   is_doubtful_ = false;
+  const std::uint64_t sample = group_.is_io_rank() && !closes ? sample_now(size) : 0;
   const Status mine =
       group_.is_io_rank() ? guarded([&] { return commit_here(file, next, closes); }) : Status();
   const comm::Verdict committed = agree(mine, "committed", is_doubtful_);
@@ -212,6 +231,7 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   if (committed.status.is_ok()) {
     is_renamed_ = true;
     flushed_ = next;
+    sample_ = sample;
     stored_ = false;
     pages_->begin(next);
     (void)guarded([&] {

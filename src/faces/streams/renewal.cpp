@@ -101,9 +101,10 @@ void Stream::renew() {
   session_.computing().add_stream(client_);
   begins_with_ = client_.steps();
   left_behind_.clear();
-  // The servers try again to finish or announce the file, before steps in the next one become durable.
+  // The servers try again to finish or announce the file, before steps in the next one become durable. Its
+  // steps lie before the one that begins now, which may have the lead of a step that has failed.
   if (!is_whole && !fields_.file_without().empty())
-    left_behind_.push_back({fields_.file_without(), client_.last_lead().value_or(0)});
+    left_behind_.push_back({fields_.file_without(), client_.last_lead().value_or(0) - 1});
   fields_.tell(client_.definitions().begin(head()));
   fields_.tell_all();
 }

@@ -358,6 +358,12 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
 /* Collective. Defines a field of the stream, before the first step. Blocks until the ranks agree about the
  * arguments. For a stream that is read see below, at tr_stream_open.
  *
+ * Behind the first step, between two steps, the field begins with the next file: the file of the steps so far
+ * goes on without it, a put of it there is an error (tr_stream_wants returns 0), and tr_stream_begin of the
+ * first step in the next file is collective and blocks until the files before are finished. TR_ERR_STATE if
+ * the pattern has no time, so that no file follows; in the middle of an interval; or if the layout of a field
+ * that was defined before had coordinates and was freed.
+ *
  * Options:
  *   levels=TYPE[:LIST]    hybrid:1-40, pressure:1000,850,500, height:2, depth:5,10,20, or surface (default)
  *   bottom=LIST           the bottoms of layers, whose tops are the levels
@@ -389,6 +395,8 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
 
 /* Collective. Gives an attribute: `count` numbers of `type` (TR_I8 to TR_I64, TR_U8 to TR_U64, TR_F32, _F64).
  * Blocks until the ranks agree about the arguments. Called before the first step, with `of` defined already.
+ * Behind it, the attribute holds from the next file on, as a field does (tr_stream_define); it may then take
+ * the place of one that an earlier call gave.
  * `of` is the name of a field, or of a dimension, whose coordinate gets the attribute; NULL: each file gets
  * it. The values of compute rank 0 count; other ranks may give NULL. They are copied.
  *
@@ -403,7 +411,7 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
  *                     option that decides it; another type than CF wants
  *   TR_ERR_FORMAT     the format holds no attributes (grib2, raw, encoders), or none of this type (TR_I64
  *                     and unsigned numbers in cdf1 and cdf2)
- *   TR_ERR_STATE      the stream has begun its steps, or is read */
+ *   TR_ERR_STATE      the stream has begun its steps, and no file follows; or it is read */
 TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
                                const void* values);
 /* Collective. As tr_stream_attribute, for a text in UTF-8 (TR_ERR_ARGUMENT if it is none). It is what
@@ -411,7 +419,8 @@ TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* na
 TR_API int tr_stream_attribute_text(tr_stream* stream, const char* of, const char* name, const char* text);
 
 /* Local. Begins the step that is valid `lead` seconds after the base time, or other units if the stream has
- * lead_unit=. Errors are kept for tr_stream_end. */
+ * lead_unit=. Errors are kept for tr_stream_end. Collective if the step is the first of a file and something
+ * was defined since the file before was begun: see tr_stream_define. */
 TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 
 /* Local. Begins the step at a time of the model, in a stream with time=model. Two times are equal if the two
@@ -504,7 +513,8 @@ TR_API int tr_streams_configure(const char* file, const char* options, tr_stream
 
 /* Local. Returns 1 if a put of the field would go anywhere, otherwise 0: the program need not compute it.
  * Within a step it tells of this step, outside of one of the stream: of a description's streams whether one
- * has the field, also before its definition, and of another stream whether the field was defined. `stream` is
+ * has the field, also before its definition, and of another stream whether the field was defined. The file of
+ * a step may lack a field that was defined behind the stream's first step. `stream` is
  * one that is written. 0 with a text for tr_error() if it is none. */
 TR_API int tr_stream_wants(tr_stream* stream, const char* field);
 

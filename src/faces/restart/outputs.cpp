@@ -459,8 +459,10 @@ Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::
   }
   prepared_ = {.all_covered = covered_};
   // They stay covered: a program need not name them again.
-  for (const CoveredFile& each : recorded->covered)
-    note_covered(prepared_.all_covered[checkpoint], each.path);
+  for (const CoveredFile& each : recorded->covered) {
+    if (!each.is_restart) note_covered(prepared_.all_covered[checkpoint], each.path);
+  }
+  if (is_first) warn_of_other_flushes(*recorded);
   prepared_.covered = std::move(recorded->covered);
   prepared_.files.load(std::move(recorded->files), copy.generation(), copy.undo);
   for (const Position& position : recorded->streams) {
@@ -479,7 +481,6 @@ bool Outputs::changes_files(const checkpoint::Copy& copy) const {
   return recorded.is_ok() && !recorded->covered.empty();
 }
 
-<<<<<<< HEAD
 Status Outputs::resume() {
   streams_ = std::move(prepared_.streams);
   files_ = std::move(prepared_.files);
@@ -488,30 +489,6 @@ Status Outputs::resume() {
   if (loaded_) kept_ = std::move(loaded_);
   if (service_.session().rank() != 0) return {};
   for (const CoveredFile& each : prepared_.covered) TR_TRY(cut_covered(service_.target(), each));
-=======
-Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
-  Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
-  TR_TRY(recorded.status());
-  // They stay covered: a program need not name them again.
-  for (const CoveredFile& each : recorded->covered) {
-    if (!each.is_restart) cover(checkpoint, each.path);
-  }
-  streams_.clear();
-  files_.load(std::move(recorded->files), copy.generation(), copy.undo);
-  for (const Position& position : recorded->streams) {
-    if (service_.session().rank() == 0) {
-      for (const streams::FailedStep& failed : position.failed)
-        log(LogLevel::warn, cat("stream ", position.pattern, " lacks the step at ",
-                                position.time.at(failed.lead), ": ", failed.text));
-    }
-    streams_.emplace(position.pattern, position);
-  }
-  // Only now: a load that fails must leave nothing in later saves.
-  if (loaded_) kept_ = std::move(loaded_);
-  if (service_.session().rank() != 0) return {};
-  for (const CoveredFile& each : recorded->covered) TR_TRY(cut_covered(service_.target(), each));
-  warn_of_other_flushes(*recorded);
->>>>>>> commit
   return {};
 }
 

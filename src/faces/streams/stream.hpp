@@ -91,7 +91,8 @@ class Stream final {
   /// Local. Returns, for each field, TimedField::calls(), or nothing if this rank owns none of its elements
   /// and need not put it.
   [[nodiscard]] std::vector<std::optional<std::int64_t>> calls() const;
-  [[nodiscard]] bool has_field(const std::string& name) const { return fields_.number_of(name).has_value(); }
+  /// Local. Returns true if the field is defined; in a step, if the file of this step has it.
+  [[nodiscard]] bool wants(const std::string& name) const;
   [[nodiscard]] const std::string& name_of_field(std::size_t number) const {
     return fields_.all()[number].definition.name;
   }
@@ -117,6 +118,10 @@ class Stream final {
                    const ArrayShape* shape);
   void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
   void begin_step(std::int64_t lead, const Status& wrong);
+  Status renew_for(std::int64_t lead);
+  void renew();
+  [[nodiscard]] bool takes(int number) const;
+  [[nodiscard]] Status not_in_this_file() const;
   [[nodiscard]] Status begin_timed(std::int64_t lead);
   void put_results();
   Status end_step();
@@ -149,6 +154,7 @@ class Stream final {
   std::vector<EndedStep> ended_;
   std::optional<std::int64_t> last_lead_;
   bool is_abandoned_ = false;
+  std::int64_t begins_with_ = 0;  // the first step with the definitions that hold
 };
 
 }  // namespace tailrace::streams

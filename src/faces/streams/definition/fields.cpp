@@ -109,7 +109,7 @@ Status Fields::define(const std::string& field, const PlacedLayout* layout, int 
   const std::string call =
       cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
   Result<FieldRequest> request = [&]() -> Result<FieldRequest> {
-    if (client_.steps() > 0) return Status(Code::state, "fields are defined before the first step");
+    TR_TRY(may_define());
     if (layout == nullptr) return Status(Code::argument, "no layout was given");
     return parse_field(field, type, layout->shape(), options, request_.definition.format,
                        request_.definition.time);
@@ -218,7 +218,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.definition.georeference.coordinates = facts;
   if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));
   if (facts) {
-    out.coordinates = told;
+    out.of_layout = out.coordinates = told;
     TR_TRY(draw_coordinates(out));
   }
   return has_time ? prepare_staging(out, static_cast<int>(fields_.size())) : Status();
@@ -318,18 +318,12 @@ void Fields::add_field(const std::string& name, Field field) {
   if (field.timed)
     session_.statistics().streams[client_.name()].interval_bytes +=
         operations::Accumulator::bytes_of(field.timed->accumulator().what());
+  if (client_.steps() > 0) note_file_without();
   fields_.push_back(std::move(field));
   const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
   layouts_.emplace(layout->id, layout);
-  ByteVector prepared;
-  if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields_.size()) - 1);
-  // The servers get the coordinates' values. No rank keeps them for the stream.
-  codec::FieldDefinition& definition = fields_.back().definition;
-  const auto facts = definition.georeference.coordinates;
-  if (facts) definition.georeference.coordinates = std::exchange(fields_.back().coordinates, nullptr);
-  tell(client_.definitions().add({&fields_.back().definition, std::move(prepared), &layout->layout,
-                                  layout->id, layout->in_parts, layout->own_indices}));
-  definition.georeference.coordinates = facts;
+  if (client_.steps() > 0) return;
+  tell_field(held_fields_++);
 }
 
 /// Checks a field that goes on in the middle of an interval against what the checkpoint has of it.

@@ -36,12 +36,14 @@ Status Fields::check_without_time(const FieldRequest& request) const {
               "each file")};
 }
 
-Status Fields::check_all_put() const {
-  for (const Field& field : fields_) {
+Status Fields::check_all_put(bool with_later) const {
+  const std::size_t end = with_later ? fields_.size() : held_fields_;
+  for (std::size_t i = 0; i < end; ++i) {
+    const Field& field = fields_[i];
     if (!field.definition.has_time && !field.is_put)
-      return {Code::state, cat("field '", field.definition.name,
-                               "' has time=none, and was not put before the first step: put it, then begin "
-                               "the step")};
+      return {Code::state,
+              cat("field '", field.definition.name, "' has time=none, and was not put before the first step",
+                  i < held_fields_ ? "" : " of a file that has it", ": put it, then begin the step")};
   }
   return {};
 }
@@ -56,7 +58,7 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
   std::vector<layout::Rows> rows;
   const auto whole = std::make_shared<ByteVector>();
   const Status mine = guarded([&]() -> Status {
-    if (client_.has_begun())
+    if (client_.has_begun() && holds(number))
       return {Code::state, "the stream has begun its steps: fields with time=none are put before the first"};
     if (field.is_put) return {Code::state, "the field was put already, and has no time: it is put once"};
     if (data == nullptr && field.count > 0) return {Code::argument, "the array is a null pointer"};
@@ -76,7 +78,8 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
              .status);
   field.is_put = true;
   field.values_drawn = std::move(drawn);
-  tell(client_.definitions().add_values(number, whole));
+  if (request_.pattern.depends_on_lead()) field.values = whole;
+  if (holds(number)) tell(client_.definitions().add_values(number, whole));
   return {};
 }
 

@@ -275,7 +275,11 @@ Status check_same_stream(const std::string& path, const IndexHeader& found, cons
   if (found.member != now.member) return differs("the member");
   for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
     if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
-    if (i >= found.fields.size()) return differs(cat("the lack of field '", now.fields[i].name, "'"));
+    if (i >= found.fields.size())
+      return {Code::state,
+              cat(file, ": was begun without field '", now.fields[i].name,
+                  "', and all steps of a file have the same fields: define what the file has, and the field "
+                  "behind the first step, so that it begins with the next file")};
     return differs(cat("field ", i, ", '", found.fields[i].name, "',"));
   }
   return {};

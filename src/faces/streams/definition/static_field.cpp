@@ -3,8 +3,8 @@
 #include "engine/arrays/gathering.hpp"
 #include "faces/streams/definition/fields.hpp"
 #include "formats/codec/missing.hpp"
-#include "ground/base/byte_order.hpp"
 #include "formats/codec/plain.hpp"
+#include "ground/base/byte_order.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {

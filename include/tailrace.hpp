@@ -116,7 +116,7 @@ inline constexpr int text_bytes<std::array<char, N>> = static_cast<int>(N);
 /// Returns the element type of arrays of T.
 template <typename T>
 constexpr Type type_of() {
-  if (text_bytes < T >> 0) return text(text_bytes<T>);
+  if (text_bytes<T> != 0) return text(text_bytes<T>);
   if (std::is_same_v<T, float>) return Type::f32;
   if (std::is_same_v<T, double>) return Type::f64;
   if (std::is_same_v<T, std::complex<float>>) return Type::c64;
@@ -124,7 +124,7 @@ constexpr Type type_of() {
   if (std::is_same_v<T, std::byte>) return Type::byte;
   constexpr bool known = (std::is_integral_v<T> && !std::is_same_v<T, bool>) || std::is_floating_point_v<T> ||
                          std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>> ||
-                         std::is_same_v<T, std::byte> || (text_bytes < T >> 0 && text_bytes<T> <= 4096);
+                         std::is_same_v<T, std::byte> || (text_bytes<T> != 0 && text_bytes<T> <= 4096);
   static_assert(known,
                 "elements are integers, float, double, their complex numbers, std::byte, or texts of up to "
                 "4096 bytes as std::array<char, N>");

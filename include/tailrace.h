@@ -362,7 +362,7 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  * goes on without it, a put of it there is an error (tr_stream_wants returns 0), and tr_stream_begin of the
  * first step in the next file is collective and blocks until the files before are finished. TR_ERR_STATE if
  * the pattern has no time, so that no file follows; in the middle of an interval; or if the layout of a field
- * that was defined before had coordinates and was freed.
+ * that was defined before had coordinates and was freed or got others.
  *
  * Options:
  *   levels=TYPE[:LIST]    hybrid:1-40, pressure:1000,850,500, height:2, depth:5,10,20, or surface (default)

@@ -8,7 +8,8 @@
  * `saved` (a checkpoint is saved behind the last step, and the run is killed), `restarted` (it goes on behind
  * the checkpoint), `killed` (there is no checkpoint), `early` (puts `late` at once), `unput` (does not put
  * `still`), `other` (compute rank 1 defines another type), `alone` (compute rank 1 does not define), `inside`
- * (defines inside of a step), `few` (defines an attribute alone). */
+ * (defines inside of a step), `few` (defines an attribute alone), `cut` (cuts the file CUT_FILE when the step
+ * at ADD is durable). */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -112,6 +113,10 @@ static void run(char** arguments) {
     if (is("inside") && hour == add) define_late(stream, options, 1);
     expect(tr_stream_end(stream));
     if (hour == add && !is("inside")) define_late(stream, options, 1);
+    if (hour == add && is("cut")) {
+      expect(tr_stream_wait(stream, TR_DURABLE));
+      if (rank == 0 && truncate(getenv("CUT_FILE"), 10) != 0) ++failures;
+    }
   }
   if (is("saved")) {
     int64_t hour = last;

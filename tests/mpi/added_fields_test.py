@@ -77,6 +77,20 @@ for format, ending in FORMATS.items():
             out = ran(f"{format}/{name}", options, how=how, servers=servers, code=1)
             check(text in out, f"{format}, {how}: {out}")
             expect_files(format, ending, wanted, days)
+        for servers in (0, 1):
+            fresh(format)
+            out = ran(f"{format}/{name}", f"{options} interval=2h", how="unput", servers=servers, ranks=3 + servers, code=1)
+            check("was not put before the first step of a file that has it" in out, f"{format}, unput in an interval: {out}")
+            # A file that cannot be finished, and one that cannot be announced, are told behind the change as they are without it.
+            fresh(format)
+            os.environ["CUT_FILE"] = f"{format}/{FIRST}.{ending}"
+            out = ran(f"{format}/{name}", options, how="cut", servers=servers, ranks=3 + servers, code=1)
+            check(f"{FIRST}.{ending}" in out and not os.path.exists(f"{format}/{SECOND}.{ending}.trx") or "cut" in out, f"{format}, cut: {out}")
+            fresh(format)
+            os.makedirs(f"{format}/{FIRST}.{ending}.ready")
+            out = ran(f"{format}/{name}", f"{options} ready=.ready", servers=servers, ranks=3 + servers, code=1)
+            check(f"{FIRST}.{ending}.ready" in out, f"{format}, ready: {out}")
+            expect_files(format, ending, wanted)
         out = ran(f"{format}/one.{ending}", options, code=1)
         check("no file follows on the one that it has" in out, f"{format}: {out}")
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // Fields and attributes that come while a stream runs: they begin with its next file.
+#include <algorithm>
 #include <ranges>
 #include <utility>
 
@@ -12,8 +13,8 @@ namespace tailrace::streams {
 /// first step: behind the first step of the stream a definition is for the next file.
 Status Fields::may_define() const {
   if (client_.out_of_step()) return *client_.out_of_step();
-  if (client_.steps() == 0) return {};
   if (client_.in_step()) return {Code::state, "inside of a step: call it behind tr_stream_end"};
+  if (client_.steps() == 0) return {};
   if (!request_.pattern.depends_on_lead()) {
     return {
         Code::state,
@@ -27,7 +28,8 @@ Status Fields::may_define() const {
   for (const Field& field : fields_) {
     if (session_.rank() == 0 && field.definition.georeference.coordinates && field.of_layout.expired())
       return {Code::state, cat("field '", field.definition.name,
-                               "' has coordinates, which the next file needs, too, and its layout was freed: "
+                               "' has coordinates, which the next file needs, too, and its layout was freed "
+                               "or has other coordinates now: "
                                "keep layouts with coordinates until all fields are defined")};
   }
   return {};
@@ -94,19 +96,29 @@ void Stream::renew() {
   // No later step tells of a failure that the program has not heard of: the servers forget it with the
   // stream.
   const Status untold = client_.verdicts().report_failures(client_.steps() - 1);
-  if (untold_.is_ok()) untold_ = untold;
+  if (untold_.is_ok())
+    untold_ = untold;
+  else if (!untold.is_ok())
+    untold_ = Status(untold_.code(), cat(untold_.text(), "; ", untold.text()));
   const bool is_whole = client_.verdicts().finished()->is_ok();
   client_.verdicts().go_on();
   session_.computing().remove_stream(client_.id());
   session_.computing().add_stream(client_);
   begins_with_ = client_.steps();
-  left_behind_.clear();
-  // The servers try again to finish or announce the file, before steps in the next one become durable. Its
-  // steps lie before the one that begins now, which may have the lead of a step that has failed.
-  if (!is_whole && !fields_.file_without().empty())
-    left_behind_.push_back({fields_.file_without(), client_.last_lead().value_or(0) - 1});
+  if (is_whole) left_behind_.clear();
+  // The servers try again to finish or announce these files, before steps in the next one become durable.
+  for (; !is_whole && ended_before_ < ended_.size(); ++ended_before_)
+    note_left_behind(ended_[ended_before_].lead);
+  ended_before_ = ended_.size();
   fields_.tell(client_.definitions().begin(head()));
   fields_.tell_all();
+}
+
+/// Its steps lie before the one that begins now, which may have the lead of a step that has failed.
+void Stream::note_left_behind(std::int64_t lead) {
+  const Result<std::string> path = request_.pattern.expand(lead, request_.context());
+  if (path.is_ok() && std::ranges::count(left_behind_, *path, &LeftBehind::path) == 0)
+    left_behind_.push_back({*path, client_.last_lead().value_or(0) - 1});
 }
 
 /// True if the file of the current step has the field, or that of the interval in which the step lies.

@@ -302,7 +302,8 @@ void Stream::put_results() {
   client_.begin_records();
   for (std::size_t i = 0; i < fields_.all().size(); ++i) {
     Field& field = fields_.all()[i];
-    if (!field.timed) continue;
+    // A field without a place is there only if the change to the next file has failed.
+    if (!field.timed || !fields_.holds(static_cast<int>(i))) continue;
     operations::Accumulator& accumulator = field.timed->accumulator();
     if (accumulator.puts() == 0) continue;
     const int number = static_cast<int>(i);

@@ -120,6 +120,7 @@ class Stream final {
   void begin_step(std::int64_t lead, const Status& wrong);
   Status renew_for(std::int64_t lead);
   void renew();
+  void note_left_behind(std::int64_t lead);
   [[nodiscard]] bool takes(int number) const;
   [[nodiscard]] Status not_in_this_file() const;
   [[nodiscard]] Status begin_timed(std::int64_t lead);
@@ -152,6 +153,7 @@ class Stream final {
   Status untold_;         // for end(): an interval's end had no step; the same on all ranks
   bool has_put_ = false;  // the program has put a field in this step
   std::vector<EndedStep> ended_;
+  std::size_t ended_before_ = 0;  // of them, before the definitions that hold
   std::optional<std::int64_t> last_lead_;
   bool is_abandoned_ = false;
   std::int64_t begins_with_ = 0;  // the first step with the definitions that hold

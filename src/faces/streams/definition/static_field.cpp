@@ -58,7 +58,7 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
   std::vector<layout::Rows> rows;
   const auto whole = std::make_shared<ByteVector>();
   const Status mine = guarded([&]() -> Status {
-    if (client_.has_begun() && holds(number))
+    if (client_.steps() > 0 && holds(number))
       return {Code::state, "the stream has begun its steps: fields with time=none are put before the first"};
     if (field.is_put) return {Code::state, "the field was put already, and has no time: it is put once"};
     if (data == nullptr && field.count > 0) return {Code::argument, "the array is a null pointer"};

@@ -136,7 +136,8 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
     const int error = whole.status().error_number();
     const bool is_tried_again =
         whole.status().code() == Code::io && error != EACCES && error != EPERM && error != EROFS;
-    if (whole.is_ok() || is_tried_again) return whole;
+    // This run's own files, behind a change of definitions, must be finished before steps follow.
+    if (whole.is_ok() || is_tried_again || opening_.begins_with > 0) return whole;
     // Another user's file, a locked one or a damaged one is not in the way of steps in other files.
     const Result<IndexContents> contents = load_index(*target_, index_path(path));
     if (!contents.is_ok() || !contents->closed)
@@ -189,7 +190,7 @@ Result<std::optional<WholePair>> Pairs::finish_left_behind(const std::string& pa
   TR_TRY(file.status());
   file->lock = std::move(*lock);
   Result<std::optional<WholePair>> whole = finish(path, *file);
-  if (whole.is_ok())
+  if (whole.is_ok() && opening_.begins_with == 0)
     log(LogLevel::warn, cat(path, ": a run before has left it unfinished; it is finished with its ",
                             counted(file->index.steps(), "step")));
   return whole;

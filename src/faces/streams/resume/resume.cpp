@@ -232,6 +232,11 @@ Status check_has_recorded(Target& target, const std::string& path, const Result<
   return check_has_data(target, path, *contents, resuming);
 }
 
+IndexHeader with_fields_of(IndexHeader now, const IndexHeader& found) {
+  if (now.fields.empty()) now.fields = found.fields;
+  return now;
+}
+
 /// Returns the second pair if it exists, has the checkpoint's steps, and is of the stream in `wanted`, and of
 /// its run unless `any_run`. An unsound pair counts as none: the first pair is still whole then.
 Result<std::optional<IndexContents>> second_pair(Target& target, const std::string& data_path,
@@ -244,15 +249,11 @@ Result<std::optional<IndexContents>> second_pair(Target& target, const std::stri
   Result<IndexContents> contents = load_index(target, index_path(again));
   const Status recorded = check_has_recorded(target, again, contents, resuming);
   if (recorded.code() == Code::io) return recorded;
-  const bool sound = recorded.is_ok() && contents->tail != IndexTail::damaged &&
-                     check_same_stream(again, contents->header, wanted, any_run).is_ok();
+  const bool sound =
+      recorded.is_ok() && contents->tail != IndexTail::damaged &&
+      check_same_stream(again, contents->header, with_fields_of(wanted, contents->header), any_run).is_ok();
   if (!sound) return std::optional<IndexContents>();
   return std::optional<IndexContents>(std::move(*contents));
-}
-
-IndexHeader with_fields_of(IndexHeader now, const IndexHeader& found) {
-  if (now.fields.empty()) now.fields = found.fields;
-  return now;
 }
 
 }  // namespace

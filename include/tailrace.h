@@ -166,8 +166,9 @@ TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo,
  * elements lower[b * ndims + d] <= i[d] < upper[b * ndims + d]. Boxes must not overlap. All ranks keep the
  * boxes of all ranks, 16 bytes for each dimension of a box and 12 more. With `unowned` = 0 the boxes of all
  * ranks must cover the array. With `unowned` = 1 elements may lie in no box, as land in an ocean model:
- * fields of streams need missing=, and files hold that value there (in GRIB a bitmap says so). Collective
- * files hold zeros there, checkpoints nothing. A rank that reads gets what it owns, and its halos.
+ * fields of streams need missing=, and files hold that value there (in GRIB a bitmap says so; texts are
+ * empty). Collective files hold zeros there, checkpoints nothing. A rank that reads gets what it owns, and
+ * its halos.
  *
  * A rank's array has its boxes one after another, each row-major with its halo. Equal boxes are one more
  * dimension of an array, the slowest: (box, y, x). The levels of a field (level_axis) are counted among these

@@ -142,6 +142,14 @@ static void set_s(tr_index at, tr_index level, tr_index y, tr_index x) { s[at] =
 static void set_n(tr_index at, tr_index level, tr_index y, tr_index x) {
   (void)level, n[at] = (int16_t)(on_land(y, x) ? -999 : y * NX + x);
 }
+static char short_texts[MOST][5], long_texts[MOST][20];
+static void set_texts(tr_index at, tr_index level, tr_index y, tr_index x) {
+  char text[40];
+  (void)level, sprintf(text, "%02d-%02d of the grid (%d)", (int)y, (int)x, now);
+  memcpy(short_texts[at], text, sizeof short_texts[at]);
+  memcpy(long_texts[at], text, sizeof long_texts[at]);
+  if (on_land(y, x)) short_texts[at][0] = long_texts[at][0] = 0;
+}
 static uint16_t flag(tr_index y, tr_index x) {
   return (uint16_t)(on_land(y, x) ? 65535 : 40000 + y * NX + x + 2 * now);
 }
@@ -179,7 +187,7 @@ static void define_all(tr_stream* stream, int has_flags, const char* more) {
   if (has_flags) expect(tr_stream_define(stream, "lsm", layout, TR_U16, plain));
 }
 
-static void write_step(tr_stream* stream, tr_index lead) {
+static void write_step(tr_stream* stream, tr_index lead, int has_texts) {
   each(0, LEVELS, set_t);
   each(0, 1, set_s);
   each(0, 1, set_flags);
@@ -187,6 +195,10 @@ static void write_step(tr_stream* stream, tr_index lead) {
   tr_stream_put(stream, "t", t);
   tr_stream_put(stream, "sp", s);
   tr_stream_put(stream, "lsm", flags);
+  if (has_texts) {
+    each(0, 1, set_texts);
+    tr_stream_put(stream, "remark", long_texts);
+  }
   expect(tr_stream_end(stream));
 }
 
@@ -207,11 +219,16 @@ static void write_stream(const char* directory, const char* ending) {
     expect(tr_stream_define(stream, "depth", layout, TR_F64, levels_option(text, "time=none")));
     each(0, 1, set_n);
     each(0, LEVELS, set_s);
+    expect(tr_stream_define(stream, "name", layout, TR_TEXT(5), "time=none"));
+    each(0, 1, set_texts);
+    expect(tr_stream_put(stream, "name", short_texts));
     expect(tr_stream_put(stream, "n", n));
     expect(tr_stream_put(stream, "depth", s));
   }
   define_all(stream, 1, strcmp(ending, "grib2") == 0 ? "accuracy=0.125" : "");
-  for (now = 0; now < 2; ++now) write_step(stream, 3600 * now);
+  const int has_texts = strcmp(ending, "grib2") != 0;
+  if (has_texts) expect(tr_stream_define(stream, "remark", layout, TR_TEXT(20), ""));
+  for (now = 0; now < 2; ++now) write_step(stream, 3600 * now, has_texts);
   expect(tr_stream_close(&stream));
 }
 
@@ -223,7 +240,7 @@ static void write_means(const char* directory) {
   expect(tr_stream_create(path, "format=cdf5 base=2026-03-01 interval=1h", &stream));
   if (stream == NULL) return;
   define_all(stream, 1, "operation=mean");
-  for (now = 0; now < 4; ++now) write_step(stream, 1800 * (now + 1));
+  for (now = 0; now < 4; ++now) write_step(stream, 1800 * (now + 1), 0);
   expect(tr_stream_close(&stream));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint.hpp"
 #include "ground/base/text.hpp"
+#include "ground/base/type_text.hpp"
 
 #if TAILRACE_HAVE_NETCDF
 #include <netcdf.h>
@@ -110,7 +111,7 @@ Status NetcdfFile::define(const Copy& copy, const ItemInfo& item) {
             "define"));
   if (!dims.empty()) TR_TRY(of(nc_def_var_fill(id_, variable_, NC_NOFILL, nullptr), "define"));
   TR_TRY(put_text(variable_, "item", item.name));
-  TR_TRY(put_text(variable_, "element_type", std::string(name_of(item.type))));
+  TR_TRY(put_text(variable_, "element_type", type_text(item.type)));
   TR_TRY(put_text(NC_GLOBAL, "checkpoint", copy.path));
   TR_TRY(put_text(NC_GLOBAL, "generation", cat(copy.generation())));
   TR_TRY(put_text(NC_GLOBAL, "run", copy.header.id.run.text()));

@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
+#include "ground/base/type_text.hpp"
 #include "inventory.hpp"
 
 #if TAILRACE_HAVE_JSON
@@ -77,7 +78,7 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const IndexField& field) {
   return {{"name", field.name},
-          {"type", tailrace::name_of(field.type)},
+          {"type", tailrace::type_text(field.type)},
           {"shape", field.shape},
           {"level_type", field.level_type},
           {"levels", field.levels}};

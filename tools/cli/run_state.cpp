@@ -457,7 +457,10 @@ Status set_newer_aside(storage::Target& target, Run& run) {
 }
 
 Status restore(storage::Target& target, const RunStateArguments& arguments, Run& run) {
-  if (arguments.generation > 0) TR_TRY(set_newer_aside(target, run));
+  if (arguments.generation > 0) {
+    TR_TRY(restart::check_streams_free(target, run.recorded, {arguments.any_run}));
+    TR_TRY(set_newer_aside(target, run));
+  }
   for (OutputState& each : run.outputs) {
     if (each.kind != OutputState::Kind::shared || each.outlook != Outlook::ahead) continue;
     const Status restored = restart::restore_shared_file(target, each.path);
@@ -484,7 +487,11 @@ int run_restore(storage::Target& target, const RunStateArguments& arguments, Run
   look(target, arguments, run);
   if (restart::worst_of(run.outputs) >= Outlook::lost)
     return print_run(target, arguments, run, cat(verdict_of(run), "; nothing was changed"));
-  if (const Status done = restore(target, arguments, run); !done.is_ok()) return report_run(done);
+  if (const Status done = restore(target, arguments, run); !done.is_ok()) {
+    std::string text = done.text();
+    for (const std::string& each : run.aside) text += cat("; set aside ", each);
+    return report_run(Status(done.code(), text));
+  }
   std::string deeds = deeds_of(run.outputs);
   for (const std::string& each : run.aside) deeds += cat(deeds.empty() ? "" : "; ", "set aside ", each);
   look(target, arguments, run);

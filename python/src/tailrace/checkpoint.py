@@ -226,7 +226,8 @@ class Checkpoint(Mapping[str, np.ndarray]):
         if length == size:
             return data
         grouped = np.frombuffer(_decompressed(part.coding, data, size, what), np.uint8)
-        return np.ascontiguousarray(grouped.reshape(item.dtype.itemsize, -1).T).tobytes()
+        element = 1 if item.dtype.kind == "S" else item.dtype.itemsize  # a block may end within a text
+        return np.ascontiguousarray(grouped.reshape(element, -1).T).tobytes()
 
 
 def _header(path: str) -> tuple[bytes, bool, int, int, tuple[int, int, int]]:

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ground/base/text.hpp"
+#include "ground/base/type_text.hpp"
 
 namespace tailrace::arrays {
 
@@ -92,15 +93,15 @@ Result<std::vector<Index>> Array::shape() const {
 std::string Array::text() const {
   if (layout == nullptr) return "no layout";
   const std::string of_levels = levels > 0 ? cat(counted(levels, "level"), " of ") : "";
-  return cat(name_of(type), " ", layout->kind(), " ", of_levels, extents_text(), " of layout ",
+  return cat(type_text(type), " ", layout->kind(), " ", of_levels, extents_text(), " of layout ",
              layout_number);
 }
 
 Status check(const Array& array, int rank) {
   if (array.layout == nullptr) return {Code::argument, "the layout is a null pointer"};
   if (size_of(array.type) == 0) {
-    return {Code::argument,
-            cat("element type ", static_cast<std::int32_t>(array.type), " is none of TR_I8 .. TR_U64")};
+    return {Code::argument, cat("element type ", static_cast<std::int32_t>(array.type),
+                                " is none of TR_I8 .. TR_U64 and TR_TEXT(1) .. TR_TEXT(", most_text, ")")};
   }
   if (array.data == nullptr && array.layout->count(rank) > 0)
     return {Code::argument, cat("the array is a null pointer on rank ", rank, ", which owns a part of it")};

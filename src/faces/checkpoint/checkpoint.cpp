@@ -242,7 +242,7 @@ Status Checkpoint::end_load() {
   const Status can = guarded([&] { return loaded(copy); });
   TR_TRY(context_.session.agree({can, "tr_checkpoint_end: going on", {}}).status);
   const Status mine = guarded([&] { return context_.outputs.resume(); });
-  if (!context_.outputs.changes_files(copy)) return mine;
+  if (!context_.outputs.changes_files()) return mine;
   return context_.session.agree({mine, "tr_checkpoint_end: bringing outputs back", {}}).status;
 }
 

@@ -81,7 +81,7 @@ class Outputs {
   /// prepared; returns the reason why resume() cannot do its work on this rank.
   virtual Status prepare_resume(const std::string& /*checkpoint*/, const Copy& /*copy*/) { return {}; }
   /// Returns true if resume() changes files, which may fail on one rank. The same on every rank.
-  [[nodiscard]] virtual bool changes_files(const Copy& /*copy*/) const { return false; }
+  [[nodiscard]] virtual bool changes_files() const { return false; }
   /// Makes the outputs go on where the copy has recorded them for which prepare_resume() has succeeded on
   /// every rank. Fails only where it changes files.
   virtual Status resume() = 0;

@@ -333,7 +333,8 @@ Status CopyReader::read_block(const Table& table, const PartItem& item, std::siz
     return {Code::corrupt, cat(name_of_block(table, item, block), " is damaged")};
   if (is_raw) return {};
   const ElementType type = copy_.directory.items[static_cast<std::size_t>(item.item)].type;
-  return decompress(table.coding, stored, size_of(type), raw, scratch_).in(name_of_block(table, item, block));
+  return decompress(table.coding, stored, grouped_size_of(type), raw, scratch_)
+      .in(name_of_block(table, item, block));
 }
 
 Status CopyReader::read(int item, const layout::TransferMap& wanted, std::byte* base) {

@@ -8,6 +8,7 @@
 
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
+#include "ground/base/type_text.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -101,7 +102,7 @@ Result<Header> decode_header(std::span<const std::byte> bytes) {
 }
 
 std::string ItemInfo::text() const {
-  std::string text(name_of(type));
+  std::string text = type_text(type);
   if (shape.empty()) return text + " scalar";
   std::string extents;
   for (const Index extent : shape) extents += cat(extents.empty() ? "" : ", ", extent);
@@ -156,9 +157,9 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
     item.shape = in.get_list<Index>();
     Index elements = 1;
     good = in.ok() && size_of(item.type) != 0 && item.shape.size() <= most_dims;
+    const Index most = std::numeric_limits<Index>::max() / std::max<Bytes>(64, 4 * size_of(item.type));
     for (const Index extent : item.shape) {
-      good =
-          good && extent >= 0 && (extent == 0 || elements <= std::numeric_limits<Index>::max() / 64 / extent);
+      good = good && extent >= 0 && (extent == 0 || elements <= most / extent);
       if (good) elements *= extent;
     }
     directory.items.push_back(std::move(item));

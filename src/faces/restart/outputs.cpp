@@ -476,10 +476,7 @@ Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::
   return {};
 }
 
-bool Outputs::changes_files(const checkpoint::Copy& copy) const {
-  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
-  return recorded.is_ok() && !recorded->covered.empty();
-}
+bool Outputs::changes_files() const { return !prepared_.covered.empty(); }
 
 Status Outputs::resume() {
   streams_ = std::move(prepared_.streams);

@@ -75,7 +75,7 @@ class Outputs final : public checkpoint::Outputs {
   [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
   Status prepare_resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
-  [[nodiscard]] bool changes_files(const checkpoint::Copy& copy) const override;
+  [[nodiscard]] bool changes_files() const override;
   Status resume() override;
 
   /// Returns where a stream that the program is about to create with this pattern goes on, or nothing if it

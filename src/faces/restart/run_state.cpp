@@ -117,6 +117,12 @@ Outlook worst_of(const std::vector<OutputState>& states) {
   return worst;
 }
 
+Status check_streams_free(Target& target, const Recorded& recorded, RunStateOptions options) {
+  for (const streams::Position& stream : recorded.streams)
+    TR_TRY(guarded([&] { return check_stream_free(target, stream, options); }).in(stream.pattern));
+  return {};
+}
+
 Status restore_outputs(Target& target, const Recorded& recorded, RunStateOptions options) {
   for (const streams::Position& stream : recorded.streams)
     TR_TRY(guarded([&] { return restore_stream(target, stream, options); }).in(stream.pattern));

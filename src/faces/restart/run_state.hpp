@@ -58,11 +58,14 @@ Outlook worst_of(const std::vector<OutputState>& states);
 /// it only if no output is lost (look_at_outputs()). Durable on return. If it fails or is killed at any
 /// instant, it can be repeated, and a run can go on from the checkpoint.
 Status restore_outputs(storage::Target& target, const Recorded& recorded, RunStateOptions options = {});
+/// Returns Code::state if a program holds one of the streams. Changes nothing.
+Status check_streams_free(storage::Target& target, const Recorded& recorded, RunStateOptions options = {});
 
 // The parts of the functions above.
 void look_at_stream(storage::Target& target, const streams::Position& position, RunStateOptions options,
                     std::vector<OutputState>& states);
 Status restore_stream(storage::Target& target, const streams::Position& position, RunStateOptions options);
+Status check_stream_free(storage::Target& target, const streams::Position& position, RunStateOptions options);
 OutputState look_at_file(storage::Target& target, const journal::Position& position);
 Status restore_file(storage::Target& target, const journal::Position& position);
 OutputState look_at_covered(storage::Target& target, const CoveredFile& file);

@@ -10,8 +10,6 @@ namespace tailrace::unformatted {
 
 namespace {
 
-/// Returns the size of the part of an element that is byte-swapped as one: a complex number has two parts.
-
 /// Returns the number of bytes that an array has in the file.
 Result<Bytes> array_bytes(const Array& array, const files::Owner& owner) {
   if (array.layout == nullptr) return Status(Code::argument, "the layout was not made, or is freed");

@@ -405,7 +405,8 @@ std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte>
   std::vector<cf::Fixed> fixed;
   for (const Layout::Array& each : layout.arrays()) {
     // A single integer has the member, or nothing but attributes that describe a grid.
-    if (each.has_steps || (each.dimensions == 0 && each.type != cf::Type::float64)) continue;
+    const bool is_kept = each.dimensions > 0 || each.type == cf::Type::float64 || each.type == cf::Type::text;
+    if (each.has_steps || !is_kept) continue;
     fixed.push_back(
         {each.name, each.type,
          head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size))});

@@ -401,7 +401,7 @@ Result<std::optional<CfField>> array_as_made(OpenedStore& opened, const streams:
   if (array.shape.size() > expected.size() + static_cast<std::size_t>(first))
     expected.insert(expected.begin(), static_cast<Index>(field.levels.size()));
   if (!std::ranges::equal(array.shape | std::views::drop(first), expected) ||
-      variable.type != cf::number_of(field.type))
+      variable.type != cf::number_of(field.type) || (variable.text_bytes > 0) != is_text(field.type))
     return std::optional<CfField>();
   const bool has_levels = expected.size() > field.shape.size();
   if (!has_levels && field.levels.size() != 1) return std::optional<CfField>();
@@ -450,7 +450,8 @@ Result<std::optional<CfField>> fitting_array(OpenedStore& opened, const streams:
   const sources::Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
   const bool is_as_made = grid.shape == field.shape &&
                           (taken.time == 0) == has_steps(opened, index, number) &&
-                          taken.unpacking.type == cf::number_of(field.type);
+                          taken.unpacking.type == cf::number_of(field.type) &&
+                          (taken.unpacking.text_bytes > 0) == is_text(field.type);
   if (!is_as_made) return array_as_made(opened, index, field, number);
   return std::optional(std::move(taken));
 }

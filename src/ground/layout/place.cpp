@@ -44,13 +44,18 @@ void place_rows(std::span<const Rows> all, const std::byte* piece, Bytes element
 
 void fill_rows(std::span<const Rows> all, std::span<const std::byte> value, std::byte* record) {
   const auto element = static_cast<Bytes>(value.size());
-  with_size(element, [&](auto size) {
+  const auto fill = [&](auto size) {
     for (const Rows& rows : all)
       for (Index r = 0; r < rows.rows; ++r) {
         std::byte* const at = record + (rows.global + r * rows.stride) * size;
-        for (Index i = 0; i < rows.count; ++i) std::memcpy(at + i * size, value.data(), size);
+        for (Index i = 0; i < rows.count; ++i)
+          std::memcpy(at + i * size, value.data(), static_cast<std::size_t>(size));
       }
-  });
+  };
+  if (is_size_of_number(element))
+    with_size(element, fill);
+  else  // most texts
+    fill(element);
 }
 
 void place_rows_reversed(std::span<const Rows> all, const std::byte* piece, Bytes element, Bytes scalar,

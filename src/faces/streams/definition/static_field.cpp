@@ -99,7 +99,7 @@ Status Fields::draw_values(const Field& field, node::Draw& drawn, ByteVector& wh
   if (unowned.empty()) return {};
   ByteVector value = codec::missing_element(field.definition.type, field.definition.missing.value_or(0));
   const ByteVector native = value;
-  copy_ordered(value.data(), native.data(), std::ssize(native), size_of(field.definition.type),
+  copy_ordered(value.data(), native.data(), std::ssize(native), scalar_size_of(field.definition.type),
                std::endian::big);
   const Bytes level = bytes / std::ssize(field.definition.levels.values);
   for (Bytes begin = 0; begin < bytes; begin += level)

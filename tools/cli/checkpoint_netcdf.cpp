@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint.hpp"
+#include "engine/arrays/type_text.hpp"
 #include "ground/base/text.hpp"
-#include "ground/base/type_text.hpp"
 
 #if TAILRACE_HAVE_NETCDF
 #include <netcdf.h>

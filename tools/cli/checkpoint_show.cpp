@@ -3,9 +3,9 @@
 #include <cstdio>
 
 #include "checkpoint.hpp"
+#include "engine/arrays/type_text.hpp"
 #include "faces/restart/recorded.hpp"
 #include "ground/base/text.hpp"
-#include "ground/base/type_text.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "commands.hpp"
+#include "engine/arrays/type_text.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
-#include "ground/base/type_text.hpp"
 #include "inventory.hpp"
 
 #if TAILRACE_HAVE_JSON

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/arrays/type_text.hpp"
 #include "ground/base/text.hpp"
-#include "ground/base/type_text.hpp"
 
 namespace tailrace::arrays {
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "engine/arrays/type_text.hpp"
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
-#include "ground/base/type_text.hpp"
 
 namespace tailrace::checkpoint {
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/arrays/type_text.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
 #include "ground/base/text.hpp"
-#include "ground/base/type_text.hpp"
 #include "ground/layout/memory.hpp"
 
 namespace tailrace::streams {

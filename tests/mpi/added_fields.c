@@ -9,12 +9,13 @@
  * the checkpoint), `killed` (there is no checkpoint), `early` (puts `late` at once), `unput` (does not put
  * `still`), `other` (compute rank 1 defines another type), `alone` (compute rank 1 does not define), `inside`
  * (defines inside of a step), `few` (defines an attribute alone), `cut` (cuts the file CUT_FILE when the step
- * at ADD is durable). */
+ * at ADD is durable), `marked` (makes a directory MARKER behind the step at ADD). */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -117,6 +118,7 @@ static void run(char** arguments) {
       expect(tr_stream_wait(stream, TR_DURABLE));
       if (rank == 0 && truncate(getenv("CUT_FILE"), 10) != 0) ++failures;
     }
+    if (hour == add && is("marked") && rank == 0 && mkdir(getenv("MARKER"), 0755) != 0) ++failures;
   }
   if (is("saved")) {
     int64_t hour = last;

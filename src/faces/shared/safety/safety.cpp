@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "ground/base/log.hpp"
@@ -124,14 +125,12 @@ std::optional<SafeFile::LastFlush> SafeFile::last_flush() const {
 }
 
 /// Returns a sample of what is flushed now: no rank stores meanwhile. The file is opened anew, since a client
-/// of NFS asks its server then for what other nodes have stored.
-std::uint64_t SafeFile::sample_now(Bytes size) const {
-  const Result<std::uint64_t> sample = guarded([&]() -> Result<std::uint64_t> {
-    const Result<std::unique_ptr<storage::File>> file = target_.open(path(), storage::OpenMode::read);
-    TR_TRY(file.status());
-    return journal::sample_of(**file, size);
-  });
-  return sample.is_ok() ? *sample : 0;
+/// of NFS asks its server then for what other nodes have stored. 0: the program may not read the file.
+Result<std::uint64_t> SafeFile::sample_now(Bytes size) const {
+  const Result<std::unique_ptr<storage::File>> file = target_.open(path(), storage::OpenMode::read);
+  if (file.status().error_number() == EACCES) return std::uint64_t{0};
+  TR_TRY(file.status());
+  return journal::sample_of(**file, size);
 }
 
 Status SafeFile::begin(storage::File& file) {
@@ -142,8 +141,10 @@ Status SafeFile::begin(storage::File& file) {
   TR_TRY(highest.status());
   flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
   has_begun_ = true;
-  if (is_renamed_) sample_ = sample_now(*size);
   if (!is_renamed_) return target_.sync_directory_of(path_);
+  const Result<std::uint64_t> sample = sample_now(*size);
+  TR_TRY(sample.status());
+  sample_ = *sample;
   TR_TRY(file.sync());
   TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
   return journal::commit_flushed(target_, path_);
@@ -219,9 +220,16 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   TR_TRY(durable.status);
   if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
   is_doubtful_ = false;
-  const std::uint64_t sample = group_.is_io_rank() && !closes ? sample_now(size) : 0;
-  const Status mine =
-      group_.is_io_rank() ? guarded([&] { return commit_here(file, next, closes); }) : Status();
+  std::uint64_t sample = 0;
+  const auto sample_and_commit = [&]() -> Status {
+    if (!closes) {
+      const Result<std::uint64_t> now = sample_now(size);
+      TR_TRY(now.status());
+      sample = *now;
+    }
+    return commit_here(file, next, closes);
+  };
+  const Status mine = group_.is_io_rank() ? guarded(sample_and_commit) : Status();
   const comm::Verdict committed = agree(mine, "committed", is_doubtful_);
   if (committed.status.code() == Code::order || committed.ended) {
     // Ranks may not have heard from the I/O rank, and the commit may count.

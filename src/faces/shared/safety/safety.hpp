@@ -63,7 +63,7 @@ class SafeFile {
   void give_rights(storage::File& file);
   Status share_lock();
   Status take_name(storage::File& file);
-  [[nodiscard]] std::uint64_t sample_now(Bytes size) const;
+  Result<std::uint64_t> sample_now(Bytes size) const;
   Status commit_here(storage::File& file, const journal::Flushed& next, bool closes);
 
   files::Group& group_;

@@ -24,7 +24,7 @@ Result<Layout> unpack_boxes(std::vector<Index> shape, Unpacker& in) {
 }
 
 Result<Layout> unpack_tiles(std::vector<Index> shape, Unpacker& in) {
-  const bool unowned = in.get<bool>();
+  const bool unowned = in.get<std::uint8_t>() != 0;  // a damaged message has any byte
   const auto counts = in.get_list<Index>();
   const auto corners = in.get_list<Index>();
   const auto dims = std::ssize(shape);

@@ -362,9 +362,12 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
     array.dimension_names.push_back(each.is_string() ? each.get<std::string>() : "");
   const auto fill = array.variable.text_bytes > 0 ? text_of(json.at("fill_value"), array.variable.text_bytes)
                                                   : element_of(json.at("fill_value"), array.variable.type);
-  if (!fill)
+  if (!fill) {
+    const std::string_view wanted =
+        array.variable.text_bytes > 0 ? std::string_view("a text") : cf::name_of(array.variable.type);
     return Status(Code::corrupt,
-                  cat("expected a fill value of its type, got ", json.at("fill_value").dump()));
+                  cat("expected a fill value of ", wanted, ", got ", json.at("fill_value").dump()));
+  }
   array.fill = *fill;
   const Json* sharding = nullptr;
   array.refused =

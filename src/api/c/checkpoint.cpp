@@ -92,7 +92,8 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, const std
   if (placed.is_box()) return fit_dimensions(item, layout, dims, extents, strides);
   if (!placed.is_tiled() || extents.size() < dims + 1)
     return fit_dimensions(item, layout, 1, extents, strides);
-  // Where nothing is owned any extents fit: the first 0 tells whether boxes are a dimension.
+  // An array of a rank that owns nothing fits both forms. Its last extent is 0 in both, but only a list has
+  // an extent other than 0 where the stacked form counts the boxes.
   const bool is_list = placed.count(state().session->rank()) == 0 && extents.back() == 0 &&
                        extents[extents.size() - dims - 1] != 0;
   if (is_list) return fit_dimensions(item, layout, 1, extents, strides);

@@ -100,7 +100,8 @@ class Outputs final : public checkpoint::Outputs {
   }
 
  private:
-  /// What the program's streams and files are after a load.
+  /// prepare_resume() fills it, and resume() gives it to the members of the same names: where the program's
+  /// streams and files go on, and which files of the program the saves cover.
   struct Loaded {
     std::map<std::string, streams::Position> streams;
     RecordedFiles files;

@@ -54,7 +54,7 @@ BoxList list_of(std::size_t dimensions, const std::vector<Box>& boxes) {
   return list;
 }
 
-/// Whether elements may lie in no box.
+/// Tells the check of boxes what to do about elements that lie in no box.
 enum class Gaps { refused, allowed };
 
 /// Finds the first element, in C order, that is in two boxes, or, with Gaps::refused, in none. With

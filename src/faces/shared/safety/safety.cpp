@@ -175,16 +175,21 @@ Status SafeFile::keep(storage::File& file, Bytes offset, Bytes bytes) {
   return pages_->keep(file, offset, bytes);
 }
 
-/// Gives the new file its name, after a check that the temporary name still leads to it: other users who may
-/// write to the directory could have put another file there.
+/// Returns an error unless the temporary name still leads to the new file: other users who may write to the
+/// directory could have put another file there.
+Status SafeFile::check_temporary(storage::File& file) const {
+  if (file.is_named(temporary_)) return {};
+  return {Code::state, cat(temporary_,
+                           " is not the file that this program has written: somebody has moved "
+                           "or replaced it since, and ",
+                           path_,
+                           " is left as it was. Write where only this "
+                           "program's user may write to the directory")};
+}
+
+/// Gives the new file its name.
 Status SafeFile::take_name(storage::File& file) {
-  if (!file.is_named(temporary_))
-    return {Code::state, cat(temporary_,
-                             " is not the file that this program has written: somebody has moved "
-                             "or replaced it since, and ",
-                             path_,
-                             " is left as it was. Write where only this "
-                             "program's user may write to the directory")};
+  TR_TRY(check_temporary(file));
   give_rights(file);
   is_doubtful_ = true;
   TR_TRY(storage::rename_durably(target_, temporary_, path_));
@@ -223,6 +228,7 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   std::uint64_t sample = 0;
   const auto sample_and_commit = [&]() -> Status {
     if (!closes) {
+      if (!is_renamed_) TR_TRY(check_temporary(file));
       const Result<std::uint64_t> now = sample_now(size);
       TR_TRY(now.status());
       sample = *now;

@@ -62,6 +62,7 @@ class SafeFile {
   Status look_at_old();
   void give_rights(storage::File& file);
   Status share_lock();
+  Status check_temporary(storage::File& file) const;
   Status take_name(storage::File& file);
   Result<std::uint64_t> sample_now(Bytes size) const;
   Status commit_here(storage::File& file, const journal::Flushed& next, bool closes);

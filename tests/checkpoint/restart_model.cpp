@@ -7,6 +7,7 @@
 // in mode LOG_MODE, and writes over state.bin. Rank 0 writes own.log without the library; the checkpoint
 // covers it. It saves every third step. When it is told to stop, it saves once more and ends in good order.
 // With RESTART_MODEL_COMMITS=1 it saves no data: it has restart files of its own, restart.STEP, and commits.
+// With RESTART_MODEL_SILENT=STEP it computes for ten minutes behind this step, and calls nothing meanwhile.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
 // or "stopped". Each process makes a file named after its process id in the directory `pids`.
@@ -230,6 +231,7 @@ bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoin
   OwnLog own(cp, model.step == 0);
   Commits commits;
   OwnRestart own_restart;
+  const char* const silent = std::getenv("RESTART_MODEL_SILENT");
   while (model.step < std::atoll(arguments[5])) {
     model.advance();
     must(begin(stream, model.step, arguments[2]), "begin");
@@ -246,6 +248,10 @@ bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoin
       commits.saved(model.step);
     }
     if (stops) return model.step == std::atoll(arguments[5]);
+    if (silent != nullptr && model.step == std::atoll(silent)) {
+      if (rank == 0) std::printf("silent %lld\n", static_cast<long long>(model.step));
+      std::this_thread::sleep_for(std::chrono::minutes(10));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[6])));
     commits.look(cp);
   }

@@ -316,8 +316,32 @@ def reference():
     return data
 
 
+def silent():
+    """A program that calls nothing behind its save goes on from it after a kill: the save counts without a call, once its steps are durable."""
+    directory = os.path.abspath(fresh("silent"))
+    command = [*MPIRUN, "-n", "3", MODEL, PATTERN, OPTIONS, "cp", "overwritten=journal", str(STEPS), "0", "w"]
+    # Storage is so slow that the last step is durable only when the part is written and no rank is in a call any more.
+    job = Job(command, environment(TAILRACE_SERVERS="1", TAILRACE_THROTTLE="1MB/s,100ms", RESTART_MODEL_SILENT="3"), directory)
+    said = job.wait_for(r"silent 3")
+    until = time.monotonic() + LIMIT
+    while said and time.monotonic() < until and "whole" not in tailrace("checkpoint", "ls", f"{directory}/cp")[1]:
+        time.sleep(0.05)
+    listed = tailrace("checkpoint", "ls", f"{directory}/cp")[1]
+    check(said and "whole" in listed, f"the save of a silent program counts: {listed}, {job.lines}")
+    job.kill_all()
+    job = Job(command, environment(TAILRACE_SERVERS="1"), directory)
+    ended = job.ended_within(LIMIT)
+    check(ended and job.process.returncode == 0 and job.matches("loaded 1 3") and job.matches("complete"),
+          f"a silent program goes on from its save: {job.lines}")
+    for name, data in reference_data.items():
+        check(content_of(f"{directory}/out/{name}") == data, f"{name} differs behind a silent program")
+    shutil.rmtree(directory)
+
+
 print(f"seed {given.seed} {TIMES}", flush=True)
 reference_data = reference()
+if FORMAT == "raw" and given.round is None:
+    silent()
 for number in [given.round] if given.round is not None else range(given.rounds or ROUNDS):
     one = Round(number)
     try:

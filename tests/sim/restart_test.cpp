@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -59,6 +60,7 @@ struct Answers {
   std::int64_t committed = -1;               // the last step behind which a save was reported committed
   std::int64_t begun = -1;                   // the last one behind which a save was begun
   int resumed = 0;                           // streams that went on
+  int promised = 0;                          // saves whose threads could see that the steps were settled
   std::map<int, std::map<int, Code>> heard;  // answers in one job: by call, by rank
   streams::Position position;                // of the stream, when the last job ended
   std::map<std::int64_t, int> puts;          // by step: the jobs that put it
@@ -94,6 +96,7 @@ class Forecast {
       if (life_.saves_at_stop) save();
       wait();
       hear(stream_->close());
+      check_promise();
       if (rank_.rank() == 0) answers_.position = stream_->stream().position();
     }
     hear(checkpoint_->close());
@@ -182,6 +185,7 @@ class Forecast {
       rank_.fibre().lose();
     if (rank_.rank() == 0) ++answers_.puts[step_];
     rank_.compute(dice.random(1, dice.once_in(10) ? FibreWorld::second : 1'000'000));
+    look_at_promise();
     if (rank_.rank() == 0) go_on();
     stream_->begin(step_ * half_day);
     for (std::size_t i = 0; i < scenario_.plan->fields.size(); ++i) {
@@ -190,6 +194,7 @@ class Forecast {
       stream_->put(static_cast<int>(i), reinterpret_cast<const std::byte*>(array.data()));
     }
     const bool is_good = hear(stream_->end());
+    check_promise();
     ++step_;
     return is_good || life_.goes_on;
   }
@@ -205,7 +210,23 @@ class Forecast {
     if (!hear(checkpoint_->begin(Checkpoint::Direction::save, nullptr))) return;
     name_items();
     if (hear(checkpoint_->end())) saved_ = step_;
+    asked_ = {outputs_.settled_for_threads(), stream_->position()};
     if (step_ % 3 == 0) wait();
+  }
+
+  /// Asks as the thread of a save does while the program computes.
+  void look_at_promise() {
+    if (!asked_.question || asked_.promised || !asked_.question().value_or(false)) return;
+    asked_.promised = true;
+    ++answers_.promised;
+  }
+
+  /// No step may turn out to have failed that a thread took for settled.
+  void check_promise() {
+    if (!asked_.promised) return;
+    const streams::Position now = stream_->stream().with_failures(asked_.position);
+    if (now.failed.size() != asked_.position.failed.size())
+      wrong(cat("threads took step ", now.failed.back().step, " for durable: ", now.failed.back().text));
   }
 
   void wait() {
@@ -226,6 +247,13 @@ class Forecast {
   std::int64_t step_ = 0;
   std::optional<std::int64_t> saved_;
   std::optional<std::int64_t> begun_save_;
+  /// What threads may ask about the last save.
+  struct Asked {
+    std::function<std::optional<bool>()> question;
+    streams::Position position;  // of the stream at the save
+    bool promised = false;
+  };
+  Asked asked_;
   bool knows_of_failure_ = false;
   int calls_ = 0;
 };
@@ -388,7 +416,7 @@ void move_copies_away(storage::Target& target) {
 }
 
 TEST(sim_restart, a_chain_of_jobs_leaves_the_bytes_of_an_undisturbed_run_however_they_end) {
-  int resumed = 0;
+  int resumed = 0, promised = 0;
   std::size_t failed = 0;
   for (std::uint64_t seed = 1; seed <= seeds(90); ++seed) {
     Scheduler dice(seed * 4937);
@@ -415,9 +443,11 @@ TEST(sim_restart, a_chain_of_jobs_leaves_the_bytes_of_an_undisturbed_run_however
       if (testing::Test::HasFailure()) return;
     }
     resumed += answers.resumed;
+    promised += answers.promised;
     failed += answers.position.failed.size();
   }
   EXPECT_GT(resumed, of_seeds(100));
+  EXPECT_GT(promised, of_seeds(100));
   EXPECT_GT(failed, of_seeds(10));
 }
 

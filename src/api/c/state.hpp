@@ -83,6 +83,11 @@ struct TextFile {
 
 /// Everything that the library holds in this process. One session is open at a time.
 struct State {
+  /// A process that ends without tr_finalize waits for its threads, and they for no step of a stream.
+  ~State() {
+    for (tr_checkpoint* const each : checkpoints) each->checkpoint->stop_waiting();
+  }
+
   std::unique_ptr<session::Bootstrap> bootstrap;  // made before the session, destroyed after it
   std::unique_ptr<session::Session> session;
   std::unique_ptr<input::InputServer> input_server;  // these two exist on a server, as long as it serves

@@ -163,6 +163,48 @@ bool LaneCursor::make_room() {
   return true;
 }
 
+void LaneCursor::await_verdict(std::uint32_t stream, std::int64_t step) {
+  passed_.push_back({stream, step, early_.erase({stream, step}) != 0});
+  tell_settled();
+}
+
+/// A failure is told before the fence behind its step: a thread that sees the fence sees the failure, too.
+void LaneCursor::note_verdict(std::uint32_t stream, std::int64_t step, bool has_failed) {
+  if (has_failed) reader_->tell_failure();
+  const auto found = std::ranges::find_if(
+      passed_, [&](const Passed& each) { return each.stream == stream && each.number == step; });
+  if (found == passed_.end()) {
+    early_.insert({stream, step});
+    return;
+  }
+  found->settled = true;
+  tell_settled();
+}
+
+void LaneCursor::pass_fence(std::int64_t number) {
+  if (!passed_.empty() && passed_.back().stream == 0)
+    passed_.back().number = number;
+  else
+    passed_.push_back({0, number, true});
+  tell_settled();
+}
+
+void LaneCursor::forget_verdicts(std::uint32_t stream) {
+  std::erase_if(early_, [&](const auto& each) { return each.first == stream; });
+  for (Passed& each : passed_) {
+    if (each.stream != stream || each.settled) continue;
+    reader_->tell_failure();  // nobody knows how it went
+    each.settled = true;
+  }
+  tell_settled();
+}
+
+void LaneCursor::tell_settled() {
+  for (; !passed_.empty() && passed_.front().settled; passed_.pop_front()) {
+    if (passed_.front().stream == 0) reader_->tell_settled(passed_.front().number);
+  }
+}
+
 void LaneCursor::release() {
   const std::uint64_t before = released_;
   while (!needs_.empty() && needs_.front() == Need::no) {

@@ -95,16 +95,36 @@ class LaneCursor {
   /// it released something.
   bool make_room();
 
+  // What the lane tells the threads of its rank. The server at which the rank is at home calls these.
+  /// Notes that the rank has ended the step.
+  void await_verdict(std::uint32_t stream, std::int64_t step);
+  /// Notes the last verdict on a step, which is about to be sent to the rank.
+  void note_verdict(std::uint32_t stream, std::int64_t step, bool has_failed);
+  /// Notes that the rank has come to the fence.
+  void pass_fence(std::int64_t number);
+  /// Notes that no more verdicts come of the stream.
+  void forget_verdicts(std::uint32_t stream);
+
  private:
   enum class Need : char { no, for_another_server, yes };
   Need& need(std::uint64_t number) { return needs_[static_cast<std::size_t>(number - released_)]; }
   void release();
+  void tell_settled();
+
+  /// A step that the rank has ended, or a fence to which it has come.
+  struct Passed {
+    std::uint32_t stream = 0;  // 0: a fence
+    std::int64_t number = 0;   // of the step or the fence
+    bool settled = false;      // a fence, or a step that has its last verdict
+  };
 
   std::unique_ptr<node::LaneReader> reader_;
   std::uint64_t scanned_ = 0;
   std::uint64_t released_ = 0;
   std::deque<Need> needs_;                        // released_ .. scanned_-1
   std::map<std::uint32_t, std::int64_t> torn_{};  // by stream: the step of which a part is gone
+  std::deque<Passed> passed_{};  // from the first step on that has no last verdict, in the rank's order
+  std::set<std::pair<std::uint32_t, std::int64_t>> early_{};  // verdicts that came before the rank's end
 };
 
 /// Everything that the parts of one server share.

@@ -50,6 +50,7 @@ void Computing::open_lane() {
         topology.is_crowded() ? node::Announcing::patient : node::Announcing::at_once);
     producer.grow_with([&memory = session_.memory()](Bytes bytes) { return memory.grow_lane(bytes); });
     lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(std::move(producer));
+    shared_lane_ = header;
     return;
   }
   const int home = roster.home[static_cast<std::size_t>(topology.me())];
@@ -59,6 +60,16 @@ void Computing::open_lane() {
   const node::LaneProducer producer(lane->header(), lane->data(), nullptr);
   lane_writer_ = std::make_unique<pipeline::RingLaneWriter>(producer, std::move(lane), std::move(sender));
   client_.grant_to(*lane_writer_);
+}
+
+std::function<std::optional<bool>()> Computing::settled() const {
+  if (shared_lane_ == nullptr) return {};
+  return [lane = shared_lane_, fence = client_.newest_fence(),
+          failed = client_.failed_steps()]() -> std::optional<bool> {
+    const bool is_settled = lane->settled_fence >= fence;  // read first: failures are told before
+    if (lane->failed_steps != failed) return false;
+    return is_settled ? std::optional(true) : std::nullopt;
+  };
 }
 
 std::int64_t Computing::publish(const std::function<bool()>& attempt) {

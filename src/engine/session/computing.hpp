@@ -33,6 +33,11 @@ class Computing {
   void announce() {
     if (lane_writer_) lane_writer_->announce();
   }
+  /// Returns a question for threads, which hear no messages. The answer is true once all steps that this rank
+  /// had ended before its last agreement are durable, but for failures of which the rank has heard by now. It
+  /// is false once any other step has failed: the rank itself must look. Until then there is none. Returns an
+  /// empty function if this rank's server shares no memory with it.
+  [[nodiscard]] std::function<std::optional<bool>()> settled() const;
   /// Moves the lane on. Returns true if something moved.
   bool advance() { return lane_writer_ && lane_writer_->advance(); }
 
@@ -105,8 +110,9 @@ class Computing {
   pipeline::Client client_;
   std::unique_ptr<pipeline::LaneWriter> lane_writer_;
   std::shared_ptr<pipeline::LentLane> lent_;
-  bool printed_ = false;    // some rank has printed why the program ends
-  bool announced_ = false;  // this rank has told the others that a rank has printed
+  const node::LaneHeader* shared_lane_ = nullptr;  // set if the servers of this node read the lane in place
+  bool printed_ = false;                           // some rank has printed why the program ends
+  bool announced_ = false;                         // this rank has told the others that a rank has printed
   std::optional<std::int64_t> has_printed_at_;
   std::int64_t sign_period_ = 0;
   std::int64_t next_sign_ = std::numeric_limits<std::int64_t>::max();

@@ -51,6 +51,8 @@ class Checkpoint {
   Status wait();
   Status close();
   [[nodiscard]] const Saves& saves() const { return saves_; }
+  /// Local, in a process that ends without close(). Its threads write to the end, and wait for no step.
+  void stop_waiting() { saves_.stop_waiting(); }
 
  private:
   Checkpoint(Context context, comm::LineNumber number)

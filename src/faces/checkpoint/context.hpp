@@ -49,6 +49,11 @@ class Outputs {
                                const std::vector<ByteVector>& told_first) = 0;
   /// True if this rank knows that every step of the streams up to `positions` is durable or has failed.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
+  /// Returns a question that any thread may ask, as long as the session lives. The answer is true once every
+  /// step that this rank has ended by now is durable, or has failed as with_failures() says now. It is false
+  /// once another step has failed. Until then there is none. Returns an empty function if threads cannot
+  /// know.
+  [[nodiscard]] virtual std::function<std::optional<bool>()> settled_for_threads() const { return {}; }
   /// Returns `positions` with the failures of steps up to there that this rank knows by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
   /// On rank 0. Returns the first failure of a step of the open streams up to `positions`, or OK. Leaves out

@@ -82,9 +82,11 @@ std::vector<ByteVector> standings_for_first(const comm::Verdict& verdict) {
   return standings;
 }
 
-/// Writes and seals a part in one task.
-Status write_and_seal(Saving& saving) {
+/// Writes and seals a part in one task. If there is a gate, the sealing waits for it, and a gate that is shut
+/// leaves it out.
+Status write_and_seal(Saving& saving, SealGate* gate) {
   TR_TRY(saving.write());
+  if (gate != nullptr && !gate->pass()) return {};
   return saving.seal();
 }
 
@@ -194,7 +196,15 @@ void RunningSave::write() {
   const bool must_wait = context_.is_first() && !can_seal;
   if (stage_ == Stage::making_room) saving_->set_outputs(outputs_);  // steps may have failed meanwhile
   stage_ = must_wait ? Stage::writing : Stage::sealing;
-  submit(must_wait ? [](Saving& each) { return each.write(); } : write_and_seal, std::exchange(delay_, 0));
+  // The thread can wait for steps alone: a failure that the program does not know fails the save.
+  const bool may_seal = unknown_.is_ok() && outputs.unknown_failure(outputs_).is_ok();
+  std::function<std::optional<bool>()> settled;
+  if (must_wait && may_seal && context_.has_threads()) settled = outputs.settled_for_threads();
+  if (settled) gate_ = std::make_shared<SealGate>(std::move(settled));
+  const bool only_writes = must_wait && !gate_;
+  submit([only_writes, gate = gate_](
+             Saving& each) { return only_writes ? each.write() : write_and_seal(each, gate.get()); },
+         std::exchange(delay_, 0));
 }
 
 /// Evaluates the vote that begins the save: the first rank's decisions, the outputs of all ranks, and the
@@ -236,15 +246,16 @@ void RunningSave::clean_up_undo_files() {
   });
 }
 
-void RunningSave::submit(Status (*body)(Saving&), std::int64_t delay) {
+void RunningSave::submit(std::function<Status(Saving&)> body, std::int64_t delay) {
   task_ = std::make_shared<Task>();
-  context_.session.threads().submit(key_, [task = task_, saving = saving_.get(), body, delay] {
+  const auto job = [task = task_, saving = saving_.get(), body = std::move(body), delay] {
     if (delay > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(delay));
     const auto begin = std::chrono::steady_clock::now();
     task->status = guarded([&] { return body(*saving); });
     task->nanoseconds = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
     task->done.store(true, std::memory_order_release);
-  });
+  };
+  context_.session.threads().submit(key_, job);
 }
 
 void RunningSave::vote(Stage next, const Status& mine) {
@@ -258,7 +269,7 @@ void RunningSave::vote(Stage next, const Status& mine) {
 bool RunningSave::advance() {
   if (stage_ <= Stage::waiting_for_outputs) outputs_ = context_.outputs.with_failures(outputs_);
   if (task_ != nullptr) {
-    if (!task_->done.load(std::memory_order_acquire)) return false;
+    if (!task_->done.load(std::memory_order_acquire)) return gate_ && decide_gate();
     after_task();
     return true;
   }
@@ -277,15 +288,29 @@ void RunningSave::take_failures() {
   if (unknown_.is_ok() && context_.is_first()) unknown_ = context_.outputs.unknown_failure(outputs_);
 }
 
+/// Returns true once this rank knows how every step has ended that the copy records. unknown_ is then the
+/// failure that the program does not know, if there is one.
+bool RunningSave::know_outputs() {
+  if (!unknown_.is_ok()) return true;
+  if (!context_.outputs.are_settled(outputs_)) return false;
+  unknown_ = context_.outputs.unknown_failure(outputs_);
+  return true;
+}
+
+/// While the thread waits at the gate: decides about the gate as settle_outputs() does about the sealing.
+/// Returns true if it has decided; the thread may have done so before.
+bool RunningSave::decide_gate() {
+  if (!gate_->is_awaited() || !know_outputs()) return false;
+  if (!unknown_.is_ok()) return gate_->shut();
+  return gate_->open([this] { saving_->set_outputs(outputs_); });
+}
+
 /// Seals the part once every step that the copy records is durable or has failed. Fails the save if a step
 /// has failed and the program has not gone on knowing it: a program that stops for the failure must find a
 /// copy from before the step, since a run that loads a later copy never writes the step. Returns false if
 /// there is more to wait for.
 bool RunningSave::settle_outputs() {
-  if (unknown_.is_ok()) {
-    if (!context_.outputs.are_settled(outputs_)) return false;
-    unknown_ = context_.outputs.unknown_failure(outputs_);
-  }
+  if (!know_outputs()) return false;
   if (unknown_.is_ok()) {
     stage_ = Stage::sealing;
     saving_->set_outputs(outputs_);
@@ -301,8 +326,10 @@ bool RunningSave::settle_outputs() {
 void RunningSave::after_task() {
   Status status = task_->status;
   worked_ += task_->nanoseconds;
+  if (stage_ == Stage::writing && gate_) worked_ -= gate_->waited();
   task_.reset();
-  if (stage_ == Stage::writing && status.is_ok()) {
+  const bool is_sealed = gate_ && gate_->is_open();
+  if (stage_ == Stage::writing && status.is_ok() && !is_sealed) {
     stage_ = Stage::waiting_for_outputs;
     return;
   }
@@ -343,6 +370,7 @@ Saves::Saves(Context& context, comm::LineNumber number)
       capture_(context) {}
 
 Saves::~Saves() {
+  stop_waiting();
   context_.session.threads().drain(key_);
   line_.board().remove_work(work_);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "faces/checkpoint/context.hpp"
 #include "faces/checkpoint/items.hpp"
 #include "faces/checkpoint/saving.hpp"
+#include "faces/checkpoint/seal_gate.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -72,6 +74,10 @@ class RunningSave {
   /// True if this rank has written and synchronised its part.
   [[nodiscard]] bool is_written() const { return stage_ >= Stage::agreeing; }
   void cancel() { saving_->cancel(); }
+  /// Local, before the end of the session. Lets no thread wait for steps any more.
+  void stop_waiting() {
+    if (gate_) gate_->shut();
+  }
   /// Takes the failures of the outputs, of which one will be closed.
   void take_failures();
   /// True on rank 0 if the save fails because a step that it covers has failed.
@@ -87,7 +93,8 @@ class RunningSave {
 
  private:
   /// In the order of time. Some are left out: making_room if there is no link, waiting_for_outputs if
-  /// nothing has to be waited for. The stage `sealing` then includes the writing.
+  /// nothing has to be waited for. The stage `sealing` then includes the writing. If the thread waits at a
+  /// gate, the stage `writing` includes that, and the sealing if the gate opens.
   enum class Stage { making_room, writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
   /// The last task that the writing thread was given, and its result.
   struct Task {
@@ -100,10 +107,12 @@ class RunningSave {
   void place(const comm::Verdict& begun);
   void clean_up_undo_files();
   void write();
-  void submit(Status (*body)(Saving&), std::int64_t delay = 0);
+  void submit(std::function<Status(Saving&)> body, std::int64_t delay = 0);
   void vote(Stage next, const Status& mine);
   void after_task();
+  bool know_outputs();
   bool settle_outputs();
+  bool decide_gate();
   void after_vote(const Status& verdict);
 
   Context& context_;
@@ -113,6 +122,7 @@ class RunningSave {
   ByteVector outputs_;
   Stage stage_ = Stage::writing;
   std::shared_ptr<Task> task_;
+  std::shared_ptr<SealGate> gate_;  // set if the thread itself waits for the outputs
   std::uint64_t vote_ = 0;
   const std::int64_t began_;
   std::int64_t delay_ = 0;   // of the first write
@@ -147,6 +157,10 @@ class Saves {
   [[nodiscard]] Progress progress() const;
   void take_failures() {
     if (running_) running_->take_failures();
+  }
+  /// Local. Lets no thread wait for steps any more.
+  void stop_waiting() {
+    if (running_) running_->stop_waiting();
   }
   [[nodiscard]] const Status& last_failure() const { return failure_; }
   [[nodiscard]] std::int64_t generation() const { return generation_; }

@@ -62,6 +62,9 @@ class Outputs final : public checkpoint::Outputs {
   ByteVector positions(const std::vector<ByteVector>& told,
                        const std::vector<ByteVector>& told_first) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
+  [[nodiscard]] std::function<std::optional<bool>()> settled_for_threads() const override {
+    return service_.session().computing().settled();
+  }
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
   [[nodiscard]] Status unknown_failure(const ByteVector& positions) const override;
   void note_told() override;

@@ -147,6 +147,10 @@ class LaneReader {
   [[nodiscard]] virtual bool is_full() const { return false; }
   /// Notes whether a part of a step was released before the step has its verdict.
   virtual void tear(bool /*torn*/) {}
+  /// Tell the threads of the lane's rank, which hear no messages: that one more failure of a step is sent to
+  /// the rank, and that all steps that the rank has ended before fence `number` have their last verdict.
+  virtual void tell_failure() {}
+  virtual void tell_settled(std::int64_t /*number*/) {}
 };
 
 /// Reads a lane in memory that both sides map.
@@ -182,6 +186,8 @@ class SharedLaneReader final : public LaneReader {
   }
   [[nodiscard]] bool is_full() const override { return header_->is_full; }
   void tear(bool torn) override { header_->is_torn = torn; }
+  void tell_failure() override { ++header_->failed_steps; }
+  void tell_settled(std::int64_t number) override { header_->settled_fence = number; }
 
  private:
   LaneHeader* header_;

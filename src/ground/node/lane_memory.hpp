@@ -58,7 +58,7 @@ struct LaneHeader {
   static constexpr int most_readers = 32;
   // "TRLANE" after a byte that is no text.
   static constexpr std::uint64_t magic_of_lanes = 0x454e'414c'5254'9102;
-  static constexpr std::uint32_t newest_version = 2;
+  static constexpr std::uint32_t newest_version = 3;
   std::uint64_t magic = magic_of_lanes;
   std::uint32_t version = newest_version;
   std::int32_t owner = -1;                         // the compute rank that writes
@@ -79,6 +79,12 @@ struct LaneHeader {
   std::atomic<bool> is_full{false};           // the producer waits for room
   /// A step did not fit, and a part of it was released before its verdict.
   std::atomic<bool> is_torn{false};
+  /// Written by the server at which the owner is at home. The owner's threads read them: they hear no
+  /// messages.
+  alignas(64) std::atomic<std::int64_t> failed_steps{0};  // as many failures of steps were sent to the owner
+  /// Every step that the owner has ended before this fence has its last verdict. Those that failed are
+  /// counted in `failed_steps` already.
+  std::atomic<std::int64_t> settled_fence{0};
 
   /// Returns Code::corrupt if this is not the lane of compute rank `expected`.
   [[nodiscard]] Status check(int expected) const;

@@ -23,8 +23,9 @@ void Client::on_verdict(Unpacker& in) {
   const auto found = streams_.find(in.get<std::uint32_t>());
   const auto kind = in.get<VerdictKind>();
   const auto step = in.get<std::int64_t>();
-  if (found != streams_.end())
-    found->second->verdicts().take(kind, step, Status::unpack(in), found->second->steps());
+  const Status status = Status::unpack(in);
+  if (kind == VerdictKind::durable && !status.is_ok()) ++failed_steps_;
+  if (found != streams_.end()) found->second->verdicts().take(kind, step, status, found->second->steps());
 }
 
 void Client::add(StreamClient& stream) {

@@ -34,6 +34,9 @@ class Client {
   [[nodiscard]] node::Descriptor fence() {
     return {.kind = node::Descriptor::Kind::fence, .step = ++fences_};
   }
+  [[nodiscard]] std::int64_t newest_fence() const { return fences_; }
+  /// Returns how many failures of steps this rank has heard of, those of closed streams too.
+  [[nodiscard]] std::int64_t failed_steps() const { return failed_steps_; }
   [[nodiscard]] std::uint64_t vote(comm::Vote vote);
   [[nodiscard]] std::uint64_t vote_steps();
   /// Returns the verdict of agreement `number` if it has come, and forgets it.
@@ -82,6 +85,7 @@ class Client {
   std::map<std::uint32_t, StreamClient*> streams_;
   std::uint32_t next_stream_ = 1;
   std::int64_t fences_ = 0;
+  std::int64_t failed_steps_ = 0;
 };
 
 }  // namespace tailrace::pipeline

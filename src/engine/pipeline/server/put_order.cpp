@@ -410,6 +410,7 @@ void PutOrder::tell(int c, VerdictKind kind, std::int64_t step, const Status& st
   Packer out;
   out.put(Message::verdict).put(opening_.stream).put(kind).put(step);
   status.pack(out);
+  if (kind == VerdictKind::durable) context_.lanes.at(c).note_verdict(opening_.stream, step, !status.is_ok());
   context_.line.send(context_.rank_of_compute(c), out.take());
 }
 

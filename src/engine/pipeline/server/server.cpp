@@ -175,7 +175,10 @@ bool Server::advance() {
       continue;
     }
     constexpr auto all = std::numeric_limits<std::int64_t>::max();
-    for (auto& [c, lane] : context_.lanes) lane.finish_steps(stream->first, all, true);
+    for (auto& [c, lane] : context_.lanes) {
+      lane.finish_steps(stream->first, all, true);
+      lane.forget_verdicts(stream->first);
+    }
     stream = streams_.erase(stream);
     --context_.streams;
     ++streams_done_;
@@ -207,6 +210,7 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
   const Kind kind = descriptor->kind;
   if (kind == Kind::farewell && context_.is_home(c)) ++left_;
   if (kind == Kind::fence) on_fence(c, descriptor->step);
+  if (kind == Kind::fence && context_.is_home(c)) lane.pass_fence(descriptor->step);
   if (kind == Kind::define) take_definition(c, lane);
   if (kind == Kind::farewell || kind == Kind::fence || kind == Kind::define || is_over(*descriptor)) {
     lane.finish(lane.pass());
@@ -224,7 +228,11 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
     on_reference(stream, *descriptor);
     stream.reference_at = lane.number() + 1;
   }
-  return stream.server->on_descriptor(c, *descriptor);
+  const std::uint32_t id = descriptor->stream;
+  const std::int64_t step = descriptor->step;
+  if (!stream.server->on_descriptor(c, *descriptor)) return false;
+  if (kind == Kind::end && context_.is_home(c)) lane.await_verdict(id, step);
+  return true;
 }
 
 void Server::take_definition(int c, const LaneCursor& lane) {

@@ -361,6 +361,13 @@ MPI_TEST(journal, a_file_that_is_open_as_a_shared_one_too_is_not_saved) {
     CHECK(mentions(tr_error(), "log is open as a shared file"));
     CHECK(mentions(tr_error(), ("on rank " + std::to_string(size() - 1)).c_str()));
     if (is_mine) CHECK_EQ(tr_shared_close(&shared), TR_OK);
+    const std::string link = directory + "/link";
+    if (rank() == 0) std::filesystem::create_symlink("log", link);
+    MPI_Barrier(state().comm);
+    CHECK_EQ(tr_shared_open(link.c_str(), "r+", nullptr, &shared), TR_OK);
+    CHECK_EQ(save(cp, 1), TR_ERR_STATE);
+    CHECK(mentions(tr_error(), "log is open as a shared file"));
+    CHECK_EQ(tr_shared_close(&shared), TR_OK);
     CHECK_EQ(save(cp, 1), TR_OK);
     CHECK_EQ(tr_fclose(file), 0);
   });

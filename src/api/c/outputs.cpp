@@ -17,7 +17,8 @@ restart::Open what_is_open() {
   }
   for (const tr_shared* handle : state().shared_files) {
     if (const auto last = handle->file->last_flush(); last)
-      open.shared.push_back({last->path, last->flushed.generation, last->flushed.size, last->sample});
+      open.shared.push_back({last->path, last->flushed.generation, last->flushed.size, last->flushed.sample,
+                             last->flushed.open});
   }
   return open;
 }

@@ -290,7 +290,10 @@ Status Outputs::check(const std::vector<ByteVector>& told, const std::vector<Byt
     const Result<std::vector<journal::Position>> open = journal::get_positions(in);
     TR_TRY(open.status());
     for (const journal::Position& each : *open) {
-      if (const auto found = shared.find(storage::tidy_path(each.path)); found != shared.end())
+      const auto found = shared.empty()
+                             ? shared.end()
+                             : shared.find(journal::name_behind_links(service_.target(), each.path));
+      if (found != shared.end())
         return {Code::state,
                 cat(each.path, " is open as a shared file, too (tr_shared_open, on rank ", found->second,
                     "): overwritten=journal cannot keep what is written over there; close it before the "
@@ -428,7 +431,7 @@ Status Outputs::can_keep(const ByteVector& positions) const {
 /// over only if the checkpoint had recorded the file before the program opened it.
 Status Outputs::check_not_shared(const Recorded& recorded) const {
   for (const journal::Position& position : recorded.files) {
-    if (service_.journals().is_shared(position.path))
+    if (service_.journals().is_shared(service_.target(), position.path))
       return {Code::state, cat(position.path,
                                " is open as a shared file (tr_shared_open), and was recorded to be kept when "
                                "it is written over: open the checkpoint first, then the file")};
@@ -493,7 +496,8 @@ Status Outputs::resume() {
 /// recorded: nothing leads back there. What the program does about it is its own affair.
 void Outputs::warn_of_other_flushes(const Recorded& recorded) const {
   for (const SharedFlush& each : recorded.shared) {
-    if (service_.journals().is_shared(each.path)) continue;  // the program has opened it already
+    if (service_.journals().is_shared(service_.target(), each.path))
+      continue;  // the program has opened it already
     const Result<FlushStanding> standing = guarded([&] { return standing_of(service_.target(), each); });
     if (!standing.is_ok())
       log(LogLevel::warn, cat("shared file ", each.path, ": ", standing.status().text()));

@@ -29,7 +29,8 @@ struct SharedFlush {
   std::string path;             // behind symbolic links
   std::int64_t generation = 0;  // of the flush, not of the checkpoint
   Bytes size = 0;
-  std::uint64_t sample = 0;  // journal::sample_of()
+  std::uint64_t sample = 0;  // journal::sample_of(); 0: the bytes could not be read
+  std::uint64_t open = 0;    // as journal::Flushed has it
   friend bool operator==(const SharedFlush&, const SharedFlush&) = default;
 };
 
@@ -40,7 +41,8 @@ Result<std::vector<SharedFlush>> get_flushes(Unpacker& in);
 /// How a shared file stands to a recorded flush.
 struct FlushStanding {
   bool is_left_open = false;  // a program has ended without closing it: it goes back to its last flush
-  /// The file has the bytes of the flush or, if it is left open, goes back to a flush of its number and size.
+  /// The file has the bytes of the flush, as far as its sample tells, or, if it is left open, goes back to
+  /// this flush or to one with its bytes.
   bool is_there = false;
   Bytes size = 0;
   std::string text = {};  // for people

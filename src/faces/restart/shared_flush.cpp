@@ -12,6 +12,7 @@ void put_flushes(Packer& out, const std::vector<SharedFlush>& all) {
   out.put(static_cast<std::int64_t>(all.size()));
   for (const SharedFlush& each : all)
     out.put_text(each.path).put(each.generation).put(each.size).put(each.sample);
+  for (const SharedFlush& each : all) out.put(each.open);  // last, since early versions had none
 }
 
 Result<std::vector<SharedFlush>> get_flushes(Unpacker& in) {
@@ -27,17 +28,23 @@ Result<std::vector<SharedFlush>> get_flushes(Unpacker& in) {
     is_whole = in.ok() && !each.path.empty() && each.generation >= 0 && each.size >= 0;
     all.push_back(std::move(each));
   }
+  const bool knows_opens = is_whole && !in.rest().empty();
+  for (SharedFlush& each : all) each.open = knows_opens ? in.get<std::uint64_t>() : 0;
   if (!in.ok() || !is_whole) return Status(Code::corrupt, "the flushes of the shared files are damaged");
   return all;
 }
 
 namespace {
 
-/// How a file that was left open stands.
+/// How a file that was left open stands. Only flushes of one open of the file have numbers that can be
+/// compared; those of two opens have their bytes.
 void judge_left_open(const SharedFlush& from, const journal::Flushed& last, FlushStanding& standing) {
   standing.is_left_open = true;
-  standing.is_there = last.generation == from.generation && last.size == from.size;
-  const std::int64_t later = last.generation - from.generation;
+  const bool is_same_open = last.open == from.open;
+  standing.is_there =
+      last.size == from.size &&
+      (is_same_open ? last.generation == from.generation : last.sample == from.sample && from.sample != 0);
+  const std::int64_t later = is_same_open ? last.generation - from.generation : 0;
   standing.text =
       standing.is_there ? "left open: to be brought back to its last flush, that of the checkpoint"
       : later > 0       ? cat("left open, ", counted(later, "flush", "flushes"),

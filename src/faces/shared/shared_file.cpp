@@ -52,7 +52,9 @@ SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& wh
       epoch_(epoch),
       nodes_(group_->node_ranks().nodes()),
       node_(group_->node_ranks().seat(group_->rank()).node) {
-  if (what_.access.writes) open_ = group_->service().journals().note_shared(what_.path, group_->rank() == 0);
+  if (what_.access.writes)
+    open_ =
+        group_->service().journals().note_shared(group_->service().target(), what_.path, group_->rank() == 0);
 }
 
 SharedFile::~SharedFile() {

@@ -13,8 +13,11 @@ namespace tailrace::journal {
 
 namespace {
 
-constexpr std::string_view flushed_magic = "TRFLUSH1";
-constexpr Bytes flushed_bytes = 32;
+constexpr std::string_view flushed_magic = "TRFLUSH2";
+constexpr Bytes flushed_bytes = 48;
+/// Of an early version, which knew neither the sample nor the open. A program that was killed may have left
+/// one.
+constexpr std::string_view early_magic = "TRFLUSH1";
 
 std::string prepared_path(const std::string& path) { return flushed_path(path) + ".new"; }
 
@@ -32,19 +35,23 @@ Status look_anew(storage::Target& target, const std::string& path) {
 ByteVector encode(const Flushed& flushed) {
   Packer out;
   for (const char letter : flushed_magic) out.put(letter);
-  out.put(flushed.generation).put(flushed.size);
+  out.put(flushed.generation).put(flushed.size).put(flushed.sample).put(flushed.open);
   out.put(checksum(out.bytes()));
   return out.take();
 }
 
 std::optional<Flushed> decode(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
-  for (const char letter : flushed_magic) {
-    if (in.get<char>() != letter) return {};
-  }
+  std::string magic(flushed_magic.size(), 0);
+  for (char& letter : magic) letter = in.get<char>();
+  if (magic != flushed_magic && magic != early_magic) return {};
   Flushed flushed;
   flushed.generation = in.get<std::int64_t>();
   flushed.size = in.get<Bytes>();
+  if (magic == flushed_magic) {
+    flushed.sample = in.get<std::uint64_t>();
+    flushed.open = in.get<std::uint64_t>();
+  }
   const auto sum = in.get<std::uint64_t>();
   const bool good = in.ok() && in.rest().empty() && flushed.generation >= 0 && flushed.size >= 0;
   if (!good || sum != checksum(bytes.first(bytes.size() - sizeof sum))) return {};

@@ -18,6 +18,10 @@ namespace tailrace::journal {
 struct Flushed {
   std::int64_t generation = 0;
   Bytes size = 0;
+  std::uint64_t sample = 0;  // sample_of() the flushed bytes; 0: it is not known
+  /// Random, one number for each open of the file: generations begin anew with each open, so only those of
+  /// one open can be compared. 0: FILE.undo is of an early version.
+  std::uint64_t open = 0;
   friend bool operator==(const Flushed&, const Flushed&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ground/base/text.hpp"
+#include "ground/storage/identity.hpp"
 #include "ground/storage/paths.hpp"
 
 namespace tailrace::journal {
@@ -167,9 +168,17 @@ Status Journals::keep(const std::string& path, storage::File& file, Bytes offset
   return {};
 }
 
-std::shared_ptr<void> Journals::note_shared(const std::string& path, bool tells) {
+std::string name_behind_links(storage::Target& target, const std::string& path) {
+  const std::string name = storage::tidy_path(target.behind_links(path));
+  const Result<std::string> directory = storage::whole_path(storage::parent_of(name));
+  if (!directory.is_ok()) return name;  // in a target that is no file system, where names have no links
+  return storage::tidy_path(cat(*directory, "/", name.substr(name.rfind('/') + 1)));  // npos + 1 is 0
+}
+
+std::shared_ptr<void> Journals::note_shared(storage::Target& target, const std::string& path, bool tells) {
+  const std::string name = name_behind_links(target, path);
   const std::lock_guard lock(mutex_);
-  const auto noted = shared_.emplace(storage::tidy_path(path), tells);
+  const auto noted = shared_.emplace(name, tells);
   return {this, [noted](void* journals) {
             auto* const of = static_cast<Journals*>(journals);
             const std::lock_guard lock(of->mutex_);
@@ -177,9 +186,9 @@ std::shared_ptr<void> Journals::note_shared(const std::string& path, bool tells)
           }};
 }
 
-bool Journals::is_shared(const std::string& path) const {
+bool Journals::is_shared(storage::Target& target, const std::string& path) const {
   const std::lock_guard lock(mutex_);
-  return shared_.contains(storage::tidy_path(path));
+  return !shared_.empty() && shared_.contains(name_behind_links(target, path));
 }
 
 std::vector<std::string> Journals::told_shared() const {

@@ -60,6 +60,10 @@ class Journal {
   std::map<std::string, std::shared_ptr<Kept>> files_;  // tidy path -> its state
 };
 
+/// Local. Returns the one name of a file that may have several by symbolic links, its own or those of its
+/// directories. The file need not exist.
+std::string name_behind_links(storage::Target& target, const std::string& path);
+
 /// The journals of all checkpoints of a session.
 class Journals {
  public:
@@ -71,9 +75,11 @@ class Journals {
   /// Notes that the file is open as a shared file, until the returned object is destroyed. Journals do not
   /// see which bytes of a shared file are overwritten. One rank among those that have the file open passes
   /// `tells`.
-  [[nodiscard]] std::shared_ptr<void> note_shared(const std::string& path, bool tells);
-  [[nodiscard]] bool is_shared(const std::string& path) const;
-  /// Returns the shared files for which this rank has passed `tells`.
+  [[nodiscard]] std::shared_ptr<void> note_shared(storage::Target& target, const std::string& path,
+                                                  bool tells);
+  /// True also if the file was opened by another name: both names are followed through links.
+  [[nodiscard]] bool is_shared(storage::Target& target, const std::string& path) const;
+  /// Returns the names behind links of the shared files for which this rank has passed `tells`.
   [[nodiscard]] std::vector<std::string> told_shared() const;
 
  private:
@@ -83,7 +89,8 @@ class Journals {
   std::atomic<bool> any_{false};
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Journal>> journals_;
-  std::multimap<std::string, bool> shared_;  // tidy path, and whether this rank has passed `tells`
+  /// The name behind links (name_behind_links()), and whether this rank has passed `tells`.
+  std::multimap<std::string, bool> shared_;
 };
 
 }  // namespace tailrace::journal

@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/base/uuid.hpp"
 #include "ground/journal/sample.hpp"
 #include "ground/storage/replace.hpp"
 
@@ -33,6 +35,14 @@ Status why_not_locked(const Status& status, const std::string& path) {
                 " cannot be locked, which safety= needs, and a file that a killed program has left (who may "
                 "write to its directory brings such a file back with `tailrace repair ",
                 path, "`)"));
+}
+
+/// Returns a number that no other open of any file has had: see journal::Flushed.
+std::uint64_t number_of_open() {
+  const Uuid random = Uuid::random();
+  std::uint64_t number = 0;
+  std::memcpy(&number, random.bytes.data(), sizeof number);
+  return number;
 }
 
 }  // namespace
@@ -121,7 +131,7 @@ void SafeFile::give_rights(storage::File& file) {
 
 std::optional<SafeFile::LastFlush> SafeFile::last_flush() const {
   if (!is_renamed_) return {};
-  return LastFlush{path_, flushed_, sample_};
+  return LastFlush{path_, flushed_};
 }
 
 /// Returns a sample of what is flushed now: no rank stores meanwhile. The file is opened anew, since a client
@@ -139,12 +149,12 @@ Status SafeFile::begin(storage::File& file) {
   // Old undo files with a higher generation would count once this program's flushes reach that generation.
   const Result<std::int64_t> highest = journal::drop_undo_files(target_, path_);
   TR_TRY(highest.status());
-  flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
+  flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size, 0, number_of_open()};
   has_begun_ = true;
   if (!is_renamed_) return target_.sync_directory_of(path_);
   const Result<std::uint64_t> sample = sample_now(*size);
   TR_TRY(sample.status());
-  sample_ = *sample;
+  flushed_.sample = *sample;
   TR_TRY(file.sync());
   TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
   return journal::commit_flushed(target_, path_);
@@ -218,20 +228,19 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
     vote.bid = told ? 1 : 0;
     return group_.agree(std::move(vote));
   };
-  const journal::Flushed next{flushed_.generation + 1, size};
+  journal::Flushed next{flushed_.generation + 1, size, 0, flushed_.open};
   // After a close no rank stores, so no notes of kept pages are needed.
   const Status ready = !failure_.is_ok() ? failure_ : closes ? Status() : pages_->prepare(size);
   const comm::Verdict durable = agree(ready, "durable", stored_.load());
   TR_TRY(durable.status);
   if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
   is_doubtful_ = false;
-  std::uint64_t sample = 0;
   const auto sample_and_commit = [&]() -> Status {
     if (!closes) {
       if (!is_renamed_) TR_TRY(check_temporary(file));
       const Result<std::uint64_t> now = sample_now(size);
       TR_TRY(now.status());
-      sample = *now;
+      next.sample = *now;
     }
     return commit_here(file, next, closes);
   };
@@ -245,7 +254,6 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   if (committed.status.is_ok()) {
     is_renamed_ = true;
     flushed_ = next;
-    sample_ = sample;
     stored_ = false;
     pages_->begin(next);
     (void)guarded([&] {

@@ -46,12 +46,11 @@ class SafeFile {
   /// durable on all nodes. Makes the content of the file, `size` bytes on every rank, the one to which a
   /// crash leads; with `closes` the file needs no undo files any more. Returns the same Status on every rank.
   Status commit(storage::File& file, Bytes size, bool closes, const std::string& call);
-  /// Local, on the I/O rank. Returns the last flush, or nothing if the file has not its name yet. `sample` is
-  /// that of the flushed bytes, 0 if they could not be read.
+  /// Local, on the I/O rank. Returns the last flush, or nothing if the file has not its name yet. The sample
+  /// is 0 if the flushed bytes could not be read.
   struct LastFlush {
     std::string path;
     journal::Flushed flushed;
-    std::uint64_t sample = 0;
   };
   [[nodiscard]] std::optional<LastFlush> last_flush() const;
   /// Local. Gives back this rank's share of the lock: the rank stores nothing any more. The I/O rank gives
@@ -77,8 +76,7 @@ class SafeFile {
   std::unique_ptr<storage::File> replaced_;
   std::shared_ptr<void> lock_;  // this rank's share
   bool has_begun_ = false;      // on the I/O rank: the files beside the file are this program's
-  journal::Flushed flushed_;
-  std::uint64_t sample_ = 0;  // on the I/O rank: of the flushed bytes
+  journal::Flushed flushed_;    // the sample on the I/O rank alone
   std::unique_ptr<UndoPages> pages_;
   std::atomic<bool> stored_{false};  // since the last commit
   bool is_doubtful_ = false;         // on the I/O rank: if the commit fails now, it may still count

@@ -194,7 +194,8 @@ TEST(files_crash, a_shared_file_that_was_left_open_is_seen_and_goes_back_to_its_
   const ByteVector flushed(100, std::byte{'f'}), other(150, std::byte{'o'});
   const auto file = *disk->open("pages", storage::OpenMode::create);
   EXPECT_TRUE(file->write(flushed, 0).is_ok());
-  EXPECT_TRUE(journal::prepare_flushed(*disk, "pages", {1, 100}).is_ok());
+  const std::uint64_t sample = checksum(ByteVector(200, std::byte{'f'}));
+  EXPECT_TRUE(journal::prepare_flushed(*disk, "pages", {1, 100, sample, 5}).is_ok());
   EXPECT_TRUE(journal::commit_flushed(*disk, "pages").is_ok());
   auto undo =
       journal::UndoWriter::create(*disk, journal::flushed_path("pages"), 1, journal::name_beside("pages"));
@@ -214,15 +215,19 @@ TEST(files_crash, a_shared_file_that_was_left_open_is_seen_and_goes_back_to_its_
     EXPECT_TRUE(all_of(*file) == other);
   }
   // As checkpoints have recorded it: at this flush, at an earlier one, and before it was opened anew.
-  const std::uint64_t sample = checksum(ByteVector(200, std::byte{'f'}));
-  const auto look = [&](std::int64_t generation, std::uint64_t bytes) {
-    const auto all = restart::look_at_shared_files(*disk, {"."}, {{"./pages", generation, 100, bytes}});
+  const auto look = [&](std::int64_t generation, std::uint64_t bytes, std::uint64_t open = 5) {
+    const auto all = restart::look_at_shared_files(*disk, {"."}, {{"./pages", generation, 100, bytes, open}});
     return all.size() == 1 ? all[0] : restart::OutputState();
   };
   EXPECT_EQ(look(1, sample).outlook, restart::Outlook::ahead);
   EXPECT_NE(look(1, sample).text.find("its last flush, that of the checkpoint"), std::string::npos);
   EXPECT_NE(look(0, sample).text.find("1 flush ahead of the checkpoint"), std::string::npos);
-  EXPECT_NE(look(7, sample).text.find("opened it anew since the checkpoint"), std::string::npos);
+  for (const std::int64_t generation : {0, 1, 7}) {
+    const std::string text = look(generation, sample + 1, 6).text;
+    EXPECT_NE(text.find("opened it anew since the checkpoint"), std::string::npos) << text;
+    EXPECT_NE(look(generation, sample, 6).text.find("that of the checkpoint"), std::string::npos);
+    EXPECT_EQ(look(generation, 0, 6).text, text) << "nobody knows what the checkpoint has recorded";
+  }
   const Status restored = restart::restore_shared_file(*disk, "pages");
   EXPECT_TRUE(restored.is_ok()) << restored.text();
   EXPECT_TRUE(all_of(*file) == flushed);
@@ -269,7 +274,7 @@ TEST(files_crash, restart_files_and_shared_files_are_recorded_behind_covered_fil
   restart::Recorded recorded;
   recorded.covered = {{"log", 10, 3}};
   const ByteVector before = recorded.pack();
-  recorded.shared = {{"pages", 4, 100, 7}};
+  recorded.shared = {{"pages", 4, 100, 7, 9}};
   for (const bool has_restart : {false, true}) {
     if (has_restart) recorded.covered.push_back({"restart.nc", 20, 5, true});
     const auto found = restart::Recorded::unpack(recorded.pack());
@@ -279,7 +284,10 @@ TEST(files_crash, restart_files_and_shared_files_are_recorded_behind_covered_fil
     EXPECT_TRUE(std::equal(before.begin(), before.end(), bytes.begin()));
     for (std::size_t cut = before.size() + 1; cut < bytes.size(); ++cut) {
       const bool is_list = cut == before.size() + (has_restart ? 42 : 8);  // whole, without shared files
-      EXPECT_EQ(restart::Recorded::unpack(std::span(bytes).first(cut)).is_ok(), is_list) << cut;
+      const bool is_early = cut == bytes.size() - 8;                       // whole, without their opens
+      const auto part = restart::Recorded::unpack(std::span(bytes).first(cut));
+      EXPECT_EQ(part.is_ok(), is_list || is_early) << cut;
+      if (is_early) EXPECT_EQ(part->shared, (std::vector<restart::SharedFlush>{{"pages", 4, 100, 7}}));
     }
   }
   recorded.shared[0].size = -1;

@@ -25,19 +25,31 @@ void put_at(storage::Target& target, const std::string& path, const ByteVector& 
 /// docs/formats/undo-files.md#of-shared-files
 TEST(flushed, the_bytes_are_those_of_the_format) {
   const auto target = storage::memory_target();
-  ASSERT_TRUE(prepare_flushed(*target, "f", {4, 0x1234}).is_ok());
+  ASSERT_TRUE(prepare_flushed(*target, "f", {4, 0x1234, 0x56, 0x78}).is_ok());
   EXPECT_FALSE(read_flushed(*target, "f")->has_value());
   ASSERT_TRUE(commit_flushed(*target, "f").is_ok());
-  EXPECT_EQ(*read_flushed(*target, "f"), (Flushed{4, 0x1234}));
+  EXPECT_EQ(*read_flushed(*target, "f"), (Flushed{4, 0x1234, 0x56, 0x78}));
   ByteVector expected;
-  for (const char each : std::string_view("TRFLUSH1")) expected.push_back(static_cast<std::byte>(each));
-  expected.resize(24);
+  for (const char each : std::string_view("TRFLUSH2")) expected.push_back(static_cast<std::byte>(each));
+  expected.resize(40);
   expected[8] = std::byte{4};
   expected[16] = std::byte{0x34};
   expected[17] = std::byte{0x12};
-  const std::uint64_t sum = checksum(expected);
-  for (unsigned i = 0; i < 8; ++i) expected.push_back(static_cast<std::byte>(sum >> 8 * i & 0xff));
+  expected[24] = std::byte{0x56};
+  expected[32] = std::byte{0x78};
+  const auto add_sum = [&expected] {
+    const std::uint64_t sum = checksum(expected);
+    for (unsigned i = 0; i < 8; ++i) expected.push_back(static_cast<std::byte>(sum >> 8 * i & 0xff));
+  };
+  add_sum();
   EXPECT_TRUE(bytes_at(*target, "f.undo") == expected);
+  // That of an early version, which has neither the sample nor the open.
+  expected.resize(24);
+  expected[7] = std::byte{'1'};
+  add_sum();
+  EXPECT_TRUE(target->remove("f.undo").is_ok());
+  put_at(*target, "f.undo", expected);
+  EXPECT_EQ(*read_flushed(*target, "f"), (Flushed{4, 0x1234}));
 }
 
 TEST(flushed, one_that_is_damaged_changes_nothing) {

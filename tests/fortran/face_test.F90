@@ -312,6 +312,8 @@ contains
     call expect('tr_stream_define [t] type=6 [attributes="units=mm, long_name=""all rain""" compress=none chunks=10x20]')
     call stream%define('t', grid, tr_levels('hybrid'), type=TR_F64, vertical='ab.txt')
     call expect('tr_stream_define [t] type=6 [levels=hybrid vertical=ab.txt]')
+    call stream%define('t', grid, type=TR_F64, units='m s-1', standard_name='eastward_wind', long_name='wind, from the west')
+    call expect('tr_stream_define [t] type=6 [units="m s-1" standard_name=eastward_wind long_name="wind, from the west"]')
     call stream%define('t', grid, tr_levels('depthBelowLandLayer', [0.0, 0.1]), type=TR_F64, bottom='0.1,0.4', &
                        interval='6h', percentile=90, name_in_file='tp')
     call expect('tr_stream_define [t] type=6 [levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4 interval=6h percentile=90'// &

@@ -116,11 +116,11 @@ static void write_described(const char* file, const char* options, int steps, co
   }
   if (!expect(tr_streams_configure(file, options, &out))) return;
   if (tr_stream_wants(out, "temperature"))
-    expect(tr_stream_define(out, "temperature", cells, TR_F64, "attributes='units=degC'"));
+    expect(tr_stream_define(out, "temperature", cells, TR_F64, "units=degC"));
   else
     expect(tr_stream_define(out, "temperature", cells, TR_F64, NULL));
   expect(tr_stream_define(out, "wind", cells, TR_F32, "levels=height:10,100"));
-  expect(tr_stream_define(out, "energy", scalar, TR_F64, "attributes='units=J'"));
+  expect(tr_stream_define(out, "energy", scalar, TR_F64, "units=J"));
   expect(tr_stream_define(out, "mask", cells, TR_F64, "time=none"));
   expect(tr_stream_define(out, "diagnostic", cells, TR_F64, NULL));
   expect(tr_stream_attribute_text(out, NULL, "model", "small"));

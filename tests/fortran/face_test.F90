@@ -152,6 +152,9 @@ contains
     call grid%axis('z', [1_int32, 2_int32, 3_int32], &
                    bounds=reshape([0_int32, 1_int32, 1_int32, 2_int32, 2_int32, 3_int32], [2, 3]))
     call expect('tr_layout_axis [z] type=3 count=3 bounds=yes []')
+    call grid%axis('z', [1_int32, 2_int32, 3_int32], &
+                   bounds=reshape([0_int32, 1_int32, 2_int32, 1_int32, 2_int32, 3_int32], [3, 2]))
+    call expect('tr_layout_axis [z] type=3 count=-1 bounds=yes []')
   end subroutine
 
   ! Coordinates arrive with the extents in C order, and the corners of a cell side by side.

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "faces/restart/intervals.hpp"
+#include "faces/restart/run_state.hpp"
+#include "formats/index/index.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"
@@ -487,6 +489,24 @@ Status Outputs::resume() {
   if (service_.session().rank() != 0) return {};
   for (const CoveredFile& each : prepared_.covered) TR_TRY(cut_covered(service_.target(), each));
   return {};
+}
+
+void Outputs::warn_of_left_streams() const {
+  if (service_.session().rank() != 0) return;
+  for (const auto& [pattern, position] : streams_) {
+    std::vector<OutputState> states;
+    look_at_stream(service_.target(), position, {}, states);
+    for (const OutputState& each : states) {
+      if (each.path.empty()) continue;
+      const Result<streams::IndexContents> contents =
+          streams::load_index(service_.target(), streams::index_path(each.path));
+      if (!contents.is_ok() || contents->closed) continue;
+      log(LogLevel::warn,
+          cat("stream ", pattern, " of the loaded checkpoint was not created by this run: ", each.path,
+              " stays unfinished, with ", counted(contents->steps.size(), "step"), "; `tailrace repair ",
+              each.path, "` makes it readable, or remove it if nobody needs it"));
+    }
+  }
 }
 
 /// On rank 0. Warns of shared files that a run that goes on finds at another flush than the checkpoint has

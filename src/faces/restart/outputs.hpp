@@ -88,6 +88,11 @@ class Outputs final : public checkpoint::Outputs {
   void take_stream(const std::string& pattern) { streams_.erase(pattern); }
   [[nodiscard]] RecordedFiles& files() { return files_; }
 
+  /// Local. Warns on rank 0 of files that streams of the loaded checkpoint have left unfinished, if the
+  /// program has not created these streams: nobody finishes them. Called when the program ends. Blocks on
+  /// storage.
+  void warn_of_left_streams() const;
+
   /// Notes that the program is about to close a file to which this rank may have written. The next save makes
   /// the file durable before it is committed.
   void note_closing(const files::File& file);

@@ -116,6 +116,12 @@ Result<Description> Description::parse(std::string_view text, const std::string&
 Status Description::take_every(const WrittenStream& written, DescribedStream& stream) const {
   if (!written.every) return {};
   const codec::StreamDefinition& definition = stream.request.definition;
+  if (definition.time.is_model())
+    return error_at(
+        path_, written.every->place,
+        "every: chooses steps by their leads, and a stream with time=model has none: leave every: "
+        "out, and let the program begin a step only where one is to be written, or count leads "
+        "(lead_unit=)");
   const Result<operations::IntervalLength> length =
       operations::parse_interval(written.every->option.value, definition.time);
   Status checked = length.status();

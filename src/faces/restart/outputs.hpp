@@ -112,7 +112,9 @@ class Outputs final : public checkpoint::Outputs {
     RecordedFiles files;
     std::vector<CoveredFile> covered;
     std::map<std::string, std::vector<std::string>> all_covered;
+    std::set<std::string> lost = {};  // on rank 0: covered files that stay as they are (lost_logs=go_on)
   };
+  Status prepare_covered(const CoveredFile& file);
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
   void warn_of_other_flushes(const Recorded& recorded) const;

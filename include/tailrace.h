@@ -378,7 +378,8 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *   level_axis=N          the dimension of the array that counts the levels, 0 = slowest
  *   nproma=N              the array is (block, level, nproma)
  *   time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each file has the field once; see tr_stream_put
- *   attributes="..."      attributes of the variable, in NetCDF
+ *   units=, standard_name=, long_name=   attributes of the variable; GRIB and raw files leave them out
+ *   attributes="..."      other attributes of the variable, in NetCDF and Zarr
  *   compress=, chunks=    for netcdf4 and zarr: how the field's chunks are compressed, and their shape
  *   keys="..."            GRIB keys of this field; any GRIB key may also stand by itself
  *

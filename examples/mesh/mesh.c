@@ -105,31 +105,30 @@ static int put_mesh(tr_stream* out, const mesh* m, const layouts* l, const part*
          put_table(out, l, mine, "face_links", m->links,
                    "time=none missing=-1 attributes=\"cf_role=face_face_connectivity\"") ||
          failed(tr_stream_define(out, "node_lon", l->nodes, TR_F64,
-                                 "time=none attributes=\"standard_name=longitude, units=degrees_east\"")) ||
+                                 "time=none standard_name=longitude units=degrees_east")) ||
          failed(tr_stream_put(out, "node_lon", lon)) ||
          failed(tr_stream_define(out, "node_lat", l->nodes, TR_F64,
-                                 "time=none attributes=\"standard_name=latitude, units=degrees_north\"")) ||
+                                 "time=none standard_name=latitude units=degrees_north")) ||
          failed(tr_stream_put(out, "node_lat", lat)) ||
-         failed(tr_stream_define(out, "area", l->faces, TR_F64,
-                                 "time=none attributes=\"standard_name=cell_area, units=m2, mesh=mesh, "
-                                 "location=face\"")) ||
+         failed(tr_stream_define(
+             out, "area", l->faces, TR_F64,
+             "time=none standard_name=cell_area units=m2 attributes=\"mesh=mesh, location=face\"")) ||
          failed(tr_stream_put(out, "area", area)) ||
          failed(tr_stream_define(
              out, "stream", l->nodes, TR_F64,
-             "time=none attributes=\"long_name='stream function of the flow, by its depth', "
-             "units='m2 s-1', mesh=mesh, location=node, coordinates='node_lon node_lat'\"")) ||
+             "time=none long_name='stream function of the flow, by its depth' units='m2 s-1' "
+             "attributes=\"mesh=mesh, location=node, coordinates='node_lon node_lat'\"")) ||
          failed(tr_stream_put(out, "stream", stream));
 }
 
 static int define_fields(tr_stream* out, const layouts* l) {
   return failed(tr_stream_define(
              out, "tracer", l->faces, TR_F64,
-             "attributes=\"long_name='concentration of the tracer', units='kg m-3', mesh=mesh, "
-             "location=face, cell_measures='area: area', cell_methods='area: mean'\"")) ||
-         failed(tr_stream_define(
-             out, "tracer_at_nodes", l->nodes, TR_F64,
-             "attributes=\"long_name='concentration of the tracer', units='kg m-3', mesh=mesh, "
-             "location=node, coordinates='node_lon node_lat'\""));
+             "long_name='concentration of the tracer' units='kg m-3' attributes=\"mesh=mesh, location=face, "
+             "cell_measures='area: area', cell_methods='area: mean'\"")) ||
+         failed(tr_stream_define(out, "tracer_at_nodes", l->nodes, TR_F64,
+                                 "long_name='concentration of the tracer' units='kg m-3' "
+                                 "attributes=\"mesh=mesh, location=node, coordinates='node_lon node_lat'\""));
 }
 
 static int put_step(tr_stream* out, const mesh* m, const part* mine, int step) {

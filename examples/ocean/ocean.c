@@ -44,13 +44,12 @@ static int put_fields_without_time(tr_stream* out, const tr_layout* sea, int low
   }
   const int wrong =
       failed(tr_stream_define(out, "mask", sea, TR_I8,
-                              "time=none attributes=\"standard_name=sea_binary_mask, "
-                              "flag_values='0,1', flag_meanings='land sea'\"")) ||
+                              "time=none standard_name=sea_binary_mask attributes=\"flag_values='0,1', "
+                              "flag_meanings='land sea'\"")) ||
       failed(tr_stream_define(out, "deptho", sea, TR_F32,
-                              "time=none attributes=\"standard_name=sea_floor_depth_below_geoid, units=m, "
-                              "cell_measures='area: areacello'\"")) ||
-      failed(tr_stream_define(out, "areacello", sea, TR_F64,
-                              "time=none attributes=\"standard_name=cell_area, units=m2\"")) ||
+                              "time=none standard_name=sea_floor_depth_below_geoid units=m "
+                              "attributes=\"cell_measures='area: areacello'\"")) ||
+      failed(tr_stream_define(out, "areacello", sea, TR_F64, "time=none standard_name=cell_area units=m2")) ||
       failed(tr_stream_put(out, "mask", mask)) || failed(tr_stream_put(out, "deptho", depth)) ||
       failed(tr_stream_put(out, "areacello", area));
   free(mask);
@@ -74,14 +73,13 @@ static void exchange(const ocean* o, MPI_Comm compute) {
 }
 
 static int define_fields(tr_stream* out, const tr_layout* sea) {
-  return failed(tr_stream_define(
-             out, "zos", sea, TR_F32,
-             "missing=-999 attributes=\"standard_name=sea_surface_height_above_geoid, units=m, "
-             "cell_measures='area: areacello'\"")) ||
+  return failed(tr_stream_define(out, "zos", sea, TR_F32,
+                                 "missing=-999 standard_name=sea_surface_height_above_geoid units=m "
+                                 "attributes=\"cell_measures='area: areacello'\"")) ||
          failed(tr_stream_define(out, "thetao", sea, TR_F32,
                                  "levels=depth:5,15,30 missing=-999 "
-                                 "attributes=\"standard_name=sea_water_potential_temperature, units=degC, "
-                                 "cell_measures='area: areacello'\""));
+                                 "standard_name=sea_water_potential_temperature units=degC "
+                                 "attributes=\"cell_measures='area: areacello'\""));
 }
 
 /* The file of means. The areas are in the other file. */
@@ -95,8 +93,8 @@ static int create_means(const char* file, const tr_layout* sea, tr_stream** mean
                                  means)) ||
          failed(tr_stream_define(*means, "tos", sea, TR_F32,
                                  "operation=mean missing=-999 "
-                                 "attributes=\"standard_name=sea_surface_temperature, units=degC, "
-                                 "cell_measures='area: areacello'\""));
+                                 "standard_name=sea_surface_temperature units=degC "
+                                 "attributes=\"cell_measures='area: areacello'\""));
 }
 
 static int run(MPI_Comm compute, const char* file, int days) {

@@ -88,12 +88,12 @@ contains
     character(*), intent(in) :: file
     call out%create(file, format='cdf5', time='model', attributes='title="Waves over a seamount"')
     call out%define('bottom', cells, type=TR_F64, time='none', &
-                    attributes='long_name="height of the bottom above the water at rest", units=m')
-    call out%define('h', cells, type=TR_F64, attributes='long_name="thickness of the water", units=m')
+                    long_name='height of the bottom above the water at rest', units='m')
+    call out%define('h', cells, type=TR_F64, long_name='thickness of the water', units='m')
     call out%define('h_mean', cells, type=TR_F64, statistic='average', since='last', &
-                    attributes='long_name="thickness of the water, mean since the last step of the file", units=m')
-    call out%define('u', u_faces, type=TR_F64, attributes='standard_name=sea_water_x_velocity, units="m s-1"')
-    call out%define('v', v_faces, type=TR_F64, attributes='standard_name=sea_water_y_velocity, units="m s-1"')
+                    long_name='thickness of the water, mean since the last step of the file', units='m')
+    call out%define('u', u_faces, type=TR_F64, standard_name='sea_water_x_velocity', units='m s-1')
+    call out%define('v', v_faces, type=TR_F64, standard_name='sea_water_y_velocity', units='m s-1')
     call out%put('bottom', bottom)                         ! once, before the first step
   end subroutine
 

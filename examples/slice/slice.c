@@ -56,8 +56,8 @@ static int run(MPI_Comm compute, const char* file, int steps) {
   tr_index lower[2], upper[2], first[2], behind[2];
   if (make_layouts(compute, &cells, &faces)) return 1;
   if (open_output(file, &out)) return 1;
-  if (failed(tr_stream_define(out, "theta", cells, TR_F64, "attributes=\"units=K\"")) ||
-      failed(tr_stream_define(out, "u", faces, TR_F64, "attributes=\"units='m s-1'\"")))
+  if (failed(tr_stream_define(out, "theta", cells, TR_F64, "units=K")) ||
+      failed(tr_stream_define(out, "u", faces, TR_F64, "units='m s-1'")))
     return 1;
   if (failed(tr_layout_bounds(cells, 0, lower, upper)) || failed(tr_layout_bounds(faces, 0, first, behind)))
     return 1;

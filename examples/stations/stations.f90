@@ -56,28 +56,28 @@ contains
   ! `coordinates` names the fields that tell where and for whom a value is.
   subroutine create_outputs(file)
     character(*), intent(in) :: file
-    character(*), parameter :: temperature = 'standard_name=sea_water_temperature, units=degC, '
+    character(*), parameter :: temperature = 'sea_water_temperature'
     character(:), allocatable :: name, ending              ! .nc, or .nc4 or .zarr: it decides about the format
     name = file(:index(file, '.', back=.true.) - 1)
     ending = file(len(name) + 1:)
     call series%create(file, base='2026-06-01', attributes='title="Buoys in a gyre", featureType=timeSeries')
     call series%define('sensor_depth', points, type=TR_F32, time='none', &
-                       attributes='long_name="depth of the sensor", units=m')
+                       long_name='depth of the sensor', units='m')
     call series%put('sensor_depth', sensor_depth(mine))
     call series%define('station_name', points, type=tr_text(len(buoy_name)), time='none', &
                        attributes='cf_role=timeseries_id, long_name="name of the buoy"')
     call series%put('station_name', buoy_name(mine))
     call series%define('temperature', points, type=TR_F64, &
-                       attributes=temperature//'coordinates="station_name"')
+                       standard_name=temperature, units='degC', attributes='coordinates="station_name"')
     call series%define('speed', points, type=TR_F64, &
-                       attributes='standard_name=sea_water_speed, units="m s-1", coordinates="station_name"')
+                       standard_name='sea_water_speed', units='m s-1', attributes='coordinates="station_name"')
 
     call casts%create(name//'_casts'//ending, base='2026-06-01', &
                       attributes='title="Casts of a ship", featureType=profile')
     call casts%define('profile', one, type=TR_I32, attributes='cf_role=profile_id, long_name="number of the cast"')
     call define_place(casts)
     call casts%define('temperature', one, tr_levels('depth', depth), type=TR_F64, &
-                      attributes=temperature//'coordinates="profile lat lon"')
+                      standard_name=temperature, units='degC', attributes='coordinates="profile lat lon"')
 
     call track%create(name//'_drifter'//ending, base='2026-06-01', &
                       attributes='title="The way of a drifter", featureType=trajectory')
@@ -85,14 +85,15 @@ contains
                       attributes='cf_role=trajectory_id, long_name="number of the drifter"')
     call track%put('trajectory', 7)
     call define_place(track)
-    call track%define('temperature', one, type=TR_F64, attributes=temperature//'coordinates="trajectory lat lon"')
+    call track%define('temperature', one, type=TR_F64, standard_name=temperature, units='degC', &
+                      attributes='coordinates="trajectory lat lon"')
   end subroutine
 
   ! The place of each step.
   subroutine define_place(out)
     type(tr_stream), intent(inout) :: out
-    call out%define('lat', one, type=TR_F64, attributes='standard_name=latitude, units=degrees_north')
-    call out%define('lon', one, type=TR_F64, attributes='standard_name=longitude, units=degrees_east')
+    call out%define('lat', one, type=TR_F64, standard_name='latitude', units='degrees_north')
+    call out%define('lon', one, type=TR_F64, standard_name='longitude', units='degrees_east')
   end subroutine
 
   subroutine put_series()

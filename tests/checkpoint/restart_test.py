@@ -316,6 +316,34 @@ def reference():
     return data
 
 
+def ended_well():
+    """The undisturbed run has ended well: nothing leads back behind its finished files, and its logs keep their last lines."""
+    logs = {name: contents(f"undisturbed/{name}") for name in LOGS}
+    code, out, err = tailrace("run-state", "-C", "undisturbed", "cp", "--restore")
+    check(code == 0 and "nothing was changed: the run has ended well" in out and logs == {name: contents(f"undisturbed/{name}") for name in LOGS},
+          f"--restore of a run that has ended well: {code}: {out}{err}")
+    code, out, err = tailrace("checkpoint", "show", "undisturbed/cp")
+    check(code == 0 and "  covered file own.log  of " in out, f"covered files of a copy: {code}: {out}{err}")
+    shown = json.loads(tailrace("checkpoint", "show", "--json", "undisturbed/cp")[1])
+    check([each["path"] for each in shown["covered"]] == ["own.log"] and not shown["covered"][0]["restart_file"], f"show --json: {shown['covered']}")
+
+
+def lost_log():
+    """A log that was lost keeps everything as it is, unless somebody says that it is to stay lost."""
+    shutil.rmtree("lost", ignore_errors=True)
+    shutil.copytree("undisturbed", "lost")
+    os.remove("lost/own.log")
+    code, out, err = tailrace("run-state", "-C", "lost", "cp", "--restore")
+    check(code == 4 and "own.log is not there" in out and "TAILRACE_LOST_LOGS=go_on" in out and "nothing was changed" in out, f"--restore without a log: {code}: {out}{err}")
+    code, out, err = tailrace("run-state", "-C", "lost", "cp", "--leave-lost")
+    check(code == 1 and "covered file own.log  LOST" in out and "own.log stays as it is" in out, f"--leave-lost: {code}: {out}{err}")
+    job = Job([*MPIRUN, "-n", "2", MODEL, PATTERN, OPTIONS, "cp", "overwritten=journal", str(STEPS), "0", "w"], environment(TAILRACE_LOST_LOGS="go_on"), os.path.abspath("lost"))
+    ended = job.ended_within(60)
+    check(ended and job.process.returncode == 0 and any("lost_logs=go_on" in line and "own.log is not there" in line for line in job.lines) and
+          any(line.startswith("loaded ") for line in job.lines), f"a run without its log: {job.process.returncode}: {job.lines}")
+    shutil.rmtree("lost")
+
+
 def silent():
     """A program that calls nothing behind its save goes on from it after a kill: the save counts without a call, once its steps are durable."""
     directory = os.path.abspath(fresh("silent"))
@@ -341,6 +369,8 @@ def silent():
 print(f"seed {given.seed} {TIMES}", flush=True)
 reference_data = reference()
 if FORMAT == "raw" and given.round is None:
+    ended_well()
+    lost_log()
     silent()
 for number in [given.round] if given.round is not None else range(given.rounds or ROUNDS):
     one = Round(number)

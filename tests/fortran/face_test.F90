@@ -152,6 +152,9 @@ contains
     call grid%axis('z', [1_int32, 2_int32, 3_int32], &
                    bounds=reshape([0_int32, 1_int32, 1_int32, 2_int32, 2_int32, 3_int32], [2, 3]))
     call expect('tr_layout_axis [z] type=3 count=3 bounds=yes []')
+    call grid%axis('z', [1_int32, 2_int32, 3_int32], &
+                   bounds=reshape([0_int32, 1_int32, 2_int32, 1_int32, 2_int32, 3_int32], [3, 2]))
+    call expect('tr_layout_axis [z] type=3 count=-1 bounds=yes []')
   end subroutine
 
   ! Coordinates arrive with the extents in C order, and the corners of a cell side by side.
@@ -312,6 +315,8 @@ contains
     call expect('tr_stream_define [t] type=6 [attributes="units=mm, long_name=""all rain""" compress=none chunks=10x20]')
     call stream%define('t', grid, tr_levels('hybrid'), type=TR_F64, vertical='ab.txt')
     call expect('tr_stream_define [t] type=6 [levels=hybrid vertical=ab.txt]')
+    call stream%define('t', grid, type=TR_F64, units='m s-1', standard_name='eastward_wind', long_name='wind, from the west')
+    call expect('tr_stream_define [t] type=6 [units="m s-1" standard_name=eastward_wind long_name="wind, from the west"]')
     call stream%define('t', grid, tr_levels('depthBelowLandLayer', [0.0, 0.1]), type=TR_F64, bottom='0.1,0.4', &
                        interval='6h', percentile=90, name_in_file='tp')
     call expect('tr_stream_define [t] type=6 [levels=depthBelowLandLayer:0,0.1 bottom=0.1,0.4 interval=6h percentile=90'// &

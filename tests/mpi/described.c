@@ -8,7 +8,8 @@
  * HOW: `unknown` (rank 1 puts a field that is none, in the second step, which no stream with every: 2h has),
  * `again` (a field is defined twice, and wrong calls), `open` (nothing is closed: tr_finalize does it),
  * `goes_on` (the run goes on where the checkpoint `state` has it, and saves it behind its last step;
- * half.yaml is refused before). Each rank writes each error that it gets to `errors.RANK`. */
+ * half.yaml is refused before), `killed` (likewise, and all ranks end behind the save). Each rank writes each
+ * error that it gets to `errors.RANK`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +109,7 @@ static void write_described(const char* file, const char* options, int steps, co
   tr_checkpoint* state = NULL;
   int wanted = 0;
   int64_t first = 0;
-  const int goes_on = strcmp(how, "goes_on") == 0;
+  const int is_killed = strcmp(how, "killed") == 0, goes_on = is_killed || strcmp(how, "goes_on") == 0;
   if (goes_on) {
     expect(tr_checkpoint_create("state", NULL, &state));
     transfer(state, TR_LOAD, &first);
@@ -116,11 +117,11 @@ static void write_described(const char* file, const char* options, int steps, co
   }
   if (!expect(tr_streams_configure(file, options, &out))) return;
   if (tr_stream_wants(out, "temperature"))
-    expect(tr_stream_define(out, "temperature", cells, TR_F64, "attributes='units=degC'"));
+    expect(tr_stream_define(out, "temperature", cells, TR_F64, "units=degC"));
   else
     expect(tr_stream_define(out, "temperature", cells, TR_F64, NULL));
   expect(tr_stream_define(out, "wind", cells, TR_F32, "levels=height:10,100"));
-  expect(tr_stream_define(out, "energy", scalar, TR_F64, "attributes='units=J'"));
+  expect(tr_stream_define(out, "energy", scalar, TR_F64, "units=J"));
   expect(tr_stream_define(out, "mask", cells, TR_F64, "time=none"));
   expect(tr_stream_define(out, "diagnostic", cells, TR_F64, NULL));
   expect(tr_stream_attribute_text(out, NULL, "model", "small"));
@@ -147,6 +148,7 @@ static void write_described(const char* file, const char* options, int steps, co
   first = steps;
   if (goes_on) transfer(state, TR_SAVE, &first);
   if (goes_on) expect(tr_checkpoint_wait(state));
+  if (is_killed) MPI_Abort(MPI_COMM_WORLD, 9);
   if (strcmp(how, "open") != 0) expect(tr_stream_close(&out));
 }
 

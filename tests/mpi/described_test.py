@@ -86,6 +86,22 @@ for ranks, servers, steps in ((3, 1, 5), (2, 0, STEPS)):
 check(contents("a") == expected, "the files of a run that goes on differ")
 check(not any(name.endswith(".ready") for name in os.listdir("a")), f"a refused description announces files: {os.listdir('a')}")
 
+# Another description for a run that goes on: an error names the field that the file lacks, a warning the file that nobody finishes. Nothing is told of
+# attributes that stay as they are.
+GONE = DESCRIPTION[:DESCRIPTION.index("  means:")]
+MORE = DESCRIPTION.replace("fields: [{name: temperature, as: t_mean", "fields: [{name: energy, as: before}, {name: temperature, as: t_mean")
+for description, fails, said in ((DESCRIPTION, False, ""), (GONE, False, "a/means.nc stays unfinished, with 1 step; `tailrace repair a/means.nc`"),
+                                 (MORE, True, "a/means.nc.trx: was begun without field 'before'")):
+    fresh("a")
+    for steps, text, how in ((4, DESCRIPTION, "killed"), (STEPS, description, "goes_on")):
+        for name in os.listdir("."):
+            if steps == 4 and name.startswith("state."):
+                os.remove(name)
+        write("output.yaml", text.replace("DIR", "a"))
+        code, out, err = run(2, [MODEL, "output.yaml", BASE, str(steps), how], TAILRACE_SERVERS="0")
+    check((code != 0) == fails and said in out + err and "keeps the attributes" not in err and ("stays unfinished" in err) == ("stays unfinished" in said),
+          f"another description, in which '{said}': {code}: {out}{err}")
+
 # Another description, with a format that takes no attributes, and none of the streams.
 fresh("b")
 write("other.yaml", "streams:\n  wind:\n    file: b/wind.nc\n    base: 2026-03-01T00:00Z\n    fields: [{name: wind, attributes: 'long_name=\"from the west\"'}]\n  raw:\n    file: b/t.raw\n    format: raw\n    base: 2026-03-01T00:00Z\n    fields: [temperature]\n")
@@ -157,6 +173,7 @@ WRONG = {
     "bits": ("streams:\n  a:\n    file: b/a.nc\n    fields: [{name: t, bits: many}]\n", "bits.yaml:4:24: "),
     "shared": (STREAM + "fields:\n  temperature: {bits: many}\n", "shared.yaml:6:17: "),
     "every": (STREAM + "    every: often\n", "every.yaml:5:5: every: "),
+    "every_model": (STREAM + "    time: model\n    every: 10\n", "every_model.yaml:6:5: every: chooses steps by their leads, and a stream with time=model has none: leave every: out"),
     "base": (STREAM + "    base: 2025-01-01T00:00Z\n", "base.yaml:5:5: the program gives base=2026-03-01T00:00Z"),
     "pattern": (STREAM.replace("a.nc", "{lad}.nc"), "pattern.yaml:3:5: "),
     "attributes": (STREAM + "    attributes: title=a b\n", "attributes.yaml:5:5: "),
@@ -203,6 +220,9 @@ if COMMAND:
     write("ends.yaml", STREAM.replace("a.nc", "{lead:03h}.nc") + "    interval: 6h\n")
     ended = subprocess.run([COMMAND, "plan", "--streams", "ends.yaml", "--given", BASE], capture_output=True, text=True)
     check("files, the first is b/006.nc\n" in ended.stdout, f"the first file of means: {ended.stdout}{ended.stderr}")
+    write("model.yaml", STREAM + "    format: grib2\n")
+    ended = subprocess.run([COMMAND, "plan", "--streams", "model.yaml", "--given", "time=model"], capture_output=True, text=True)
+    check(ended.returncode != 0 and "model.yaml:2:3: stream a: GRIB2 counts times from a date" in ended.stderr, f"the plan of GRIB2 with time=model: {ended.stdout}{ended.stderr}")
     ended = subprocess.run([COMMAND, "plan"], capture_output=True, text=True)
     check(ended.returncode == 2 and "--ranks or --streams" in ended.stderr, f"a plan of nothing: {ended.stderr}")
 finish()

@@ -199,7 +199,8 @@ Status show_items(const Copy& copy, CopyReader& reader, Index values) {
 
 /// Prints the positions of the streams and files that a run that goes on from this copy continues.
 void show_outputs(const Recorded& outputs) {
-  if (!outputs.streams.empty() || !outputs.files.empty()) std::puts("outputs that go on");
+  if (!outputs.streams.empty() || !outputs.files.empty() || !outputs.covered.empty())
+    std::puts("outputs that go on");
   for (const streams::Position& stream : outputs.streams)
     std::puts(cat("  stream ", stream.pattern, "  at ", streams::text_of(stream)).c_str());
   for (const journal::Position& file : outputs.files) {
@@ -208,6 +209,10 @@ void show_outputs(const Recorded& outputs) {
       line += cat(", ", file.undo.size(), file.undo.size() == 1 ? " undo file" : " undo files");
     std::puts(line.c_str());
   }
+  for (const restart::CoveredFile& file : outputs.covered)
+    std::puts(cat(file.is_restart ? "  restart file " : "  covered file ", file.path, "  of ",
+                  counted(file.size, "byte"))
+                  .c_str());
 }
 
 /// Returns the positions of streams and files that a copy has recorded. After an error the caller still shows
@@ -299,6 +304,9 @@ void add_outputs(Json& json, const Recorded& outputs) {
                              {"bytes", file.size},
                              {"undo_files", std::move(undo)}});
   }
+  json["covered"] = Json::array();
+  for (const restart::CoveredFile& file : outputs.covered)
+    json["covered"].push_back({{"path", file.path}, {"bytes", file.size}, {"restart_file", file.is_restart}});
 }
 
 Status show_json(storage::Target& target, const Copy& copy, const ShowArguments& arguments) {

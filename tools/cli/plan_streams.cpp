@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "faces/streams/described/description.hpp"
+#include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::cli {
@@ -20,8 +21,21 @@ std::string steps_of(const streams::DescribedStream& stream) {
   return text;
 }
 
+/// Returns the error that the stream's format has of its definition, such as of its times.
+Status check_format(const streams::Description& description, const streams::DescribedStream& stream) {
+  const codec::StreamDefinition& definition = stream.request.definition;
+  const Result<const formats::Format*> format = formats::find(definition.format);
+  TR_TRY(format.status());
+  if ((*format)->make == nullptr) return {};
+  return (*format)
+      ->make(definition)
+      .status()
+      .in(cat(description.text_of(stream.place), ": stream ", stream.name));
+}
+
 Status print_stream(const streams::Description& description, const streams::DescribedStream& stream) {
   const std::string& format = stream.request.definition.format;
+  TR_TRY(check_format(description, stream));
   std::printf("%s (line %d): %s, %s\n", stream.name.c_str(), stream.place.line, format.c_str(),
               steps_of(stream).c_str());
   // With an interval the first step is at its end, otherwise it may be at the base time.

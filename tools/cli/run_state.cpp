@@ -39,6 +39,7 @@ struct RunStateArguments {
   std::string directory;
   bool restore = false;
   bool any_run = false;
+  bool leave_lost = false;
   bool json = false;
   std::int64_t generation = 0;  // to which the command line wants to go; 0 if it does not say
 };
@@ -207,7 +208,7 @@ void note_begun_anew(Run& run) {
 }
 
 void look(storage::Target& target, const RunStateArguments& arguments, Run& run) {
-  run.outputs = restart::look_at_outputs(target, run.recorded, {arguments.any_run});
+  run.outputs = restart::look_at_outputs(target, run.recorded, {arguments.any_run, arguments.leave_lost});
   note_begun_anew(run);
   const std::vector<OutputState> shared =
       restart::look_at_shared_files(target, directories_of(run), run.recorded.shared);
@@ -315,7 +316,9 @@ std::string line_of(const OutputState& state) {
     line = cat("  ", name_of(state.kind), state.kind == OutputState::Kind::file ? " " : " file ");
   const bool is_held = is_shared && state.outlook == Outlook::agrees;
   line += cat(state.path.empty() ? std::string("-") : state.path, "  ",
-              is_held ? "in use" : word_of(state.outlook));
+              is_held                                         ? "in use"
+              : !is_shared && state.outlook == Outlook::stays ? "LOST"
+                                                              : word_of(state.outlook));
   if (is_stream && state.steps > 0) line += cat(", ", counted(state.steps, "step"));
   if (is_stream && state.steps > state.kept_steps) line += cat(" (", state.kept_steps, " at the checkpoint)");
   if (!is_stream && state.outlook < Outlook::lost)
@@ -458,7 +461,7 @@ Status set_newer_aside(storage::Target& target, Run& run) {
 
 Status restore(storage::Target& target, const RunStateArguments& arguments, Run& run) {
   if (arguments.generation > 0) {
-    TR_TRY(restart::check_streams_free(target, run.recorded, {arguments.any_run}));
+    TR_TRY(restart::check_streams_free(target, run.recorded, {arguments.any_run, arguments.leave_lost}));
     TR_TRY(set_newer_aside(target, run));
   }
   for (OutputState& each : run.outputs) {
@@ -468,12 +471,30 @@ Status restore(storage::Target& target, const RunStateArguments& arguments, Run&
     if (restored.code() == Code::state) each.outlook = Outlook::agrees;
     if (restored.code() != Code::state) TR_TRY(restored);
   }
-  TR_TRY(restart::restore_outputs(target, run.recorded, {arguments.any_run}));
+  TR_TRY(restart::restore_outputs(target, run.recorded, {arguments.any_run, arguments.leave_lost}));
   run.restored = true;
   return {};
 }
 
+/// True if the run has ended well behind the generation: it has left no lock, some stream is finished behind
+/// it, and no stream is ahead, but files are. A restart cuts these before it writes its steps once more;
+/// without one their last lines would be lost.
+bool has_ended_well(const Run& run, bool left_lock) {
+  const auto is_finished_behind = [](const OutputState& each) {
+    return each.kind == OutputState::Kind::stream && each.outlook == Outlook::agrees &&
+           each.steps > each.kept_steps;
+  };
+  const auto may_be_kept = [](const OutputState& each) {
+    return each.outlook != Outlook::ahead || each.kind == OutputState::Kind::covered ||
+           each.kind == OutputState::Kind::file;
+  };
+  return !left_lock && restart::worst_of(run.outputs) == Outlook::ahead &&
+         std::ranges::any_of(run.outputs, is_finished_behind) &&
+         std::ranges::all_of(run.outputs, may_be_kept);
+}
+
 int run_restore(storage::Target& target, const RunStateArguments& arguments, Run& run) {
+  const bool left_lock = may_run(target, run);
   const Result<std::shared_ptr<void>> lock = target.lock(checkpoint::lock_path(run.name));
   if (!lock.is_ok()) return report_run(lock.status().in("a program runs, or another restore does"));
   run.is_held = true;
@@ -487,6 +508,14 @@ int run_restore(storage::Target& target, const RunStateArguments& arguments, Run
   look(target, arguments, run);
   if (restart::worst_of(run.outputs) >= Outlook::lost)
     return print_run(target, arguments, run, cat(verdict_of(run), "; nothing was changed"));
+  if (arguments.generation == 0 && has_ended_well(run, left_lock)) {
+    const int printed =
+        print_run(target, arguments, run,
+                  cat("nothing was changed: the run has ended well, with finished files behind generation ",
+                      run.copy.generation(), "; `--to ", run.copy.generation(),
+                      "` brings its files back all the same"));
+    return printed == State::to_restore ? static_cast<int>(State::at_generation) : printed;
+  }
   if (const Status done = restore(target, arguments, run); !done.is_ok()) {
     std::string text = done.text();
     for (const std::string& each : run.aside) text += cat("; set aside ", each);
@@ -533,6 +562,9 @@ void add_run_state(CLI::App& app, int& exit) {
       ->type_name("GENERATION");
   command->add_flag("--any-run", arguments->any_run,
                     "also take files that another run has begun, as streams with existing=continue do");
+  command->add_flag("--leave-lost", arguments->leave_lost,
+                    "leave covered logs as they are that are gone or were replaced, as a run with "
+                    "TAILRACE_LOST_LOGS=go_on does");
   command->add_flag("--json", arguments->json, "as JSON");
   command->footer(
       "A checkpoint records how far each open stream and file was. This command shows which of them are\n"
@@ -541,8 +573,10 @@ void add_run_state(CLI::App& app, int& exit) {
       "may be killed and repeated. Files that streams have finished are never cut. Refuses while a program\n"
       "holds the checkpoint or a stream. Other files have no lock: a program must not close its checkpoint\n"
       "before them. Passes over shared files with safety= that a program holds. Changes nothing if an\n"
-      "output is lost.\n\n"
-      "Exit codes: 0 everything is at the generation, 1 a restart would cut or put back something,\n"
+      "output is lost, or if the run has ended well: it left no lock, its streams are finished, and no\n"
+      "stream is ahead.\n\n"
+      "Exit codes: 0 everything is at the generation, or the run has ended well (--restore), 1 a restart "
+      "would cut or put back something,\n"
       "2 usage, unreadable or locked, 4 an output cannot be brought there, or no copy is whole\n\n"
       "Examples:\n"
       "  tailrace run-state run\n"

@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "faces/streams/files/manifest.hpp"
+#include "formats/index/ending.hpp"
 #include "formats/index/index.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
@@ -48,7 +49,20 @@ Result<std::string> verify(storage::Target& target, const std::string& path) {
   const std::size_t steps = contents->steps.size();
   const std::string has =
       cat(steps, steps == 1 ? " step" : " steps", ", ", counted(contents->data_end(), "byte"));
-  if (!contents->closed) return cat("long enough: ", has, "; the file is open, so that no digest is known");
+  const Result<bool> ended = streams::has_ending(target, path, *contents);
+  TR_TRY(ended.status());
+  const std::string repair = cat("`tailrace repair ", path, "` writes it");
+  if (!contents->closed)
+    return cat(
+        "long enough: ", has, "; the file is open, so that no digest is known",
+        *ended
+            ? ""
+            : cat(", and has no ending, without which no other reader opens it: once no program writes it, ",
+                  repair));
+  if (!*ended)
+    return Status(
+        Code::corrupt,
+        cat(path, ": its ending is missing or damaged, without which no other reader opens it: ", repair));
   const Result<std::optional<ManifestEntry>> entry = listed(target, path, *contents);
   TR_TRY(entry.status());
   if (!entry->has_value()) return cat("long enough: ", has, "; no manifest has a digest of it");
@@ -81,7 +95,9 @@ void add_verify(CLI::App& app, int& exit) {
   const auto files = std::make_shared<std::vector<std::string>>();
   command->add_option("FILE", *files, "data files, or their indexes")->required();
   command->footer(
-      "Each file must be as long as its index says. A finished file is read whole and its digest compared\n"
+      "Each file must be as long as its index says, and a finished NetCDF-4 file have its ending. A "
+      "finished\n"
+      "file is read whole and its digest compared\n"
       "with that of manifest.jsonl beside it, if the manifest has one (manifest=on).\n\n"
       "Exit codes: 0 nothing is wrong, 1 no index or unreadable, 2 usage, 4 a file was cut or changed\n\n"
       "Examples:\n"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -40,6 +41,7 @@ struct WaitArguments {
 /// The step for which the command waits, as read from the arguments.
 struct Wanted {
   std::string path;
+  std::string time;  // of the model, as it was given
   TimeAxis times;
   std::int64_t lead = 0;
   std::optional<std::int64_t> timeout_seconds;
@@ -66,9 +68,26 @@ Result<streams::PatternContext> context_of(const WaitArguments& arguments) {
   return context;
 }
 
-/// Takes the lead, in a unit that tells it, or the time of the model.
-Status take_time(const WaitArguments& arguments, Wanted& wanted) {
+/// Takes a date: the time at which the step is valid.
+Status take_date(const WaitArguments& arguments, const streams::PatternContext& context, Wanted& wanted) {
+  const Result<DateTime> date = parse_time(arguments.time, context.calendar);
+  TR_TRY(date.status().in("--time"));
+  if (arguments.base.empty())
+    return {Code::settings, "--time is a date: give the stream's base time, too, as --base 2026-03-01"};
+  wanted.lead = to_seconds(*date, context.calendar) - to_seconds(context.base, context.calendar);
+  if (wanted.lead >= 0) return {};
+  return {Code::settings, cat("--time ", arguments.time, " is before --base ", arguments.base)};
+}
+
+bool is_date(std::string_view text) {
+  return text.find('T') != std::string_view::npos || text.find('-', 1) == 4;
+}
+
+/// Takes the lead, in a unit that tells it, the date, or the time of the model.
+Status take_time(const WaitArguments& arguments, const streams::PatternContext& context, Wanted& wanted) {
+  if (is_date(arguments.time)) return take_date(arguments, context, wanted);
   if (!arguments.time.empty()) {
+    wanted.time = arguments.time;
     const Result<double> time = parse_real(arguments.time);
     TR_TRY(time.status().in("--time"));
     const Result<std::int64_t> code = TimeAxis::code_of(*time);
@@ -81,7 +100,9 @@ Status take_time(const WaitArguments& arguments, Wanted& wanted) {
   }
   const std::string& text = arguments.lead;
   if (text.empty())
-    return {Code::settings, "give the step's time: --lead 6h, or --time 0.667 in a stream with time=model"};
+    return {Code::settings,
+            "give the step's time: --lead 6h, --time 2026-03-01T06, or --time 0.667 in a stream with "
+            "time=model"};
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const TimeUnit* const unit = find_time_unit(text.substr(digits));
   constexpr std::int64_t second = 1'000'000'000;
@@ -92,9 +113,24 @@ Status take_time(const WaitArguments& arguments, Wanted& wanted) {
   return {};
 }
 
-/// Returns true if a step of a file is the wanted one. Streams with other units name the same time.
+/// Returns true if `time`, with as many digits as the text has, is what the text says.
+bool rounds_to(double time, const std::string& text) {
+  const std::size_t exponent = std::min(text.find_first_of("eE"), text.size());
+  const std::size_t point = text.find('.');
+  const auto places = static_cast<int>(point < exponent ? exponent - point - 1 : 0);
+  std::array<char, 512> rounded{};
+  if (exponent < text.size())
+    std::snprintf(rounded.data(), rounded.size(), "%.*e", places, time);
+  else
+    std::snprintf(rounded.data(), rounded.size(), "%.*f", places, time);
+  const Result<double> near = parse_real(rounded.data()), wanted = parse_real(text);
+  return near.is_ok() && wanted.is_ok() && *near >= *wanted && *near <= *wanted;
+}
+
+/// Returns true if a step of a file is the wanted one. Streams with other units name the same time. Sums of
+/// time steps have digits that nobody writes: those that are given count.
 bool is_wanted(const Wanted& wanted, const TimeAxis& times, std::int64_t lead) {
-  if (times.is_model()) return lead == wanted.lead;
+  if (times.is_model()) return lead == wanted.lead || rounds_to(TimeAxis::time_of(lead), wanted.time);
   return times.lead_of(wanted.lead, wanted.times.nanoseconds()) == lead;
 }
 
@@ -108,7 +144,7 @@ Result<Wanted> wanted_by(const WaitArguments& arguments) {
     return Status(Code::settings,
                   cat("file pattern \"", arguments.pattern, "\" names times; give --base 2026-03-01T00:00Z"));
   }
-  TR_TRY(take_time(arguments, wanted));
+  TR_TRY(take_time(arguments, *context, wanted));
   context->time = wanted.times;
   TR_TRY(pattern->check(wanted.times));
   Result<std::string> path = pattern->expand(wanted.lead, *context);
@@ -248,7 +284,11 @@ void add_wait(CLI::App& app, int& exit) {
   command->add_option("--base", arguments->base, "the stream's base time, as 2026-03-01T00:00Z");
   CLI::Option* const lead =
       command->add_option("--lead", arguments->lead, "the step's lead, as 6h, 90m, 250ms or 0");
-  command->add_option("--time", arguments->time, "the step's time, as 0.667, of a stream with time=model")
+  command
+      ->add_option(
+          "--time", arguments->time,
+          "the time at which the step is valid, as 2026-03-01T06, with --base; or the step's time, as "
+          "0.667, of a stream with time=model: the digits that are given count")
       ->excludes(lead);
   command->add_option("--time-units", arguments->time_units, "what --time counts, as days (default: s)");
   command->add_option("--timeout", arguments->timeout,

@@ -106,6 +106,11 @@ Status end_files() {
     return handle->records ? handle->records->close() : handle->file->close();
   });
   held.groups.reset();
+  // A warning that finds no memory is left out.
+  static_cast<void>(guarded([&]() -> Status {
+    if (held.outputs != nullptr) held.outputs->warn_of_left_streams();
+    return {};
+  }));
   held.outputs.reset();
   held.file_service.reset();
   return first;

@@ -174,7 +174,9 @@ Result<codec::Axis> axis_of(const tr_layout* layout, const std::string& dimensio
 Status pack_axis_values(const tr_layout& layout, const codec::Axis& axis, tr_index count, const void* values,
                         const void* bounds, ByteVector& out) {
   const Index extent = extent_of(layout, axis.dimension);
-  if (count < 0) return {Code::argument, "there are not two bounds for each value"};
+  if (count < 0)
+    return {Code::argument,
+            "there are not two bounds for each value: in Fortran bounds have the shape (2, n)"};
   if (count != extent)
     return {Code::argument, cat("dimension \"", axis.dimension, "\" has ", counted(extent, "element"),
                                 ", and ", count, " coordinates are given")};

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "faces/restart/intervals.hpp"
+#include "faces/restart/run_state.hpp"
+#include "formats/index/index.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"
@@ -456,11 +458,10 @@ Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::
   TR_TRY(recorded.status());
   TR_TRY(check_not_open(*recorded));
   const bool is_first = service_.session().rank() == 0;
-  if (is_first) {
-    for (const CoveredFile& each : recorded->covered)
-      TR_TRY(behind_covered(service_.target(), each).status());
-  }
   prepared_ = {.all_covered = covered_};
+  if (is_first) {
+    for (const CoveredFile& each : recorded->covered) TR_TRY(prepare_covered(each));
+  }
   // They stay covered: a program need not name them again.
   for (const CoveredFile& each : recorded->covered) {
     if (!each.is_restart) note_covered(prepared_.all_covered[checkpoint], each.path);
@@ -479,6 +480,19 @@ Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::
   return {};
 }
 
+/// On rank 0. Checks that the covered file can be cut back, or notes that it stays as it is.
+Status Outputs::prepare_covered(const CoveredFile& file) {
+  const Status found = behind_covered(service_.target(), file).status();
+  const auto& values = service_.session().settings().values;
+  const auto lost_logs = std::ranges::find(values, "lost_logs", &SettingValue::name);
+  const bool goes_on = lost_logs != values.end() && lost_logs->value == "go_on";
+  if (found.code() != Code::corrupt || file.is_restart || !goes_on) return found;
+  log(LogLevel::warn, cat("lost_logs=go_on: the run goes on without what the checkpoint has of ", file.path,
+                          ": ", found.text()));
+  prepared_.lost.insert(file.path);
+  return {};
+}
+
 bool Outputs::changes_files() const { return !prepared_.covered.empty(); }
 
 Status Outputs::resume() {
@@ -488,8 +502,27 @@ Status Outputs::resume() {
   // Only now: a load that fails must leave nothing in later saves.
   if (loaded_) kept_ = std::move(loaded_);
   if (service_.session().rank() != 0) return {};
-  for (const CoveredFile& each : prepared_.covered) TR_TRY(cut_covered(service_.target(), each));
+  for (const CoveredFile& each : prepared_.covered)
+    if (prepared_.lost.count(each.path) == 0) TR_TRY(cut_covered(service_.target(), each));
   return {};
+}
+
+void Outputs::warn_of_left_streams() const {
+  if (service_.session().rank() != 0) return;
+  for (const auto& [pattern, position] : streams_) {
+    std::vector<OutputState> states;
+    look_at_stream(service_.target(), position, {}, states);
+    for (const OutputState& each : states) {
+      if (each.path.empty()) continue;
+      const Result<streams::IndexContents> contents =
+          streams::load_index(service_.target(), streams::index_path(each.path));
+      if (!contents.is_ok() || contents->closed) continue;
+      log(LogLevel::warn,
+          cat("stream ", pattern, " of the loaded checkpoint was not created by this run: ", each.path,
+              " stays unfinished, with ", counted(contents->steps.size(), "step"), "; `tailrace repair ",
+              each.path, "` makes it readable, or remove it if nobody needs it"));
+    }
+  }
 }
 
 /// On rank 0. Warns of shared files that a run that goes on finds at another flush than the checkpoint has

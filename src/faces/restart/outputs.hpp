@@ -91,6 +91,11 @@ class Outputs final : public checkpoint::Outputs {
   void take_stream(const std::string& pattern) { streams_.erase(pattern); }
   [[nodiscard]] RecordedFiles& files() { return files_; }
 
+  /// Local. Warns on rank 0 of files that streams of the loaded checkpoint have left unfinished, if the
+  /// program has not created these streams: nobody finishes them. Called when the program ends. Blocks on
+  /// storage.
+  void warn_of_left_streams() const;
+
   /// Notes that the program is about to close a file to which this rank may have written. The next save makes
   /// the file durable before it is committed.
   void note_closing(const files::File& file);
@@ -110,7 +115,9 @@ class Outputs final : public checkpoint::Outputs {
     RecordedFiles files;
     std::vector<CoveredFile> covered;
     std::map<std::string, std::vector<std::string>> all_covered;
+    std::set<std::string> lost = {};  // on rank 0: covered files that stay as they are (lost_logs=go_on)
   };
+  Status prepare_covered(const CoveredFile& file);
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
   void warn_of_other_flushes(const Recorded& recorded) const;

@@ -99,13 +99,14 @@ Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
       from.is_restart
           ? ". It was the restart file of this generation (tr_checkpoint_commit), which needs a name of its "
             "own for as long as the generation can be loaded: put it back, or load an earlier generation"
-          : ". If it was rotated, put the recorded one back under this name, or load an earlier generation";
+          : ". If it was rotated, put the recorded one back under this name, or load an earlier generation; "
+            "TAILRACE_LOST_LOGS=go_on has the run go on without it";
   const Result<bool> exists = target.exists(from.path);
   TR_TRY(exists.status());
   if (!*exists && from.size == 0) return Bytes{0};
   if (!*exists)
     return Status(Code::corrupt, cat(from.path, " is not there, the checkpoint has recorded ",
-                                     counted(from.size, "byte"), " of it"));
+                                     counted(from.size, "byte"), " of it", in_place));
   const Result<std::unique_ptr<storage::File>> file = target.open(from.path, storage::OpenMode::read);
   TR_TRY(file.status());
   const Result<Bytes> size = (*file)->size();

@@ -107,7 +107,14 @@ std::vector<OutputState> look_at_outputs(Target& target, const Recorded& recorde
   std::vector<OutputState> states;
   for (const streams::Position& stream : recorded.streams) look_at_stream(target, stream, options, states);
   for (const journal::Position& file : recorded.files) states.push_back(look_at_file(target, file));
-  for (const CoveredFile& file : recorded.covered) states.push_back(look_at_covered(target, file));
+  for (const CoveredFile& file : recorded.covered) {
+    OutputState state = look_at_covered(target, file);
+    if (options.leave_lost && state.outlook == Outlook::lost && !file.is_restart) {
+      state.outlook = Outlook::stays;
+      state.text = cat("stays as it is: ", state.text);
+    }
+    states.push_back(std::move(state));
+  }
   return states;
 }
 
@@ -128,7 +135,10 @@ Status restore_outputs(Target& target, const Recorded& recorded, RunStateOptions
     TR_TRY(guarded([&] { return restore_stream(target, stream, options); }).in(stream.pattern));
   for (const journal::Position& file : recorded.files)
     TR_TRY(guarded([&] { return restore_file(target, file); }));
-  for (const CoveredFile& file : recorded.covered) TR_TRY(guarded([&] { return cut_covered(target, file); }));
+  for (const CoveredFile& file : recorded.covered) {
+    const Status cut = guarded([&] { return cut_covered(target, file); });
+    if (!options.leave_lost || file.is_restart || cut.code() != Code::corrupt) TR_TRY(cut);
+  }
   return {};
 }
 

@@ -44,6 +44,8 @@ struct OutputState {
 struct RunStateOptions {
   /// Also go on with files that another run has begun, as a stream with existing=continue does.
   bool any_run = false;
+  /// Leave covered files as they are that are lost, as a run with lost_logs=go_on does.
+  bool leave_lost = false;
 };
 
 /// Local, like all functions here; each blocks on storage. Changes nothing. Returns the state of all outputs

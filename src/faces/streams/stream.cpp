@@ -481,6 +481,20 @@ void Stream::warn_of_open_interval() const {
           " is not written. A run that goes on from a checkpoint saved there has it"));
 }
 
+/// Says what is lost if the stream is closed without a step: fields without time are a part of its files.
+void Stream::warn_of_unwritten_fields() const {
+  if (session_.rank() != 0 || from_.steps > 0 || client_.steps() > 0 || is_abandoned_) return;
+  for (const Field& field : fields_.all()) {
+    if (field.definition.has_time) continue;
+    log(LogLevel::warn,
+        cat("stream ", name(), " is closed without a step, so that no file was begun, and '",
+            field.definition.name,
+            "' is not written: give fields without time to a stream that has steps, or this one a step with "
+            "empty_step=keep"));
+    return;
+  }
+}
+
 Status Stream::close() {
   const std::int64_t entered = session_.line().now();
   const std::string call = cat("tr_stream_close(\"", name(), "\")");
@@ -493,6 +507,7 @@ Status Stream::close() {
     }
     if (misuse.is_ok()) misuse = std::exchange(untold_, Status());
     warn_of_open_interval();
+    warn_of_unwritten_fields();
     // Without the vote, only this rank would know of its errors since its last step.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;

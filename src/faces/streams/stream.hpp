@@ -129,6 +129,7 @@ class Stream final {
   Status end_within();
   void note_missed(const Status& missed);
   void warn_of_open_interval() const;
+  void warn_of_unwritten_fields() const;
   [[nodiscard]] const TimeAxis& times() const { return request_.definition.time; }
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
   [[nodiscard]] Status check_put_again(int number);

@@ -109,6 +109,16 @@ Status write_ending(Target& target, const std::string& path, const IndexContents
   return (*file)->close();
 }
 
+Result<bool> has_ending(Target& target, const std::string& path, const IndexContents& contents) {
+  const formats::Finishing* const format = formats::finishing(contents.header.format);
+  if (format == nullptr || contents.steps.empty()) return true;
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  return format->is_finished(reader_of(**file), contents.data_end(), *size);
+}
+
 Status remove_ending(Target& target, const std::string& path, std::string_view format_name, Bytes data_end) {
   const formats::Finishing* const format = formats::finishing(format_name);
   if (format == nullptr) return {};

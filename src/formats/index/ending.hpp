@@ -22,6 +22,9 @@ std::vector<codec::FinishedStep> finished_steps(const IndexContents& contents);
 /// closed and finished, by whichever version of the HDF5 library. Code::unsupported if this build cannot make
 /// the ending.
 Status write_ending(storage::Target& target, const std::string& path, const IndexContents& contents);
+/// Returns true if readers of the format find all that they need: the file has its ending, or no step, or its
+/// format has no endings.
+Result<bool> has_ending(storage::Target& target, const std::string& path, const IndexContents& contents);
 /// Removes the ending, before steps are added or cut: first writes into the head that the file is unfinished,
 /// then cuts the file to `data_end`. Durable on return. Code::unsupported, with nothing changed, if this
 /// build could not make the ending again.

@@ -139,6 +139,11 @@ Status set_donio_errors(Settings& settings, std::string_view text) {
   return {};
 }
 
+/// Whoever goes on looks into Settings::values.
+Status set_lost_logs(Settings&, std::string_view text) {
+  return parse_choice(text, {"fail", "go_on"}).status();
+}
+
 Status set_target(Settings& settings, std::string_view text) {
   std::vector<std::string_view> names;
   for (const storage::TargetKind& kind : storage::target_kinds())
@@ -159,7 +164,7 @@ std::string meaning_of_target() {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-const std::array<SettingInfo, 25> kTable{{
+const std::array<SettingInfo, 26> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -264,6 +269,11 @@ const std::array<SettingInfo, 25> kTable{{
      "directory in which inventories of files that are read are kept, at most 1,000; auto is "
      "`$XDG_CACHE_HOME/tailrace`, or `$HOME/.cache/tailrace` without that variable; none keeps nothing",
      set_text<&Settings::cache>},
+    {"lost_logs", "fail", "choice", "",
+     "what a run does that goes on from a checkpoint which covers a file (`tr_checkpoint_covers`) that is "
+     "gone "
+     "or was replaced: `fail`, or `go_on` with a warning and leave the file as it is",
+     set_lost_logs},
 }};
 
 const SettingInfo* find_row(std::string_view name) {
@@ -473,6 +483,7 @@ std::string settings_markdown() {
       "`huge_pages` and `cache`, and\n"
       "  for collective files `io_buffer`, `io_threads`, `aggregators` and `parallel_threshold`;\n"
       "- Fortran programs for DONIO: `donio_errors`;\n"
+      "- runs whose logs were removed or rotated since their last checkpoint: `lost_logs`;\n"
       "- tests and benchmarks: `throttle` and `fault`.\n\n"
       "| setting | environment | default | type | unit | meaning |\n"
       "|---|---|---|---|---|---|\n";

@@ -67,6 +67,10 @@ Status take_level_axis(FieldRequest& request, const std::string& text) {
   return take(parse_integer(text, 0, most), request.allocation.level_axis);
 }
 
+Status add_usual(FieldRequest& request, std::string_view name, const std::string& text) {
+  return add_key(request.definition.attributes, {std::string(name), text});
+}
+
 // take() stores the values in this order, because an interval needs its statistic or its operation, and
 // bottoms need the levels.
 constexpr OptionRow<FieldRequest> kFieldRows[] = {
@@ -131,8 +135,17 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
      }},
     {{"keys", "", "", "keys=\"parameterCategory=0, parameterNumber=0\"", "GRIB alone: keys of this field"},
      [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
-    {{"attributes", "", "", "attributes=\"long_name='air temperature', valid_min=0\"",
-      "NetCDF and Zarr alone: [attributes](#attributes) of the field's variable"},
+    {{"standard_name", "", "", "standard_name=air_temperature",
+      "the name of the quantity in the CF conventions: an [attribute](#attributes) of the field's variable. "
+      "GRIB and raw files leave it out"},
+     [](auto& r, auto& t) { return add_usual(r, "standard_name", t); }},
+    {{"long_name", "", "", "long_name=\"air temperature\"", "likewise, a name for people"},
+     [](auto& r, auto& t) { return add_usual(r, "long_name", t); }},
+    {{"units", "", "", "units=K",
+      "likewise, the units of the values, as UDUNITS writes them; no value is converted"},
+     [](auto& r, auto& t) { return add_usual(r, "units", t); }},
+    {{"attributes", "", "", "attributes=\"comment='dry air', valid_min=0\"",
+      "NetCDF and Zarr alone: other [attributes](#attributes) of the field's variable"},
      [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
 };
 

@@ -125,8 +125,7 @@ std::string meant(std::string_view key, const std::vector<Candidate>& all, bool 
 }
 
 /// Names of attributes of variables that programs give as options by mistake.
-constexpr std::array<std::string_view, 6> kAttributes{"units",   "unit",      "long_name",
-                                                      "comment", "valid_min", "standard_name"};
+constexpr std::array<std::string_view, 2> kAttributes{"comment", "valid_min"};
 
 /// Returns the error of a key that the format has no place for.
 Status unknown_key(std::string_view key, std::string_view value, const formats::Format& format,
@@ -134,8 +133,7 @@ Status unknown_key(std::string_view key, std::string_view value, const formats::
   std::string near = meant(key, candidates(format, call), false);
   if (near.empty() && std::ranges::find(kAttributes, key) != kAttributes.end() &&
       option_of(format, call.table, "attributes") != nullptr)
-    near = cat("; attributes of files and variables are given as attributes=\"",
-               key == "unit" ? "units" : key, "=", value, "\"");
+    near = cat("; attributes of files and variables are given as attributes=\"", key, "=", value, "\"");
   const formats::Format& taker = format_with_keys();
   if (near.empty())
     near = cat(" (", taker.options.keys, " keys are taken with format=", taker.name, " only)");
@@ -379,6 +377,8 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   const Call call{field_options.keys(), stream_options.keys(), "tr_stream_create",
                   &codec::FormatOptions::field};
   TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));
+  // Of such a format, only the options that all formats take have given any.
+  if (option_of(**found, call.table, "attributes") == nullptr) request.definition.attributes.clear();
   TR_TRY(check_field(request, given->find("level_axis") != nullptr).in(context));
   return request;
 }

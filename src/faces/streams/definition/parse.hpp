@@ -80,6 +80,8 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
 
 /// The keys of tr_stream_define that all formats know.
 extern const OptionTable<FieldRequest> field_options;
+/// Attributes of a field that are options by themselves. Formats without attributes leave them out.
+inline constexpr std::array<std::string_view, 3> usual_attributes{"units", "standard_name", "long_name"};
 /// Returns what docs/streams.md says of the keys of tr_stream_define, with those that only some formats have.
 std::vector<OptionInfo> field_option_infos();
 

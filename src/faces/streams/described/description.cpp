@@ -51,6 +51,24 @@ Status put_over(std::vector<Option>& options, const Option& option) {
   return {};
 }
 
+/// Writes the attributes that the program gives as options of their own into its attributes=, where those of
+/// the description join them name by name.
+void gather_attributes(std::vector<Option>& options) {
+  std::string list;
+  const auto add = [&](const std::string& text) { list += cat(list.empty() ? "" : ", ", text); };
+  for (const Option& each : options) {
+    if (std::ranges::find(usual_attributes, each.key) != usual_attributes.end())
+      add(tailrace::text_of(each));
+    else if (each.key == "attributes")
+      add(each.value);
+  }
+  std::erase_if(options, [](const Option& each) {
+    return each.key == "attributes" ||
+           std::ranges::find(usual_attributes, each.key) != usual_attributes.end();
+  });
+  if (!list.empty()) options.push_back({"attributes", list});
+}
+
 /// Returns the place of the option that an error is about, or `otherwise`.
 Place place_of(const Status& status, const WrittenOptions& options, Place otherwise) {
   for (const WrittenOption& each : options)
@@ -98,6 +116,12 @@ Result<Description> Description::parse(std::string_view text, const std::string&
 Status Description::take_every(const WrittenStream& written, DescribedStream& stream) const {
   if (!written.every) return {};
   const codec::StreamDefinition& definition = stream.request.definition;
+  if (definition.time.is_model())
+    return error_at(
+        path_, written.every->place,
+        "every: chooses steps by their leads, and a stream with time=model has none: leave every: "
+        "out, and let the program begin a step only where one is to be written, or count leads "
+        "(lead_unit=)");
   const Result<operations::IntervalLength> length =
       operations::parse_interval(written.every->option.value, definition.time);
   Status checked = length.status();
@@ -196,6 +220,7 @@ Result<std::string> Description::options_of(const DescribedStream& stream, const
                                      : takes_field_option(stream.request.definition.format, option.key);
   };
   std::vector<Option> options = programs->entries();
+  gather_attributes(options);
   std::erase_if(options, [&](const Option& each) { return !is_taken(each); });
   const auto shared = shared_.find(field.name);
   if (shared != shared_.end()) {

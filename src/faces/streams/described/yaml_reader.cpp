@@ -32,8 +32,6 @@ using Names = std::vector<std::string_view>;
 constexpr std::string_view kProgramsOptions[] = {"levels",     "bottom", "coefficients", "vertical",
                                                  "level_axis", "nproma", "missing",      "time",
                                                  "statistic",  "since"};
-/// Attributes of a field that may stand by themselves.
-constexpr std::string_view kUsualAttributes[] = {"units", "standard_name", "long_name"};
 constexpr std::size_t kMostStreams = 1000;
 constexpr std::size_t kMostFields = 10'000;
 constexpr std::size_t kMostOfOption = std::size_t{16} << 10;
@@ -69,7 +67,6 @@ class YamlReader {
   explicit YamlReader(const std::string& path) : path_(path) {
     for (const OptionInfo& info : field_option_infos())
       if (!is_one_of(info.key, kProgramsOptions)) field_keys_.push_back(info.key);
-    field_keys_.insert(field_keys_.end(), std::begin(kUsualAttributes), std::end(kUsualAttributes));
   }
 
   Result<Written> read(std::string_view text) {
@@ -207,7 +204,7 @@ class YamlReader {
 
   /// Takes an option of a field. Attributes that stand by themselves come to the others.
   Status add_field_option(const Entry& entry, WrittenOptions& options) {
-    if (!is_one_of(entry.key, kUsualAttributes)) return add_option(entry, options);
+    if (!is_one_of(entry.key, usual_attributes)) return add_option(entry, options);
     const Result<std::string> value = scalar(entry.value, entry.place, entry.key);
     TR_TRY(value.status());
     options.push_back({{"attributes", tailrace::text_of(Option{entry.key, *value})}, entry.place});

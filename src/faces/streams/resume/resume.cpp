@@ -256,6 +256,42 @@ Result<std::optional<IndexContents>> second_pair(Target& target, const std::stri
   return std::optional<IndexContents>(std::move(*contents));
 }
 
+/// Returns the first field of `all` whose name `others` do not have, or nullptr.
+const IndexField* first_without(const std::vector<IndexField>& all, const std::vector<IndexField>& others) {
+  const auto lacks = [&](const IndexField& each) {
+    return std::ranges::find(others, each.name, &IndexField::name) == others.end();
+  };
+  const auto first = std::ranges::find_if(all, lacks);
+  return first == all.end() ? nullptr : &*first;
+}
+
+/// Checks the fields of a file that the stream goes on in. `file` is its index.
+Status check_same_fields(const std::string& file, const IndexHeader& found, const IndexHeader& now) {
+  if (const IndexField* const added = first_without(now.fields, found.fields))
+    return {
+        Code::state,
+        cat(file, ": was begun without field '", added->name,
+            "', and all steps of a file have the same fields: define what the file has, and the field "
+            "behind the first step, so that it begins with the next file; or give it to another stream, as "
+            "a description does")};
+  if (const IndexField* const left_out = first_without(found.fields, now.fields))
+    return {Code::state,
+            cat(file, ": was begun with field '", left_out->name,
+                "', which the stream does not have now: all steps of a file have the same fields, "
+                "so a run that continues defines what the file has")};
+  for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
+    if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
+    const bool is_moved =
+        i >= found.fields.size() || i >= now.fields.size() || found.fields[i].name != now.fields[i].name;
+    const std::string& name = (i < found.fields.size() ? found : now).fields[i].name;
+    return {Code::state, cat(file, ": field ", i, ", '", name,
+                             is_moved ? "', comes at another place in what the stream has now"
+                                      : "', is not what the stream has now",
+                             "; a run that continues defines the same stream as before")};
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
@@ -274,16 +310,7 @@ Status check_same_stream(const std::string& path, const IndexHeader& found, cons
   if (found.base != now.base || found.calendar != now.calendar) return differs("the base time");
   if (!(found.time == now.time)) return differs("what its times count");
   if (found.member != now.member) return differs("the member");
-  for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
-    if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
-    if (i >= found.fields.size())
-      return {Code::state,
-              cat(file, ": was begun without field '", now.fields[i].name,
-                  "', and all steps of a file have the same fields: define what the file has, and the field "
-                  "behind the first step, so that it begins with the next file")};
-    return differs(cat("field ", i, ", '", found.fields[i].name, "',"));
-  }
-  return {};
+  return check_same_fields(file, found, now);
 }
 
 Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& data_path,

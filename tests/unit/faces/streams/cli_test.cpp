@@ -187,6 +187,26 @@ TEST_F(Cli, wait_passes_over_what_another_run_left) {
   EXPECT_EQ(run(wait_command("6h --timeout 0 --run 00000000-0000-4000-8000-000000000000")).exit, 3);
 }
 
+TEST_F(Cli, wait_takes_dates_and_as_many_digits_as_are_given) {
+  make(3);
+  const std::string dated = "wait '" + data_ + "' --timeout 0 --base 2026-03-01 --time ";
+  EXPECT_EQ(run(dated + "2026-03-01T06").exit, 0) << run(dated + "2026-03-01T06").output;
+  EXPECT_EQ(run(dated + "2026-03-01T06:00Z").exit, 0);
+  EXPECT_EQ(run(dated + "2026-03-01T07").exit, 3);
+  EXPECT_EQ(run(dated + "2026-02-01").exit, 2);
+  EXPECT_TRUE(mentions(run("wait x --time 2026-03-01T06").output, "give the stream's base time"));
+  IndexHeader header = sample_header();
+  header.time = TimeAxis::of_model();
+  std::vector<IndexStep> steps = sample_steps(1);
+  steps[0].lead = *TimeAxis::code_of(0.1 + 0.2);
+  put_bytes(*target_, index_path(data_), encode_index(header, steps));
+  const std::string timed = "wait '" + data_ + "' --timeout 0 --time ";
+  for (const std::string time : {"0.3", "0.30", "3e-1", "0.30000000000000004"})
+    EXPECT_EQ(run(timed + time).exit, 0) << time;
+  for (const std::string time : {"0.31", "0.30000000000000001", "1", "0.2"})
+    EXPECT_EQ(run(timed + time).exit, 3) << time;
+}
+
 TEST_F(Cli, index_prints_the_steps) {
   make(2, 0, true);
   const Outcome outcome = run("index --records '" + data_ + "'");
@@ -347,6 +367,22 @@ TEST_F(Cli, no_command_waits_for_a_pipe) {
     }
   }
   EXPECT_NE(run("index '" + data_ + "'").output.find("it is a pipe"), std::string::npos);
+}
+
+TEST_F(Cli, verify_tells_a_file_without_its_ending) {
+  make(3, 0, true);
+  IndexHeader header = sample_header();
+  header.format = "netcdf4";
+  put_bytes(*target_, index_path(data_), encode_index(header, sample_steps(3), true));
+  const Outcome closed = run("verify " + data_);
+  EXPECT_EQ(closed.exit, 4) << closed.output;
+  EXPECT_TRUE(mentions(closed.output, "its ending is missing")) << closed.output;
+  EXPECT_TRUE(mentions(closed.output, "`tailrace repair " + data_ + "` writes it")) << closed.output;
+  put_bytes(*target_, index_path(data_), encode_index(header, sample_steps(3)));
+  const Outcome open = run("verify " + data_);
+  EXPECT_EQ(open.exit, 0) << open.output;
+  EXPECT_TRUE(mentions(open.output, "the file is open")) << open.output;
+  EXPECT_TRUE(mentions(open.output, "has no ending")) << open.output;
 }
 
 TEST_F(Cli, verify_tells_a_file_that_was_cut_or_removed) {

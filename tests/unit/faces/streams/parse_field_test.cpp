@@ -205,9 +205,24 @@ TEST(parse_field, a_misspelt_type_of_level_is_no_axis_of_its_own) {
 TEST(parse_field, values_and_attributes_of_other_programs_name_ours) {
   EXPECT_TRUE(mentions(error_of("statistic=mean"), "did you mean \"average\"?"));
   EXPECT_TRUE(mentions(error_of("operation=average"), "did you mean \"mean\"?"));
-  EXPECT_TRUE(mentions(error_of("unit=K", "cdf5"), "given as attributes=\"units=K\""))
-      << error_of("unit=K", "cdf5");
+  EXPECT_TRUE(mentions(error_of("unit=K", "cdf5"), "did you mean \"units\"?")) << error_of("unit=K", "cdf5");
+  EXPECT_TRUE(mentions(error_of("comment=dry", "cdf5"), "given as attributes=\"comment=dry\""));
   EXPECT_TRUE(mentions(error_of("fill_value=7", "cdf5"), "did you mean \"missing\"?"));
+}
+
+TEST(parse_field, usual_attributes_are_options_that_formats_without_attributes_leave_out) {
+  const std::string usual = "long_name='2 m temperature' standard_name=air_temperature units=K";
+  for (const std::string format : {"cdf5", "netcdf4", "zarr"})
+    EXPECT_EQ(parsed(usual + " attributes=comment=dry", format).definition.attributes,
+              (Keys{{"standard_name", "air_temperature"},
+                    {"long_name", "2 m temperature"},
+                    {"units", "K"},
+                    {"comment", "dry"}}));
+  for (const std::string format : {"grib2", "raw"}) {
+    EXPECT_TRUE(parsed(usual, format).definition.attributes.empty());
+    EXPECT_TRUE(parsed(usual, format).definition.keys.empty());
+  }
+  EXPECT_TRUE(mentions(error_of("units=K attributes=units=degC", "cdf5"), "\"units\" is given twice"));
 }
 
 TEST(parse_field, other_keys_are_grib_keys_in_their_order) {

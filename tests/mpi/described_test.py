@@ -25,6 +25,7 @@ streams:
       - temperature
       - {name: wind, as: u, units: m/s}
       - mask
+      - {name: wind, as: u_mean, over: "mean:levels,x"}
   means:
     file: DIR/means.nc
     format: cdf2

@@ -341,6 +341,10 @@ class Grib2Codec final : public codec::Codec {
 Status Grib2Codec::add(const codec::FieldDefinition& field) {
   if (field.bits && (*field.bits < 1 || *field.bits > most_bits))
     return {Code::argument, cat("bits=", *field.bits, "; a value takes 1 to ", most_bits, " bits")};
+  if (field.reduction.operation != codec::Reduction::Operation::none)
+    return {Code::format,
+            "over=: a GRIB2 message has all points of a grid on a level: leave over= out, or write the field "
+            "to NetCDF, Zarr or raw files"};
   if (is_complex(field.type))
     return {Code::format,
             cat("GRIB2 holds real numbers, not ", name_of(field.type), "; write the parts as two fields")};

@@ -70,6 +70,10 @@ enum {
   TR_U32 = 11,
   TR_U64 = 12
 };
+/* The type of texts of `bytes` bytes, 1 to 4096, in fields and checkpoints: char name[n][bytes] is an array
+ * of n of them. A text ends at its first zero byte, and before blanks at its end; files have zeros behind it.
+ */
+#define TR_TEXT(bytes) (4096 + (bytes))
 
 /* Events of tr_stream_wait. */
 enum { TR_CAPTURED = 1, TR_DURABLE = 2 };
@@ -135,7 +139,8 @@ TR_API int tr_should_stop(void);
 
 /* Layouts: who owns which elements of a global array. */
 /* Shapes and indices are in C order (slowest first) and start at 0. The library checks each layout: every
- * element must have one owner. A layout may be freed as soon as the streams that use it are defined. */
+ * element must have one owner (tr_layout_boxes can leave elements without). A layout may be freed as soon as
+ * the streams that use it are defined. */
 
 /* Collective. Gives each rank one block of the array. Blocks until the ranks agree. `halo`: the number of
  * elements on each side in each dimension, or NULL. The library chooses the processor grid, as square as
@@ -157,6 +162,25 @@ TR_API int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* 
  * element once. */
 TR_API int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
                          const tr_index* upper, tr_layout** layout);
+/* Collective. Each rank owns `count` boxes (tiles, patches), none or several, of any extents: box b has the
+ * elements lower[b * ndims + d] <= i[d] < upper[b * ndims + d]. Boxes must not overlap. All ranks keep the
+ * boxes of all ranks, 16 bytes for each dimension of a box and 12 more. With `unowned` = 0 the boxes of all
+ * ranks must cover the array. With `unowned` = 1 elements may lie in no box, as land in an ocean model:
+ * fields of streams need missing=, and files hold that value there (in GRIB a bitmap says so; texts are
+ * empty). Collective files hold zeros there, checkpoints nothing. A rank that reads gets what it owns, and
+ * its halos.
+ *
+ * A rank's array has its boxes one after another, each row-major with its halo. Equal boxes are one more
+ * dimension of an array, the slowest: (box, y, x). The levels of a field (level_axis) are counted among these
+ * dimensions: 0 is (lev, box, y, x), the default, 1 is (box, lev, y, x), ndims + 1 is the fastest; boxes of
+ * different extents allow the first and the last. An array may also be given as a list of elements. Empty
+ * boxes count as none, and take no memory.
+ *
+ *   TR_ERR_LAYOUT     a box beyond the array, an element in two boxes, or in none with `unowned` = 0; on all
+ *                     ranks, and the text names the ranks and the element
+ *   TR_ERR_ARGUMENT   `count` is below 0 or above 2147483647, or bounds are a null pointer */
+TR_API int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, tr_index count,
+                           const tr_index* lower, const tr_index* upper, int unowned, tr_layout** layout);
 /* Collective. Each rank owns the `count` elements with the given global indices (unstructured grids). `base`,
  * 0 or 1, is the index of the first element of the array. */
 TR_API int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices,
@@ -335,6 +359,12 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
 /* Collective. Defines a field of the stream, before the first step. Blocks until the ranks agree about the
  * arguments. For a stream that is read see below, at tr_stream_open.
  *
+ * Behind the first step, between two steps, the field begins with the next file: the file of the steps so far
+ * goes on without it, a put of it there is an error (tr_stream_wants returns 0), and tr_stream_begin of the
+ * first step in the next file is collective and blocks until the files before are finished. TR_ERR_STATE if
+ * the pattern has no time, so that no file follows; in the middle of an interval; or if the layout of a field
+ * that was defined before had coordinates and was freed or got others.
+ *
  * Options:
  *   levels=TYPE[:LIST]    hybrid:1-40, pressure:1000,850,500, height:2, depth:5,10,20, or surface (default)
  *   bottom=LIST           the bottoms of layers, whose tops are the levels
@@ -366,6 +396,8 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
 
 /* Collective. Gives an attribute: `count` numbers of `type` (TR_I8 to TR_I64, TR_U8 to TR_U64, TR_F32, _F64).
  * Blocks until the ranks agree about the arguments. Called before the first step, with `of` defined already.
+ * Behind it, the attribute holds from the next file on, as a field does (tr_stream_define); it may then take
+ * the place of one that an earlier call gave.
  * `of` is the name of a field, or of a dimension, whose coordinate gets the attribute; NULL: each file gets
  * it. The values of compute rank 0 count; other ranks may give NULL. They are copied.
  *
@@ -380,7 +412,7 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
  *                     option that decides it; another type than CF wants
  *   TR_ERR_FORMAT     the format holds no attributes (grib2, raw, encoders), or none of this type (TR_I64
  *                     and unsigned numbers in cdf1 and cdf2)
- *   TR_ERR_STATE      the stream has begun its steps, or is read */
+ *   TR_ERR_STATE      the stream has begun its steps, and no file follows; or it is read */
 TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* name, int type, tr_index count,
                                const void* values);
 /* Collective. As tr_stream_attribute, for a text in UTF-8 (TR_ERR_ARGUMENT if it is none). It is what
@@ -388,7 +420,8 @@ TR_API int tr_stream_attribute(tr_stream* stream, const char* of, const char* na
 TR_API int tr_stream_attribute_text(tr_stream* stream, const char* of, const char* name, const char* text);
 
 /* Local. Begins the step that is valid `lead` seconds after the base time, or other units if the stream has
- * lead_unit=. Errors are kept for tr_stream_end. */
+ * lead_unit=. Errors are kept for tr_stream_end. Collective if the step is the first of a file and something
+ * was defined since the file before was begun: see tr_stream_define. */
 TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 
 /* Local. Begins the step at a time of the model, in a stream with time=model. Two times are equal if the two
@@ -481,7 +514,8 @@ TR_API int tr_streams_configure(const char* file, const char* options, tr_stream
 
 /* Local. Returns 1 if a put of the field would go anywhere, otherwise 0: the program need not compute it.
  * Within a step it tells of this step, outside of one of the stream: of a description's streams whether one
- * has the field, also before its definition, and of another stream whether the field was defined. `stream` is
+ * has the field, also before its definition, and of another stream whether the field was defined. The file of
+ * a step may lack a field that was defined behind the stream's first step. `stream` is
  * one that is written. 0 with a text for tr_error() if it is none. */
 TR_API int tr_stream_wants(tr_stream* stream, const char* field);
 
@@ -527,7 +561,8 @@ TR_API int tr_stream_open(const char* pattern, const char* options, tr_stream** 
 
 /* tr_stream_define on a stream that is read. Collective. `type` is TR_F32 or TR_F64, whatever the type in the
  * file; or a type of integers that has every value of the type in the file, where integers lie unscaled
- * (TR_ERR_ARGUMENT in tr_stream_get otherwise, and here with between=linear). Options:
+ * (TR_ERR_ARGUMENT in tr_stream_get otherwise, and here with between=linear); or TR_TEXT of at least the
+ * length of the texts in the file. Options:
  *   levels=TYPE[:LIST]    any of the file's levels, in any order: the order of the array's level dimension
  *   level_axis=N, nproma=N
  *                         as for a stream that is written

@@ -8,6 +8,7 @@
 
 #include <tailrace.h>
 
+#include <array>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -103,9 +104,19 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
+/// Returns the type of texts of `bytes` bytes, 1 to 4096.
+constexpr Type text(int bytes) { return static_cast<Type>(TR_TEXT(bytes)); }
+
+/// The length of a T that is a text, std::array<char, N>; 0 for other types.
+template <typename T>
+inline constexpr int text_bytes = 0;
+template <std::size_t N>
+inline constexpr int text_bytes<std::array<char, N>> = static_cast<int>(N);
+
 /// Returns the element type of arrays of T.
 template <typename T>
 constexpr Type type_of() {
+  if (text_bytes<T> != 0) return text(text_bytes<T>);
   if (std::is_same_v<T, float>) return Type::f32;
   if (std::is_same_v<T, double>) return Type::f64;
   if (std::is_same_v<T, std::complex<float>>) return Type::c64;
@@ -113,8 +124,10 @@ constexpr Type type_of() {
   if (std::is_same_v<T, std::byte>) return Type::byte;
   constexpr bool known = (std::is_integral_v<T> && !std::is_same_v<T, bool>) || std::is_floating_point_v<T> ||
                          std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>> ||
-                         std::is_same_v<T, std::byte>;
-  static_assert(known, "elements are integers, float, double, their complex numbers, or std::byte");
+                         std::is_same_v<T, std::byte> || (text_bytes<T> != 0 && text_bytes<T> <= 4096);
+  static_assert(known,
+                "elements are integers, float, double, their complex numbers, std::byte, or texts of up to "
+                "4096 bytes as std::array<char, N>");
   static_assert(!std::is_same_v<T, long double>, "no format holds long double");
   if (std::is_unsigned_v<T>)
     return sizeof(T) == 1 ? Type::u8 : sizeof(T) == 2 ? Type::u16 : sizeof(T) == 4 ? Type::u32 : Type::u64;
@@ -184,6 +197,9 @@ class Layout {
                                  const Indices& halo = {});
   static Result<Layout> box(const Indices& shape, const Indices& lower, const Indices& upper,
                             const Indices& halo = {});
+  /// `lower` and `upper` have the bounds of one box after another. tr_layout_boxes has the contract.
+  static Result<Layout> boxes(const Indices& shape, const Indices& lower, const Indices& upper,
+                              const Indices& halo = {}, bool unowned = false);
   static Result<Layout> indexed(const Indices& shape, const Indices& indices, int base = 0);
   /// With {} as shape: the layout of scalars.
   static Result<Layout> replicated(const Indices& shape);

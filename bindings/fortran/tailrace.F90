@@ -41,6 +41,7 @@ module tailrace
     TR_ERR_SPACE = 9, TR_ERR_MEMORY = 10, TR_ERR_MPI = 11, TR_ERR_TIMEOUT = 12, TR_ERR_UNSUPPORTED = 13, &
     TR_ERR_CORRUPT = 14
   ! Element types. TR_REAL is this compilation's default real. Fortran has no arrays of unsigned numbers.
+  ! tr_text(n): of character(n).
   integer, parameter, public :: TR_I8 = 1, TR_I16 = 2, TR_I32 = 3, TR_I64 = 4, TR_F32 = 5, TR_F64 = 6, &
     TR_C64 = 7, TR_C128 = 8, TR_BYTE = 9, TR_U8 = TR_BYTE, TR_U16 = 10, TR_U32 = 11, TR_U64 = 12
   integer, parameter, public :: TR_REAL = merge(TR_F32, TR_F64, kind(1.0) == real32)
@@ -69,24 +70,27 @@ module tailrace
   public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section, tr_shared, tr_global
   public :: tr_checkpoint, tr_checkpoint_interval
   public :: tr_record, tr_encoded, tr_encoder_register, tr_encode, tr_encode_bound, tr_encode_head
-  public :: tr_hybrid, tr_pressure, tr_height, tr_surface
+  public :: tr_hybrid, tr_pressure, tr_height, tr_surface, tr_text
 
   !> The owners of the elements of a global array. A plain value; copies mean the same layout; `free` ends
   !> all. `weights` of `weighted` is flat: the grid(1) weights of the first dimension, then the grid(2) of the
-  !> second, and so on. `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower`
+  !> second, and so on. `lower(:, b)` and `upper(:, b)` of `boxes` are the bounds of this rank's box b, and with
+  !> `unowned` elements may lie in no box. The functions `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower`
   !> and `own_upper` are the bounds of its own elements. `array_dims`: dimensions of a rank's array without
-  !> levels, 1 if it is a list of elements.
+  !> levels, 1 if it is a list of elements, of boxes one more than the layout has.
   type :: tr_layout
     type(c_ptr) :: handle = c_null_ptr
     integer :: ndims = 0
     integer :: array_dims = 0
   contains
     procedure, private :: block_i4, block_i8, box_i4, box_i8, block_cyclic_i4, block_cyclic_i8
+    procedure, private :: boxes_i4, boxes_i8
     procedure, private :: indexed_i4, indexed_i8, replicated_i4, replicated_i8, callback_i4, callback_i8
     procedure, private :: weighted_f32_i4, weighted_f64_i4, weighted_f32_i8, weighted_f64_i8
     procedure, private :: bounds_i4, bounds_i8
     generic :: block => block_i4, block_i8
     generic :: box => box_i4, box_i8
+    generic :: boxes => boxes_i4, boxes_i8
     generic :: block_cyclic => block_cyclic_i4, block_cyclic_i8
     generic :: weighted => weighted_f32_i4, weighted_f64_i4, weighted_f32_i8, weighted_f64_i8
     generic :: indexed => indexed_i4, indexed_i8
@@ -157,6 +161,10 @@ module tailrace
 #include "parts/put_bindings.inc"
 #include "parts/get_bindings.inc"
 #undef TR_TAG
+    procedure, private :: put_0_text, put_1_text, put_2_text, put_3_text
+    generic :: put => put_0_text, put_1_text, put_2_text, put_3_text
+    procedure, private :: get_0_text, get_1_text, get_2_text, get_3_text
+    generic :: get => get_0_text, get_1_text, get_2_text, get_3_text
 #define TR_TAG c64
 #include "parts/put_bindings.inc"
 #undef TR_TAG
@@ -617,6 +625,8 @@ contains
 #define TR_CODE TR_C128
 #define TR_BYTES 16_int64
 #include "parts/put_kind.inc"
+
+#include "parts/texts.inc"
 
   ! Files.
 

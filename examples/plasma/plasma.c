@@ -41,11 +41,15 @@ static int make_layouts(const plasma* p, tr_layout** moments, tr_layout** vector
 
 static int define_fields(tr_stream* out, const tr_layout* moments, const tr_layout* vectors,
                          const tr_layout* kinds) {
+  static const char names[SPECIES][9] = {"electrons", "ions"};
   return failed(tr_stream_define(out, "mass", kinds, TR_F64,
                                  "time=none attributes=\"long_name='mass in ion masses', units=1\"")) ||
          failed(tr_stream_define(
              out, "charge", kinds, TR_I32,
              "time=none attributes=\"long_name='charge in elementary charges', units=1\"")) ||
+         failed(tr_stream_define(out, "species_name", kinds, TR_TEXT(sizeof *names),
+                                 "time=none attributes=\"long_name='name of the species'\"")) ||
+         failed(tr_stream_put(out, "species_name", names)) ||
          failed(tr_stream_put(out, "mass", plasma_mass)) ||
          failed(tr_stream_put(out, "charge", plasma_charge)) ||
          failed(tr_stream_define(out, "density", moments, TR_F64,

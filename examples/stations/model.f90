@@ -8,6 +8,7 @@ module model
   real(wp), parameter :: dx = 2e4_wp, dt = 3600, gyre = 2.4e6_wp, diffusivity = 500          ! m, s, m2/s, m2/s
   integer, parameter :: buoy_x(buoys) = [8, 31, 20, 35, 5], buoy_y(buoys) = [6, 25, 15, 4, 22]  ! cells
   real, parameter :: sensor_depth(buoys) = [1.0, 1.0, 0.5, 2.0, 1.0], depth(depths) = [0.0, 10.0, 50.0, 200.0]
+  character(9), parameter :: buoy_name(buoys) = [character(9) :: 'southwest', 'northeast', 'middle', 'southeast', 'northwest']
   integer :: lo, hi                                        ! the rows that belong here
   real(wp), allocatable :: warmth(:,:)                     ! degC, with one more row on each side
   real(wp) :: drifter(2)                                   ! its place, in cells from the corner of the sea

@@ -48,8 +48,7 @@ contains
     integer :: i
     call points%indexed([buoys], mine)
     call points%dimensions('station')
-    call points%axis('station', [(i, i=1,buoys)], long_name='buoy', attributes='cf_role=timeseries_id, '// &
-      'flag_values="1,2,3,4,5", flag_meanings="southwest northeast middle southeast northwest"')
+    call points%axis('station', [(i, i=1,buoys)], long_name='number of the buoy')
     call points%coordinates(latitude(buoy_y(mine) - 0.5_wp), longitude(buoy_x(mine) - 0.5_wp))
     call one%replicated([integer ::])
   end subroutine
@@ -65,9 +64,13 @@ contains
     call series%define('sensor_depth', points, type=TR_F32, time='none', &
                        attributes='long_name="depth of the sensor", units=m')
     call series%put('sensor_depth', sensor_depth(mine))
-    call series%define('temperature', points, type=TR_F64, attributes='standard_name=sea_water_temperature, units=degC')
+    call series%define('station_name', points, type=tr_text(len(buoy_name)), time='none', &
+                       attributes='cf_role=timeseries_id, long_name="name of the buoy"')
+    call series%put('station_name', buoy_name(mine))
+    call series%define('temperature', points, type=TR_F64, &
+                       attributes=temperature//'coordinates="station_name"')
     call series%define('speed', points, type=TR_F64, &
-                       attributes='standard_name=sea_water_speed, units="m s-1"')
+                       attributes='standard_name=sea_water_speed, units="m s-1", coordinates="station_name"')
 
     call casts%create(name//'_casts'//ending, base='2026-06-01', &
                       attributes='title="Casts of a ship", featureType=profile')

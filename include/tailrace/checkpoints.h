@@ -122,6 +122,21 @@ TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* nam
  * nothing and names no items ends with TR_OK. */
 TR_API int tr_checkpoint_end(tr_checkpoint* checkpoint);
 
+/* Collective. A commit without data, for a program that has a restart file of its own: a save whose only item
+ * is `step`. It blocks and fails as tr_checkpoint_begin and tr_checkpoint_end do. All outputs of the run,
+ * streams, files and covered files, then count as one generation. `restart` is the program's restart file of
+ * this step, which the program has written and closed before, or NULL or ""; the first rank's counts. The
+ * commit counts only once this file is on storage, too, and the generation is loaded only if it still has the
+ * bytes: give each step's file its own name, and remove or replace the file of an older step only once the
+ * commit behind it is committed and keep= generations have passed. TR_ERR_ARGUMENT if `restart` is no file.
+ */
+TR_API int tr_checkpoint_commit(tr_checkpoint* checkpoint, int64_t step, const char* restart);
+
+/* Collective. Loads what tr_checkpoint_commit has committed: *step is that of the newest generation, and the
+ * outputs go on from there. The program then reads its own restart file of this step. *found (or NULL) and
+ * the errors are as in tr_checkpoint_begin and tr_checkpoint_end; without a generation *step stays. */
+TR_API int tr_checkpoint_resume(tr_checkpoint* checkpoint, int64_t* step, int* found);
+
 /* Collective. Blocks until the last save is committed or has failed. Returns its verdict, the same on every
  * rank. A failure that a call has returned is not returned again. */
 TR_API int tr_checkpoint_wait(tr_checkpoint* checkpoint);

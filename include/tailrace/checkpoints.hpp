@@ -94,6 +94,13 @@ class Checkpoint {
   [[nodiscard]] Status covers(const std::string& path) {
     return Status(tr_checkpoint_covers(handle_, path.c_str()));
   }
+  /// Collective. A commit of all outputs without data. `restart` is the program's own restart file of this
+  /// step, or "".
+  [[nodiscard]] Status commit(std::int64_t step, const std::string& restart = "") {
+    return Status(tr_checkpoint_commit(handle_, step, restart.c_str()));
+  }
+  /// Collective. Returns true, and sets `step`, if there is a commit from which the outputs go on.
+  Result<bool> resume(std::int64_t& step);
   [[nodiscard]] Status wait() { return Status(tr_checkpoint_wait(handle_)); }
   [[nodiscard]] SaveStatus status() const { return static_cast<SaveStatus>(tr_checkpoint_status(handle_)); }
   [[nodiscard]] std::int64_t generation() const { return tr_checkpoint_generation(handle_); }
@@ -163,6 +170,13 @@ inline Result<bool> Checkpoint::begin(Direction direction) {
   loading_ = direction == Direction::load;
   remark_.clear();
   const int code = tr_checkpoint_begin(handle_, static_cast<int>(direction), &found);
+  if (code != TR_OK) return Status(code);
+  return found != 0;
+}
+
+inline Result<bool> Checkpoint::resume(std::int64_t& step) {
+  int found = 0;
+  const int code = tr_checkpoint_resume(handle_, &step, &found);
   if (code != TR_OK) return Status(code);
   return found != 0;
 }

@@ -104,6 +104,22 @@ inline Result<Layout> Layout::box(const Indices& shape, const Indices& lower, co
   return made(dims, code, handle);
 }
 
+inline Result<Layout> Layout::boxes(const Indices& shape, const Indices& lower, const Indices& upper,
+                                    const Indices& halo, bool unowned) {
+  Dims dims = Dims(shape).match("halo", halo.size(), true);
+  // With a negative number of boxes the library tells all ranks that the bounds do not fit.
+  const bool fits = lower.size() == upper.size() && (shape.empty() || lower.size() % shape.size() == 0);
+  if (!fits)
+    dims.remark = "lower has " + std::to_string(lower.size()) + " entries and upper " +
+                  std::to_string(upper.size()) + ", but both must have " + std::to_string(shape.size()) +
+                  " for each box";
+  const auto count = fits && !shape.empty() ? static_cast<Index>(lower.size() / shape.size()) : -1;
+  tr_layout* handle = nullptr;
+  const int code = tr_layout_boxes(dims.count, shape.data(), given(halo), count, lower.data(), upper.data(),
+                                   unowned ? 1 : 0, &handle);
+  return made(dims, code, handle);
+}
+
 inline Result<Layout> Layout::indexed(const Indices& shape, const Indices& indices, int base) {
   const Dims dims(shape);
   tr_layout* handle = nullptr;

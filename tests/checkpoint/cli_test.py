@@ -252,7 +252,10 @@ def run_states():
         lock.flush()
         run_state(2, "held by host other pid 1", "states", "--restore")
         run_state(1, "s.lock is there: a program may be running", "states")
-    run_state(2, "states/s.1 is newer and whole", "states/s.0", "--restore")
+    run_state(2, "states/s.1 is newer and whole, and the next run loads it: `--to 1` sets it aside", "states/s.0", "--restore")
+    run_state(4, ": no whole copy has generation 7:\n  s.1: generation 2\n  s.0: generation 1\n", "states", "--to", "7", "--restore")
+    run_state(2, "states/s.0 is one copy: --to goes with the name of a checkpoint", "states/s.0", "--to", "1")
+    run_state(1, "s.0: generation 1", "states", "--to", "1")
     run_state(1, "s.1: generation 2", "./states//s.1")
     os.symlink("s.7", "states/s.7")  # leads to itself: storage does not give it
     for args in (("states/s",), ("states/s", "--restore"), ("states/s.1", "--restore")):
@@ -272,7 +275,53 @@ def run_states():
         told = json.loads(run_state(0, "", "states", "--json"))
         check(told["generation"] == 2 and told["outputs"][0]["state"] == "agrees" and not told["restored"] and len(told["copies"]) == 2,
               f"run-state --json: {told}")
+    older_states(log, saved)
     lost_states(log)
+
+
+def older_states(log, saved):
+    """Goes back to generation 1 and forth again, by hand; then a program goes on from generation 1."""
+    kept = {path: contents(path) for path in glob.glob("states/s.u*")}
+    for path in kept:
+        os.remove(path)
+    run_state(0, "everything is at generation 2", "states/s")
+    put(log, b"XYZ")  # as if it were begun anew, but generation 2 has not recorded that
+    run_state(4, f"generation 1 cannot be reached: {log} has 3 bytes, the checkpoint has recorded 10", "states/s", "--to", "1", "--restore")
+    check(os.path.exists("states/s.1") and contents(log) == b"XYZ", "a restore that cannot be done set a copy aside")
+    for path, data in kept.items():
+        put(path, data)
+    put(log, saved + b"behind")
+    for number in ("", "2"):
+        run_state(0, f"done: put back 1 file; set aside states/s.1.aside{number}; everything is at generation 1\n", "states/s", "--to", "1", "--restore")
+        check(contents(log) == b"0123456789", f"the file is not as it was at generation 1: {contents(log)}")
+        check(not os.path.exists("states/s.1"), "the newer copy is still there")
+        run_state(0, "everything is at generation 1", "states/s")
+        shutil.copy(f"states/s.1.aside{number}", "states/s.1")
+        put(log, saved)
+    found, out, err = tailrace("checkpoint", "show", "states/s.1.aside", "--values", "1")
+    check(found == 0 and "generation 2" in out + err, f"a copy that was set aside: {out}{err}")
+    for path in glob.glob("states/s.1.aside*"):
+        os.remove(path)
+    begun_anew()
+
+
+def begun_anew():
+    log = os.path.abspath("states/anew")
+    code, _, err = run(2, [SAVE, "states/a", "mode=local", "2", "20x10", "0", log, "anew"])
+    check(code == 0 and contents(log) == b"", f"save states/a: {code}: {err}")
+    put(log, b"0123456789" * 2)
+    out = run_state(4, f"generation 1 cannot be reached: {log} was begun anew behind generation 1, which has recorded 10 bytes of it: generation 2 has 5 ",
+                    "states/a", "--to", "1", "--restore")
+    check("nothing was changed" in out and os.path.exists("states/a.1.r00001"), f"a file that was begun anew: {out}")
+    os.remove(log)
+    code, _, err = run(2, [SAVE, "states/a", "mode=local", "2", "20x10", "0"])
+    check(code == 0, f"save states/a: {code}: {err}")
+    names = [os.path.basename(path) for path in sorted(glob.glob("states/a.*"))]
+    run_state(0, "done: set aside states/a.1.aside; everything is at generation 3", "states/a", "--to", "3", "--restore")
+    found = [os.path.basename(path) for path in sorted(glob.glob("states/a.*"))]
+    check(found == sorted(name.replace("a.1", "a.1.aside") for name in names), f"parts that were set aside: {found}")
+    for path in glob.glob("states/a*"):
+        os.remove(path)
 
 
 def lost_states(log):

@@ -657,4 +657,124 @@ MPI_TEST(continued_files, a_load_that_fails_on_one_rank_leaves_the_outputs_of_al
   remove_directory(directory);
 }
 
+MPI_TEST(continued_files, a_commit_without_data_is_a_generation_of_all_outputs_and_of_the_restart_file) {
+  const std::string directory = fresh_directory("checkpoint-files-commits");
+  const std::string path = directory + "/own.log", log = directory + "/log",
+                    restart = directory + "/restart.";
+  std::int64_t step = -5;
+  int found = 1;
+  {
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp", "capture=copy_on_write");
+    CHECK_EQ(tr_checkpoint_resume(cp, &step, &found), TR_OK);
+    CHECK(step == -5 && found == 0);
+    CHECK_EQ(tr_checkpoint_covers(cp, path.c_str()), TR_OK);
+    tr_file* file = open_file(log, "w");
+    for (const std::int64_t at : {4, 9}) {
+      tr_fprintf(file, "step %d\n", static_cast<int>(at));
+      write_own(path, at == 4 ? 0 : 4, at, "own");
+      write_own(restart + std::to_string(at), 0, at, "state");
+      CHECK_EQ(tr_checkpoint_commit(cp, at, (restart + std::to_string(at)).c_str()), TR_OK);
+    }
+    tr_fputs("lost\n", file);
+    write_own(path, 9, 11, "lost");
+    CHECK_EQ(tr_checkpoint_commit(cp, 11, (restart + "11").c_str()), TR_ERR_ARGUMENT);
+    CHECK(mentions(tr_error(), restart + "11 is no file: write and close the restart file before"));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(tr_checkpoint_generation(cp), 2);
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+    CHECK_EQ(tr_checkpoint_commit(cp, 11, nullptr), TR_ERR_STATE);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);  // without items: a commit says that it means it
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  if (rank() == 0) std::filesystem::remove(restart + "4");  // of an older generation: nobody needs it
+  {
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(tr_checkpoint_resume(cp, &step, &found), TR_OK);
+    CHECK(step == 9 && found == 1);
+    CHECK_EQ(contents(path), own_lines(9));
+    tr_file* file = open_file(log, "w");
+    // Without a restart file; that of step 9 is not covered any more, and may go.
+    CHECK_EQ(tr_checkpoint_commit(cp, 10, nullptr), TR_OK);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(contents(log), std::string("step 4\nstep 9\n"));
+    CHECK_EQ(tr_checkpoint_commit(cp, 12, (restart + "9").c_str()), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  flip_byte(restart + "9", 3);
+  check_not_loaded(directory, restart + "9",
+                   "has other bytes than the checkpoint has recorded. It was the restart");
+  remove_directory(directory);
+}
+
+namespace {
+
+tr_shared* open_pages(const std::string& path, const char* mode) {
+  tr_shared* file = nullptr;
+  if (!CHECK_EQ(tr_shared_open(path.c_str(), mode, "safety=journal", &file), TR_OK))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  return file;
+}
+
+void flush_pages(tr_shared* file, char letter) {
+  const std::string text(2000, letter);
+  if (rank() == 0) CHECK_EQ(tr_shared_pwrite(file, text.data(), 2000, 100), TR_OK);
+  CHECK_EQ(tr_shared_flush(file), TR_OK);
+}
+
+/// Loads, and returns what rank 0 has printed.
+std::string printed_by_load(const std::string& directory) {
+  Session session;
+  tr_checkpoint* cp = create(directory + "/cp");
+  CapturedStderr captured;
+  CHECK_EQ(load(cp), 1);
+  std::string text = captured.text();
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  return text;
+}
+
+}  // namespace
+
+MPI_TEST(continued_files, a_load_names_shared_files_at_another_flush_than_the_checkpoint_has_recorded) {
+  const std::string directory = fresh_directory("checkpoint-files-shared");
+  const std::string path = directory + "/pages", left = directory + "/left";
+  for (const bool flushes_again : {false, true}) {
+    {
+      Session session;
+      tr_checkpoint* cp = create(directory + "/cp", "async=off");
+      tr_shared* pages = open_pages(path, "w+");
+      flush_pages(pages, 'a');
+      flush_pages(pages, 'b');
+      CHECK_EQ(save(cp, 1), TR_OK);
+      if (flushes_again) flush_pages(pages, 'c');
+      MPI_Barrier(session.compute());
+      if (rank() == 0)
+        std::filesystem::copy(path + ".undo", left, std::filesystem::copy_options::overwrite_existing);
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    for (const bool was_killed : {false, true}) {
+      MPI_Barrier(state().comm);
+      if (rank() == 0 && was_killed) std::filesystem::copy(left, path + ".undo");
+      MPI_Barrier(state().comm);
+      const std::string text = printed_by_load(directory);
+      const std::string expected = !flushes_again ? ""
+                                   : was_killed   ? "left open, 1 flush ahead of the checkpoint"
+                                                  : "has other bytes than at its flush before the checkpoint";
+      if (rank() == 0)
+        CHECK(expected.empty() ? text.empty() : mentions(text, "shared file " + path + " " + expected));
+      MPI_Barrier(state().comm);
+      if (rank() == 0) std::filesystem::remove(path + ".undo");
+    }
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

@@ -23,7 +23,8 @@ inline int rank = 0;
 /// Ends the program if a call has failed. The code is the same on every rank, so all ranks end.
 inline void must(int code, const char* what) {
   if (code == TR_OK) return;
-  if (rank == 0) std::printf("%s: %s\n", what, tr_error());
+  // Each rank tells: mpirun ends rank 0, too, as soon as another rank has ended.
+  std::printf("%s: %s\n", what, tr_error());
   std::fflush(stdout);
   std::_Exit(3);
 }

@@ -6,6 +6,7 @@
 // it), whose times are leads or with time=model its own, and to the files log.txt and log.bin, which it opens
 // in mode LOG_MODE, and writes over state.bin. Rank 0 writes own.log without the library; the checkpoint
 // covers it. It saves every third step. When it is told to stop, it saves once more and ends in good order.
+// With RESTART_MODEL_COMMITS=1 it saves no data: it has restart files of its own, restart.STEP, and commits.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
 // or "stopped". Each process makes a file named after its process id in the directory `pids`.
@@ -88,6 +89,46 @@ struct Model {
     const int ended = tr_checkpoint_end(cp);
     return begun != TR_OK ? begun : ended;
   }
+};
+
+/// The restart files that rank 0 writes without the library, and the commits that name them. A run that goes
+/// on computes the model's values anew up to the step that its file tells.
+class OwnRestart {
+ public:
+  [[nodiscard]] static bool is_wanted() { return std::getenv("RESTART_MODEL_COMMITS") != nullptr; }
+
+  static int load(Model& model, tr_checkpoint* cp, int* found) {
+    std::int64_t step = 0;
+    const int loaded = tr_checkpoint_resume(cp, &step, found);
+    if (loaded != TR_OK || *found == 0) return loaded;
+    FILE* const file = std::fopen(name(step).c_str(), "r");
+    char text[32] = {};
+    const bool is_read = file != nullptr && std::fgets(text, sizeof text, file) != nullptr;
+    if (file != nullptr) std::fclose(file);
+    must(is_read && std::strtoll(text, nullptr, 10) == step ? TR_OK : TR_ERR_CORRUPT, "own restart file");
+    while (model.step < step) model.advance();
+    return TR_OK;
+  }
+  int save(const Model& model, tr_checkpoint* cp) {
+    if (rank == 0) {
+      FILE* const file = std::fopen(name(model.step).c_str(), "w");
+      const bool is_open = file != nullptr;
+      if (is_open) std::fprintf(file, "%lld\n", static_cast<long long>(model.step));
+      const bool is_written = is_open && std::fclose(file) == 0;
+      if (!is_written) std::perror("restart file");
+      must(is_written ? TR_OK : TR_ERR_IO, "own restart file");
+    }
+    const int committed = tr_checkpoint_commit(cp, model.step, name(model.step).c_str());
+    // The commit before is committed by now: no run goes on from the one before that any more.
+    if (rank == 0 && before_ > 0) std::remove(name(before_).c_str());
+    before_ = last_;
+    last_ = model.step;
+    return committed;
+  }
+
+ private:
+  static std::string name(std::int64_t step) { return "restart." + std::to_string(step); }
+  std::int64_t last_ = 0, before_ = 0;
 };
 
 /// Prints each commit once.
@@ -188,6 +229,7 @@ int begin(tr_stream* stream, std::int64_t step, const std::string& options) {
 bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoint* cp, char** arguments) {
   OwnLog own(cp, model.step == 0);
   Commits commits;
+  OwnRestart own_restart;
   while (model.step < std::atoll(arguments[5])) {
     model.advance();
     must(begin(stream, model.step, arguments[2]), "begin");
@@ -199,7 +241,8 @@ bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoin
     commits.look(cp);
     const bool stops = tr_should_stop() != 0;
     if (model.step % 3 == 0 || stops) {
-      must(model.transfer(cp, TR_SAVE, nullptr), "save");
+      must(OwnRestart::is_wanted() ? own_restart.save(model, cp) : model.transfer(cp, TR_SAVE, nullptr),
+           "save");
       commits.saved(model.step);
     }
     if (stops) return model.step == std::atoll(arguments[5]);
@@ -224,7 +267,8 @@ void run(MPI_Comm compute, char** arguments) {
   must(tr_checkpoint_create(arguments[3], arguments[4], &cp), "checkpoint");
   int found = 0;
   // A run that was killed in its very first save leaves a copy that is not whole, and no other.
-  const int loaded = model.transfer(cp, TR_LOAD, &found);
+  const int loaded =
+      OwnRestart::is_wanted() ? OwnRestart::load(model, cp, &found) : model.transfer(cp, TR_LOAD, &found);
   if (loaded == TR_ERR_CORRUPT && rank == 0) std::printf("none whole\n");
   if (loaded != TR_ERR_CORRUPT) must(loaded, "load");
   if (rank == 0)

@@ -59,7 +59,8 @@ class Round:
         self.directory = os.path.abspath(fresh(f"round-{number}"))
         self.options = self.random.choice(("mode=parallel", "mode=local", "keep=3", "async=off"))
         self.log_mode = self.random.choice(("w", "wp", "ws", "wps", "a", "ap"))
-        self.story = [f"seed {given.seed}, round {number}, {self.options}, logs {self.log_mode}"]
+        self.commits = number % 2 == 1  # without data: the model has restart files of its own
+        self.story = [f"seed {given.seed}, round {number}, {self.options}, logs {self.log_mode}{', commits' if self.commits else ''}"]
         self.published = {}  # bytes by name
         self.stopped = False  # in the middle of a file, which is announced with fewer steps then
         self.committed = (0, 0)  # generation and step
@@ -78,6 +79,8 @@ class Round:
         settings = {"TAILRACE_SERVERS": str(servers), "TAILRACE_PARALLEL_THRESHOLD": self.random.choice(("0", "1MiB")),
                     **({"TAILRACE_THROTTLE": throttle} if throttle else {})}
         settings["TAILRACE_HALT_FILE"] = "halt"
+        if self.commits:
+            settings["RESTART_MODEL_COMMITS"] = "1"
         if limited:
             settings.update(TAILRACE_TIME_LIMIT=f"{self.random.choice((1, 2))}s", TAILRACE_STOP_MARGIN="0s")
         self.story.append(f"{ranks} ranks, {servers} servers, throttle {throttle or 'none'}")
@@ -135,8 +138,9 @@ class Round:
         code, out, err = self.run_state("--json")
         self.check(code == 0 and json.loads(out)["verdict"].startswith("everything is at generation"), f"restored, but {code}: {out}{err}")
         kinds = [each["kind"] for each in json.loads(out)["outputs"]]
-        self.check("stream" in kinds and [kind for kind in kinds if kind != "stream"] == ["file"] * 3 + ["covered"], f"the outputs are {kinds}")
+        self.check("stream" in kinds and [kind for kind in kinds if kind != "stream"] == ["file"] * 3 + ["covered"] * (1 + self.commits), f"the outputs are {kinds}")
         step = int(json.loads(tailrace("checkpoint", "show", f"{self.directory}/cp", "--values", "1", "--json")[1])["items"][0]["values"][0])
+        self.check(not self.commits or contents(f"{self.directory}/restart.{step}") == b"%d\n" % step, "the model's restart file is gone")
         self.check(step >= self.committed[1], f"restored to step {step}, committed was {self.committed}")
         until = "undisturbed" if step == STEPS else undisturbed(step)
         for name in LOGS:
@@ -221,7 +225,7 @@ class Round:
     def compare(self):
         out = f"{self.directory}/out"
         self.check(names_in(out) == names_in("undisturbed/out"), f"the files are {names_in(out)}")
-        of_checkpoint = re.compile(r"cp\.(\d(\.r\d{5})?|u\d+\.[0-9a-f]{16}\.\d+)")
+        of_checkpoint = re.compile(r"cp\.(\d(\.r\d{5})?|u\d+\.[0-9a-f]{16}\.\d+)|restart\.\d+")
         beside = {name for name in names_in(self.directory) if not of_checkpoint.fullmatch(name)}
         self.check(beside == {*LOGS, "out", "pids"}, f"beside them are {sorted(beside)}")
         for name in LOGS:

@@ -3,14 +3,16 @@
 // Saves checkpoints with known values, for tests that look at the files:
 //   save NAME OPTIONS GENERATIONS ROWSxCOLUMNS SALT [OUTPUT [OVER]]
 // OUTPUT is a file to which the program appends ten bytes before each save. After the save it writes OVER
-// over the file's begin. In generation g, element e of every array but `mask` has the value SALT + 1000 g +
-// e, and of `mask` the value e.
+// over the file's begin; if OVER is "anew", it opens the file anew, and appends five bytes from then on. In
+// generation g, element e of every array but `mask` has the value SALT + 1000 g + e, and of `mask` the value
+// e.
 #include <mpi.h>
 #include <tailrace.h>
 
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace {
@@ -85,9 +87,15 @@ struct State {
   }
 };
 
-void write_over(tr_file* output, const char* text) {
-  const bool done =
-      tr_fseek(output, 0, SEEK_SET) == 0 && tr_fputs(text, output) >= 0 && tr_fseek(output, 0, SEEK_END) == 0;
+void write_over(tr_file*& output, const char* path, const std::string& text) {
+  if (text == "anew") {
+    must(tr_fclose(output) == 0 ? TR_OK : TR_ERR_IO, "tr_fclose");
+    output = tr_fopen(path, "w");
+    must(output != nullptr ? TR_OK : TR_ERR_IO, "tr_fopen");
+    return;
+  }
+  const bool done = tr_fseek(output, 0, SEEK_SET) == 0 && tr_fputs(text.c_str(), output) >= 0 &&
+                    tr_fseek(output, 0, SEEK_END) == 0;
   must(done ? TR_OK : TR_ERR_IO, "writing over");
 }
 
@@ -100,11 +108,13 @@ void save_all(char** argv) {
   must(tr_checkpoint_create(argv[1], argv[2], &checkpoint), "tr_checkpoint_create");
   State state(rows, columns);
   const char* const over = argv[6] == nullptr ? nullptr : argv[7];
-  tr_file* const output = argv[6] == nullptr ? nullptr : tr_fopen(argv[6], "w");
+  const bool is_anew = over != nullptr && std::string(over) == "anew";
+  tr_file* output = argv[6] == nullptr ? nullptr : tr_fopen(argv[6], "w");
   for (std::int64_t step = 1; step <= std::atoi(argv[3]); ++step) {
-    if (output != nullptr) must(tr_fputs("0123456789", output) >= 0 ? TR_OK : TR_ERR_IO, "tr_fputs");
+    const char* const text = is_anew && step > 1 ? "01234" : "0123456789";
+    if (output != nullptr) must(tr_fputs(text, output) >= 0 ? TR_OK : TR_ERR_IO, "tr_fputs");
     state.save(checkpoint, step, salt + 1000.0 * static_cast<double>(step));
-    if (output != nullptr && over != nullptr) write_over(output, over);
+    if (output != nullptr && over != nullptr) write_over(output, argv[6], over);
   }
   must(tr_checkpoint_close(&checkpoint), "tr_checkpoint_close");
 }

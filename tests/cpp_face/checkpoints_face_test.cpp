@@ -39,6 +39,13 @@ TEST(CppCheckpoint, ScalarsAndArraysAreReadAndFilledWhenTheBracketEnds) {
   };
   EXPECT_TRUE(checkpoint.covers("model.log").is_ok());
   EXPECT_STREQ(recorder_line(), "tr_checkpoint_covers [model.log]");
+  EXPECT_TRUE(checkpoint.commit(7).is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_checkpoint_commit step=7 []");
+  EXPECT_TRUE(checkpoint.commit(8, "own.nc").is_ok());
+  EXPECT_STREQ(recorder_line(), "tr_checkpoint_commit step=8 [own.nc]");
+  std::int64_t committed = 0;
+  const auto resumed = checkpoint.resume(committed);
+  EXPECT_TRUE(resumed.is_ok() && *resumed && committed == 8);
   const auto begun = checkpoint.begin(Direction::save);
   ASSERT_TRUE(begun.is_ok());
   EXPECT_FALSE(*begun);

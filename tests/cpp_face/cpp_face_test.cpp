@@ -20,6 +20,11 @@ TEST(CppFace, LayoutsAreHandedOverInCOrderFromZero) {
   EXPECT_STREQ(recorder_line(), "tr_layout_block_grid shape=30,20 halo=none grid=3,0");
   EXPECT_TRUE(tr::Layout::box({30, 20}, {10, 0}, {30, 10}, {1, 1}).is_ok());
   EXPECT_STREQ(recorder_line(), "tr_layout_box shape=30,20 halo=1,1 lower=10,0 upper=30,10");
+  EXPECT_TRUE(tr::Layout::boxes({30, 20}, {10, 0, 10, 4}, {30, 4, 20, 10}, {1, 2}, true).is_ok());
+  EXPECT_STREQ(recorder_line(),
+               "tr_layout_boxes shape=30,20 halo=1,2 count=2 lower=10,0,10,4 upper=30,4,20,10 unowned=1");
+  EXPECT_TRUE(tr::Layout::boxes({30, 20}, {}, {}).is_ok());
+  EXPECT_EQ(std::string(recorder_line()).find("tr_layout_boxes shape=30,20 halo=none count=0"), 0U);
   EXPECT_TRUE(tr::Layout::block_cyclic({30, 20}, {5, 4}, {2, 1}).is_ok());
   EXPECT_STREQ(recorder_line(), "tr_layout_block_cyclic shape=30,20 block=5,4 grid=2,1");
   EXPECT_TRUE(tr::Layout::weighted({30, 20}, {{3, 4, 5.5}, {1, 2}}).is_ok());
@@ -178,6 +183,8 @@ TEST(CppFace, EveryElementTypeHasItsCode) {
   EXPECT_EQ(tr::type_of<unsigned short>(), tr::Type::u16);
   EXPECT_EQ(tr::type_of<std::uint32_t>(), tr::Type::u32);
   EXPECT_EQ(tr::type_of<unsigned long long>(), tr::Type::u64);
+  EXPECT_EQ((tr::type_of<std::array<char, 20>>()), tr::text(20));
+  EXPECT_EQ(static_cast<int>(tr::text(20)), TR_TEXT(20));
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ class Rules:
             for word in str(self.of(variable, attribute)).split():
                 self.keep(word in self.file.variables, f"{name}: {attribute} names {word}, which does not exist")
         for each in self.named(variable, "coordinates"):
-            self.keep(set(each.dimensions) <= set(variable.dimensions), f"{name}: its coordinate {each.name} has dimensions of its own")
+            along = each.dimensions[:-1] if each.dtype == "S1" else each.dimensions  # CF 6.1: labels have a last dimension of their own
+            self.keep(set(along) <= set(variable.dimensions), f"{name}: its coordinate {each.name} has dimensions of its own")
         for each in self.named(variable, "bounds"):
             self.keep(each.dimensions[:-1] == variable.dimensions and each.dtype == variable.dtype, f"{name}: the bounds {each.name} do not fit")
         for attribute in ("cell_measures", "cell_methods"):

@@ -3,7 +3,7 @@
 module netcdf_c
   use, intrinsic :: iso_c_binding
   implicit none
-  integer(c_int), parameter :: nc_int = 4, nc_float = 5, nc_double = 6, nc_global = -1, nc_64bit_data = 32
+  integer(c_int), parameter :: nc_char = 2, nc_int = 4, nc_float = 5, nc_double = 6, nc_global = -1, nc_64bit_data = 32
   interface
     integer(c_int) function nc_create(path, mode, file) bind(c)
       import :: c_int, c_char
@@ -47,6 +47,12 @@ module netcdf_c
       integer(c_int), value :: file, variable
       integer(c_size_t), intent(in) :: start(*), count(*)
       real(c_double), intent(in) :: values(*)
+    end function
+    integer(c_int) function nc_put_vara_text(file, variable, start, count, text) bind(c)
+      import :: c_int, c_char, c_size_t
+      integer(c_int), value :: file, variable
+      integer(c_size_t), intent(in) :: start(*), count(*)
+      character(kind=c_char), intent(in) :: text(*)
     end function
     integer(c_int) function nc_close(file) bind(c)
       import :: c_int

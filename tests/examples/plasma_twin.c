@@ -75,6 +75,10 @@ int main(int argc, char** argv) {
   text(ys, "axis", "Y");
   const int mass = variable("mass", NC_DOUBLE, 1, &s, "mass in ion masses", "1");
   const int charge = variable("charge", NC_INT, 1, &s, "charge in elementary charges", "1");
+  const int letters = dimension("string9", 9);
+  const int name =
+      variable("species_name", NC_CHAR, 2, (const int[]){s, letters}, "name of the species", NULL);
+  text(name, "_Encoding", "utf-8");
   const int moment_dims[4] = {t, s, x, y}, vector_dims[5] = {t, s, c, x, y};
   const int density = variable("density", NC_DOUBLE, 4, moment_dims, "number density, by its mean", "1");
   const int velocity =
@@ -89,6 +93,7 @@ int main(int argc, char** argv) {
   must(nc_put_var_double(file, ys, places));
   must(nc_put_var_double(file, mass, plasma_mass));
   must(nc_put_var_int(file, charge, plasma_charge));
+  must(nc_put_var_text(file, name, "electronsions\0\0\0\0"));
   plasma p;
   plasma_begin(&p, (const int[]){0, 0}, (const int[]){NX, NY});
   for (int step = 0; step <= atoi(argv[2]); ++step) {

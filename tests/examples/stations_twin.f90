@@ -5,7 +5,7 @@ program stations_twin
   use model
   implicit none
   character(500) :: path, hours
-  integer(c_int) :: series, casts, track, series_vars(7), cast_vars(6), track_vars(5), t
+  integer(c_int) :: series, casts, track, series_vars(8), cast_vars(6), track_vars(5), t
   integer :: hour, final_hour, n, i
   real(wp) :: flow(2), speed(buoys), temperature(buoys)
 
@@ -21,6 +21,10 @@ program stations_twin
   call put(series, series_vars(3), 0, [buoys], latitude(buoy_y - 0.5_wp))
   call put(series, series_vars(4), 0, [buoys], longitude(buoy_x - 0.5_wp))
   call put(series, series_vars(5), 0, [buoys], real(sensor_depth, wp))
+  do n = 1, buoys
+    call must(nc_put_vara_text(series, series_vars(8), [n - 1_c_size_t, 0_c_size_t], &
+                               [1_c_size_t, len_trim(buoy_name(n), c_size_t)], buoy_name(n)))
+  end do
   call put(casts, cast_vars(5), 0, [depths], real(depth, wp))
   call put(track, track_vars(2), 0, [integer ::], [7.0_wp])
   do hour = 0, final_hour
@@ -51,23 +55,24 @@ contains
   end subroutine
 
   subroutine define_series()
-    integer(c_int) :: station
+    integer(c_int) :: station, length
     call create(series, '', 'Buoys in a gyre', 'timeSeries', series_vars(1))
     call must(nc_def_dim(series, 'station'//c_null_char, int(buoys, c_size_t), station))
-    series_vars(2) = variable(series, 'station', nc_int, [station], 'long_name', 'buoy')
-    call text(series, series_vars(2), 'cf_role', 'timeseries_id')
-    call must(nc_put_att_double(series, series_vars(2), 'flag_values'//c_null_char, nc_int, int(buoys, c_size_t), &
-                                real([(i, i=1,buoys)], wp)))
-    call text(series, series_vars(2), 'flag_meanings', 'southwest northeast middle southeast northwest')
+    call must(nc_def_dim(series, 'string9'//c_null_char, len(buoy_name, c_size_t), length))
+    series_vars(2) = variable(series, 'station', nc_int, [station], 'long_name', 'number of the buoy')
     call define_places(series, [station], series_vars(3:4))
     call text(series, series_vars(3), 'long_name', 'latitude')
     call text(series, series_vars(4), 'long_name', 'longitude')
     series_vars(5) = variable(series, 'sensor_depth', nc_float, [station], 'long_name', 'depth of the sensor', 'm')
     call text(series, series_vars(5), 'coordinates', 'lat lon')
+    series_vars(8) = variable(series, 'station_name', nc_char, [station, length], 'cf_role', 'timeseries_id')
+    call text(series, series_vars(8), '_Encoding', 'utf-8')
+    call text(series, series_vars(8), 'long_name', 'name of the buoy')
+    call text(series, series_vars(8), 'coordinates', 'lat lon')
     series_vars(6) = variable(series, 'temperature', nc_double, [t, station], 'standard_name', 'sea_water_temperature', 'degC')
     series_vars(7) = variable(series, 'speed', nc_double, [t, station], 'standard_name', 'sea_water_speed', 'm s-1')
-    call text(series, series_vars(6), 'coordinates', 'lat lon')
-    call text(series, series_vars(7), 'coordinates', 'lat lon')
+    call text(series, series_vars(6), 'coordinates', 'lat lon station_name')
+    call text(series, series_vars(7), 'coordinates', 'lat lon station_name')
     call must(nc_enddef(series))
   end subroutine
 

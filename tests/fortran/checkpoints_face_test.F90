@@ -120,6 +120,7 @@ contains
   subroutine checkpoints_are_written()
     logical :: found
     integer(int64), target :: step
+    integer(int64) :: long
     call cp%create('restart ', keep=3, keep_every=100_int64, mode='local', async=.false., busy='drop', &
                    options='x="a b"')
     call expect('tr_checkpoint_create [restart] [keep=3 keep_every=100 mode=local async=off busy=drop x="a b"]')
@@ -139,6 +140,17 @@ contains
     call expect('tr_checkpoint_wait')
     call cp%covers('model.log')
     call expect('tr_checkpoint_covers [model.log]')
+    long = 5
+    call cp%resume(long, found)
+    call expect('tr_checkpoint_resume')
+    call check(long == 5 .and. .not. found, 'nothing is committed, and the step stays')
+    call cp%commit(7)
+    call expect('tr_checkpoint_commit step=7 []')
+    call cp%commit(2_int64**40, 'own.nc  ')
+    call expect('tr_checkpoint_commit step=1099511627776 [own.nc]')
+    call cp%resume(long, found)
+    call check(long == 2_int64**40 .and. found, 'the step of the commit')
+    call expect('tr_checkpoint_resume')
     call cp%begin(TR_LOAD, found=found)
     call check(found, 'the save is found')
     step = 0

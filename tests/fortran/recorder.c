@@ -139,6 +139,17 @@ int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const 
   say_indices("upper", ndims, upper);
   return make(ndims, shape, halo, layout);
 }
+int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, tr_index count,
+                    const tr_index* lower, const tr_index* upper, int unowned, tr_layout** layout) {
+  begin("tr_layout_boxes");
+  say_indices("shape", ndims, shape);
+  say_indices("halo", ndims, halo);
+  say(" count=%d", (int)count);
+  say_indices("lower", count < 0 ? 0 : ndims * (int)count, lower);
+  say_indices("upper", count < 0 ? 0 : ndims * (int)count, upper);
+  say(" unowned=%d", unowned);
+  return make(ndims, shape, halo, layout);
+}
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,
                       tr_layout** layout) {
   begin("tr_layout_indexed");

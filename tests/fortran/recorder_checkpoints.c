@@ -31,6 +31,7 @@ static struct tr_checkpoint checkpoints[16], registered;
 static unsigned made_checkpoints;
 static struct saved store[most_items];
 static int stored;
+static int64_t committed; /* the step of tr_checkpoint_commit */
 
 static int make(tr_checkpoint** checkpoint) {
   *checkpoint = &checkpoints[made_checkpoints++ % 16];
@@ -48,6 +49,20 @@ int tr_checkpoint_covers(tr_checkpoint* checkpoint, const char* path) {
   begin("tr_checkpoint_covers");
   say(" [%s]", path);
   return verdict("tr_checkpoint_covers");
+}
+int tr_checkpoint_commit(tr_checkpoint* checkpoint, int64_t step, const char* restart) {
+  (void)checkpoint;
+  begin("tr_checkpoint_commit");
+  say(" step=%lld [%s]", (long long)step, restart);
+  committed = step;
+  return verdict("tr_checkpoint_commit");
+}
+int tr_checkpoint_resume(tr_checkpoint* checkpoint, int64_t* step, int* found) {
+  (void)checkpoint;
+  begin("tr_checkpoint_resume");
+  if (committed) *step = committed;
+  *found = committed != 0;
+  return verdict("tr_checkpoint_resume");
 }
 int tr_checkpoint_begin(tr_checkpoint* checkpoint, int direction, int* found) {
   begin("tr_checkpoint_begin");

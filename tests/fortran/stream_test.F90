@@ -366,6 +366,56 @@ contains
     call check_file(case, transfer(level(1), byte))
   end subroutine
 
+  ! Texts lie as they are in memory, also in sections, and come back with blanks at their ends.
+  subroutine texts_are_read()
+    type(tr_layout) :: grid, one
+    type(tr_stream) :: out, in
+    character(6), parameter :: names(4) = [character(6) :: 'Oslo', '', 'abcdef', 'a b']
+    character(6), allocatable :: own(:), got(:), spaced(:)
+    character(6) :: note
+    integer :: lo(1), hi(1), i, ierr
+    call grid%block([4])
+    call one%replicated([integer ::])
+    lo = grid%own_lower()
+    hi = grid%own_upper()
+    own = names(lo(1):hi(1))
+    allocate (spaced(2*size(own)))
+    spaced = 'x'
+    spaced(1::2) = own
+    call open_stream(out, 'texts')
+    call out%define('name', grid, type=tr_text(6))
+    call out%define('spaced', grid, type=tr_text(6))
+    call out%define('note', one, type=tr_text(6))
+    call out%define('mean', grid, type=tr_text(6), operation='mean', ierr=ierr)
+    call agreed(ierr, 'its elements are texts')
+    call out%begin(lead=0)
+    call out%put('name', own)
+    call out%put('spaced', spaced(1::2))
+    call out%put('note', 'hello ')
+    call out%end()
+    call out%close()
+    call in%open(file_of('texts'))
+    call in%define('name', grid, type=tr_text(6))
+    call in%define('spaced', grid, type=tr_text(6))
+    call in%define('note', one, type=tr_text(6))
+    allocate (got, mold=own)
+    got = '?'
+    spaced = 'x'
+    call in%begin(lead=0)
+    call in%get('name', got)
+    call in%get('spaced', spaced(2::2))
+    call in%get('note', note)
+    call in%end()
+    call check(all(got == own), 'texts')
+    call check(all(spaced(2::2) == own) .and. all(spaced(1::2) == 'x'), 'texts in a section')
+    call check(note == 'hello' .and. note(6:6) == ' ', 'a text of a step')
+    do i = 1, size(got)
+      call check(index(got(i), achar(0)) == 0, 'blanks behind texts')
+    end do
+    call in%close()
+    call remove_file('texts')
+  end subroutine
+
   ! A stream gives back what another one has written: with the halo where it lies inside of the grid, levels in the
   ! order asked for, another kind, steps in any order, and any section of an array.
   subroutine written_is_read()
@@ -570,6 +620,7 @@ program stream_test
     call layouts_are_told_in_fortrans_order()
     call nproma_blocks_are_unpacked()
     call layouts_do_not_matter()
+    call texts_are_read()
     call written_is_read()
     call wrong_arrays_are_refused()
   end if

@@ -4,7 +4,9 @@
  *   types PATTERN OPTIONS STEPS [HOW]
  *
  * HOW: `read` (each field is read in its own type), `wide` (in a longer one), `wrong` (in types that do not
- * have all values), `old` (a field of TR_U16 alone), `operations` (means and extremes of unsigned numbers).
+ * have all values), `old` (a field of TR_U16 alone), `operations` (means and extremes of unsigned numbers);
+ * `texts` writes fields of texts, `read-texts` reads them, `wide-texts` into longer ones, and `wrong-texts`
+ * defines what texts cannot be.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -164,6 +166,117 @@ static void read_steps(tr_stream* stream, int steps, int is_wide) {
   }
 }
 
+enum { STATIONS = 7, LENGTH = 12, WIDE = 20 };
+/* Blanks at the end, and what stands behind a zero, are no part of a text. */
+static const char names[STATIONS][LENGTH + 1] = {
+    "Z\xc3\xbcrich", "", "abcdefghijkl", "two words", "blanks  ", "end\0no more", "\xe6\x9d\xb1\xe4\xba\xac"};
+static const char* const ends[STATIONS] = {
+    "Z\xc3\xbcrich", "", "abcdefghijkl", "two words", "blanks", "end", "\xe6\x9d\xb1\xe4\xba\xac"};
+
+static void write_texts(tr_stream* stream, int steps) {
+  char own[STATIONS][LENGTH], gaps[STATIONS][2][LENGTH], note[LENGTH];
+  float warmth[STATIONS] = {0};
+  tr_layout *stations = NULL, *one = NULL;
+  tr_index shape[1] = {STATIONS}, lower[1], upper[1], strides[1] = {2 * LENGTH}, extents[1];
+  expect(tr_layout_block(1, shape, NULL, &stations));
+  expect(tr_layout_dimensions(stations, "station"));
+  expect(tr_layout_replicated(0, NULL, &one));
+  expect(tr_layout_bounds(stations, 0, lower, upper));
+  extents[0] = upper[0] - lower[0];
+  expect(tr_stream_define(stream, "station_name", stations, TR_TEXT(LENGTH),
+                          "time=none attributes=\"long_name='name of the station'\""));
+  expect(tr_stream_define(stream, "remark", stations, TR_TEXT(LENGTH), NULL));
+  expect(tr_stream_define(stream, "levels", stations, TR_TEXT(LENGTH), "levels=depth:1,2"));
+  expect(tr_stream_define(stream, "note", one, TR_TEXT(LENGTH), NULL));
+  expect(tr_stream_define(stream, "late", one, TR_TEXT(3), NULL));
+  expect(tr_stream_define(stream, "warmth", stations, TR_F32, "attributes=\"coordinates=station_name\""));
+  for (tr_index i = lower[0]; i < upper[0]; ++i) memcpy(own[i - lower[0]], names[i], LENGTH);
+  expect(tr_stream_put(stream, "station_name", own));
+  for (int step = 0; step < steps && failures == 0; ++step) {
+    char both[2][STATIONS][LENGTH];
+    for (tr_index i = lower[0]; i < upper[0]; ++i) {
+      memcpy(gaps[i - lower[0]][0], names[(i + step) % STATIONS], LENGTH);
+      for (tr_index level = 0; level < 2; ++level)
+        memcpy((char*)both + (size_t)(level * extents[0] + i - lower[0]) * LENGTH,
+               names[(i + level) % STATIONS], LENGTH);
+    }
+    memset(note, ' ', LENGTH);
+    snprintf(note, LENGTH, "step %d", step);
+    expect(tr_stream_begin(stream, 3600 * step));
+    expect(tr_stream_put_array(stream, "remark", gaps, TR_TEXT(LENGTH), 1, extents, strides));
+    expect(tr_stream_put(stream, "levels", both));
+    expect(tr_stream_put(stream, "note", note));
+    if (step > 0) expect(tr_stream_put(stream, "late", "abc"));
+    expect(tr_stream_put(stream, "warmth", warmth));
+    expect(tr_stream_end(stream));
+  }
+  expect(tr_layout_free(&stations));
+  expect(tr_layout_free(&one));
+}
+
+static void compare_texts(const char* field, const char* got, int length, tr_index first, tr_index count,
+                          int shift, int step) {
+  for (tr_index i = 0; i < count; ++i) {
+    char wanted[WIDE] = {0};
+    strncpy(wanted, ends[(first + i + shift) % STATIONS], WIDE - 1);
+    if (memcmp(got + i * length, wanted, (size_t)length) == 0) continue;
+    printf("FAILED: rank %d, step %d: %s %d is '%.*s'\n", rank, step, field, (int)(first + i), length,
+           got + i * length);
+    ++failures;
+  }
+}
+
+static void read_texts(tr_stream* stream, int steps, int length) {
+  char data[2 * STATIONS * WIDE];
+  tr_layout *stations = NULL, *one = NULL;
+  tr_index shape[1] = {STATIONS}, lower[1], upper[1];
+  expect(tr_layout_block(1, shape, NULL, &stations));
+  expect(tr_layout_replicated(0, NULL, &one));
+  expect(tr_layout_bounds(stations, 0, lower, upper));
+  expect(tr_stream_define(stream, "station_name", stations, TR_TEXT(length), NULL));
+  expect(tr_stream_define(stream, "remark", stations, TR_TEXT(length), NULL));
+  expect(tr_stream_define(stream, "levels", stations, TR_TEXT(length), "levels=depth:1,2"));
+  expect(tr_stream_define(stream, "note", one, TR_TEXT(length), NULL));
+  for (int step = 0; step < steps && failures == 0; ++step) {
+    char note[WIDE] = {0};
+    const tr_index count = upper[0] - lower[0];
+    expect(tr_stream_begin(stream, 3600 * step));
+    expect(tr_stream_get(stream, "station_name", data));
+    compare_texts("station_name", data, length, lower[0], count, 0, step);
+    expect(tr_stream_get(stream, "remark", data));
+    compare_texts("remark", data, length, lower[0], count, step, step);
+    expect(tr_stream_get(stream, "levels", data));
+    for (int level = 0; level < 2; ++level)
+      compare_texts("levels", data + level * count * length, length, lower[0], count, level, step);
+    expect(tr_stream_get(stream, "note", data));
+    snprintf(note, sizeof note, "step %d", step);
+    if (memcmp(data, note, (size_t)length) != 0) {
+      printf("FAILED: rank %d: the note is '%.*s'\n", rank, length, data);
+      ++failures;
+    }
+    expect(tr_stream_end(stream));
+  }
+  expect(tr_layout_free(&stations));
+  expect(tr_layout_free(&one));
+}
+
+static void define_texts_wrongly(tr_stream* stream) {
+  static const struct {
+    int type;
+    const char* options;
+  } wrong[] = {{TR_TEXT(LENGTH), "missing=0"},
+               {TR_TEXT(LENGTH), "accuracy=0.1"},
+               {TR_TEXT(LENGTH), "operation=mean"},
+               {TR_TEXT(0), NULL},
+               {TR_TEXT(4097), NULL},
+               {TR_TEXT(LENGTH), "statistic=maximum"},
+               {TR_TEXT(LENGTH), NULL}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+    expect(tr_stream_define(stream, i == 0 ? "a" : "b", cells, wrong[i].type, wrong[i].options));
+  expect(tr_layout_axis(cells, "y", TR_TEXT(3), NY, "abcdefghijkl", NULL, NULL));
+  expect(tr_stream_attribute(stream, "b", "flag", TR_TEXT(3), 1, "abc"));
+}
+
 /* Each call that fails tells why. */
 static void read_wrongly(tr_stream* stream) {
   static const struct {
@@ -218,14 +331,21 @@ static void run(char** arguments, const char* how) {
   const tr_index shape[2] = {NY, NX};
   const int steps = atoi(arguments[3]), is_wide = strcmp(how, "wide") == 0,
             is_wrong = strcmp(how, "wrong") == 0;
-  const int reads = strcmp(how, "read") == 0 || is_wide || is_wrong;
+  const int reads_texts = strcmp(how, "read-texts") == 0 || strcmp(how, "wide-texts") == 0;
+  const int reads = strcmp(how, "read") == 0 || is_wide || is_wrong || reads_texts;
   tr_stream* stream = NULL;
   expect(tr_layout_block(2, shape, NULL, &cells));
   expect(tr_layout_dimensions(cells, "y,x"));
   expect(reads ? tr_stream_open(arguments[1], arguments[2], &stream)
                : tr_stream_create(arguments[1], arguments[2], &stream));
   if (stream == NULL) return;
-  if (is_wrong)
+  if (strcmp(how, "texts") == 0)
+    write_texts(stream, steps);
+  else if (reads_texts)
+    read_texts(stream, steps, strcmp(how, "wide-texts") == 0 ? WIDE : LENGTH);
+  else if (strcmp(how, "wrong-texts") == 0)
+    define_texts_wrongly(stream);
+  else if (is_wrong)
     read_wrongly(stream);
   else if (reads)
     read_steps(stream, steps, is_wide);

@@ -119,7 +119,7 @@ for format, ending in FORMATS.items():
     os.rename(f"{path}.away", f"{path}.trx")
     out = ran(path, "", "wrong", ranks=2, servers=0, code=1)
     for text in ("'i32' in", "are int32, which can be beyond int16", "are byte, which can be beyond int8", "are int8, which can be beyond uint64", "are real numbers, or packed ones, and not int64",
-                 "'u16' at level 0", "gives integers, TR_F32 or TR_F64, not type 7", "missing=-1 is no uint32"):
+                 "'u16' at level 0", "gives integers, TR_F32, TR_F64 or texts, not type 7", "missing=-1 is no uint32"):
         check(text in out, f"{path}: no error says {text}: {out}")
     out = ran(path, "between=linear", "read", ranks=2, servers=0, code=1)
     check("and uint16 holds integers alone" in out, f"{path}: {out}")
@@ -130,7 +130,57 @@ for format, ending in FORMATS.items():
             for name, kind, wanted in (("mean", "u2", [50015, 50035]), ("top", "u8", [2**63 + 4, 2**63 + 2]), ("low", "u1", [202, 204]), ("sum", "u4", [4000000003, 4000000007])):
                 check(same(file[name][:, 1, 2], kind, wanted), f"{format}, {name}: {file[name]}, {file[name][:, 1, 2]}")
 
+ENDS = ["Zürich", "", "abcdefghijkl", "two words", "blanks", "end", "東京"]
+
+
+def shifted(by):
+    return ENDS[by:] + ENDS[:by]
+
+
+def expect_texts(path, file):
+    """xarray decodes texts, whatever the format."""
+    def told(values):
+        return [each.decode() if isinstance(each, bytes) else str(each) for each in values.ravel()]
+    for name, wanted in (("station_name", ENDS), ("remark", shifted(0) + shifted(1)), ("levels", 2 * (shifted(0) + shifted(1))), ("note", ["step 0", "step 1"]), ("late", ["", "abc"])):
+        check(told(file[name].values) == wanted, f"{path}: {name} is {file[name].values} for xarray, {wanted} was put")
+    check(file["station_name"].dims == ("station",) and file["station_name"].attrs == {"long_name": "name of the station"}, f"{path}: {file['station_name']}")
+    check("station_name" in file["warmth"].coords, f"{path}: no coordinate of {file['warmth']}")
+
+
+for format, ending in {"cdf1": "nc", **FORMATS}.items():
+    path = f"{format}/t.{ending}"
+    os.makedirs(format, exist_ok=True)
+    options = f"base=2026-03-01 format={format}"
+    ran(path, options, "texts")
+    first = image(path)
+    for ranks, servers in ((1, 0), (5, 2)):
+        ran(path, options, "texts", ranks=ranks, servers=servers)
+        check(image(path) == first, f"{path}: differs with {ranks} ranks, {servers} of them servers")
+    if format == "zarr":
+        told = json.loads(image(path)["station_name/zarr.json"])
+        check(told["data_type"] == {"name": "null_terminated_bytes", "configuration": {"length_bytes": 12}} and told["dimension_names"] == ["station"], f"{path}: {told}")
+        if find_spec("zarr"):
+            with xarray.open_zarr(path, consolidated=False) as file:
+                expect_texts(path, file)
+    else:
+        with xarray.open_dataset(path) as file:
+            expect_texts(path, file)
+        told = subprocess.run(["ncdump", path], capture_output=True, text=True).stdout
+        for text in ("char station_name(station, string12) ;", "char note(time, string12) ;", 'station_name:_Encoding = "utf-8" ;', '"Z\\303\\274rich"', '"abcdefghijkl"', '"step 1"'):
+            check(text in told, f"ncdump of {path} lacks {text}: {told[:3000]}")
+    for how, ranks, servers in (("read-texts", 1, 0), ("read-texts", 4, 1), ("wide-texts", 2, 0)):
+        ran(path, "", how, ranks=ranks, servers=servers)
+    os.rename(f"{path}.trx", f"{path}.away")  # as a file of another program
+    ran(path, "", "read-texts")
+    os.rename(f"{path}.away", f"{path}.trx")
+
 fresh("others")
+out = ran("others/w.nc", "base=2026-03-01", "wrong-texts", ranks=2, servers=0, code=1)
+for text in ("leave out accuracy=, relative_accuracy=, bits=, missing=, statistic= and operation=", "4096 is no element type", "8193 is no element type", "TR_TEXT(1) to TR_TEXT(4096)"):
+    check(text in out, f"texts: no error says {text}: {out}")
+if os.environ.get("TEST_GRIB") == "1":
+    out = ran("others/t.grib2", "base=2026-03-01", "texts", ranks=2, servers=0, code=1)
+    check("GRIB2 holds numbers, and no texts: write them to a NetCDF or Zarr file" in out, f"GRIB2: {out}")
 for version in ("cdf1", "cdf2"):
     out = ran(f"others/{version}.nc", f"base=2026-03-01 format={version}", "old", code=1)
     check(f"variable 'u16' holds unsigned integers, which format={version} cannot hold: choose format=cdf5" in out, f"{version}: {out}")

@@ -32,3 +32,18 @@ def test_integers_keep_their_types(tmp_path, ending):
     # A field that was not put has the fill value of NetCDF in its place.
     assert data["late"].dtype == np.uint64 and (data["late"].values[0] == 2**64 - 2).all() and data["late"].values[1].flat[1] == 2**64 - 1
     assert list(map(int, data["u64"].attrs["flag_masks"])) == [1, 2, 2**63]
+
+
+@pytest.mark.parametrize("ending", ("nc", "nc4", "zarr"))
+def test_texts_are_texts(tmp_path, ending):
+    launcher = shlex.split(os.environ["TEST_LAUNCHER"])
+    done = subprocess.run([*launcher, "-n", "2", MODEL, f"t.{ending}", "base=2026-03-01", "2", "texts"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    run = tr.open(f"{tmp_path}/t.{ending}")
+    ends = [each.encode() for each in ("Zürich", "", "abcdefghijkl", "two words", "blanks", "end", "東京")]
+    for number, step in enumerate(run.steps):
+        assert step["remark"].dtype == "S12" and list(step["remark"]) == ends[number:] + ends[:number]
+        assert list(step["levels"][1]) == ends[1:] + ends[:1] and step["station_name"].tolist() == ends
+        assert step["note"] == f"step {number}".encode()
+    data = run.to_xarray()
+    assert data["remark"].values[1].tolist() == ends[1:] + ends[:1] and data["late"].values.tolist() == [b"", b"abc"]

@@ -105,7 +105,7 @@ def test_elements_in_a_row_on_a_grid_with_rows_and_columns(tmp_path, monkeypatch
 @pytest.mark.parametrize("kind,missing,fill", ((3, -5, -5), (3, None, -2147483647), (4, None, -9223372036854775806), (1, None, -127), (2, None, -32767), (9, None, 255)))
 def test_integers_have_the_fill_value_that_the_head_tells(tmp_path, kind, missing, fill):
     head = netcdf4_head(definitions([defined(kind=kind, missing=missing)]))
-    values = np.arange(6).astype(np.dtype(tr.index.ELEMENT_TYPES[kind]))
+    values = np.arange(6).astype(np.dtype(tr.binary.ELEMENT_TYPES[kind]))
     run = tr.open(netcdf4(tmp_path / "one.nc4", head, [field(kind=kind)], [(0, 0, deflated(values))]))
     for got in (run.step(0)["t"], run.to_xarray()["t"].values[0]):
         assert got.dtype == values.dtype and (got[0].reshape(-1) == values).all() and (got[1] == fill).all()

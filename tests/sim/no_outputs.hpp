@@ -26,7 +26,7 @@ class NoOutputs final : public checkpoint::Outputs {
   [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
     return copy.generation();
   }
-  Status resume(const std::string&, const checkpoint::Copy&) override { return {}; }
+  Status resume() override { return {}; }
 };
 
 }  // namespace tailrace::sim

@@ -64,12 +64,13 @@ std::vector<Index> indices_of(const layout::Layout& layout, int rank) {
 
 }  // namespace
 
-Status PlannedStream::create() {
+Status PlannedStream::create(std::size_t fields) {
   Result<std::unique_ptr<streams::Stream>> made =
       streams::Stream::create(rank_.session(), plan_->pattern, plan_->options, plan_->resume);
   TR_TRY(made.status());
   stream_ = std::move(*made);
-  for (std::size_t field = 0; field < plan_->fields.size(); ++field) TR_TRY(define(static_cast<int>(field)));
+  for (std::size_t field = 0; field < std::min(fields, plan_->fields.size()); ++field)
+    TR_TRY(define(static_cast<int>(field)));
   return {};
 }
 

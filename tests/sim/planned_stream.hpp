@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -56,8 +57,10 @@ class PlannedStream {
   PlannedStream(SessionRank& rank, std::shared_ptr<const StreamPlan> plan)
       : rank_(rank), plan_(std::move(plan)) {}
 
-  /// Creates the stream, and defines its fields.
-  Status create();
+  /// Creates the stream, and defines its first `fields` fields; without it, all of them.
+  Status create(std::size_t fields = std::numeric_limits<std::size_t>::max());
+  /// Defines the field with this number, which create() has left out.
+  Status define(int field);
   void begin(std::int64_t lead) { stream_->begin(lead); }
   /// Puts all levels of a field. If ranks serve themselves, `data` must stay as it is until end().
   void put(int field, const std::byte* data) {
@@ -73,8 +76,6 @@ class PlannedStream {
   [[nodiscard]] std::map<std::int64_t, std::string> failures() const;
 
  private:
-  Status define(int field);
-
   SessionRank& rank_;
   std::shared_ptr<const StreamPlan> plan_;
   std::unique_ptr<streams::Stream> stream_;

@@ -14,9 +14,11 @@ constexpr std::int64_t steps = 5;
 constexpr std::int64_t hour_of_steps = 3600;
 
 /// Three streams of one program: one file, a file for every two steps, and one that begins late. A fourth is
-/// never begun.
+/// never begun. The second one gets fields behind its step `added_at`: they begin with its next file.
 struct Program {
   Scenario whole, rolling, late, unused;
+  std::shared_ptr<const StreamPlan> rolling_at_first;
+  std::int64_t added_at = 0;
 
   Program(Scheduler& dice, int ranks) {
     int number = 0;
@@ -27,10 +29,22 @@ struct Program {
     }
     rolling.pattern = "rolling_{valid:%Y%m%d}.raw";
     for (Scenario* const each : {&whole, &late, &unused}) each->prepare();
-    const Result<std::shared_ptr<const StreamPlan>> plan = StreamPlan::make(
-        rolling.pattern, "format=raw base=2026-03-01 ready=.ready", rolling.variables, rolling.in_parts);
+    rolling.plan = plan_of(rolling.variables);
+    std::vector<Variable> first = rolling.variables;
+    first.resize(static_cast<std::size_t>(dice.random(1, std::ssize(first))), first.front());
+    rolling_at_first = plan_of(first);
+    added_at = dice.random(0, steps);
+  }
+
+  [[nodiscard]] std::shared_ptr<const StreamPlan> plan_of(const std::vector<Variable>& variables) const {
+    Result<std::shared_ptr<const StreamPlan>> plan = StreamPlan::make(
+        rolling.pattern, "format=raw base=2026-03-01 ready=.ready", variables, rolling.in_parts);
     EXPECT_TRUE(plan.is_ok()) << plan.status().text();
-    rolling.plan = *plan;
+    return *std::move(plan);
+  }
+  /// Returns the fields of the second stream's file that has the step.
+  [[nodiscard]] const StreamPlan& rolling_with(std::int64_t step) const {
+    return step / 2 > added_at / 2 ? *rolling.plan : *rolling_at_first;
   }
 };
 
@@ -41,6 +55,7 @@ void put_step(SessionRank& rank, PlannedStream& stream, const StreamPlan& plan, 
               std::int64_t step) {
   stream.begin(lead);
   for (std::size_t i = 0; i < plan.fields.size(); ++i) {
+    if (!stream.stream().wants(plan.fields[i].definition.name)) continue;
     const int field = static_cast<int>(i);
     const std::vector<float> array = array_of(plan, rank.rank(), field, step);
     stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
@@ -52,6 +67,14 @@ void put_step(SessionRank& rank, PlannedStream& stream, const StreamPlan& plan, 
 
 void expect_ok(const Status& status) { EXPECT_TRUE(status.is_ok()) << status.text(); }
 
+void put_rolling_step(SessionRank& rank, PlannedStream& stream, const Program& program, std::int64_t step) {
+  const StreamPlan& plan = *program.rolling.plan;
+  put_step(rank, stream, plan, rolling_lead(step), step);
+  if (step != program.added_at) return;
+  for (std::size_t i = program.rolling_at_first->fields.size(); i < plan.fields.size(); ++i)
+    expect_ok(stream.define(static_cast<int>(i)));
+}
+
 void run_program(SessionRank& rank, const Program& program) {
   PlannedStream whole(rank, program.whole.plan), rolling(rank, program.rolling.plan);
   PlannedStream late(rank, program.late.plan);
@@ -61,17 +84,16 @@ void run_program(SessionRank& rank, const Program& program) {
     expect_ok(unused.create());
     expect_ok(unused.close());
   }
-  expect_ok(rolling.create());
+  expect_ok(rolling.create(program.rolling_at_first->fields.size()));
   for (std::int64_t step = 0; step < steps; ++step) {
     rank.compute(100'000);
     put_step(rank, whole, *program.whole.plan, step * hour_of_steps, step);
     if (step == 2) expect_ok(late.create());
-    put_step(rank, rolling, *program.rolling.plan, rolling_lead(step), step);
+    put_rolling_step(rank, rolling, program, step);
     if (step >= 2) put_step(rank, late, *program.late.plan, step * hour_of_steps, step);
   }
   put_step(rank, late, *program.late.plan, steps * hour_of_steps, steps);
-  for (const std::int64_t step : {steps, steps + 1})
-    put_step(rank, rolling, *program.rolling.plan, rolling_lead(step), step);
+  for (const std::int64_t step : {steps, steps + 1}) put_rolling_step(rank, rolling, program, step);
   expect_ok(whole.close());
   expect_ok(late.close());
   expect_ok(rolling.close());
@@ -91,7 +113,7 @@ void expect_files(storage::Target& target, const Program& program, const std::st
   EXPECT_FALSE(*target.exists(program.unused.pattern)) << where;
   std::map<std::string, ByteVector> rolling;
   for (std::int64_t step = 0; step <= steps + 1; ++step)
-    append_step(rolling[rolling_path(step)], *program.rolling.plan, step);
+    append_step(rolling[rolling_path(step)], program.rolling_with(step), step);
   rolling[program.whole.pattern] = whole;
   rolling[program.late.pattern] = late;
   for (const auto& [path, bytes] : rolling) {

@@ -184,6 +184,8 @@ struct Reader {
     const auto opener = [&](const std::string&) -> Result<std::shared_ptr<const sources::Source>> {
       const Result<streams::IndexContents> index = streams::load_index(target, "in.trx");
       TR_TRY(index.status());
+      // A file that is begun anew cannot be opened before it has its head.
+      if (index->steps.empty()) return Status(Code::state, "in: has no head");
       return std::shared_ptr<const sources::Source>(std::make_shared<Written>(writer, rank, dice, *index));
     };
     const std::string options = cat("base=1970-01-01 follow=on prefetch=", seed % 4);

@@ -139,6 +139,11 @@ Status read_elements(checkpoint::CopyReader& reader, const checkpoint::Copy& cop
 Index elements_at_once(ElementType type) { return portion_bytes / size_of(type); }
 
 std::string value_text(ElementType type, const std::byte* value) {
+  if (is_text(type)) {
+    const std::string_view text(reinterpret_cast<const char*>(value),
+                                static_cast<std::size_t>(size_of(type)));
+    return cat('"', text.substr(0, text.find('\0')), '"');
+  }
   switch (type) {
     case ElementType::i8:
       return std::to_string(value_at<std::int8_t>(value));

@@ -116,8 +116,8 @@ class Comparison {
     for (Index begin = 0; begin < difference.elements; begin += step) {
       const Index count = std::min(step, difference.elements - begin);
       const auto bytes = static_cast<std::size_t>(count * size_of(item.type));
-      a_.resize(bytes);
-      b_.resize(bytes);
+      a_.assign(bytes, std::byte{});
+      b_.assign(bytes, std::byte{});
       TR_TRY(read_elements(left_reader_, left_, number, begin, count, a_.data()));
       TR_TRY(read_elements(right_reader_, right_, other, begin, count, b_.data()));
       compare(item.type, begin, a_, b_, difference);

@@ -44,7 +44,8 @@ Status write_raw(CopyReader& reader, const Copy& copy, int item, storage::File& 
   ByteVector bytes;
   for (Index begin = 0; begin < all; begin += step) {
     const Index count = std::min(step, all - begin);
-    bytes.resize(static_cast<std::size_t>(count * size_of(info.type)));
+    // Elements in no part are zeros.
+    bytes.assign(static_cast<std::size_t>(count * size_of(info.type)), std::byte{});
     TR_TRY(read_elements(reader, copy, item, begin, count, bytes.data()));
     TR_TRY(file.write(bytes, begin * size_of(info.type)));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint.hpp"
+#include "engine/arrays/type_text.hpp"
 #include "ground/base/text.hpp"
 
 #if TAILRACE_HAVE_NETCDF
@@ -53,6 +54,7 @@ class NetcdfFile {
 };
 
 nc_type netcdf_type(ElementType type) {
+  if (is_text(type)) return NC_CHAR;
   switch (type) {
     case ElementType::i8:
       return NC_BYTE;
@@ -102,12 +104,14 @@ Status NetcdfFile::define(const Copy& copy, const ItemInfo& item) {
   for (std::size_t d = 0; d < item.shape.size(); ++d)
     TR_TRY(add(cat("d", d, "_", name), static_cast<std::size_t>(item.shape[d])));
   if (is_complex(item.type)) TR_TRY(add("complex", 2));
+  if (is_text(item.type))
+    TR_TRY(add(cat("string", size_of(item.type)), static_cast<std::size_t>(size_of(item.type))));
   TR_TRY(of(nc_def_var(id_, name.c_str(), netcdf_type(item.type), static_cast<int>(dims.size()), dims.data(),
                        &variable_),
             "define"));
   if (!dims.empty()) TR_TRY(of(nc_def_var_fill(id_, variable_, NC_NOFILL, nullptr), "define"));
   TR_TRY(put_text(variable_, "item", item.name));
-  TR_TRY(put_text(variable_, "element_type", std::string(name_of(item.type))));
+  TR_TRY(put_text(variable_, "element_type", type_text(item.type)));
   TR_TRY(put_text(NC_GLOBAL, "checkpoint", copy.path));
   TR_TRY(put_text(NC_GLOBAL, "generation", cat(copy.generation())));
   TR_TRY(put_text(NC_GLOBAL, "run", copy.header.id.run.text()));
@@ -151,11 +155,12 @@ Status put_elements(NetcdfFile& file, checkpoint::CopyReader& reader, const Copy
       extent[slabs.cut] = static_cast<std::size_t>(along);
       count = along * slabs.inner;
     }
-    if (is_complex(item.type)) {
+    if (is_complex(item.type) || is_text(item.type)) {
       start.push_back(0);
-      extent.push_back(2);
+      extent.push_back(static_cast<std::size_t>(size_of(item.type) / scalar_size_of(item.type)));
     }
-    bytes.resize(static_cast<std::size_t>(count * size_of(item.type)));
+    // Elements in no part are zeros.
+    bytes.assign(static_cast<std::size_t>(count * size_of(item.type)), std::byte{});
     TR_TRY(read_elements(reader, copy, number, begin, count, bytes.data()));
     TR_TRY(file.put(start, extent, bytes.data()));
   }

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "checkpoint.hpp"
+#include "engine/arrays/type_text.hpp"
 #include "faces/restart/recorded.hpp"
 #include "ground/base/text.hpp"
 
@@ -314,7 +315,7 @@ Status show_json(storage::Target& target, const Copy& copy, const ShowArguments&
   for (std::size_t i = 0; i < copy.directory.items.size(); ++i) {
     const ItemInfo& info = copy.directory.items[i];
     Json item{{"name", info.name},
-              {"type", name_of(info.type)},
+              {"type", type_text(info.type)},
               {"shape", info.shape},
               {"bytes", info.elements() * size_of(info.type)},
               {"stored", stored_of(copy, i).bytes}};

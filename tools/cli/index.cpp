@@ -6,6 +6,7 @@
 #include <string>
 
 #include "commands.hpp"
+#include "engine/arrays/type_text.hpp"
 #include "formats/stores/stores.hpp"
 #include "ground/base/text.hpp"
 #include "inventory.hpp"
@@ -77,7 +78,7 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const IndexField& field) {
   return {{"name", field.name},
-          {"type", tailrace::name_of(field.type)},
+          {"type", tailrace::type_text(field.type)},
           {"shape", field.shape},
           {"level_type", field.level_type},
           {"levels", field.levels}};

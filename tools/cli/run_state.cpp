@@ -40,6 +40,7 @@ struct RunStateArguments {
   bool restore = false;
   bool any_run = false;
   bool json = false;
+  std::int64_t generation = 0;  // to which the command line wants to go; 0 if it does not say
 };
 
 /// A checkpoint, its copies, and the outputs that one of them has recorded.
@@ -52,6 +53,7 @@ struct Run {
   std::string only;      // the path of the copy that the command line names; "" if it names the checkpoint
   bool is_held = false;  // this command has the checkpoint's lock
   bool restored = false;
+  std::vector<std::string> aside = {};  // new names of newer copies
 };
 
 int report_run(const Status& status) {
@@ -109,6 +111,9 @@ Result<Run> find_run(storage::Target& target, const RunStateArguments& arguments
     paths = checkpoint::find_copies(target, run.name);
     TR_TRY(paths.status());
   }
+  if (is_copy && arguments.generation > 0)
+    return Status(Code::argument,
+                  cat(arguments.name, " is one copy: --to goes with the name of a checkpoint"));
   if (is_copy) {
     const auto named = std::ranges::find(*paths, storage::tidy_path(arguments.name), storage::tidy_path);
     if (run.name.empty() || named == paths->end())
@@ -124,6 +129,17 @@ Result<Run> find_run(storage::Target& target, const RunStateArguments& arguments
   return run;
 }
 
+/// Tells why no whole copy has the generation that the command line names.
+Status no_generation(const Run& run, const RunStateArguments& arguments) {
+  std::string text;
+  for (const Found& each : run.copies) {
+    if (each.missing) continue;
+    text += cat("\n  ", each.path, ": ");
+    text += each.status.is_ok() ? cat("generation ", each.generation) : each.status.text();
+  }
+  return {Code::corrupt, cat(run.name, ": no whole copy has generation ", arguments.generation, ":", text)};
+}
+
 /// Reads what the copy has recorded.
 Status read_run(storage::Target& target, const RunStateArguments& arguments, Run& run) {
   const bool is_copy = !run.only.empty();
@@ -134,8 +150,11 @@ Status read_run(storage::Target& target, const RunStateArguments& arguments, Run
         return each.status.in(cat(each.path, " cannot be read, so that its generation is not known"));
     }
   }
-  const auto chosen = std::ranges::find_if(
-      run.copies, [&](const Found& each) { return is_copy ? each.path == run.only : each.status.is_ok(); });
+  const auto chosen = std::ranges::find_if(run.copies, [&](const Found& each) {
+    if (arguments.generation > 0) return each.status.is_ok() && each.generation == arguments.generation;
+    return is_copy ? each.path == run.only : each.status.is_ok();
+  });
+  if (chosen == run.copies.end() && arguments.generation > 0) return no_generation(run, arguments);
   if (chosen == run.copies.end() || !chosen->status.is_ok()) {
     std::string reasons;
     for (const Found& each : run.copies) {
@@ -163,9 +182,35 @@ std::vector<std::string> directories_of(const Run& run) {
   return all;
 }
 
+/// Finds files that were begun anew behind the generation: a newer copy has recorded fewer bytes of them, and
+/// no undo file has the old ones.
+void note_begun_anew(Run& run) {
+  for (const Found& each : run.copies) {
+    if (each.path == run.copy.path) return;
+    if (!each.status.is_ok()) continue;
+    const Result<Recorded> newer = Recorded::unpack(each.copy->directory.outputs);
+    if (!newer.is_ok()) continue;
+    for (const journal::Position& file : run.recorded.files) {
+      const auto later = std::ranges::find(newer->files, file.path, &journal::Position::path);
+      if (!file.undo.empty() || later == newer->files.end() || later->size >= file.size) continue;
+      for (OutputState& state : run.outputs) {
+        if (state.kind != OutputState::Kind::file || state.path != file.path ||
+            state.outlook > Outlook::ahead)
+          continue;
+        state.outlook = Outlook::lost;
+        state.text = cat(file.path, " was begun anew behind generation ", run.copy.generation(),
+                         ", which has recorded ", counted(file.size, "byte"), " of it: generation ",
+                         each.generation, " has ", later->size, " (overwritten=journal keeps old bytes)");
+      }
+    }
+  }
+}
+
 void look(storage::Target& target, const RunStateArguments& arguments, Run& run) {
   run.outputs = restart::look_at_outputs(target, run.recorded, {arguments.any_run});
-  const std::vector<OutputState> shared = restart::look_at_shared_files(target, directories_of(run));
+  note_begun_anew(run);
+  const std::vector<OutputState> shared =
+      restart::look_at_shared_files(target, directories_of(run), run.recorded.shared);
   run.outputs.insert(run.outputs.end(), shared.begin(), shared.end());
 }
 
@@ -174,6 +219,7 @@ int exit_of(const Run& run) {
     case Outlook::agrees:
       return State::at_generation;
     case Outlook::ahead:
+    case Outlook::stays:
       return State::to_restore;
     case Outlook::lost:
       return State::lost;
@@ -221,9 +267,14 @@ std::string verdict_of(const Run& run) {
   for (const OutputState& each : run.outputs) {
     if (each.outlook == Outlook::unknown) return cat("not known: ", each.text);
   }
+  std::string stay;
+  for (const OutputState& each : run.outputs) {
+    if (each.outlook == Outlook::stays) stay += cat("; ", each.path, " ", each.text);
+  }
   const std::string deeds = deeds_of(run.outputs);
-  if (deeds.empty()) return cat("everything is at ", generation);
-  return cat("a restart would ", deeds);
+  if (deeds.empty())
+    return cat(stay.empty() ? "everything is at " : "everything else is at ", generation, stay);
+  return cat("a restart would ", deeds, stay);
 }
 
 std::string_view word_of(Outlook outlook) {
@@ -232,6 +283,8 @@ std::string_view word_of(Outlook outlook) {
       return "at the checkpoint";
     case Outlook::ahead:
       return "ahead";
+    case Outlook::stays:
+      return "at another flush";
     case Outlook::lost:
       return "LOST";
     case Outlook::unknown:
@@ -267,7 +320,7 @@ std::string line_of(const OutputState& state) {
   if (is_stream && state.steps > state.kept_steps) line += cat(" (", state.kept_steps, " at the checkpoint)");
   if (!is_stream && state.outlook < Outlook::lost)
     line += cat(", ", counted(state.bytes, "byte"), " (", state.recorded_bytes, " at the ",
-                is_shared ? "last flush)" : "checkpoint)");
+                is_shared ? "flush)" : "checkpoint)");
   return state.text.empty() ? line : cat(line, ": ", state.text);
 }
 
@@ -334,6 +387,7 @@ Status print_json(const Run& run, const std::string& verdict) {
                 {"path", each.path},
                 {"state", each.outlook == Outlook::lost      ? "lost"
                           : each.outlook == Outlook::unknown ? "unknown"
+                          : each.outlook == Outlook::stays   ? "stays"
                           : each.outlook == Outlook::ahead   ? "ahead"
                                                              : "agrees"},
                 {"text", each.text}};
@@ -372,21 +426,41 @@ int print_run(storage::Target& target, const RunStateArguments& arguments, const
 }
 
 /// Refuses to go behind a newer copy that is whole, or that storage does not give and may be whole: the next
-/// run would load that one, and miss what was cut.
-Status check_newest(const Run& run) {
+/// run would load that one, and miss what was cut. --to sets whole ones aside.
+Status check_newest(const Run& run, const RunStateArguments& arguments) {
   for (const Found& each : run.copies) {
     if (each.path == run.copy.path) return {};
+    if (each.status.is_ok() && arguments.generation > 0) continue;
     if (each.status.is_ok() || !checkpoint::is_damage(each.status))
       return {Code::state,
               cat(each.path, " is newer and ", each.status.is_ok() ? "whole" : "may be whole",
-                  ", and the next run loads it: move it and its parts away before you restore an older "
-                  "generation",
-                  each.status.is_ok() ? "" : cat(" (", each.status.text(), ")"))};
+                  ", and the next run loads it: ",
+                  each.status.is_ok() ? cat("`--to ", run.copy.generation(), "` sets it aside")
+                                      : cat("move it and its parts away before you restore an older "
+                                            "generation (",
+                                            each.status.text(), ")"))};
+  }
+  return {};
+}
+
+/// Sets all copies aside that are newer than the one to go to, the newest first: whenever this command ends,
+/// the next run loads the newest copy that is left, and itself brings the outputs to it.
+Status set_newer_aside(storage::Target& target, Run& run) {
+  for (const Found& each : run.copies) {
+    if (each.path == run.copy.path) return {};
+    if (!each.status.is_ok()) continue;  // no run loads it
+    Result<std::string> aside = checkpoint::set_aside(target, each.path);
+    TR_TRY(aside.status());
+    run.aside.push_back(std::move(*aside));
   }
   return {};
 }
 
 Status restore(storage::Target& target, const RunStateArguments& arguments, Run& run) {
+  if (arguments.generation > 0) {
+    TR_TRY(restart::check_streams_free(target, run.recorded, {arguments.any_run}));
+    TR_TRY(set_newer_aside(target, run));
+  }
   for (OutputState& each : run.outputs) {
     if (each.kind != OutputState::Kind::shared || each.outlook != Outlook::ahead) continue;
     const Status restored = restart::restore_shared_file(target, each.path);
@@ -408,13 +482,18 @@ int run_restore(storage::Target& target, const RunStateArguments& arguments, Run
   if (!paths.is_ok()) return report_run(paths.status());
   if (!paths->empty()) run.copies = checkpoint::look_at(target, *paths);
   Status ready = read_run(target, arguments, run);
-  if (ready.is_ok()) ready = check_newest(run);
+  if (ready.is_ok()) ready = check_newest(run, arguments);
   if (!ready.is_ok()) return report_run(ready);
   look(target, arguments, run);
-  if (restart::worst_of(run.outputs) > Outlook::ahead)
+  if (restart::worst_of(run.outputs) >= Outlook::lost)
     return print_run(target, arguments, run, cat(verdict_of(run), "; nothing was changed"));
-  if (const Status done = restore(target, arguments, run); !done.is_ok()) return report_run(done);
-  const std::string deeds = deeds_of(run.outputs);
+  if (const Status done = restore(target, arguments, run); !done.is_ok()) {
+    std::string text = done.text();
+    for (const std::string& each : run.aside) text += cat("; set aside ", each);
+    return report_run(Status(done.code(), text));
+  }
+  std::string deeds = deeds_of(run.outputs);
+  for (const std::string& each : run.aside) deeds += cat(deeds.empty() ? "" : "; ", "set aside ", each);
   look(target, arguments, run);
   return print_run(target, arguments, run,
                    cat(deeds.empty() ? "nothing was to do" : cat("done: ", deeds), "; ", verdict_of(run)));
@@ -446,6 +525,12 @@ void add_run_state(CLI::App& app, int& exit) {
                       "the directory in which the program ran: all relative names count from there");
   command->add_flag("--restore", arguments->restore,
                     "bring all outputs to the generation, without the program");
+  command
+      ->add_option("--to", arguments->generation,
+                   "look at the copy of this generation; with --restore, copies that are newer are set aside "
+                   "(NAME.1.aside), so that the next run goes on from this one")
+      ->check(CLI::PositiveNumber)
+      ->type_name("GENERATION");
   command->add_flag("--any-run", arguments->any_run,
                     "also take files that another run has begun, as streams with existing=continue do");
   command->add_flag("--json", arguments->json, "as JSON");
@@ -462,7 +547,8 @@ void add_run_state(CLI::App& app, int& exit) {
       "Examples:\n"
       "  tailrace run-state run\n"
       "  tailrace run-state -C run restart/state --json\n"
-      "  tailrace run-state -C run restart/state --restore");
+      "  tailrace run-state -C run restart/state --restore\n"
+      "  tailrace run-state -C run restart/state --to 11 --restore");
   command->callback([arguments, &exit] {
     try {
       exit = run_state(*arguments);

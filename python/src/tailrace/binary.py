@@ -17,7 +17,15 @@ from .errors import FormatError
 # The types of elements, by their numbers in indexes and checkpoints. All are little-endian.
 ELEMENT_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<i8", 5: "<f4", 6: "<f8", 7: "<c8", 8: "<c16", 9: "<u1",
                  10: "<u2", 11: "<u4", 12: "<u8"}
+_TEXT_TYPES, _MOST_TEXT = 4096, 4096
 MOST_ELEMENTS = 1 << 62
+
+
+def element_type(number: int) -> str | None:
+    """Returns the type with this number, or None if there is none."""
+    if 0 < number - _TEXT_TYPES <= _MOST_TEXT:
+        return f"S{number - _TEXT_TYPES}"
+    return ELEMENT_TYPES.get(number)
 
 
 def xxh3_64(data: bytes | memoryview, seed: int = 0) -> int:

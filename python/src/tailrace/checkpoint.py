@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .binary import ELEMENT_TYPES, MOST_ELEMENTS, Fields, elements_of, read_range, text_of, xxh3_64
+from .binary import MOST_ELEMENTS, Fields, element_type, elements_of, read_range, text_of, xxh3_64
 from .errors import FormatError, NotThereError, UnsupportedError
 from .threads import side_by_side
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HEADER_BYTES, FOOTER_BYTES = 128, 96
 MOST_DIRECTORY, MOST_GENERATION, MOST_TABLE = 1 << 30, 1 << 48, 1 << 30
+UNOWNED = 0x10000  # added to the type of an item that has elements in no part
 MOST_RUNS = 20_000_000  # with more runs, Checkpoint checks numbers of elements only
 
 
@@ -32,6 +33,7 @@ class Item:
     name: str
     dtype: np.dtype
     shape: tuple[int, ...]
+    has_unowned: bool = False  # elements that no rank owned are in no part; they are read as zeros
 
     @property
     def elements(self) -> int:
@@ -128,8 +130,8 @@ class Checkpoint(Mapping[str, np.ndarray]):
     def __getitem__(self, name: str) -> np.ndarray:
         """Reads an item and returns its values in a new array."""
         item, number = self.item(name), self._numbers[name]
-        out = np.empty(item.elements, item.dtype)
-        there = np.zeros(item.elements, bool) if number in self._late else None
+        out = (np.zeros if item.has_unowned else np.empty)(item.elements, item.dtype)
+        there = np.zeros(item.elements, bool) if number in self._late and not item.has_unowned else None
         for part, stored in self._of_item.get(number, []):
             elements = self._elements(part, stored, item)
             _place(out, stored.rows, elements)
@@ -224,7 +226,8 @@ class Checkpoint(Mapping[str, np.ndarray]):
         if length == size:
             return data
         grouped = np.frombuffer(_decompressed(part.coding, data, size, what), np.uint8)
-        return np.ascontiguousarray(grouped.reshape(item.dtype.itemsize, -1).T).tobytes()
+        element = 1 if item.dtype.kind == "S" else item.dtype.itemsize  # a block may end within a text
+        return np.ascontiguousarray(grouped.reshape(element, -1).T).tobytes()
 
 
 def _header(path: str) -> tuple[bytes, bool, int, int, tuple[int, int, int]]:
@@ -256,9 +259,10 @@ def _directory(data: bytes, save: bytes, parts: int, path: str) -> tuple[list[It
     for _ in range(directory.count(20, wide=True)):
         name = text_of(directory.raw(directory.count(1, wide=True)), path)
         kind, shape = directory.i32(), directory.raw(directory.count(1, wide=True))
-        if kind not in ELEMENT_TYPES or len(shape) % 8 or len(shape) > 56:
+        kind, has_unowned = kind & ~UNOWNED, bool(kind & UNOWNED)
+        if element_type(kind) is None or len(shape) % 8 or len(shape) > 56:
             raise FormatError(f'{path}: item "{name}" has type {kind} and a shape of {len(shape)} bytes')
-        items.append(Item(name, np.dtype(ELEMENT_TYPES[kind]), tuple(struct.unpack(f"<{len(shape) // 8}q", shape))))
+        items.append(Item(name, np.dtype(element_type(kind)), tuple(struct.unpack(f"<{len(shape) // 8}q", shape)), has_unowned))
         elements_of(items[-1].shape, path)
     if len({item.name for item in items}) != len(items):
         raise FormatError(f"{path}: two items have one name")
@@ -278,9 +282,9 @@ def _check_cover(item: Item, stored: Sequence[_Stored], path: str, covered: set[
     """Checks that the parts together have each element of an item once, and raises FormatError if not. Returns False
     if there are too many runs to check. `covered` remembers maps that were checked, because items share them."""
     total = sum(each.length for each in stored) // item.dtype.itemsize
-    if total != item.elements:
+    if total > item.elements or (total < item.elements and not item.has_unowned):
         raise FormatError(f'{path}: the parts have {total} elements of item "{item.name}", which has {item.elements}')
-    key = (item.elements, *(id(each.rows) for each in stored))
+    key = (item.elements, item.has_unowned, *(id(each.rows) for each in stored))
     if key in covered or not total:
         return True
     begin, count, stride, number = np.concatenate([each.rows for each in stored]).T
@@ -290,7 +294,7 @@ def _check_cover(item: Item, stored: Sequence[_Stored], path: str, covered: set[
     begins = np.repeat(begin, number) + np.repeat(np.where(number > 1, stride, 0), number) * (np.arange(len(firsts)) - firsts)
     order = np.argsort(begins, kind="stable")
     begins, ends = begins[order], (begins + np.repeat(count, number))[order]
-    if begins[0] != 0 or (begins[1:] != ends[:-1]).any():
+    if (begins[1:] < ends[:-1]).any() if item.has_unowned else begins[0] != 0 or (begins[1:] != ends[:-1]).any():
         raise FormatError(_twice(path, item))
     covered.add(key)
     return True

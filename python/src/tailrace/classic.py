@@ -117,6 +117,8 @@ class ClassicHead:
         has_steps = bool(numbers) and dimensions[numbers[0]][1] == 0
         shape = tuple(dimensions[number][1] for number in numbers)[1 if has_steps else 0:]
         elements_of(shape, scanner.what)
+        if dtype.kind == "S" and shape and shape[-1] > 0:  # the bytes of a text lie along the last dimension
+            dims, shape, dtype = dims[:-1], shape[:-1], np.dtype(f"S{shape[-1]}")
         return Variable(name, dims, attrs, dtype, shape, begin, has_steps)
 
     def first_of(self, variable: Variable, row: int) -> float:

@@ -197,6 +197,8 @@ def _is_deflated(compress: bytes | None, what: str) -> bool:
 
 def _fill(field: IndexField, missing: float | None, what: str) -> Any:
     dtype = field.dtype.newbyteorder("=")
+    if dtype.kind == "S":
+        return None
     if field.type not in _FILLS:
         raise FormatError(f'{what} tell of elements of the type {dtype} in "{field.name}"')
     if missing is None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from .binary import ELEMENT_TYPES, Fields, elements_of, open_regular, pread_whole, text_of, xxh3_64
+from .binary import Fields, element_type, elements_of, open_regular, pread_whole, text_of, xxh3_64
 from .calendar import MOST_SECONDS, Moment
 from .errors import FormatError, NotThereError, StateError, UnsupportedError
 from .tables import CALENDARS
@@ -41,7 +41,7 @@ class IndexField:
     @property
     def dtype(self) -> np.dtype:
         """The type of an element in the program that wrote it, little-endian."""
-        return np.dtype(ELEMENT_TYPES[self.type])
+        return np.dtype(element_type(self.type))
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def _field(parts: Fields, path: str) -> IndexField:
     shape = tuple(int(extent) for extent in parts.array("<i8", parts.count(8)))
     level_type = parts.raw(parts.count(1)).decode("utf-8", "surrogateescape")
     levels = tuple(float(level) for level in parts.array("<f8", parts.count(8)))
-    if not name or len(name) > MOST_TEXT or kind not in ELEMENT_TYPES or not levels:
+    if not name or len(name) > MOST_TEXT or element_type(kind) is None or not levels:
         raise FormatError(f'{path}: field "{name[:80]}" has no name, level or known type')
     if len(shape) > MOST_DIMENSIONS:
         raise UnsupportedError(f'{path}: field "{name}" has {len(shape)} dimensions, and this package reads at most {MOST_DIMENSIONS}')

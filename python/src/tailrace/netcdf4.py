@@ -109,7 +109,8 @@ class Netcdf4Source(CfSource):
     def coordinate(self, variable: Variable) -> Coordinate:
         def values() -> np.ndarray:
             with _opened(self.path) as file:
-                return np.asarray(file[variable.name][()])
+                stored = np.asarray(file[variable.name][()])
+                return _as_texts(stored) if _is_text(file[variable.name]) else stored
         return Coordinate(variable.dims, values, {name: value for name, value in variable.attrs.items() if name != "_FillValue"})
 
     def most_bytes(self, field: IndexField, what: str) -> int:
@@ -165,7 +166,19 @@ def _variable(name: str, dataset: Any, time: str) -> Variable:
         dims = (name,)
     attrs = {key: _attribute(dataset.attrs[key]) for key in dataset.attrs if key not in _OWN}  # lists of references are slow to read
     has_steps = bool(dims) and dims[0] == time
-    return Variable(name, dims, attrs, tuple(dataset.shape[1 if has_steps else 0:]), has_steps, dataset.chunks)
+    shape, chunk = tuple(dataset.shape[1 if has_steps else 0:]), dataset.chunks
+    if _is_text(dataset):
+        dims, shape, chunk = dims[:-1], shape[:-1], chunk and chunk[:-1]
+    return Variable(name, dims, attrs, shape, has_steps, chunk)
+
+
+def _is_text(dataset: Any) -> bool:
+    """Returns True if the bytes of a text lie along the last dimension."""
+    return bool(dataset.dtype == "S1" and dataset.ndim and dataset.shape[-1])
+
+
+def _as_texts(stored: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(stored).view(f"S{stored.shape[-1]}").reshape(stored.shape[:-1])
 
 
 def _attribute(value: Any) -> Any:
@@ -228,7 +241,7 @@ def _inflated(data: bytes, size: int) -> tuple[bytes, int] | None:
 
 
 def _unshuffled(data: bytes, dtype: np.dtype) -> np.ndarray:
-    if dtype.itemsize == 1:
+    if dtype.itemsize == 1 or dtype.kind == "S":  # texts are not shuffled
         return np.frombuffer(data, dtype).copy()
     grouped = np.frombuffer(data, np.uint8).reshape(dtype.itemsize, -1)
     return np.ascontiguousarray(grouped.T).reshape(-1).view(dtype).astype(dtype.newbyteorder("="))

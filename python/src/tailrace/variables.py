@@ -68,7 +68,9 @@ INTEGER_FILL = {"i1": -127, "u1": 255, "i2": -32767, "i4": -2147483647, "i8": -9
 
 
 def absent(shape: tuple[int, ...], dtype: np.dtype, fill: Any) -> np.ndarray:
-    """Returns a level that was not put: NaN, or in integers the file's fill value."""
+    """Returns a level that was not put: NaN, in integers the file's fill value, or empty texts."""
+    if dtype.kind == "S":
+        return np.zeros(shape, dtype)
     value = INTEGER_FILL.get(dtype.str[1:], np.nan)
     if dtype.kind in "iu" and isinstance(fill, (int, np.integer)) and np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max:
         value = int(fill)

@@ -13,6 +13,9 @@ using checkpoint::Checkpoint;
 
 namespace {
 
+/// The one item of a commit without data.
+constexpr const char* step_item = "step";
+
 tr_checkpoint* handle_of(tr_checkpoint* handle, const char* call) {
   return find_open(state().checkpoints, handle, call, "checkpoint");
 }
@@ -46,12 +49,11 @@ checkpoint::NamedItem item_of(const std::string& name, const tr_array& array) {
   return item;
 }
 
-/// Finds how the caller's array of these extents lies in memory. Its last dimensions are those of the layout,
-/// with or without halo. Any number of dimensions before them are levels.
-Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vector<Index> extents,
-                 const tr_index* strides) {
+/// Finds how the caller's array of these extents lies in memory. Its last `own` dimensions are those of a
+/// rank's part, with or without halo. Any number of dimensions before them are levels.
+Status fit_dimensions(checkpoint::NamedItem& item, const tr_layout& layout, std::size_t own,
+                      std::vector<Index> extents, const tr_index* strides) {
   const layout::Layout& placed = layout.placed.layout;
-  const std::size_t own = placed.is_box() ? placed.shape().size() : 1;
   if (extents.size() < own)
     return {Code::layout, cat("the array has ", extents.size(), " dimensions and its layout ", own)};
   const std::size_t more = extents.size() - own;
@@ -70,7 +72,7 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   layout::Allocation allocation;
   allocation.level_axis = more > 0 ? 0 : -1;
   allocation.levels = more > 0 ? extents.front() : 1;
-  if (placed.is_box()) allocation.halo = layout.placed.halo;
+  if (placed.is_box() || placed.is_tiled()) allocation.halo = layout.placed.halo;
   Result<layout::Allocation> matched =
       layout::match_extents(placed, state().session->rank(), allocation, extents);
   TR_TRY(matched.status());
@@ -79,6 +81,25 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   if (more > 0) item.array.levels = extents.front();
   if (strides != nullptr) item.array.strides = bytes;
   return {};
+}
+
+/// Does so with the dimensions that a rank's part has. Several boxes are one dimension more than the layout,
+/// or a list of elements.
+Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, const std::vector<Index>& extents,
+                 const tr_index* strides) {
+  const layout::Layout& placed = layout.placed.layout;
+  const std::size_t dims = placed.shape().size();
+  if (placed.is_box()) return fit_dimensions(item, layout, dims, extents, strides);
+  if (!placed.is_tiled() || extents.size() < dims + 1)
+    return fit_dimensions(item, layout, 1, extents, strides);
+  // An array of a rank that owns nothing fits both forms. Its last extent is 0 in both, but only a list has
+  // an extent other than 0 where the stacked form counts the boxes.
+  const bool is_list = placed.count(state().session->rank()) == 0 && extents.back() == 0 &&
+                       extents[extents.size() - dims - 1] != 0;
+  if (is_list) return fit_dimensions(item, layout, 1, extents, strides);
+  const Status stacked = fit_dimensions(item, layout, dims + 1, extents, strides);
+  if (stacked.is_ok()) return stacked;
+  return fit_dimensions(item, layout, 1, extents, strides).is_ok() ? Status() : stacked;
 }
 
 /// Reads the mode of the older form, whose letters mean the same as for files.
@@ -200,6 +221,40 @@ int tr_checkpoint_end(tr_checkpoint* handle) {
 int tr_checkpoint_covers(tr_checkpoint* handle, const char* path) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_covers");
   return open == nullptr ? TR_ERR_STATE : result(open->cover(text_of(path)));
+}
+
+int tr_checkpoint_commit(tr_checkpoint* handle, int64_t step, const char* restart) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_commit");
+  if (open == nullptr) return TR_ERR_STATE;
+  const bool nested = open->in_bracket();
+  // The result of the save before is returned once this one is under way, as in tr_checkpoint_save.
+  const Status before = open->begin(Checkpoint::Direction::save, nullptr);
+  if (nested || !open->in_bracket()) return fail(before);
+  // A capture by copy on write may read the step later.
+  const auto kept = std::make_shared<std::int64_t>(step);
+  checkpoint::NamedItem item = item_of(step_item, whole_array(kept.get(), TR_I64, nullptr));
+  item.keep = kept;
+  open->item(std::move(item));
+  const Status status = open->end_commit(restart == nullptr ? std::string() : text_of(restart));
+  return result(status.is_ok() ? before : status);
+}
+
+int tr_checkpoint_resume(tr_checkpoint* handle, int64_t* step, int* found) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_resume");
+  if (open == nullptr) return TR_ERR_STATE;
+  if (found != nullptr) *found = 0;
+  const bool nested = open->in_bracket();
+  bool whole = false;
+  const Status begun = open->begin(Checkpoint::Direction::load, &whole);
+  if (nested || !open->in_bracket()) return fail(begun);
+  std::int64_t loaded = 0;
+  if (begun.is_ok() && whole) open->item(item_of(step_item, whole_array(&loaded, TR_I64, nullptr)));
+  const Status status = open->end();
+  if (begun.is_ok() && whole && status.is_ok()) {
+    if (step != nullptr) *step = loaded;
+    if (found != nullptr) *found = 1;
+  }
+  return result(begun.is_ok() ? status : begun);
 }
 
 int tr_checkpoint_wait(tr_checkpoint* handle) {

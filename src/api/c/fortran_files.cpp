@@ -121,7 +121,7 @@ DistributedItem distributed_of(const tr_item_f& item) {
   const int owner = placed.layout.kind() == "replicated" ? 0 : session->rank();
   layout::Allocation allocation;
   allocation.level_axis = -1;
-  if (placed.layout.is_box()) allocation.halo = placed.halo;
+  if (placed.layout.is_box() || placed.layout.is_tiled()) allocation.halo = placed.halo;
   if (item.ndims > 0) {
     Result<layout::Allocation> matched =
         layout::match_extents(placed.layout, owner, std::move(allocation), list_of(item.extents, item.ndims));

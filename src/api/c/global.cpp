@@ -15,7 +15,7 @@ namespace {
 Result<shared::GlobalDefinition> define_global(int type, tr_index count, const char* options,
                                                tr_global** global) {
   if (global == nullptr) return null_pointer("global");
-  if (size_of(ElementType{type}) == 0)
+  if (size_of(ElementType{type}) == 0 || is_text(ElementType{type}))
     return Status(Code::argument, cat("element type ", type, " is none of TR_I8 .. TR_U64"));
   Bytes page = shared::Definition::default_page;
   TR_TRY(shared::global_options.read(text_of(options), page));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "api/c/arguments.hpp"
@@ -158,7 +159,7 @@ Result<codec::Axis> axis_of(const tr_layout* layout, const std::string& dimensio
                                       near.empty() ? "" : cat("; did you mean \"", near, "\"?")));
   }
   const auto element = static_cast<ElementType>(type);
-  if (size_of(element) == 0 || is_complex(element))
+  if (size_of(element) == 0 || is_complex(element) || is_text(element))
     return Status(Code::argument, "coordinates are integers or real numbers: give TR_F64, TR_I32, ...");
   constexpr Index most = Index{1} << 20;
   if (extent_of(*layout, dimension) > most)
@@ -284,6 +285,45 @@ int tr_layout_box(int ndims, const tr_index* shape, const tr_index* halo, const 
   }
   return finish(*session, call, Layout::boxes(list_of(shape, ndims), std::move(boxes)), list_of(halo, ndims),
                 layout);
+}
+
+int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, tr_index count,
+                    const tr_index* lower, const tr_index* upper, int unowned, tr_layout** layout) {
+  session::Session* const session = session_for("tr_layout_boxes");
+  if (session == nullptr) return TR_ERR_STATE;
+  Status status = check_arguments(ndims, shape, halo, layout);
+  const int shown = status.is_ok() ? ndims : 0;
+  constexpr tr_index most = std::numeric_limits<int>::max();
+  if (status.is_ok() && (count < 0 || count > most))
+    status = Status(Code::argument, cat("the number of boxes is ", count, "; a rank may have 0 to ", most));
+  if (status.is_ok() && count > 0 && (lower == nullptr || upper == nullptr))
+    status = Status(Code::argument, "`lower` or `upper` is a null pointer");
+  const std::string call = cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown),
+                               unowned != 0 ? ", unowned)" : ")");
+  comm::Vote vote{status.in(call), call, {}};
+  if (status.is_ok()) {
+    const auto corners = static_cast<std::size_t>(count) * static_cast<std::size_t>(ndims);
+    vote.status = guarded([&] {
+      Packer out;
+      out.put_list(std::span(lower, corners)).put_list(std::span(upper, corners));
+      vote.contribution = out.take();
+      return Status();
+    });
+  }
+  const comm::Verdict verdict = session->agree(std::move(vote));
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  Result<Layout> made = guarded([&] {
+    std::vector<std::vector<layout::Box>> tiles;
+    for (const ByteVector& bytes : verdict.contributions) {
+      Unpacker in(bytes);
+      const std::vector<Index> first = in.get_list<Index>(), last = in.get_list<Index>();
+      std::vector<layout::Box>& own = tiles.emplace_back();
+      for (auto a = first.begin(), b = last.begin(); a != first.end(); a += ndims, b += ndims)
+        own.push_back({{a, a + ndims}, {b, b + ndims}});
+    }
+    return Layout::tiles(list_of(shape, ndims), std::move(tiles), unowned != 0);
+  });
+  return finish(*session, call, std::move(made), list_of(halo, ndims), layout);
 }
 
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,

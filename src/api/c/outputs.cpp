@@ -15,6 +15,10 @@ restart::Open what_is_open() {
     const auto hold = [&text] { return text.file != nullptr ? text.file->hold() : nullptr; };
     open.texts.push_back({text.path, position, hold});
   }
+  for (const tr_shared* handle : state().shared_files) {
+    if (const auto last = handle->file->last_flush(); last)
+      open.shared.push_back({last->path, last->flushed.generation, last->flushed.size, last->sample});
+  }
   return open;
 }
 

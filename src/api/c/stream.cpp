@@ -111,7 +111,7 @@ int tr_stream_wants(tr_stream* stream, const char* field) {
     return 0;
   }
   const streams::Stream* const open = stream_of(stream, "tr_stream_wants");
-  return open != nullptr && open->has_field(text_of(field)) ? 1 : 0;
+  return open != nullptr && open->wants(text_of(field)) ? 1 : 0;
 }
 
 int tr_stream_create(const char* pattern, const char* options, tr_stream** stream) {

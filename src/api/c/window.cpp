@@ -65,7 +65,7 @@ Status check_arguments(const Arguments& given, tr_window** window) {
     return {Code::argument,
             cat("ndims is ", given.ndims, "; arrays have 1 to ", most_dimensions, " dimensions")};
   }
-  if (size_of(ElementType{given.type}) == 0)
+  if (size_of(ElementType{given.type}) == 0 || is_text(ElementType{given.type}))
     return {Code::argument, cat("element type ", given.type, " is none of TR_I8 .. TR_U64")};
   if (given.depth < 0) return {Code::argument, cat("depth is ", given.depth, ", below 0")};
   return {};

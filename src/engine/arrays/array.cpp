@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/arrays/type_text.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::arrays {
@@ -19,7 +20,8 @@ Result<Part> part_of(const Array& array, int rank) {
   layout::Allocation allocation;
   allocation.level_axis = array.levels > 0 ? 0 : -1;
   allocation.levels = std::max<Index>(array.levels, 1);
-  if (array.halo != nullptr && array.layout->is_box()) allocation.halo = *array.halo;
+  if (array.halo != nullptr && (array.layout->is_box() || array.layout->is_tiled()))
+    allocation.halo = *array.halo;
   allocation.strides = array.strides;
   if (!array.section) {
     Result<layout::MemoryMap> memory = layout::memory_map(*array.layout, rank, array.type, allocation);
@@ -36,15 +38,22 @@ Result<Part> part_of(const Array& array, int rank) {
   return Part{std::move(*layout), std::move(*memory)};
 }
 
-/// Extends the maps to the whole array with all of its levels. `rows` and `memory` come with the first level.
-void add_levels(const Array& array, std::vector<layout::Rows>& rows, layout::MemoryMap& memory) {
+/// Extends the rows of the first level to all levels.
+void add_levels(const Array& array, std::vector<layout::Rows>& rows) {
   const std::size_t first_rows = rows.size();
-  const std::size_t first_nests = memory.nests.size();
   for (Index level = 1; level < array.levels; ++level) {
     for (std::size_t i = 0; i < first_rows; ++i) {
       rows.push_back(rows[i]);
       rows.back().global += level * array.layout->elements();
     }
+  }
+}
+
+/// Extends the maps to the whole array with all of its levels. `rows` and `memory` come with the first level.
+void add_levels(const Array& array, std::vector<layout::Rows>& rows, layout::MemoryMap& memory) {
+  add_levels(array, rows);
+  const std::size_t first_nests = memory.nests.size();
+  for (Index level = 1; level < array.levels; ++level) {
     for (std::size_t i = 0; i < first_nests; ++i) {
       memory.nests.push_back(memory.nests[i]);
       memory.nests.back().offset += level * memory.level_stride;
@@ -84,15 +93,15 @@ Result<std::vector<Index>> Array::shape() const {
 std::string Array::text() const {
   if (layout == nullptr) return "no layout";
   const std::string of_levels = levels > 0 ? cat(counted(levels, "level"), " of ") : "";
-  return cat(name_of(type), " ", layout->kind(), " ", of_levels, extents_text(), " of layout ",
+  return cat(type_text(type), " ", layout->kind(), " ", of_levels, extents_text(), " of layout ",
              layout_number);
 }
 
 Status check(const Array& array, int rank) {
   if (array.layout == nullptr) return {Code::argument, "the layout is a null pointer"};
   if (size_of(array.type) == 0) {
-    return {Code::argument,
-            cat("element type ", static_cast<std::int32_t>(array.type), " is none of TR_I8 .. TR_U64")};
+    return {Code::argument, cat("element type ", static_cast<std::int32_t>(array.type),
+                                " is none of TR_I8 .. TR_U64 and TR_TEXT(1) .. TR_TEXT(", most_text, ")")};
   }
   if (array.data == nullptr && array.layout->count(rank) > 0)
     return {Code::argument, cat("the array is a null pointer on rank ", rank, ", which owns a part of it")};
@@ -110,9 +119,14 @@ Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank,
   TR_TRY(part.status());
   std::vector<layout::Rows> rows = part->layout.rows(owner);
   add_levels(array, rows, part->memory);
+  std::vector<layout::Rows> unowned;
+  if (direction == Direction::write) unowned = part->layout.unowned();
+  add_levels(array, unowned);
+  const Bytes element = size_of(array.type);
   return std::make_shared<const ArrayPlan>(
-      ArrayPlan{std::move(part->layout), size_of(array.type), layout::TransferMap::make(rows, part->memory),
-                everywhere && direction == Direction::read, array.in_parts});
+      ArrayPlan{std::move(part->layout), element, layout::TransferMap::make(rows, part->memory),
+                everywhere && direction == Direction::read, array.in_parts,
+                layout::TransferMap::of_rows(unowned, element)});
 }
 
 Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int rank) {

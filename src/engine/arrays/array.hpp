@@ -38,8 +38,9 @@ struct ArrayPlan {
   layout::Layout layout;  // of the section, if it is one
   Bytes element = 0;
   layout::TransferMap mine;
-  bool everywhere = false;  // every rank has the whole array (replicated arrays)
-  bool in_parts = false;    // each rank alone knows its own part
+  bool everywhere = false;        // every rank has the whole array (replicated arrays)
+  bool in_parts = false;          // each rank alone knows its own part
+  layout::TransferMap unowned{};  // the elements that no rank owns: files have zeros there
 
   [[nodiscard]] Bytes bytes() const { return layout.elements() * element; }
 };

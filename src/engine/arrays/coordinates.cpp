@@ -62,6 +62,10 @@ class Given {
 
 Status Given::check_arguments() const {
   const std::size_t dimensions = layout_.shape().size();
+  if (layout_.has_unowned())
+    return {Code::argument,
+            "the layout has elements that no rank owns, and so points without coordinates: give the "
+            "coordinates as fields with time=none"};
   if (dimensions > 2)
     return {Code::argument,
             cat("the layout has ", dimensions,
@@ -117,7 +121,8 @@ Status Given::pack(const GivenArray& part, std::vector<double>& out) const {
   layout::Allocation allocation = *given_.allocation;
   allocation.levels = part.width;
   // The corners of a cell lie side by side, as levels may do.
-  allocation.level_axis = layout_.is_box() ? static_cast<int>(layout_.shape().size()) : 1;
+  const int dimensions = static_cast<int>(layout_.shape().size());
+  allocation.level_axis = layout_.is_box() ? dimensions : layout_.is_tiled() ? dimensions + 1 : 1;
   const Result<layout::MemoryMap> map = layout::memory_map(layout_, me_, ElementType::f64, allocation);
   TR_TRY(map.status());
   std::vector<double> level(static_cast<std::size_t>(count_));

@@ -15,8 +15,11 @@ constexpr double for_each_rank = 0.25;
 }  // namespace
 
 RecordPlan::RecordPlan(layout::Layout layout, const Roster& roster, int me)
-    : layout_(std::move(layout)), sent_to_(static_cast<std::size_t>(roster.servers())) {
+    : layout_(std::move(layout)),
+      unowned_(layout_.unowned()),
+      sent_to_(static_cast<std::size_t>(roster.servers())) {
   double looked_at = 0;  // entries in each stretch of a record
+  if (!unowned_.empty()) looked_at += layout::entries_looked_at(unowned_, layout_.elements());
   for (int c = 0; c < roster.computes(); ++c) {
     counts_.push_back(layout_.count(c));
     rows_.push_back(layout_.rows(c));

@@ -19,6 +19,8 @@ class RecordPlan {
   [[nodiscard]] const layout::Layout& layout() const { return layout_; }
   [[nodiscard]] Index count(int c) const { return counts_[static_cast<std::size_t>(c)]; }
   [[nodiscard]] std::span<const layout::Rows> rows(int c) const { return rows_[static_cast<std::size_t>(c)]; }
+  /// Returns the elements that no rank owns.
+  [[nodiscard]] std::span<const layout::Rows> unowned() const { return unowned_; }
   /// Returns true if rank `c` has elements in a stretch of a record.
   [[nodiscard]] bool meets(int c, const layout::Stretch& stretch) const {
     return reaches_[static_cast<std::size_t>(c)].meets(stretch);
@@ -37,6 +39,7 @@ class RecordPlan {
   layout::Layout layout_;
   std::vector<Index> counts_;
   std::vector<std::vector<layout::Rows>> rows_;
+  std::vector<layout::Rows> unowned_;
   std::vector<layout::Reach> reaches_;
   bool comes_in_stretches_ = true;
   std::vector<int> senders_;

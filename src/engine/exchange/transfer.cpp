@@ -139,7 +139,8 @@ void Transfer::queue_write(const Stripe& stripe, const WriteBytes& writer,
   const auto is_full = [&pool = pool_, seat, number = stripe.number] {
     return pool.all_passed(seat, Sequence::now, number);
   };
-  const auto write = [&pool = pool_, seat, stripe, writer, tally, position = cut_.position()] {
+  const auto write = [&pool = pool_, seat, stripe, writer, tally, plan = plan_, position = cut_.position()] {
+    plan->unowned.clear(stripe.begin, stripe.end, pool.data(seat, stripe.number));
     // Bytes behind a failure are not written: the file ends where it was still right.
     if (tally->status().is_ok()) {
       const std::span<const std::byte> bytes(pool.data(seat, stripe.number),

@@ -95,6 +95,9 @@ struct Opening {
   // Not packed. Set by a server that takes the stream over:
   bool is_taken_over = false;   // another server has opened it
   std::int64_t first_step = 0;  // the first step without a verdict; the one before it was at previous_lead
+  /// Packed. The number of the stream's first step: not 0 if the stream follows one of the same name and run,
+  /// whose definitions have changed.
+  std::int64_t begins_with = 0;
 
   /// Returns the name by which reports and messages know the stream: its file pattern, the first line of the
   /// packed ledger.

@@ -227,6 +227,13 @@ Status Checkpoint::end(bool async) {
   return status.in(call);
 }
 
+Status Checkpoint::end_commit(const std::string& restart) {
+  context_.outputs.name_restart_file(restart);
+  Status ended = end();
+  context_.outputs.name_restart_file("");
+  return ended;
+}
+
 Status Checkpoint::end_load() {
   TR_TRY(load_.end(items_));
   if (!load_.copy()) return {};
@@ -234,8 +241,8 @@ Status Checkpoint::end_load() {
   // No rank changes an output before each knows that all can go on.
   const Status can = guarded([&] { return loaded(copy); });
   TR_TRY(context_.session.agree({can, "tr_checkpoint_end: going on", {}}).status);
-  const Status mine = guarded([&] { return context_.outputs.resume(context_.name, copy); });
-  if (!context_.outputs.changes_files(copy)) return mine;
+  const Status mine = guarded([&] { return context_.outputs.resume(); });
+  if (!context_.outputs.changes_files()) return mine;
   return context_.session.agree({mine, "tr_checkpoint_end: bringing outputs back", {}}).status;
 }
 
@@ -250,7 +257,7 @@ Status Checkpoint::loaded(const Copy& copy) {
   }
   load_.forget_parts();
   expect(items_.list());  // the first save will probably have the same items
-  return context_.outputs.can_resume(copy);
+  return context_.outputs.prepare_resume(context_.name, copy);
 }
 
 Status Checkpoint::cover(const std::string& path) {

@@ -42,6 +42,9 @@ class Checkpoint {
   /// Local. Call it when a stream has been closed, while it is still among the outputs: a running save takes
   /// its failures.
   void take_failures() { saves_.take_failures(); }
+  /// Collective. As end() of a save without data: `restart` is the program's own restart file of this
+  /// generation, or "". The first rank's counts.
+  Status end_commit(const std::string& restart);
   [[nodiscard]] bool in_bracket() const { return bracket_.has_value(); }
   /// Collective. The Status is the same on every rank.
   Status cover(const std::string& path);

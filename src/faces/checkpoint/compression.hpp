@@ -21,6 +21,9 @@ struct Compression {
 /// method that this build lacks.
 Result<Compression> parse_compression(std::string_view text);
 
+/// Returns the size of the elements by which the bytes of a block are grouped: a block may end within a text.
+inline Bytes grouped_size_of(ElementType type) { return is_text(type) ? 1 : size_of(type); }
+
 /// Compresses blocks. Before that it groups the bytes of the elements by significance, because neighbouring
 /// values differ in their low bytes. One thread at a time.
 class Compressor {

@@ -35,6 +35,9 @@ class Outputs {
   /// Has all later saves of the checkpoint record the size of a file that the program writes itself. Call it
   /// once can_cover() has succeeded on every rank.
   virtual void cover(const std::string& /*checkpoint*/, const std::string& /*path*/) {}
+  /// Has the next stand() for the checkpoint record the program's own restart file, and no later one. ""
+  /// takes this back. Rank 0's path counts.
+  virtual void name_restart_file(const std::string& /*path*/) {}
   /// On rank 0. Returns OK if one checkpoint can record the outputs of all ranks together. `told` and
   /// `told_first` have each rank's Standing::told and Standing::told_first.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
@@ -74,13 +77,14 @@ class Outputs {
   virtual Result<std::vector<NamedItem>> make_own_items(const Copy& /*copy*/) {
     return std::vector<NamedItem>();
   }
-  /// Changes nothing. Returns the reason why resume() cannot do its work on this rank.
-  [[nodiscard]] virtual Status can_resume(const Copy& /*copy*/) const { return {}; }
+  /// Changes no output. Prepares what resume() needs of memory, in place of what an earlier call has
+  /// prepared; returns the reason why resume() cannot do its work on this rank.
+  virtual Status prepare_resume(const std::string& /*checkpoint*/, const Copy& /*copy*/) { return {}; }
   /// Returns true if resume() changes files, which may fail on one rank. The same on every rank.
-  [[nodiscard]] virtual bool changes_files(const Copy& /*copy*/) const { return false; }
-  /// Makes the outputs go on where the copy of the checkpoint has recorded them. Call it once can_resume()
-  /// has succeeded on every rank.
-  virtual Status resume(const std::string& checkpoint, const Copy& copy) = 0;
+  [[nodiscard]] virtual bool changes_files() const { return false; }
+  /// Makes the outputs go on where the copy has recorded them for which prepare_resume() has succeeded on
+  /// every rank. Fails only where it changes files.
+  virtual Status resume() = 0;
 };
 
 /// The state that the saves and loads of a checkpoint share on one rank.

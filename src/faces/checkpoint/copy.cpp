@@ -95,7 +95,7 @@ Status count_elements(const Copy& copy) {
     }
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (missing[i] != 0)
+    if (items[i].has_unowned ? missing[i] < 0 : missing[i] != 0)
       return corrupt(copy.path, cat(counted(missing[i], "element"), " of ", items[i].name,
                                     " are in no part, or in two"));
   }
@@ -134,7 +134,8 @@ Status check_shares(const Copy& copy) {
       const auto& rows = copy.tables[part].maps[static_cast<std::size_t>(map)];
       groups.insert(groups.end(), rows.begin(), rows.end());
     }
-    const std::optional<Misplaced> wrong = find_misplaced(std::move(groups), item.elements(), runs);
+    const std::optional<Misplaced> wrong =
+        find_misplaced(std::move(groups), item.elements(), runs, item.has_unowned);
     if (wrong)
       return corrupt(copy.path, cat("element ", wrong->element, " of ", item.name,
                                     wrong->twice ? " is there twice" : " is in no part"));
@@ -332,7 +333,8 @@ Status CopyReader::read_block(const Table& table, const PartItem& item, std::siz
     return {Code::corrupt, cat(name_of_block(table, item, block), " is damaged")};
   if (is_raw) return {};
   const ElementType type = copy_.directory.items[static_cast<std::size_t>(item.item)].type;
-  return decompress(table.coding, stored, size_of(type), raw, scratch_).in(name_of_block(table, item, block));
+  return decompress(table.coding, stored, grouped_size_of(type), raw, scratch_)
+      .in(name_of_block(table, item, block));
 }
 
 Status CopyReader::read(int item, const layout::TransferMap& wanted, std::byte* base) {

@@ -15,15 +15,23 @@ struct BeginsLater {
 };
 
 /// Meets the runs of all groups in the order of their elements. Every element before `at_` was met exactly
-/// once. Once the first runs of a group were met, the rest of the group is treated as a group.
+/// once, or lies in a gap, if there may be gaps. Once the first runs of a group were met, the rest of the
+/// group is treated as a group.
 class Merge {
  public:
-  Merge(std::vector<Rows> groups, Index elements) : groups_(std::move(groups)), elements_(elements) {
+  Merge(std::vector<Rows> groups, Index elements, bool gaps)
+      : groups_(std::move(groups)), elements_(elements), gaps_(gaps) {
     std::ranges::sort(groups_, {}, &Rows::global);
   }
 
   std::optional<Misplaced> run(std::int64_t& runs) {
     while (const Rows* next = first()) {
+      if (gaps_ && next->global > at_) {
+        // Elements of other groups may lie in the gap of a later stride: no strides are skipped across it.
+        at_ = next->global;
+        end_chain();
+        continue;
+      }
       if (next->global != at_) return Misplaced{std::min(next->global, at_), next->global < at_};
       if (runs <= 0) return std::nullopt;
       --runs;
@@ -32,7 +40,7 @@ class Merge {
       else
         meet(take());
     }
-    if (at_ != elements_) return Misplaced{at_, false};
+    if (at_ != elements_ && !gaps_) return Misplaced{at_, false};
     return std::nullopt;
   }
 
@@ -93,12 +101,14 @@ class Merge {
   std::vector<Rows> chain_;
   Index at_ = 0;
   Index elements_;
+  bool gaps_;
 };
 
 }  // namespace
 
-std::optional<Misplaced> find_misplaced(std::vector<Rows> groups, Index elements, std::int64_t& runs) {
-  return Merge(std::move(groups), elements).run(runs);
+std::optional<Misplaced> find_misplaced(std::vector<Rows> groups, Index elements, std::int64_t& runs,
+                                        bool gaps) {
+  return Merge(std::move(groups), elements, gaps).run(runs);
 }
 
 }  // namespace tailrace::checkpoint

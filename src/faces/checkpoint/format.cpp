@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "engine/arrays/type_text.hpp"
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 
@@ -101,7 +102,7 @@ Result<Header> decode_header(std::span<const std::byte> bytes) {
 }
 
 std::string ItemInfo::text() const {
-  std::string text(name_of(type));
+  std::string text = type_text(type);
   if (shape.empty()) return text + " scalar";
   std::string extents;
   for (const Index extent : shape) extents += cat(extents.empty() ? "" : ", ", extent);
@@ -119,11 +120,22 @@ bool PartPlace::is_possible() const {
   return offset >= 0 && bytes >= Footer::size && offset < most && bytes < most;
 }
 
+namespace {
+
+/// Added to the number of the type of an item that has elements in no part.
+constexpr std::int32_t unowned_flag = 0x10000;
+
+std::int32_t type_in_directory(const ItemInfo& item) {
+  return static_cast<std::int32_t>(item.type) | (item.has_unowned ? unowned_flag : 0);
+}
+
+}  // namespace
+
 ByteVector encode(const Directory& directory) {
   Packer out;
   out.put(directory_magic).put(directory.id).put(static_cast<std::int64_t>(directory.items.size()));
   for (const ItemInfo& item : directory.items)
-    out.put_text(item.name).put(item.type).put_list(std::span<const Index>(item.shape));
+    out.put_text(item.name).put(type_in_directory(item)).put_list(std::span<const Index>(item.shape));
   out.put(static_cast<std::int64_t>(directory.parts.size()));
   for (const PartPlace& part : directory.parts) out.put(part);
   out.put_bytes(directory.outputs);
@@ -138,12 +150,16 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
   bool good = true;
   const std::size_t items = get_count(in, 20, good);
   for (std::size_t i = 0; good && i < items; ++i) {
-    ItemInfo item{in.get_text(), in.get<ElementType>(), in.get_list<Index>()};
+    ItemInfo item{in.get_text(), {}, {}};
+    const auto type = in.get<std::int32_t>();
+    item.type = static_cast<ElementType>(type & ~unowned_flag);
+    item.has_unowned = (type & unowned_flag) != 0;
+    item.shape = in.get_list<Index>();
     Index elements = 1;
     good = in.ok() && size_of(item.type) != 0 && item.shape.size() <= most_dims;
+    const Index most = std::numeric_limits<Index>::max() / std::max<Bytes>(64, 4 * size_of(item.type));
     for (const Index extent : item.shape) {
-      good =
-          good && extent >= 0 && (extent == 0 || elements <= std::numeric_limits<Index>::max() / 64 / extent);
+      good = good && extent >= 0 && (extent == 0 || elements <= most / extent);
       if (good) elements *= extent;
     }
     directory.items.push_back(std::move(item));

@@ -66,6 +66,7 @@ struct ItemInfo {
   std::string name;
   ElementType type = ElementType::f64;
   std::vector<Index> shape;  // empty: a scalar
+  bool has_unowned = false;  // no part has the elements that no rank owned when it was saved
 
   [[nodiscard]] std::string text() const;  // "float64 (10, 20)"
   [[nodiscard]] Index elements() const;

@@ -23,6 +23,7 @@ Result<std::vector<SaveItem>> to_save(const std::vector<NamedItem>& items, int r
     Result<arrays::Owned> owned = arrays::find_owned(array, rank);
     if (!owned.is_ok()) return owned.status().in(cat("item ", item.name));
     ItemInfo info{item.name, array.type, item.scalar ? std::vector<Index>() : owned->shape};
+    info.has_unowned = array.layout->has_unowned();
     list.push_back({std::move(info), std::move(*owned), array.data, item.keep});
   }
   return list;
@@ -74,6 +75,7 @@ Status Items::match(const Copy& copy) const {
       mine.shape = std::move(*shape);
     }
     const ItemInfo& saved = items[static_cast<std::size_t>(number)];
+    mine.has_unowned = saved.has_unowned;  // another layout may own all elements, or leave out others
     if (mine != saved)
       return {Code::argument, cat("item ", named.name, ": the program has ", mine.text(), ", ", copy.path,
                                   " has ", saved.text())};

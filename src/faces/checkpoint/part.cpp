@@ -143,7 +143,7 @@ Status Part::write_data(storage::File& file, Bytes at, const std::vector<SaveIte
       TR_TRY(memory.status());
       if (image == nullptr) source.owned.packed.gather(source.data, begin, begin + bytes, *memory);
       std::span<const std::byte> stored(*memory, static_cast<std::size_t>(bytes));
-      const std::span<const std::byte> small = compressor.compress(stored, size_of(source.info.type));
+      const std::span<const std::byte> small = compressor.compress(stored, grouped_size_of(source.info.type));
       if (!small.empty()) {
         writer.drop(bytes);
         TR_TRY(writer.write(small, item.offset + begin));

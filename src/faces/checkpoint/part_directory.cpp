@@ -151,12 +151,12 @@ Status PartDirectory::check_runs(const ItemInfo& item, const std::vector<Run>& r
   Index at = watchers.first(rank_);
   const Index end = watchers.first(rank_ + 1);
   for (const Run& run : runs) {
-    if (run.begin != at)
+    if (item.has_unowned ? run.begin < at : run.begin != at)
       return {Code::corrupt, cat("element ", std::min(run.begin, at), " of ", item.name,
                                  run.begin < at ? " is there twice" : " is in no part")};
     at = run.end;
   }
-  if (at == end) return {};
+  if (at == end || (item.has_unowned && at < end)) return {};
   return {Code::corrupt, cat("element ", at, " of ", item.name, " is in no part")};
 }
 

@@ -10,6 +10,7 @@
 #include "ground/base/text.hpp"
 #include "ground/journal/undo_file.hpp"
 #include "ground/storage/paths.hpp"
+#include "ground/storage/replace.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -142,6 +143,25 @@ Result<std::vector<std::string>> find_copies(storage::Target& target, const std:
       paths.push_back(cat(name, ".", text));
   }
   return paths;
+}
+
+Result<std::string> set_aside(storage::Target& target, const std::string& path) {
+  std::string aside = path + ".aside";
+  for (int number = 2;; ++number) {
+    const Result<bool> exists = target.exists(aside);
+    TR_TRY(exists.status());
+    if (!*exists) break;
+    aside = cat(path, ".aside", number);
+  }
+  const Result<std::vector<int>> parts = local_parts(target, path);
+  TR_TRY(parts.status());
+  // From here on no load finds the copy. Parts without it are nobody's, and the next save in its place takes
+  // their names.
+  TR_TRY(storage::rename_durably(target, path, aside));
+  for (const int part : *parts)
+    TR_TRY(target.rename(part_path(path, Mode::local, part), part_path(aside, Mode::local, part)));
+  if (!parts->empty()) TR_TRY(target.sync_directory_of(path));
+  return aside;
 }
 
 Result<bool> check_ours(storage::File& file, const std::string& path) {

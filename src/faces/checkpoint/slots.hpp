@@ -41,6 +41,10 @@ bool is_unfinished(storage::Target& target, const std::string& path);
 /// Local. Returns "NAME.lock". A program that saves to or removes copies of checkpoint `name` holds
 /// Target::lock of this file.
 std::string lock_path(const std::string& name);
+/// Local. Renames the copy at `path`, and its parts, so that no load finds it: "state.1" becomes
+/// "state.1.aside", or "state.1.aside2" if there is one already. Durable on return. Returns the new name. The
+/// caller holds the lock of the checkpoint. If it is killed, the copy has its new name or stays.
+Result<std::string> set_aside(storage::Target& target, const std::string& path);
 /// Local. Returns the copies of a checkpoint that may be there: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
 /// Local. Returns true if the open file has the mark of a checkpoint's files, and Code::state if no

@@ -66,6 +66,8 @@ class Files {
   /// nullptr: no writer takes steps back.
   Files(const FilesDefinition& definition, Opener open, storage::Target* target = nullptr);
 
+  /// Local. Returns the name of the file with the step at `lead`.
+  Result<std::string> path_of(std::int64_t lead) const;
   /// Local. Blocks on storage, or until another thread has opened the file. Returns the file with the step at
   /// `lead`, opened anew if its index now has another version of the step. After an error the next call tries
   /// again.
@@ -89,7 +91,6 @@ class Files {
     std::mutex looking;
     std::shared_ptr<const CommittedSteps> commits;
   };
-  Result<std::string> path_of(std::int64_t lead) const;
   std::shared_ptr<KeptFile> kept(const std::string& path);
   Result<std::shared_ptr<const CommittedSteps>> look_at_index(KeptFile& entry, const std::string& path) const;
   [[nodiscard]] bool are_same(const std::shared_ptr<const CommittedSteps>& a,

@@ -113,6 +113,10 @@ Status InputStream::define(const std::string& name, const streams::PlacedLayout*
     if (field_called(name) != nullptr) return {Code::state, cat("field '", name, "' is defined already")};
     Result<FieldRequest> request = parse_field(name, type, layout->layout.shape(), options);
     TR_TRY(request.status());
+    if (is_text(request->type) && rings_->files().is_linear)
+      return {Code::argument,
+              "between=linear and bridge give numbers between two steps, and the field is of texts: open a "
+              "stream without between= for it"};
     if (is_integer(request->type) && rings_->files().is_linear)
       return {Code::argument,
               cat("between=linear and bridge give numbers between two steps, and ", name_of(request->type),

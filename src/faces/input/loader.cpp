@@ -51,10 +51,23 @@ void replace_missing(std::span<T> values, double missing) {
     if (std::isnan(each)) each = static_cast<T>(missing);
 }
 
+/// Returns Code::argument if only one of field and file has texts, or if those of the file are longer.
+Status check_texts(const FieldDefinition& field, const std::optional<ElementType>& there) {
+  const bool has_texts = there && is_text(*there);
+  if (has_texts && is_text(field.type) && size_of(field.type) < size_of(*there))
+    return {Code::argument, cat("are texts of ", counted(size_of(*there), "byte"),
+                                ": define the field as TR_TEXT(", size_of(*there), "), or as longer texts")};
+  if (has_texts == is_text(field.type)) return {};
+  return {Code::argument, has_texts ? cat("are texts: define the field as TR_TEXT(", size_of(*there), ")")
+                                    : "are numbers: define the field as TR_F64 or TR_F32"};
+}
+
 /// Prepares `values` for integers, of which missing ones leave what stands there. Returns Code::argument
-/// unless the file has integers (of the type `there`) that all are values of the field's type.
-Status prepare_integers(const FieldDefinition& field, const std::optional<ElementType>& there,
-                        std::span<std::byte> values) {
+/// unless the file has integers (of the type `there`) that all are values of the field's type. The same for
+/// texts.
+Status prepare_exact(const FieldDefinition& field, const std::optional<ElementType>& there,
+                     std::span<std::byte> values) {
+  TR_TRY(check_texts(field, there));
   if (!is_integer(field.type)) return {};
   if (!there)
     return {Code::argument, cat("are real numbers, or packed ones, and not ", name_of(field.type),
@@ -179,21 +192,25 @@ bool Loader::work(const Ring::Claim& claim, DrawnScratch& scratch) {
 /// version of the step before and after reading. CommittedSteps of other steps do not matter.
 Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64_t& version) {
   const auto step = [&] { return ring_.files().time.at(claim.lead); };
+  const Result<std::string> path = files_->path_of(claim.lead);
+  TR_TRY(path.status());
   for (int tries = 1;; ++tries) {
     const Result<std::shared_ptr<const CommittedSteps>> before = files_->commits(claim.lead);
     TR_TRY(before.status());
     const auto began = std::chrono::steady_clock::now();
     Result<std::shared_ptr<const OpenFile>> file = files_->at(claim.lead);
-    TR_TRY(file.status());
-    const Status loaded = load_from(*file, claim, scratch);
+    const Status loaded = file.is_ok() ? load_from(*file, claim, scratch) : file.status();
     if (*before == nullptr || !scratch.refused().is_ok()) return loaded;
     const Result<std::shared_ptr<const CommittedSteps>> behind = files_->commits(claim.lead);
     TR_TRY(behind.status());
     const bool is_unchanged = (*behind)->are_those_of(**before);
     if (is_unchanged && !(*behind)->has_index()) return loaded;
     const std::optional<std::uint64_t> committed = (*behind)->version(claim.lead);
-    if ((*behind)->has_index() && !committed) return taken_back((*file)->path(), step());
-    const bool is_same = committed && (*before)->version(claim.lead) == committed &&
+    // A writer that begins the file anew replaces the index first: until it has written the new head, the
+    // file cannot be opened.
+    if ((*behind)->has_index() && !committed) return taken_back(*path, step());
+    if (!file.is_ok() && is_unchanged) return loaded;
+    const bool is_same = committed && (*before)->version(claim.lead) == committed && file.is_ok() &&
                          (*file)->commits()->version(claim.lead) == committed;
     // A step that was taken back and written again may have its old version. If the index has changed, accept
     // the record only if reading took too little time for that.
@@ -203,9 +220,8 @@ Status Loader::load(const Ring::Claim& claim, DrawnScratch& scratch, std::uint64
       return loaded;
     }
     if (tries == most_reads)
-      return {Code::state,
-              cat((*file)->path(), ": its index has changed each of the ", most_reads, " times that '",
-                  ring_.field().name, "' was read at ", step(), ": try the step again")};
+      return {Code::state, cat(*path, ": its index has changed each of the ", most_reads, " times that '",
+                               ring_.field().name, "' was read at ", step(), ": try the step again")};
     if (!loaded.is_ok()) files_->forget(claim.lead);
   }
 }
@@ -229,7 +245,7 @@ Status Loader::load_from(std::shared_ptr<const OpenFile>& file, const Ring::Clai
   const sources::Grid& grid = source.inventory().grids[static_cast<std::size_t>((*record)->grid)];
   TR_TRY(check_grid(*file, grid));
   TR_TRY(scratch.reserve(source.scratch_bound((*record)->place, grid), file->path()));
-  TR_TRY(prepare_integers(field, source.integers((*record)->place), claim.values)
+  TR_TRY(prepare_exact(field, source.exact_type((*record)->place), claim.values)
              .in(cat("the values of '", field.name, "' in ", file->path())));
   const Result<Index> missing = source.read((*record)->place, grid, cut_on(grid, field), field.type,
                                             claim.values.data(), scratch.memory());

@@ -247,8 +247,8 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   request.shape = shape;
   if (size_of(request.type) == 0 || is_complex(request.type)) {
     return Status(Code::argument,
-                  cat(context, ": an input stream gives integers, TR_F32 or TR_F64, not type ", element_type,
-                      " (", name_of(request.type), ")"));
+                  cat(context, ": an input stream gives integers, TR_F32, TR_F64 or texts, not type ",
+                      element_type, " (", name_of(request.type), ")"));
   }
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in(context));

@@ -64,11 +64,9 @@ std::vector<layout::Rows> renumbered(const std::vector<layout::Rows>& rows, cons
   return builder.take();
 }
 
-/// Returns the memory of a box with its halo. The array has room for the whole halo, also beyond the edges of
+/// Adds the memory of a box with its halo. The array has room for the whole halo, also beyond the edges of
 /// the global array.
-layout::MemoryMap map_with_halo(const Layout& layout, int rank, const Box& box, const layout::Array& array) {
-  layout::MemoryMap map{array.element, array.level_stride, {}};
-  const Box owned = layout.box(rank);
+void add_with_halo(const Box& owned, const Box& box, const layout::Array& array, layout::MemoryMap& map) {
   Bytes offset = array.offset;
   std::vector<layout::Loop> loops;
   for (std::size_t d = 0; d < array.strides.size(); ++d) {
@@ -76,7 +74,26 @@ layout::MemoryMap map_with_halo(const Layout& layout, int rank, const Box& box, 
     loops.push_back({box.upper[d] - box.lower[d], array.strides[d]});
   }
   layout::add_nest(map, offset, std::move(loops));
-  return map;
+}
+
+/// Returns where the boxes of a rank with their halos lie in the file's part `cut` and in memory, of one
+/// level. Halos of neighbours may name the same elements.
+layout::TransferMap boxes_with_halo(const Layout& layout, int rank, const std::vector<layout::Array>& arrays,
+                                    const std::vector<Index>& halo, const Box& cut) {
+  layout::MemoryMap memory{arrays.front().element, arrays.front().level_stride, {}};
+  std::vector<layout::Rows> rows;
+  const std::vector<Box> tiles = layout.tiles(rank);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    Box box = with_halo(layout, tiles[i], halo);
+    add_with_halo(tiles[i], box, arrays[i], memory);
+    for (std::size_t d = 0; d < box.lower.size(); ++d) {
+      box.lower[d] -= cut.lower[d];
+      box.upper[d] -= cut.lower[d];
+    }
+    const std::vector<layout::Rows> own = layout::box_rows(extents_of(cut), box);
+    rows.insert(rows.end(), own.begin(), own.end());
+  }
+  return layout::TransferMap::make(rows, memory);
 }
 
 }  // namespace
@@ -84,6 +101,11 @@ layout::MemoryMap map_with_halo(const Layout& layout, int rank, const Box& box, 
 Box box_of(const Layout& layout, int rank, const std::vector<Index>& halo) {
   rank = holder(layout, rank);
   if (layout.is_box()) return with_halo(layout, layout.box(rank), halo);
+  if (layout.is_tiled()) {
+    Box all = layout.box(rank);
+    for (const Box& tile : layout.tiles(rank)) all = joined(all, with_halo(layout, tile, halo));
+    return all;
+  }
   Box box{std::vector<Index>(layout.shape().size()), std::vector<Index>(layout.shape().size())};
   bool is_empty = true;
   for_each_run(layout.rows(rank), layout.shape(), [&](const std::vector<Index>& at, Index length) {
@@ -115,6 +137,12 @@ Result<Share> make_share(const Layout& layout, int rank, ElementType type,
   Share share;
   share.level_stride = owned->level_stride;
   if (layout.count(rank) == 0) return share;
+  if (layout.is_tiled() && allocation.nproma == 0) {
+    const auto arrays = layout::describe_tiles(layout, rank, type, allocation);
+    TR_TRY(arrays.status());
+    share.map = boxes_with_halo(layout, rank, *arrays, allocation.halo, cut);
+    return share;
+  }
   if (!layout.is_box() || allocation.nproma > 0) {
     const std::vector<layout::Rows> rows = renumbered(layout.rows(rank), layout.shape(), cut);
     share.map = layout::TransferMap::make(rows, *owned);
@@ -122,13 +150,7 @@ Result<Share> make_share(const Layout& layout, int rank, ElementType type,
   }
   const Result<layout::Array> array = layout::describe_array(layout, rank, type, allocation);
   TR_TRY(array.status());
-  Box box = with_halo(layout, layout.box(rank), allocation.halo);
-  const layout::MemoryMap memory = map_with_halo(layout, rank, box, *array);
-  for (std::size_t d = 0; d < box.lower.size(); ++d) {
-    box.lower[d] -= cut.lower[d];
-    box.upper[d] -= cut.lower[d];
-  }
-  share.map = layout::TransferMap::make(layout::box_rows(extents_of(cut), box), memory);
+  share.map = boxes_with_halo(layout, rank, {*array}, allocation.halo, cut);
   return share;
 }
 

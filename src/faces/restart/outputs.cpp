@@ -36,6 +36,11 @@ const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open
   return nullptr;
 }
 
+void note_covered(std::vector<std::string>& all, const std::string& path) {
+  const auto is_it = [&](const std::string& other) { return journal::is_same_path(other, path); };
+  if (!std::ranges::any_of(all, is_it)) all.push_back(path);
+}
+
 /// True if a checkpoint may record the file. Pipes are left out: perhaps nobody reads from them. A rank that
 /// does not hold the stream cannot see that the file is a pipe, but has nothing to write to it.
 bool may_be_recorded(const OpenFile& each) {
@@ -80,12 +85,17 @@ struct ForFirst {
   ByteVector intervals;             // the result of tell_of_intervals()
   std::vector<std::string> shared;  // open shared files of which this rank tells the others
   std::vector<CoveredFile> covered = {};
+  std::vector<SharedFlush> flushes = {};
 
   [[nodiscard]] ByteVector pack() const {
-    if (intervals.empty() && shared.empty() && covered.empty()) return {};  // as on most ranks
+    if (intervals.empty() && shared.empty() && covered.empty() && flushes.empty())
+      return {};  // as on most ranks
     Packer out;
-    out.put_bytes(intervals).put(static_cast<std::int64_t>(covered.size()));
-    for (const CoveredFile& each : covered) out.put_text(each.path).put(each.size).put(each.sample);
+    out.put_bytes(intervals);
+    put_flushes(out, flushes);
+    out.put(static_cast<std::int64_t>(covered.size()));
+    for (const CoveredFile& each : covered)
+      out.put_text(each.path).put(each.size).put(each.sample).put(each.is_restart);
     for (const std::string& path : shared) out.put_text(path);
     return out.take();
   }
@@ -95,10 +105,13 @@ struct ForFirst {
     Unpacker in(told);
     const auto within = in.get_bytes();
     all.intervals.assign(within.begin(), within.end());
+    if (Result<std::vector<SharedFlush>> flushes = get_flushes(in); flushes.is_ok())
+      all.flushes = std::move(*flushes);
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
-      CoveredFile each{in.get_text(), 0, 0};
+      CoveredFile each{in.get_text()};
       each.size = in.get<Bytes>();
       each.sample = in.get<std::uint64_t>();
+      each.is_restart = in.get<bool>();
       all.covered.push_back(std::move(each));
     }
     while (in.ok() && !in.rest().empty()) all.shared.push_back(in.get_text());
@@ -209,7 +222,7 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
     journal::put_positions(told, open);
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
-  ForFirst first_told{tell_of_intervals(now.streams), {}, *covered};
+  ForFirst first_told{tell_of_intervals(now.streams), {}, *covered, now.shared};
   if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
   Standing standing{told.take(), first_told.pack(), {}};
   if (!written->files.empty() || !written->covered.empty() || !written->closed.is_empty())
@@ -220,13 +233,23 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
 /// On rank 0. Returns what the covered files of the checkpoint hold now.
 Result<std::vector<CoveredFile>> Outputs::stand_covered(const std::string& checkpoint) const {
   std::vector<CoveredFile> all;
-  const auto found = covered_.find(checkpoint);
-  if (service_.session().rank() != 0 || found == covered_.end()) return all;
-  for (const std::string& path : found->second) {
-    Result<CoveredFile> now = guarded([&] { return covered_now(service_.target(), path); });
-    TR_TRY(now.status().in("a file that the checkpoint covers"));
-    all.push_back(std::move(*now));
+  if (service_.session().rank() != 0) return all;
+  if (const auto found = covered_.find(checkpoint); found != covered_.end()) {
+    for (const std::string& path : found->second) {
+      Result<CoveredFile> now = guarded([&] { return covered_now(service_.target(), path); });
+      TR_TRY(now.status().in("a file that the checkpoint covers"));
+      all.push_back(std::move(*now));
+    }
   }
+  if (restart_file_.empty()) return all;
+  if (!storage::is_file(service_.target(), restart_file_))
+    return Status(Code::argument, cat(restart_file_,
+                                      " is no file: write and close the restart file before "
+                                      "the commit that names it"));
+  Result<CoveredFile> restart = guarded([&] { return covered_now(service_.target(), restart_file_); });
+  TR_TRY(restart.status().in("the restart file of the commit"));
+  restart->is_restart = true;
+  all.push_back(std::move(*restart));
   return all;
 }
 
@@ -241,9 +264,7 @@ Status Outputs::can_cover(const std::string& path) const {
 }
 
 void Outputs::cover(const std::string& checkpoint, const std::string& path) {
-  std::vector<std::string>& all = covered_[checkpoint];
-  const auto is_it = [&](const std::string& other) { return journal::is_same_path(other, path); };
-  if (!std::ranges::any_of(all, is_it)) all.push_back(path);
+  note_covered(covered_[checkpoint], path);
 }
 
 void Outputs::note_closing(const files::File& file) {
@@ -344,6 +365,7 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
     ForFirst first = ForFirst::unpack(each);
     within.push_back(std::move(first.intervals));
     recorded.covered.insert(recorded.covered.end(), first.covered.begin(), first.covered.end());
+    recorded.shared.insert(recorded.shared.end(), first.flushes.begin(), first.flushes.end());
   }
   note_failures(streams, within, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
@@ -426,40 +448,58 @@ std::optional<Position> Outputs::stream(const std::string& pattern) const {
   return found != streams_.end() ? std::optional(found->second) : std::nullopt;
 }
 
-Status Outputs::can_resume(const checkpoint::Copy& copy) const {
-  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
-  TR_TRY(recorded.status());
-  TR_TRY(check_not_open(*recorded));
-  if (service_.session().rank() != 0) return {};
-  for (const CoveredFile& each : recorded->covered) TR_TRY(behind_covered(service_.target(), each).status());
-  return {};
-}
-
-bool Outputs::changes_files(const checkpoint::Copy& copy) const {
-  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
-  return recorded.is_ok() && !recorded->covered.empty();
-}
-
-Status Outputs::resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
+Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::Copy& copy) {
   Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
   TR_TRY(recorded.status());
+  TR_TRY(check_not_open(*recorded));
+  const bool is_first = service_.session().rank() == 0;
+  if (is_first) {
+    for (const CoveredFile& each : recorded->covered)
+      TR_TRY(behind_covered(service_.target(), each).status());
+  }
+  prepared_ = {.all_covered = covered_};
   // They stay covered: a program need not name them again.
-  for (const CoveredFile& each : recorded->covered) cover(checkpoint, each.path);
-  streams_.clear();
-  files_.load(std::move(recorded->files), copy.generation(), copy.undo);
+  for (const CoveredFile& each : recorded->covered) {
+    if (!each.is_restart) note_covered(prepared_.all_covered[checkpoint], each.path);
+  }
+  if (is_first) warn_of_other_flushes(*recorded);
+  prepared_.covered = std::move(recorded->covered);
+  prepared_.files.load(std::move(recorded->files), copy.generation(), copy.undo);
   for (const Position& position : recorded->streams) {
-    if (service_.session().rank() == 0) {
-      for (const streams::FailedStep& failed : position.failed)
+    for (const streams::FailedStep& failed : position.failed) {
+      if (is_first)
         log(LogLevel::warn, cat("stream ", position.pattern, " lacks the step at ",
                                 position.time.at(failed.lead), ": ", failed.text));
     }
-    streams_.emplace(position.pattern, position);
+    prepared_.streams.emplace(position.pattern, position);
   }
+  return {};
+}
+
+bool Outputs::changes_files() const { return !prepared_.covered.empty(); }
+
+Status Outputs::resume() {
+  streams_ = std::move(prepared_.streams);
+  files_ = std::move(prepared_.files);
+  covered_ = std::move(prepared_.all_covered);
   // Only now: a load that fails must leave nothing in later saves.
   if (loaded_) kept_ = std::move(loaded_);
   if (service_.session().rank() != 0) return {};
-  for (const CoveredFile& each : recorded->covered) TR_TRY(cut_covered(service_.target(), each));
+  for (const CoveredFile& each : prepared_.covered) TR_TRY(cut_covered(service_.target(), each));
   return {};
+}
+
+/// On rank 0. Warns of shared files that a run that goes on finds at another flush than the checkpoint has
+/// recorded: nothing leads back there. What the program does about it is its own affair.
+void Outputs::warn_of_other_flushes(const Recorded& recorded) const {
+  for (const SharedFlush& each : recorded.shared) {
+    if (service_.journals().is_shared(each.path)) continue;  // the program has opened it already
+    const Result<FlushStanding> standing = guarded([&] { return standing_of(service_.target(), each); });
+    if (!standing.is_ok())
+      log(LogLevel::warn, cat("shared file ", each.path, ": ", standing.status().text()));
+    else if (!standing->is_there)
+      log(LogLevel::warn, cat("shared file ", each.path, " ", standing->text));
+  }
 }
 
 Status Outputs::check_not_open(const Recorded& recorded) const {

@@ -43,6 +43,7 @@ struct Open {
   std::vector<const streams::Stream*> streams;
   std::vector<OpenFile> files;
   std::vector<OpenText> texts;
+  std::vector<SharedFlush> shared = {};  // of which this rank tells the others
 };
 
 /// The outputs of a session as its checkpoints see them: the open ones, and those that the loaded checkpoint
@@ -55,6 +56,7 @@ class Outputs final : public checkpoint::Outputs {
   Result<Standing> stand(const std::string& checkpoint, journal::Overwritten overwritten) override;
   [[nodiscard]] Status can_cover(const std::string& path) const override;
   void cover(const std::string& checkpoint, const std::string& path) override;
+  void name_restart_file(const std::string& path) override { restart_file_ = path; }
   [[nodiscard]] Status check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
                              journal::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told,
@@ -72,9 +74,9 @@ class Outputs final : public checkpoint::Outputs {
   }
   [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
-  [[nodiscard]] Status can_resume(const checkpoint::Copy& copy) const override;
-  [[nodiscard]] bool changes_files(const checkpoint::Copy& copy) const override;
-  Status resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
+  Status prepare_resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
+  [[nodiscard]] bool changes_files() const override;
+  Status resume() override;
 
   /// Returns where a stream that the program is about to create with this pattern goes on, or nothing if it
   /// begins anew.
@@ -98,8 +100,17 @@ class Outputs final : public checkpoint::Outputs {
   }
 
  private:
+  /// prepare_resume() fills it, and resume() gives it to the members of the same names: where the program's
+  /// streams and files go on, and which files of the program the saves cover.
+  struct Loaded {
+    std::map<std::string, streams::Position> streams;
+    RecordedFiles files;
+    std::vector<CoveredFile> covered;
+    std::map<std::string, std::vector<std::string>> all_covered;
+  };
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
+  void warn_of_other_flushes(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
@@ -115,7 +126,9 @@ class Outputs final : public checkpoint::Outputs {
   /// Files that saves of each checkpoint cover, by its name, in the order in which the program named them.
   /// Rank 0 alone looks at them.
   std::map<std::string, std::vector<std::string>> covered_;
+  std::string restart_file_;  // of the save that begins now; "" if the program named none
   RecordedFiles files_;
+  Loaded prepared_;  // for resume()
   journal::ClosedFiles closed_;
 };
 

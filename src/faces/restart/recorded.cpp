@@ -4,23 +4,53 @@
 #include <algorithm>
 #include <utility>
 
-#include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
+#include "ground/journal/sample.hpp"
 #include "ground/journal/undo_file.hpp"
 #include "ground/storage/replace.hpp"
 
 namespace tailrace::restart {
 
+namespace {
+
+/// Packs the restart files of `all`, or the others.
+void put_covered(Packer& out, const std::vector<CoveredFile>& all, bool restart) {
+  out.put(static_cast<std::int64_t>(std::ranges::count(all, restart, &CoveredFile::is_restart)));
+  for (const CoveredFile& each : all) {
+    if (each.is_restart == restart) out.put_text(each.path).put(each.size).put(each.sample);
+  }
+}
+
+Status get_covered(Unpacker& in, bool restart, std::vector<CoveredFile>& all) {
+  auto count = in.get<std::int64_t>();
+  bool is_whole = count >= 0;
+  for (; count > 0 && in.ok() && is_whole; --count) {
+    CoveredFile each;
+    each.path = in.get_text();
+    each.size = in.get<Bytes>();
+    each.sample = in.get<std::uint64_t>();
+    each.is_restart = restart;
+    is_whole = in.ok() && !each.path.empty() && each.size >= 0;
+    all.push_back(std::move(each));
+  }
+  if (!in.ok() || !is_whole) return {Code::corrupt, "the sizes of the covered files are damaged"};
+  return {};
+}
+
+}  // namespace
+
 ByteVector Recorded::pack() const {
-  if (streams.empty() && files.empty() && covered.empty()) return {};
+  if (streams.empty() && files.empty() && covered.empty() && shared.empty()) return {};
   Packer out;
   out.put(static_cast<std::int64_t>(streams.size()));
   for (const streams::Position& position : streams) out.put_bytes(position.pack());
   journal::put_positions(out, files);
-  // Copies without covered files keep the bytes that they always had.
-  if (covered.empty()) return out.take();
-  out.put(static_cast<std::int64_t>(covered.size()));
-  for (const CoveredFile& each : covered) out.put_text(each.path).put(each.size).put(each.sample);
+  // Copies without covered, restart and shared files keep the bytes that they always had.
+  if (covered.empty() && shared.empty()) return out.take();
+  put_covered(out, covered, false);
+  if (!shared.empty() || std::ranges::count(covered, true, &CoveredFile::is_restart) > 0)
+    put_covered(out, covered, true);
+  if (!shared.empty()) put_flushes(out, shared);
   return out.take();
 }
 
@@ -39,39 +69,17 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
   TR_TRY(files.status());
   recorded.files = std::move(*files);
   if (in.rest().empty()) return recorded;
-  auto count_covered = in.get<std::int64_t>();
-  bool is_whole = count_covered >= 0;
-  for (; count_covered > 0 && in.ok() && is_whole; --count_covered) {
-    CoveredFile each;
-    each.path = in.get_text();
-    each.size = in.get<Bytes>();
-    each.sample = in.get<std::uint64_t>();
-    is_whole = in.ok() && !each.path.empty() && each.size >= 0;
-    recorded.covered.push_back(std::move(each));
-  }
-  if (!in.ok() || !is_whole) return Status(Code::corrupt, "the sizes of the covered files are damaged");
+  TR_TRY(get_covered(in, false, recorded.covered));
+  if (!in.rest().empty()) TR_TRY(get_covered(in, true, recorded.covered));
+  if (in.rest().empty()) return recorded;
+  Result<std::vector<SharedFlush>> shared = get_flushes(in);
+  TR_TRY(shared.status());
+  recorded.shared = std::move(*shared);
   return recorded;
 }
 
-namespace {
-
-constexpr Bytes sample_bytes = Bytes{64} << 10;
-
-/// Returns the checksum of the first and the last bytes within `size`.
-Result<std::uint64_t> sample_of(storage::File& file, Bytes size) {
-  const Bytes part = std::min(size, sample_bytes);
-  ByteVector bytes(static_cast<std::size_t>(2 * part));
-  const Result<Bytes> first = file.read(std::span(bytes).first(static_cast<std::size_t>(part)), 0);
-  TR_TRY(first.status());
-  const Result<Bytes> last = file.read(std::span(bytes).last(static_cast<std::size_t>(part)), size - part);
-  TR_TRY(last.status());
-  return checksum(bytes);
-}
-
-}  // namespace
-
 Result<CoveredFile> covered_now(storage::Target& target, const std::string& path) {
-  CoveredFile now{path, 0, 0};
+  CoveredFile now{path};
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
   if (!*exists) return now;
@@ -79,7 +87,7 @@ Result<CoveredFile> covered_now(storage::Target& target, const std::string& path
   TR_TRY(file.status());
   const Result<Bytes> size = (*file)->size();
   TR_TRY(size.status());
-  const Result<std::uint64_t> sample = sample_of(**file, *size);
+  const Result<std::uint64_t> sample = journal::sample_of(**file, *size);
   TR_TRY(sample.status());
   now.size = *size;
   now.sample = *sample;
@@ -87,8 +95,11 @@ Result<CoveredFile> covered_now(storage::Target& target, const std::string& path
 }
 
 Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
-  constexpr std::string_view in_place =
-      ". If it was rotated, put the recorded one back under this name, or load an earlier generation";
+  const std::string_view in_place =
+      from.is_restart
+          ? ". It was the restart file of this generation (tr_checkpoint_commit), which needs a name of its "
+            "own for as long as the generation can be loaded: put it back, or load an earlier generation"
+          : ". If it was rotated, put the recorded one back under this name, or load an earlier generation";
   const Result<bool> exists = target.exists(from.path);
   TR_TRY(exists.status());
   if (!*exists && from.size == 0) return Bytes{0};
@@ -104,13 +115,13 @@ Result<Bytes> behind_covered(storage::Target& target, const CoveredFile& from) {
                   cat(from.path, " has ", counted(*size, "byte"), ", the checkpoint has recorded ", from.size,
                       ": it cannot go on there; load before you open it", in_place));
   if (from.size == 0) return *size;
-  const Result<std::uint64_t> sample = sample_of(**file, from.size);
+  const Result<std::uint64_t> sample = journal::sample_of(**file, from.size);
   TR_TRY(sample.status());
   if (*sample != from.sample)
-    return Status(Code::corrupt, cat(from.path,
-                                     " has other bytes than the checkpoint has recorded: a file that "
-                                     "tr_checkpoint_covers names may only grow",
-                                     in_place));
+    return Status(
+        Code::corrupt,
+        cat(from.path, " has other bytes than the checkpoint has recorded",
+            from.is_restart ? "" : ": a file that tr_checkpoint_covers names may only grow", in_place));
   return *size - from.size;
 }
 

@@ -19,14 +19,42 @@ struct CoveredFile {
   std::string path;
   Bytes size = 0;
   std::uint64_t sample = 0;  // checksum of the first and the last bytes within `size`
+  bool is_restart = false;   // the program's restart file of this one generation: later saves have others
   friend bool operator==(const CoveredFile&, const CoveredFile&) = default;
 };
+
+/// The last flush of a shared file that is open with safety=. Its undo files lead back to this flush only
+/// until the next one or the close: a checkpoint that records it can tell whether it is there, and no more.
+struct SharedFlush {
+  std::string path;             // behind symbolic links
+  std::int64_t generation = 0;  // of the flush, not of the checkpoint
+  Bytes size = 0;
+  std::uint64_t sample = 0;  // journal::sample_of()
+  friend bool operator==(const SharedFlush&, const SharedFlush&) = default;
+};
+
+/// Packs flushes with their number, and unpacks them. Code::corrupt for other bytes.
+void put_flushes(Packer& out, const std::vector<SharedFlush>& all);
+Result<std::vector<SharedFlush>> get_flushes(Unpacker& in);
+
+/// How a shared file stands to a recorded flush.
+struct FlushStanding {
+  bool is_left_open = false;  // a program has ended without closing it: it goes back to its last flush
+  /// The file has the bytes of the flush or, if it is left open, goes back to a flush of its number and size.
+  bool is_there = false;
+  Bytes size = 0;
+  std::string text = {};  // for people
+};
+
+/// Local; changes nothing; waits for storage. The file is open in no program.
+Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from);
 
 /// The positions of a program's outputs, as a copy has recorded them (docs/formats/checkpoint.md).
 struct Recorded {
   std::vector<streams::Position> streams;
   std::vector<journal::Position> files;
   std::vector<CoveredFile> covered = {};
+  std::vector<SharedFlush> shared = {};
 
   /// Returns no bytes if there is no output.
   [[nodiscard]] ByteVector pack() const;

@@ -117,6 +117,12 @@ Outlook worst_of(const std::vector<OutputState>& states) {
   return worst;
 }
 
+Status check_streams_free(Target& target, const Recorded& recorded, RunStateOptions options) {
+  for (const streams::Position& stream : recorded.streams)
+    TR_TRY(guarded([&] { return check_stream_free(target, stream, options); }).in(stream.pattern));
+  return {};
+}
+
 Status restore_outputs(Target& target, const Recorded& recorded, RunStateOptions options) {
   for (const streams::Position& stream : recorded.streams)
     TR_TRY(guarded([&] { return restore_stream(target, stream, options); }).in(stream.pattern));
@@ -137,6 +143,33 @@ Status check_not_held(Target& target, const std::string& path) {
   return held.code() == Code::state ? held : Status();
 }
 
+/// True if a program holds the file's lock, which the state then tells.
+bool is_held(Target& target, OutputState& state) {
+  const Status held = check_not_held(target, state.path);
+  if (!held.is_ok()) state.text = cat("passed over: ", held.text());
+  return !held.is_ok();
+}
+
+OutputState look_at_recorded(Target& target, const SharedFlush& from) {
+  OutputState state;
+  state.kind = OutputState::Kind::shared;
+  state.name = state.path = from.path;
+  state.recorded_bytes = from.size;
+  if (is_held(target, state)) return state;
+  const Result<FlushStanding> standing = guarded([&] { return standing_of(target, from); });
+  if (!standing.is_ok()) {
+    state.outlook = Outlook::unknown;
+    state.text = standing.status().text();
+    return state;
+  }
+  state.bytes = standing->size;
+  state.text = standing->text;
+  state.outlook = standing->is_left_open ? Outlook::ahead
+                  : standing->is_there   ? Outlook::agrees
+                                         : Outlook::stays;
+  return state;
+}
+
 OutputState look_at_shared(Target& target, const std::string& path, const journal::Flushed& flushed) {
   OutputState state;
   state.kind = OutputState::Kind::shared;
@@ -144,19 +177,18 @@ OutputState look_at_shared(Target& target, const std::string& path, const journa
   state.recorded_bytes = flushed.size;
   const Result<std::optional<Bytes>> size = storage::size_if_there(target, path);
   if (size.is_ok()) state.bytes = size->value_or(0);
-  if (const Status held = check_not_held(target, path); !held.is_ok()) {
-    state.text = cat("passed over: ", held.text());
-    return state;
-  }
+  if (is_held(target, state)) return state;
   state.outlook = Outlook::ahead;
-  state.text = "left open: to be brought back to its last flush, which no checkpoint knows";
+  state.text = "left open: to be brought back to its last flush, which the checkpoint does not know";
   return state;
 }
 
 }  // namespace
 
-std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<std::string>& directories) {
+std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<std::string>& directories,
+                                              const std::vector<SharedFlush>& recorded) {
   std::vector<OutputState> states;
+  for (const SharedFlush& each : recorded) states.push_back(look_at_recorded(target, each));
   const std::string ending = journal::flushed_path("");
   for (const std::string& directory : std::set(directories.begin(), directories.end())) {
     const Result<std::vector<std::string>> names = target.list(directory);
@@ -165,6 +197,8 @@ std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<
       if (!name.ends_with(ending) || name == ending) continue;
       const std::string path =
           cat(directory == "." ? "" : directory + "/", name.substr(0, name.size() - ending.size()));
+      const auto is_it = [&](const SharedFlush& each) { return journal::is_same_path(each.path, path); };
+      if (std::ranges::any_of(recorded, is_it)) continue;
       const Result<std::optional<journal::Flushed>> flushed = journal::read_flushed(target, path);
       if (!flushed.is_ok() || !*flushed) continue;  // somebody else's file
       states.push_back(look_at_shared(target, path, **flushed));

@@ -17,6 +17,7 @@ namespace tailrace::restart {
 enum class Outlook {
   agrees,   // it holds what the generation has recorded
   ahead,    // it holds more, or other bytes: restore() brings it back
+  stays,    // a shared file at another flush, to which nothing leads back: restore() leaves it
   lost,     // nothing can bring it back to the generation
   unknown,  // storage does not give it
 };
@@ -57,20 +58,24 @@ Outlook worst_of(const std::vector<OutputState>& states);
 /// it only if no output is lost (look_at_outputs()). Durable on return. If it fails or is killed at any
 /// instant, it can be repeated, and a run can go on from the checkpoint.
 Status restore_outputs(storage::Target& target, const Recorded& recorded, RunStateOptions options = {});
+/// Returns Code::state if a program holds one of the streams. Changes nothing.
+Status check_streams_free(storage::Target& target, const Recorded& recorded, RunStateOptions options = {});
 
 // The parts of the functions above.
 void look_at_stream(storage::Target& target, const streams::Position& position, RunStateOptions options,
                     std::vector<OutputState>& states);
 Status restore_stream(storage::Target& target, const streams::Position& position, RunStateOptions options);
+Status check_stream_free(storage::Target& target, const streams::Position& position, RunStateOptions options);
 OutputState look_at_file(storage::Target& target, const journal::Position& position);
 Status restore_file(storage::Target& target, const journal::Position& position);
 OutputState look_at_covered(storage::Target& target, const CoveredFile& file);
 
-/// Returns the shared files in these directories that a program with safety= has left open. Their own last
-/// flush is what they go back to, and no checkpoint records it. Those whose lock a program holds, perhaps
-/// one of another job, agree, and their text names the holder.
+/// Returns the shared files with safety= that the checkpoint has recorded, and those in these directories
+/// that a program has left open. Their own last flush is what they go back to. Those whose lock a program
+/// holds, perhaps one of another job, agree, and their text names the holder.
 std::vector<OutputState> look_at_shared_files(storage::Target& target,
-                                              const std::vector<std::string>& directories);
+                                              const std::vector<std::string>& directories,
+                                              const std::vector<SharedFlush>& recorded = {});
 /// Returns Code::state if a program holds the lock.
 Status restore_shared_file(storage::Target& target, const std::string& path);
 

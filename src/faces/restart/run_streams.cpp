@@ -393,6 +393,12 @@ void look_at_stream(Target& target, const Position& position, RunStateOptions op
   for (const Plan& plan : *plans) states.push_back(plan.state);
 }
 
+Status check_stream_free(Target& target, const Position& position, RunStateOptions options) {
+  const Result<OwnFiles> own = find_own(target, position, options.any_run);
+  TR_TRY(own.status());
+  return own->is_known ? streams::lock_stream(target, own->request).status() : Status();
+}
+
 Status restore_stream(Target& target, const Position& position, RunStateOptions options) {
   const Result<OwnFiles> first = find_own(target, position, options.any_run);
   TR_TRY(first.status());

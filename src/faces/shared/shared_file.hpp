@@ -44,6 +44,10 @@ class SharedFile {
   SharedFile& operator=(const SharedFile&) = delete;
 
   [[nodiscard]] const Definition& definition() const { return what_; }
+  /// Local. On the I/O rank of a file with safety= that may be written: its last flush.
+  [[nodiscard]] std::optional<SafeFile::LastFlush> last_flush() const {
+    return safe_ != nullptr && group_->is_io_rank() ? safe_->last_flush() : std::nullopt;
+  }
 
   // Local.
   /// Moves the position, and returns the new one. Returns Code::argument, and moves nothing, if it would lie

@@ -104,7 +104,8 @@ pipeline::Opening Stream::head() const {
   pipeline::Opening opening;
   opening.definition = request_.definition;
   opening.policy = request_.options.policy;
-  opening.previous_lead = from_.lead.value_or(0);
+  opening.previous_lead = begins_with_ > 0 ? client_.lead() : from_.lead.value_or(0);
+  opening.begins_with = begins_with_;
   if (session_.rank() == 0) {
     opening.ledger = pack_ledger(name(), options_, run_,
                                  continues_ ? std::optional<Position>(from_) : std::nullopt, left_behind_);
@@ -146,11 +147,14 @@ void Stream::begin_step(std::int64_t lead, const Status& wrong) {
   const bool is_timed = operations_ && !client_.in_step();
   if (is_timed) order = begin_timed(lead);
   const bool is_within = is_timed && !operations_->completes();
+  Status renewed;
+  if (!is_within && wrong.is_ok() && order.is_ok()) renewed = renew_for(lead);
   if (is_within ? !client_.begin_within() : !client_.begin(lead, !wrong.is_ok())) return;
   if (is_timed) client_.put_off_records();
   if (is_timed && operations_->counts()) client_.note_interval(operations_->interval_begin());
   latch(wrong);
   latch(order.in(cat("tr_stream_begin(\"", name(), "\")")));
+  latch(renewed);
   latch(fields_.check_all_put().in(cat("tr_stream_begin(\"", name(), "\")")));
   put_.clear();
   has_put_ = false;
@@ -220,6 +224,8 @@ void Stream::put_in_step(const std::string& name, std::optional<int> number, con
   Status status;
   if (!field.definition.has_time) {
     status = Status(Code::state, "the field has time=none: it is put once, before the first step");
+  } else if (!takes(*number)) {
+    status = not_in_this_file();
   } else if (!put_.insert(*number).second) {
     status = Status(Code::state, "the field was put in this step already");
   } else if (Status again = operations_ ? Status() : check_put_again(*number); !again.is_ok()) {
@@ -305,7 +311,8 @@ void Stream::put_results() {
   client_.begin_records();
   for (std::size_t i = 0; i < fields_.all().size(); ++i) {
     Field& field = fields_.all()[i];
-    if (!field.timed) continue;
+    // A field without a place is there only if the change to the next file has failed.
+    if (!field.timed || !fields_.holds(static_cast<int>(i))) continue;
     operations::Accumulator& accumulator = field.timed->accumulator();
     if (accumulator.puts() == 0) continue;
     const int number = static_cast<int>(i);
@@ -411,8 +418,10 @@ Position Stream::position() const {
       with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}, {}, times()});
   here.interval = operations_ ? operations_->open() : std::nullopt;
   if (!here.interval) return here;
-  for (const Field& field : fields_.all()) {
-    if (field.timed) here.interval->fields.push_back(field.timed->recorded(field.definition));
+  for (std::size_t i = 0; i < fields_.all().size(); ++i) {
+    const Field& field = fields_.all()[i];
+    if (field.timed && takes(static_cast<int>(i)))
+      here.interval->fields.push_back(field.timed->recorded(field.definition));
   }
   // Fields that a checkpoint has and the program has not defined yet.
   for (const OpenInterval::Field& field :
@@ -425,8 +434,9 @@ Position Stream::position() const {
 std::vector<Stream::State> Stream::states() const {
   std::vector<State> states;
   if (!operations_ || !operations_->open()) return states;
-  for (const Field& field : fields_.all()) {
-    if (field.timed)
+  for (std::size_t i = 0; i < fields_.all().size(); ++i) {
+    const Field& field = fields_.all()[i];
+    if (field.timed && takes(static_cast<int>(i)))
       states.push_back({field.definition.name, field.layout.get(), &field.timed->accumulator()});
   }
   return states;

@@ -97,7 +97,8 @@ class Stream final {
       return std::ranges::count(field.definition.dimensions, name) > 0;
     });
   }
-  [[nodiscard]] bool has_field(const std::string& name) const { return fields_.number_of(name).has_value(); }
+  /// Local. Returns true if the field is defined; in a step, if the file of this step has it.
+  [[nodiscard]] bool wants(const std::string& name) const;
   [[nodiscard]] const std::string& name_of_field(std::size_t number) const {
     return fields_.all()[number].definition.name;
   }
@@ -123,6 +124,11 @@ class Stream final {
                    const ArrayShape* shape);
   void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
   void begin_step(std::int64_t lead, const Status& wrong);
+  Status renew_for(std::int64_t lead);
+  void renew();
+  void note_left_behind(std::int64_t lead);
+  [[nodiscard]] bool takes(int number) const;
+  [[nodiscard]] Status not_in_this_file() const;
   [[nodiscard]] Status begin_timed(std::int64_t lead);
   void put_results();
   Status end_step();
@@ -153,8 +159,10 @@ class Stream final {
   Status untold_;         // for end(): an interval's end had no step; the same on all ranks
   bool has_put_ = false;  // the program has put a field in this step
   std::vector<EndedStep> ended_;
+  std::size_t ended_before_ = 0;  // of them, before the definitions that hold
   std::optional<std::int64_t> last_lead_;
   bool is_abandoned_ = false;
+  std::int64_t begins_with_ = 0;  // the first step with the definitions that hold
 };
 
 }  // namespace tailrace::streams

@@ -10,9 +10,6 @@ namespace tailrace::unformatted {
 
 namespace {
 
-/// Returns the size of the part of an element that is byte-swapped as one: a complex number has two parts.
-Bytes unit_of(ElementType type) { return is_complex(type) ? size_of(type) / 2 : size_of(type); }
-
 /// Returns the number of bytes that an array has in the file.
 Result<Bytes> array_bytes(const Array& array, const files::Owner& owner) {
   if (array.layout == nullptr) return Status(Code::argument, "the layout was not made, or is freed");
@@ -179,7 +176,7 @@ Status RecordFile::move_out(const Array& array, Bytes bytes, const Status& mine)
   if (!record_->parts.empty()) TR_TRY(file_.before_move(call));
   std::shared_ptr<files::Framing> framing;
   if (mine.is_ok() && bytes > 0) {
-    framing = record_->frame_out(stream_, bytes, unit_of(array.type));
+    framing = record_->frame_out(stream_, bytes, scalar_size_of(array.type));
     stream_.pass(bytes + framing->inserted());
     record_->done += bytes;
   }
@@ -214,7 +211,7 @@ Status RecordFile::move_in(const Array& array, Bytes bytes, const Status& mine) 
   const Status refusal = mine.is_ok() ? record.check_rest(file_.path(), bytes) : mine;
   std::shared_ptr<files::Framing> framing;
   if (refusal.is_ok() && bytes > 0) {
-    framing = record.frame_in(bytes, unit_of(array.type));
+    framing = record.frame_in(bytes, scalar_size_of(array.type));
     stream_.move_to(record.offset_of(record.done), bytes + framing->inserted());
   }
   const files::ArrayOutcome outcome =

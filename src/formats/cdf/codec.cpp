@@ -47,7 +47,7 @@ class CdfCodec final : public codec::Codec {
     return codec::plain_encoder(plain_);
   }
   [[nodiscard]] std::optional<codec::PlainValues> plain(int field) const override {
-    return plain_[static_cast<std::size_t>(field)].values();
+    return plain_[static_cast<std::size_t>(field)].plain();
   }
   [[nodiscard]] ElementType assembled_type(int field) const override { return fields_.type_of(field); }
   [[nodiscard]] double cost(int field) const override {
@@ -65,7 +65,7 @@ class CdfCodec final : public codec::Codec {
   /// Returns the offset of a variable within a record.
   [[nodiscard]] Bytes offset_of(std::size_t variable) const { return places_.of_variables[variable].offset; }
   [[nodiscard]] static Bytes slab(const Conventions::Field& field) {
-    return field.elements * cf::size_of(field.type);
+    return field.values() * cf::size_of(field.type);
   }
 
   Places places_;  // constructed before fields_, because its constructor places the variable of time
@@ -119,7 +119,7 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
     const Bytes begin = offset_of(field.variable);
     for (Index level = 0; level < field.levels(); ++level) {
       if (there.count({static_cast<int>(number), level}) == 0)
-        patches.push_back({begin + level * slab(field), field.fill, field.elements});
+        patches.push_back({begin + level * slab(field), field.fill, field.values()});
     }
     // A variable of elements smaller than 4 bytes may end with up to 3 bytes of padding.
     const Bytes end = field.levels() * slab(field);

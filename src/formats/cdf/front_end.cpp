@@ -84,7 +84,7 @@ Strided strided_of(const cdf::ReadHeader& header, const CfField& field, std::spa
   std::vector<Index> shape;
   for (const int each : variable.dimensions)
     shape.push_back(header.contents.dimensions[static_cast<std::size_t>(each)].length);
-  std::vector<Bytes> strides = strides_of(shape, cf::size_of(variable.type));
+  std::vector<Bytes> strides = strides_of(shape, variable.element_bytes());
   if (of.has_records) strides.front() = header.record_size;
   Strided record{of.begin, {}, std::endian::big};
   for (std::size_t d = 0; d < shape.size(); ++d) record.offset += begin[d] * strides[d];
@@ -108,7 +108,7 @@ class ClassicSource final : public CfSource {
   }
   [[nodiscard]] Bytes record_bound(const CfField& field, const std::vector<Index>& begin,
                                    std::span<const Index> shape) const override {
-    return strided_bound(strided_of(header_, field, begin), shape, cf::size_of(field.unpacking.type));
+    return strided_bound(strided_of(header_, field, begin), shape, field.unpacking.element_bytes());
   }
 
   std::shared_ptr<storage::File> file_;

@@ -195,6 +195,14 @@ void read_variable(HeaderReader& in, std::optional<int> record_dimension, ReadHe
   variable.type = header_types[static_cast<std::size_t>(type)];
   if (__builtin_mul_overflow(elements, bytes_of(type), &place.size))
     in.fail(at, "a variable of less than 2^63 bytes", "more");
+  if (type == text_type && place.has_records < dimensions) {
+    const Index length =
+        header.contents.dimensions[static_cast<std::size_t>(variable.dimensions.back())].length;
+    if (length > 0 && length <= most_text) {
+      variable.text_bytes = length;
+      variable.dimensions.pop_back();
+    }
+  }
   // Skips the size of the variable. It is wrong for large variables in older versions, so readers compute it.
   in.number(in.version() == Version::cdf5 ? 8 : 4);
   const Bytes begin_at = in.next();

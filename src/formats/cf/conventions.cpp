@@ -26,8 +26,9 @@ constexpr int record_dimension = 0;
 /// Appends the default fill value of the NetCDF library for a type (netcdf.h, NC_FILL_*).
 void put_default_fill(ByteVector& out, Type type) {
   switch (type) {
-    case Type::int8:
     case Type::text:
+      return put_number(out, type, 0);
+    case Type::int8:
       return put_number(out, type, -127);
     case Type::uint8:
       return put_number(out, type, 255);
@@ -114,9 +115,22 @@ std::function<ByteVector()> constant(Type type, std::vector<double> values) {
   };
 }
 
+/// Returns the number of values of the variable that are one element of the field.
+Index width_of(ElementType type) { return is_text(type) ? size_of(type) : 1; }
+
+/// Returns the field's variable without dimensions. Texts have NetCDF's attribute for their encoding.
+Variable begun(const FieldDefinition& field, Type type) {
+  Variable variable;
+  variable.type = type;
+  if (type == Type::text && codec::find_key(field.attributes, "_Encoding") == nullptr)
+    variable.attributes.push_back(Attribute::text("_Encoding", "utf-8"));
+  return variable;
+}
+
 /// Returns what makes the values of a field without time: those that were put, or fill values.
 std::function<ByteVector()> fixed_values(const FieldDefinition& field, const ByteVector& fill) {
-  const Index count = field.elements() * static_cast<Index>(field.levels.values.size());
+  const Index count =
+      field.elements() * width_of(field.type) * static_cast<Index>(field.levels.values.size());
   return [values = field.values, fill, count] {
     if (values) return *values;
     ByteVector all;
@@ -141,6 +155,7 @@ Result<Attribute> attribute_of(const std::string& name, const std::string& value
   if (std::ranges::find(numeric, name) == numeric.end()) return Attribute::text(name, value);
   const Result<std::vector<double>> numbers = parse_number_list(value);
   TR_TRY(numbers.status().in(name));
+  if (type == Type::text) return Status(Code::argument, cat(name, "= is for numbers, and these are texts"));
   Attribute attribute{name, type, {}};
   for (const double number : *numbers) {
     if (!holds(type, number))
@@ -200,6 +215,7 @@ std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
 }  // namespace
 
 Result<Type> type_of(ElementType type) {
+  if (is_text(type)) return Type::text;
   switch (type) {
     case ElementType::i8:
       return Type::int8;
@@ -275,11 +291,10 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(check_hybrid(field.levels));
   if (field.missing && !holds(*type, *field.missing))
     return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
-  Variable variable;
+  Variable variable = begun(field, *type);
   TR_TRY(check_new(field));
   const Result<std::vector<std::string>> named = named_coordinates(field, grid);
   TR_TRY(named.status());
-  variable.type = *type;
   if (field.has_time) variable.dimensions = {record_dimension};
   // Copies the entries, because later calls add to the lists and may move them.
   const Vertical levels = vertical(field.levels);
@@ -290,6 +305,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
   for (std::size_t i = 0; i < points.dimensions.size(); ++i)
     if (!has_lost(field, grid, i)) variable.dimensions.push_back(points.dimensions[i]);
+  if (is_text(field.type)) variable.dimensions.push_back(text_dimension(size_of(field.type)));
   const std::string methods = methods_of(field, points);
   // They are for each point, and have all dimensions of the grid.
   if (field.reduction.is_within_level()) points.mapping = points.coordinates = "";
@@ -321,7 +337,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(beyond_);
   by_name_.emplace(field.name, fields_.size());
   fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill,
-                     levels.dimension.has_value(), field.has_time});
+                     levels.dimension.has_value(), field.has_time, width_of(field.type)});
   if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
   return {};
 }
@@ -531,12 +547,15 @@ void Conventions::add_grid_coordinates(Horizontal& added) {
     east = added.names[1];
     added.dimensions = {named_dimension(north, grid.y.points), named_dimension(east, grid.x.points)};
   }
+  for (const std::string_view name : {"latitude", "longitude"})
+    added.standard_names.push_back(projected
+                                       ? cat("projection_", name == "latitude" ? "y" : "x", "_coordinate")
+                                   : turned ? cat("grid_", name)
+                                            : std::string(name));
   const auto attributes = [&](bool is_y) -> std::vector<Attribute> {
     const std::string_view name = is_y ? "latitude" : "longitude", letter = is_y ? "y" : "x";
     const std::string units = projected ? "m" : turned ? "degrees" : is_y ? "degrees_north" : "degrees_east";
-    const std::string standard = projected ? cat("projection_", letter, "_coordinate")
-                                 : turned  ? cat("grid_", name)
-                                           : std::string(name);
+    const std::string& standard = added.standard_names[is_y ? 0 : 1];
     const std::string text = projected ? cat(letter, " in the projection")
                              : turned  ? cat(name, " in the rotated grid")
                                        : std::string(name);
@@ -744,6 +763,13 @@ int Conventions::add_dimension(const std::string& name, Index length) {
 int Conventions::bounds_dimension() {
   if (!bounds_) bounds_ = add_dimension(free_name("bnds"), 2);
   return *bounds_;
+}
+
+/// Returns the last dimension of texts of so many bytes.
+int Conventions::text_dimension(Index bytes) {
+  const auto known = std::ranges::find(of_texts_, bytes, &std::pair<Index, int>::first);
+  if (known != of_texts_.end()) return known->second;
+  return of_texts_.emplace_back(bytes, add_dimension(free_name(cat("string", bytes)), bytes)).second;
 }
 
 std::size_t Conventions::add_variable(Variable variable) {

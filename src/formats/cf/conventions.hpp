@@ -45,7 +45,10 @@ class Conventions {
     ByteVector fill{};        // one element, big-endian
     bool has_levels = false;  // the variable has a dimension for levels
     bool has_time = true;     // false: the variable is in the file once
+    Index width = 1;          // the bytes of a text: so many values of the variable are one element
 
+    /// Returns the number of values of the variable in one level.
+    [[nodiscard]] Index values() const { return elements * width; }
     /// Returns the number of the field's records in a step.
     [[nodiscard]] Index levels() const { return has_time ? static_cast<Index>(levels_of.values.size()) : 0; }
   };
@@ -87,6 +90,7 @@ class Conventions {
     std::vector<int> dimensions;
     std::string mapping;      // name of the variable that describes a projection
     std::string coordinates;  // names of the variables with the latitudes and longitudes of points
+    std::vector<std::string> standard_names{};  // of the coordinates of its dimensions, on a map
   };
   struct Vertical {
     codec::Levels levels;
@@ -121,6 +125,7 @@ class Conventions {
   int add_dimension(const std::string& name, Index length);
   void rename_unnamed(const std::string& name);
   int bounds_dimension();
+  int text_dimension(Index bytes);
   std::size_t add_variable(Variable variable);
   std::size_t add_coordinate(const std::string& name, std::vector<int> dimensions,
                              const std::vector<double>& values, std::vector<Attribute> attributes);
@@ -142,6 +147,7 @@ class Conventions {
   bool names_tell_ = false;    // conventions=weather: a field's name tells what quantity it is
   std::optional<int> bounds_;  // the dimension of length 2
   std::optional<std::pair<std::int64_t, std::string>> referred_;  // number and UUID of the file's grid
+  std::vector<std::pair<Index, int>> of_texts_;  // the last dimensions of texts, by their length
   Status beyond_;  // the first error of accept_ or of adding a variable; after it nothing is added
 };
 

@@ -55,7 +55,12 @@ struct FoundVariable {
   std::vector<int> dimensions;  // slowest first
   Number type = Number::none;
   std::vector<FoundAttribute> attributes;
+  /// > 0: the elements are texts of so many bytes, and `type` is none. The dimension along which the bytes of
+  /// a text lie is none of `dimensions`.
+  Bytes text_bytes = 0;
 
+  /// Returns the size of an element as the file has it; 0 if it is neither a number nor a text.
+  [[nodiscard]] Bytes element_bytes() const { return text_bytes > 0 ? text_bytes : size_of(type); }
   /// Returns the attribute, or null.
   [[nodiscard]] const FoundAttribute* find(std::string_view attribute) const;
   /// Returns the text of an attribute, without zeros and blanks at its end. Empty if no attribute with a text

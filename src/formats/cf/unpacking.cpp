@@ -220,9 +220,21 @@ Index unpack_to(const Unpacking& how, const std::byte* elements, Index stride, I
   return 0;
 }
 
+/// Copies texts of `length` bytes to places of `room` bytes, and fills those with zeros. No text is missing.
+Index copy_texts(Bytes length, const std::byte* elements, Index stride, Index count, Bytes room,
+                 std::byte* values) {
+  const Bytes kept = std::min(length, room);
+  for (Index i = 0; i < count; ++i, values += room) {
+    std::copy_n(elements + i * stride * length, kept, values);
+    std::fill(values + kept, values + room, std::byte{0});
+  }
+  return 0;
+}
+
 }  // namespace
 
-std::optional<ElementType> Unpacking::integers() const {
+std::optional<ElementType> Unpacking::exact_type() const {
+  if (text_bytes > 0) return text_type_of(text_bytes);
   if (is_scaled) return std::nullopt;
   switch (type) {
     case Number::int8:
@@ -251,6 +263,8 @@ std::optional<ElementType> Unpacking::integers() const {
 
 Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool has_default_fill) {
   Unpacking how;
+  how.text_bytes = variable.text_bytes;
+  if (how.text_bytes > 0) return how;
   how.type = type_of(variable);
   for (const bool is_scale : {true, false}) {
     const Result<std::vector<double>> number =
@@ -267,6 +281,7 @@ Result<Unpacking> unpacking_of_coordinate(const FoundVariable& variable, bool ha
 Result<Unpacking> unpacking_of(const FoundVariable& variable, bool has_default_fill) {
   Result<Unpacking> how = unpacking_of_coordinate(variable, has_default_fill);
   TR_TRY(how.status());
+  if (how->text_bytes > 0) return how;
   TR_TRY(add_limits(variable, *how));
   return how;
 }
@@ -284,6 +299,7 @@ void unpack_coordinate(const Unpacking& how, std::span<double> elements) {
 
 Index unpack(const Unpacking& how, const std::byte* elements, Index stride, Index count, ElementType to,
              std::byte* values) {
+  if (is_text(to)) return copy_texts(how.text_bytes, elements, stride, count, size_of(to), values);
   switch (to) {
     case ElementType::i8:
       return unpack_to<std::int8_t>(how, elements, stride, count, values);

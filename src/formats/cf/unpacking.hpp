@@ -25,11 +25,16 @@ struct Unpacking {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   bool limits_are_unpacked = false;
+  Bytes text_bytes = 0;  // > 0: the elements are texts of so many bytes, and `type` is none
 
   /// Returns true if the values are float32 in the file, and not scaled.
   [[nodiscard]] bool is_float32() const { return type == Number::float32 && !is_scaled; }
-  /// Returns the type of the values if they are integers in the file, and not scaled.
-  [[nodiscard]] std::optional<ElementType> integers() const;
+  /// Returns the size of an element as the file has it.
+  [[nodiscard]] Bytes element_bytes() const { return text_bytes > 0 ? text_bytes : size_of(type); }
+  /// Returns the size of what a byte order concerns.
+  [[nodiscard]] Bytes scalar_bytes() const { return text_bytes > 0 ? 1 : size_of(type); }
+  /// Returns the type of the values if they are integers in the file, and not scaled, or texts.
+  [[nodiscard]] std::optional<ElementType> exact_type() const;
 };
 
 /// Reads the unpacking from the attributes of a variable. With `has_default_fill`, elements that were never
@@ -46,8 +51,9 @@ void unpack_coordinate(const Unpacking& how, std::span<double> elements);
 
 /// Turns `count` elements into values of the type `to`. The elements are in the host's byte order, each
 /// `stride` elements behind the one before. Missing values become NaN in float32 and float64. Types of
-/// integers take only integers() of a type that they have all values of, and a missing value leaves what
-/// stands in `values`. Returns the number of all missing values.
+/// integers take only integers of a type that they have all values of, and a missing value leaves what
+/// stands in `values`. Types of texts take only texts, up to their own length, and have zeros behind them.
+/// Returns the number of all missing values.
 Index unpack(const Unpacking& how, const std::byte* elements, Index stride, Index count, ElementType to,
              std::byte* values);
 

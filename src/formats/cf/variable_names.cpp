@@ -33,27 +33,28 @@ std::string_view method_of(Process process) {
   return "";
 }
 
+std::string name_of_levels(const std::string& type) {
+  const LevelType* const known = find_level_type(type);
+  if (known == nullptr) return type;
+  return std::string(known->standard_name.empty() ? known->dimension : known->standard_name);
+}
+
 }  // namespace
 
 /// Returns the value of `cell_methods`: first over time, then over levels, then over dimensions of a level,
-/// as the values are made (CF-1.8, section 7.3).
+/// as the values are made (CF-1.8, section 7.3). The variable lacks those that it has lost, so their
+/// standard names stand for them (section 7.3.4), or where there is none their own names.
 std::string Conventions::methods_of(const FieldDefinition& field, const Horizontal& points) const {
   std::string methods;
   if (field.statistic.process != Process::instant) methods = cat(" ", method_of(field.statistic.process));
   const codec::Reduction& reduction = field.reduction;
-  if (!reduction.level_type.empty()) {
-    const LevelType* const type = find_level_type(reduction.level_type);
-    methods += cat(" ", type != nullptr ? std::string(type->dimension) : reduction.level_type, ": ",
-                   name_of(reduction.operation));
-  }
+  if (!reduction.level_type.empty())
+    methods += cat(" ", name_of_levels(reduction.level_type), ": ", name_of(reduction.operation));
   if (!reduction.is_within_level()) return methods.empty() ? methods : methods.substr(1);
+  const bool is_on_map = points.standard_names.size() == reduction.is_lost.size();
   for (std::size_t i = 0; i < reduction.is_lost.size(); ++i) {
     if (reduction.is_lost[i] == 0) continue;
-    const bool has_all = points.dimensions.size() == reduction.is_lost.size();
-    std::string name = "area";
-    if (has_all) name = contents_.dimensions[static_cast<std::size_t>(points.dimensions[i])].name;
-    if (!has_all && !reduction.dimensions.empty()) name = reduction.dimensions[i];
-    methods += cat(" ", name, ":");
+    methods += cat(" ", is_on_map ? points.standard_names[i] : reduction.dimensions[i], ":");
   }
   return cat(methods.substr(1), " ", name_of(reduction.operation));
 }
@@ -90,6 +91,7 @@ Result<std::vector<std::string>> Conventions::named_coordinates(const FieldDefin
                                         field.name, "'"));
     const Variable& variable = contents_.variables[*number];
     for (const int each : variable.dimensions) {
+      if (std::ranges::find(of_texts_, each, &std::pair<Index, int>::second) != of_texts_.end()) continue;
       if (std::ranges::find(known, each) == known.end())
         return Status(Code::argument, cat(what, "which has the dimension '",
                                           contents_.dimensions[static_cast<std::size_t>(each)].name, "'; '",

@@ -345,6 +345,8 @@ Status Grib2Codec::add(const codec::FieldDefinition& field) {
     return {Code::format,
             "over=: a GRIB2 message has all points of a grid on a level: leave over= out, or write the field "
             "to NetCDF, Zarr or raw files"};
+  if (is_text(field.type))
+    return {Code::format, "GRIB2 holds numbers, and no texts: write them to a NetCDF or Zarr file"};
   if (is_complex(field.type))
     return {Code::format,
             cat("GRIB2 holds real numbers, not ", name_of(field.type), "; write the parts as two fields")};

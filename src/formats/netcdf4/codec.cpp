@@ -7,6 +7,7 @@
 #include <map>
 
 #include "formats/cf/fields.hpp"
+#include "formats/codec/plain.hpp"
 #include "formats/netcdf4/chunks.hpp"
 #include "formats/netcdf4/metadata.hpp"
 #include "ground/base/text.hpp"
@@ -51,6 +52,8 @@ class ChunkedEncoder final : public codec::Encoder {
 
   Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) override {
     TR_TRY(fields_.check_record(key, count));
+    if (const ElementType type = fields_.type_of(key.field); is_text(type))
+      codec::end_texts(std::span(values, static_cast<std::size_t>(count * size_of(type))), size_of(type));
     return chunks_.encode(records_[static_cast<std::size_t>(key.field)], values, key.interval_start, out);
   }
 
@@ -100,7 +103,7 @@ class Netcdf4Codec final : public codec::Codec {
     const RecordShape& record = at(field);
     const bool is_values = record.compression.method == compression::Method::none &&
                            record.quantisation.keeps_all() && record.count() == 1 &&
-                           record.trailer_bytes() == 0;
+                           record.trailer_bytes() == 0 && !is_text(fields_.type_of(field));
     return is_values ? std::optional(codec::PlainValues{record.element_size}) : std::nullopt;
   }
   [[nodiscard]] ElementType assembled_type(int field) const override { return fields_.type_of(field); }
@@ -154,7 +157,8 @@ std::vector<RecordsOfField> Netcdf4Codec::records_of_fields() const {
     if (field.has_time) continue;
     RecordShape& record = all[i].record;
     record.shape = field.shape;
-    record.element_size = size_of(field.type);
+    record.element_size = scalar_size_of(field.type);
+    if (is_text(field.type)) record.shape.push_back(size_of(field.type));
     record.missing = field.missing;
     record.fill = fields_.at(static_cast<int>(i)).fill;
     std::ranges::reverse(record.fill);
@@ -221,11 +225,16 @@ Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte
     return {};
   }
   const int number = static_cast<int>(records_.size());
-  const std::vector<Index> shape = record_dimensions(number);
-  const Result<std::vector<Index>> chunk = cf::chunk_of(field, shape);
+  std::vector<Index> shape = record_dimensions(number);
+  if (is_text(field.type)) shape.pop_back();
+  Result<std::vector<Index>> chunk = cf::chunk_of(field, shape);
   TR_TRY(chunk.status().in(context));
+  if (is_text(field.type)) {  // no chunk ends within a text
+    shape.push_back(size_of(field.type));
+    chunk->push_back(shape.back());
+  }
   RecordShape record{
-      {shape, *chunk, size_of(field.type)}, *compression, is_since_last_output(field.statistic)};
+      {shape, *chunk, scalar_size_of(field.type)}, *compression, is_since_last_output(field.statistic)};
   record.quantisation = cf::quantisation_of(field);
   record.missing = field.missing;
   TR_TRY(check(record).in(context));

@@ -24,8 +24,9 @@ using cf::Variable;
 hid_t type_in_file(Type type) {
   switch (type) {
     case Type::int8:
-    case Type::text:
       return H5T_STD_I8LE;
+    case Type::text:
+      return H5T_C_S1;
     case Type::uint8:
       return H5T_STD_U8LE;
     case Type::int16:
@@ -52,8 +53,9 @@ hid_t type_in_file(Type type) {
 hid_t big_endian(Type type) {
   switch (type) {
     case Type::int8:
-    case Type::text:
       return H5T_STD_I8BE;
+    case Type::text:
+      return H5T_C_S1;
     case Type::uint8:
       return H5T_STD_U8BE;
     case Type::int16:

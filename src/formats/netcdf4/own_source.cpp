@@ -45,6 +45,17 @@ codec::Keys keys_of_own(const cf::Grid& grid) {
   return keys;
 }
 
+/// Makes a whole text of the bytes along the last dimension.
+void read_texts(OwnChunks& own, Bytes bytes) {
+  own.unpacking.text_bytes = bytes;
+  own.grid.shape.pop_back();
+  own.record.shape.pop_back();
+  if (!own.record.chunk.empty()) own.record.chunk.pop_back();
+  own.chunk.fill.assign(static_cast<std::size_t>(bytes), std::byte{0});
+  own.chunk.chunk = own.record.chunk;
+  if (own.record.compression.method != compression::Method::none) own.chunk.filters = {{1, "deflate", {}}};
+}
+
 OwnChunks chunks_of(const netcdf4::RecordsOfField& field) {
   OwnChunks own;
   own.record = field.record;
@@ -58,6 +69,10 @@ OwnChunks chunks_of(const netcdf4::RecordsOfField& field) {
   // data.
   if (field.record.missing || element > 1) own.unpacking.missing = {own.chunk.fill};
   own.chunk.chunk = field.record.chunk;
+  if (is_text(field.type)) {
+    read_texts(own, size_of(field.type));
+    return own;
+  }
   if (field.record.compression.method != compression::Method::none)
     own.chunk.filters = {{2, "shuffle", {static_cast<unsigned>(element)}}, {1, "deflate", {}}};
   return own;
@@ -123,9 +138,9 @@ class OwnNetcdf4Source final : public Source {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
     return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
-  [[nodiscard]] std::optional<ElementType> integers(const RecordPlace& place) const override {
+  [[nodiscard]] std::optional<ElementType> exact_type(const RecordPlace& place) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return std::nullopt;
-    return fields_[static_cast<std::size_t>(place[0])].unpacking.integers();
+    return fields_[static_cast<std::size_t>(place[0])].unpacking.exact_type();
   }
   [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return 0;
@@ -183,7 +198,7 @@ class OwnNetcdf4Source final : public Source {
     TR_TRY(netcdf4::undo_filters(field.chunk, 0, scratch.bytes, scratch.decoded)
                .in(cat("the chunk at byte ", offset)));
     const Bytes size = std::ssize(scratch.decoded);
-    copy_ordered(scratch.decoded.data(), scratch.decoded.data(), size, std::ssize(field.chunk.fill),
+    copy_ordered(scratch.decoded.data(), scratch.decoded.data(), size, field.unpacking.scalar_bytes(),
                  std::endian::little);
     return scratch.decoded.data();
   }

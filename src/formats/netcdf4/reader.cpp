@@ -74,6 +74,13 @@ Number number_of_type(hid_t type) {
   }
 }
 
+/// Returns the size of texts of one length, or 0 for any other type.
+Bytes text_bytes_of(hid_t type) {
+  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) > 0) return 0;
+  const auto bytes = static_cast<Bytes>(H5Tget_size(type));
+  return bytes <= most_text ? bytes : 0;
+}
+
 hid_t native_of(Number type) {
   switch (type) {
     case Number::int8:
@@ -244,8 +251,9 @@ class LibraryReader final : public Reader {
   Result<std::vector<int>> dimensions_of(const Found& found);
   std::vector<int> listed_dimensions(const Found& found);
   int phony_dimension(Index length, const std::vector<int>& taken);
-  Status describe(hid_t dataset, Number type, Dataset& out) const;
-  Status hold_values(hid_t dataset, Number type, Dataset& out) const;
+  static void set_texts(Bytes bytes, FoundVariable& variable, Dataset& out);
+  Status describe(hid_t dataset, const FoundVariable& variable, Dataset& out) const;
+  Status hold_values(hid_t dataset, hid_t type, Dataset& out) const;
 
   ReadFile file_;
   Bytes begin_;
@@ -375,24 +383,26 @@ Result<std::vector<int>> LibraryReader::dimensions_of(const Found& found) {
 }
 
 /// Reads the elements of a small dataset that lies in the metadata.
-Status LibraryReader::hold_values(hid_t dataset, Number type, Dataset& out) const {
-  Bytes bytes = cf::size_of(type);
+Status LibraryReader::hold_values(hid_t dataset, hid_t type, Dataset& out) const {
+  Bytes bytes = std::ssize(out.fill);
   for (const Index each : out.shape) {
     if (__builtin_mul_overflow(bytes, each, &bytes) || bytes > (1 << 20))
       return {Code::corrupt, "expected elements of at most 1 MiB in the metadata, got more"};
   }
   out.values.resize(static_cast<std::size_t>(bytes));
-  if (H5Dread(dataset, native_of(type), H5S_ALL, H5S_ALL, H5P_DEFAULT, out.values.data()) < 0)
+  if (H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out.values.data()) < 0)
     return error("read elements in the metadata");
   out.kind = Dataset::Kind::held;
   return {};
 }
 
-Status LibraryReader::describe(hid_t dataset, Number type, Dataset& out) const {
+Status LibraryReader::describe(hid_t dataset, const FoundVariable& variable, Dataset& out) const {
   const Handle creation(H5Dget_create_plist(dataset), H5Pclose), stored(H5Dget_type(dataset), H5Tclose);
   out.order = H5Tget_order(stored.id()) == H5T_ORDER_BE ? std::endian::big : std::endian::little;
-  out.fill.resize(static_cast<std::size_t>(cf::size_of(type)));
-  if (H5Pget_fill_value(creation.id(), native_of(type), out.fill.data()) < 0)
+  const bool is_text = variable.text_bytes > 0;
+  if (is_text) out.order = std::endian::native;
+  out.fill.resize(static_cast<std::size_t>(variable.element_bytes()));
+  if (!is_text && H5Pget_fill_value(creation.id(), native_of(variable.type), out.fill.data()) < 0)
     std::ranges::fill(out.fill, std::byte{});
   Bytes all = std::ssize(out.fill);
   for (const Index each : out.shape) {
@@ -401,7 +411,7 @@ Status LibraryReader::describe(hid_t dataset, Number type, Dataset& out) const {
   }
   switch (H5Pget_layout(creation.id())) {
     case H5D_COMPACT:
-      return hold_values(dataset, type, out);
+      return hold_values(dataset, is_text ? stored.id() : native_of(variable.type), out);
     case H5D_CONTIGUOUS: {
       if (H5Pget_external_count(creation.id()) > 0) {
         out.refused = {Code::unsupported, "its elements lie in another file: expected them in this one"};
@@ -414,14 +424,18 @@ Status LibraryReader::describe(hid_t dataset, Number type, Dataset& out) const {
       return {};
     }
     case H5D_CHUNKED: {
-      std::vector<hsize_t> lengths(out.shape.size());
+      std::vector<hsize_t> lengths(out.shape.size() + (out.along_text > 0 ? 1 : 0));
       if (H5Pget_chunk(creation.id(), static_cast<int>(lengths.size()), lengths.data()) !=
           static_cast<int>(lengths.size()))
         return error("read the shape of chunks");
+      const bool cuts_texts = out.along_text > 0 && lengths.back() != static_cast<hsize_t>(out.along_text);
+      if (out.along_text > 0) lengths.pop_back();
       out.chunk.assign(lengths.begin(), lengths.end());
       out.filters = filters_of(creation.id());
       out.kind = Dataset::Kind::chunked;
       out.refused = check_filters(out);
+      if (cuts_texts)
+        out.refused = {Code::unsupported, "its chunks end within texts: expected whole texts in each chunk"};
       if (out.refused.is_ok() && out.chunk_bytes() > most_chunk_bytes)
         out.refused = {Code::unsupported,
                        cat("expected chunks of at most ", size_text(most_chunk_bytes), ", got larger ones")};
@@ -432,6 +446,17 @@ Status LibraryReader::describe(hid_t dataset, Number type, Dataset& out) const {
                      "its elements lie in other datasets (a virtual dataset): expected them in the file"};
       return {};
   }
+}
+
+/// Sets what tells of texts. netCDF-C stores the bytes of a text as elements along the last dimension.
+void LibraryReader::set_texts(Bytes bytes, FoundVariable& variable, Dataset& out) {
+  variable.text_bytes = bytes;
+  if (bytes > 1 || out.shape.empty()) return;
+  variable.text_bytes = out.shape.back() <= most_text ? out.shape.back() : 0;
+  if (variable.text_bytes == 0) return;
+  out.along_text = out.shape.back();
+  out.shape.pop_back();
+  variable.dimensions.pop_back();
 }
 
 Status LibraryReader::add_variable(Found& found) {
@@ -445,15 +470,20 @@ Status LibraryReader::add_variable(Found& found) {
   const Handle type(H5Dget_type(dataset), H5Tclose);
   variable.type = number_of_type(type.id());
   const Handle space(H5Dget_space(dataset), H5Sclose);
-  if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) variable.type = Number::none;
+  Bytes text = text_bytes_of(type.id());
+  if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) {
+    variable.type = Number::none;
+    text = 0;
+  }
   Result<std::vector<int>> dimensions = dimensions_of(found);
   TR_TRY(dimensions.status());
   variable.dimensions = std::move(*dimensions);
   variable.attributes = read_attributes(dataset);
   Dataset description;
   description.shape = found.extents;
-  if (variable.type != Number::none)
-    TR_TRY(describe(dataset, variable.type, description).in(cat("variable '", variable.name, "'")));
+  if (text > 0) set_texts(text, variable, description);
+  if (variable.element_bytes() > 0)
+    TR_TRY(describe(dataset, variable, description).in(cat("variable '", variable.name, "'")));
   contents_.variables.push_back(std::move(variable));
   datasets_.push_back(std::move(description));
   of_variables_.push_back(static_cast<std::size_t>(&found - found_.data()));
@@ -487,7 +517,8 @@ Bytes LibraryReader::stored_bytes(std::size_t variable) const {
 #if H5_VERSION_GE(1, 10, 5)
 Result<std::optional<StoredChunk>> LibraryReader::chunk_at(std::size_t variable,
                                                            std::span<const Index> begin) const {
-  const std::vector<hsize_t> at(begin.begin(), begin.end());
+  std::vector<hsize_t> at(begin.begin(), begin.end());
+  if (datasets_[variable].along_text > 0) at.push_back(0);
   const std::lock_guard guard(library_mutex());
   const Quiet quiet;
   unsigned left_out = 0;

@@ -34,9 +34,10 @@ struct Dataset {
   std::vector<Filter> filters;  // in the order in which the writer applied them
   Bytes offset = 0;             // in the file, if `kind` is whole
   std::endian order = std::endian::little;
-  ByteVector fill;    // one element in the host's byte order
-  ByteVector values;  // if `kind` is held: all elements, in the host's byte order
-  Status refused;     // the reason why elements cannot be read; OK if they can
+  ByteVector fill;       // one element in the host's byte order
+  ByteVector values;     // if `kind` is held: all elements, in the host's byte order
+  Status refused;        // the reason why elements cannot be read; OK if they can
+  Index along_text = 0;  // > 0: the file has a last dimension of this length, along which a text lies
 
   /// Returns the bytes of a chunk before the filters.
   [[nodiscard]] Bytes chunk_bytes() const;

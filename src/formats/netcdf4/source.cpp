@@ -130,26 +130,12 @@ Result<Index> Hdf5File::read(std::size_t variable, std::span<const Index> begin,
 /// Reads a whole coordinate.
 Result<std::vector<double>> Hdf5File::numbers(std::size_t variable) const {
   const cf::FoundVariable& of = contents().variables[variable];
-  if (of.type == cf::Number::none) return Status(Code::format, "expected numbers, got something else");
-  layout::Box all;
-  std::vector<int> plane;
-  Index count = 1;
-  for (std::size_t d = 0; d < of.dimensions.size(); ++d) {
-    all.lower.push_back(0);
-    all.upper.push_back(length(variable, d));
-    plane.push_back(static_cast<int>(d));
-    if (__builtin_mul_overflow(count, all.upper.back(), &count) || count > most_coordinates)
-      return Status(Code::format,
-                    cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
-  }
-  std::vector<double> numbers(static_cast<std::size_t>(count));
-  cf::Unpacking as_they_are;
-  as_they_are.type = of.type;
-  Scratch scratch;
-  const Result<Index> missing = read(variable, all.lower, plane, as_they_are, all, ElementType::f64,
-                                     reinterpret_cast<std::byte*>(numbers.data()), scratch);
-  TR_TRY(missing.status());
-  return numbers;
+  std::vector<Index> shape;
+  for (std::size_t d = 0; d < of.dimensions.size(); ++d) shape.push_back(length(variable, d));
+  return read_coordinate(of, shape, [&](auto begin, auto plane, auto& how, auto& all, std::byte* numbers) {
+    Scratch scratch;
+    return read(variable, begin, plane, how, all, ElementType::f64, numbers, scratch).status();
+  });
 }
 
 Bytes Hdf5File::scratch_bound(std::size_t variable, std::span<const int> plane,

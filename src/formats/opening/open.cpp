@@ -31,6 +31,9 @@ Status check_index(const Opening& opening, const std::string& path) {
   if (index.tail == streams::IndexTail::damaged)
     return {Code::corrupt, cat(path, ": ", index.tail_text, "; `tailrace repair` says what can be saved")};
   if (opening.file == nullptr || index.data_end() <= opening.size) return {};
+  if (index.steps.empty())
+    return {Code::state,
+            cat(opening.path, ": has no steps yet: its writer has just begun it, or was ended then")};
   return {Code::corrupt, cat(opening.path, ": has ", counted(opening.size, "byte"),
                              ", but its index says that ", index.data_end(),
                              " are committed; it was cut by something else, and `tailrace repair` says "

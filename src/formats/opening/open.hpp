@@ -17,7 +17,7 @@ namespace tailrace::sources {
 /// committed steps are then found. Without an index, an inventory kept for this file is used, beside it or in
 /// `cache`. Otherwise the headers of the file are read, and the inventory is kept in `cache` ("" = it is not
 /// kept). Code::io if there is no such file, Code::format if no format fits, Code::corrupt if the file
-/// contradicts itself.
+/// contradicts itself, Code::state if its writer has just begun it.
 Result<std::shared_ptr<const Source>> open(const std::shared_ptr<storage::Target>& target,
                                            const std::string& path, const std::string& cache);
 

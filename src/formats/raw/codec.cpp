@@ -25,7 +25,7 @@ class RawCodec final : public codec::Codec {
   }
   std::optional<codec::Decoding> decoding() const override { return codec::Decoding{}; }
   std::unique_ptr<codec::Encoder> encoder() const override { return codec::plain_encoder(fields_); }
-  std::optional<codec::PlainValues> plain(int field) const override { return at(field).values(); }
+  std::optional<codec::PlainValues> plain(int field) const override { return at(field).plain(); }
   ElementType assembled_type(int field) const override { return at(field).type; }
   double cost(int field) const override { return 500.0 + 0.1 * static_cast<double>(encoded_bound(field)); }
   Bytes encoded_bound(int field) const override { return at(field).bytes(); }

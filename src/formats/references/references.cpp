@@ -33,9 +33,10 @@ using cf::Variable;
 /// Returns NumPy's name of a type.
 std::string dtype_of(Type type, bool big_endian) {
   const Bytes size = cf::size_of(type);
+  if (type == Type::text) return "|S1";  // readers join the texts along the last dimension
   const std::string order = size == 1 ? "|" : big_endian ? ">" : "<";
   const bool real = type == Type::float32 || type == Type::float64;
-  return cat(order, real ? "f" : cf::is_unsigned(type) || type == Type::text ? "u" : "i", size);
+  return cat(order, real ? "f" : cf::is_unsigned(type) ? "u" : "i", size);
 }
 
 std::vector<Index> shape_of(const Contents& contents, const Variable& variable, std::size_t steps) {
@@ -207,7 +208,7 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
       array["filters"] = Json::array({dot});
       array["fill_value"] = "NaN";
     } else if (field != nullptr && (fill_of(variable) != nullptr || !whole.contains(number))) {
-      array["fill_value"] = number_of(type, field->fill);
+      array["fill_value"] = type == Type::text ? Json("") : number_of(type, field->fill);
     } else if (const cf::Attribute* const fill = fill_of(variable)) {
       array["fill_value"] = number_of(type, fill->values);  // of a field without time
     }

@@ -106,7 +106,7 @@ class Source {
   virtual ~Source() = default;
   [[nodiscard]] const Inventory& inventory() const { return inventory_; }
   /// Local. Blocks on storage. Reads and decodes a record that lies on `grid`, and stores the part inside
-  /// `cut` at `values`, in C order, as `type`: f32 or f64, and of integers() also any type that has all
+  /// `cut` at `values`, in C order, as `type`: f32 or f64, and of exact_type() also any type that has all
   /// their values. Missing values become NaN; of integers, what stands at their place in `values` stays.
   /// Returns the number of missing values in the part. Code::corrupt if the bytes contradict themselves or
   /// the inventory; Code::io with the errno's text if storage fails.
@@ -115,8 +115,10 @@ class Source {
   /// True if the file stores this record's values as unscaled float32. A marker for "no value" that the
   /// program gives as float64 then appears among the values as the nearest float32.
   [[nodiscard]] virtual bool holds_float32(const RecordPlace&) const { return false; }
-  /// Returns the type of the record's values if the file stores them as unscaled integers.
-  [[nodiscard]] virtual std::optional<ElementType> integers(const RecordPlace&) const { return std::nullopt; }
+  /// Returns the type of the record's values if the file stores them as unscaled integers, or as texts.
+  [[nodiscard]] virtual std::optional<ElementType> exact_type(const RecordPlace&) const {
+    return std::nullopt;
+  }
   /// Local. Blocks on storage. Any thread may call it. Returns the traits of a record, with one answer for
   /// each key of `asked`: its value, and whether the value is the one in `asked`. Returns nothing if the
   /// format has no such headers. Errors as of `read`.

@@ -132,7 +132,8 @@ void CfAxes::mark_others(bool surely_times) {
 /// may have a depth. Levels would leave nothing of a record of that variable.
 bool CfAxes::is_of_points(std::size_t dimension) const {
   return std::ranges::any_of(contents_.variables, [&](const cf::FoundVariable& each) {
-    return each.dimensions.size() == 2 && static_cast<std::size_t>(each.dimensions[1]) == dimension &&
+    return each.text_bytes == 0 && each.dimensions.size() == 2 &&
+           static_cast<std::size_t>(each.dimensions[1]) == dimension &&
            roles_[static_cast<std::size_t>(each.dimensions[0])] == Role::time;
   });
 }

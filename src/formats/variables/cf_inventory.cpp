@@ -402,7 +402,9 @@ bool CfReader::tells_of_times(std::size_t variable) const {
 /// Adds the fields with points at once, and series only if `adds_series_`.
 Status CfReader::add(std::size_t number) {
   const cf::FoundVariable& variable = at(number);
-  if (variable.type == cf::Number::none || axes_.is_auxiliary(number)) return {};
+  // Texts are no numbers of a grid, and readers want them also where `coordinates` names them.
+  const bool is_text = variable.text_bytes > 0;
+  if (variable.element_bytes() == 0 || (axes_.is_auxiliary(number) && !is_text)) return {};
   CfField field;
   field.variable = number;
   const Result<bool> is_field = assign(variable, field);
@@ -605,6 +607,27 @@ Result<codec::Keys> keys_of_plane(const cf::FoundContents& contents, const cf::F
   add("iDirectionIncrementInDegrees", step(*longitudes));
   add("jDirectionIncrementInDegrees", step(*latitudes));
   return keys;
+}
+
+Result<std::vector<double>> read_coordinate(const cf::FoundVariable& variable, std::span<const Index> shape,
+                                            const ReadAll& read) {
+  if (variable.type == cf::Number::none) return Status(Code::format, "expected numbers, got something else");
+  layout::Box all;
+  std::vector<int> plane;
+  Index count = 1;
+  for (const Index length : shape) {
+    plane.push_back(static_cast<int>(plane.size()));
+    all.lower.push_back(0);
+    all.upper.push_back(length);
+    if (__builtin_mul_overflow(count, length, &count) || count > most_coordinates)
+      return Status(Code::format,
+                    cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
+  }
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  cf::Unpacking as_they_are;
+  as_they_are.type = variable.type;
+  TR_TRY(read(all.lower, plane, as_they_are, all, reinterpret_cast<std::byte*>(numbers.data())));
+  return numbers;
 }
 
 Result<CfInventory> take_inventory(const cf::FoundContents& contents, const cf::ReadNumbers& read,

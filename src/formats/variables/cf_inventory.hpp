@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "formats/cf/found.hpp"
@@ -37,6 +38,14 @@ Status check_cf_place(const cf::FoundContents& contents, const std::vector<CfFie
 
 /// The largest number of elements that a coordinate may have.
 inline constexpr Index most_coordinates = Index{1} << 22;
+/// Reads elements as float64 to `numbers`: all of a variable, without unpacking them.
+using ReadAll = std::function<Status(std::span<const Index> begin, std::span<const int> plane,
+                                     const cf::Unpacking& how, const layout::Box& all, std::byte* numbers)>;
+/// Local. Returns the elements of a variable with this shape. Blocks in `read`. Code::format if they are no
+/// numbers, or too many.
+Result<std::vector<double>> read_coordinate(const cf::FoundVariable& variable, std::span<const Index> shape,
+                                            const ReadAll& read);
+
 /// The largest number of records that a file may have.
 using sources::most_records;
 

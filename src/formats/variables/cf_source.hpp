@@ -21,9 +21,9 @@ class CfSource : public Source {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return false;
     return fields_[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
-  [[nodiscard]] std::optional<ElementType> integers(const RecordPlace& place) const final {
+  [[nodiscard]] std::optional<ElementType> exact_type(const RecordPlace& place) const final {
     if (place[0] < 0 || place[0] >= std::ssize(fields_)) return std::nullopt;
-    return fields_[static_cast<std::size_t>(place[0])].unpacking.integers();
+    return fields_[static_cast<std::size_t>(place[0])].unpacking.exact_type();
   }
   [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid& grid) const final;
 

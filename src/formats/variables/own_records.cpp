@@ -26,13 +26,13 @@ class OwnSource final : public Source {
                                        counted(records_.fields.size(), "field"), ", got number ", place[0]));
     const OwnRecords::Field& field = records_.fields[static_cast<std::size_t>(place[0])];
     const std::string context = cat(path_, ": field '", field.name, "'");
-    if (field.unpacking.type == cf::Number::none)
+    if (field.unpacking.element_bytes() == 0)
       return Status(Code::format, cat(context, ": expected real numbers, got ", name_of(field.type)));
     if (grid.shape != field.grid.shape)
       return Status(Code::corrupt,
                     cat(context, " has no such record: the inventory is that of another file"));
     TR_TRY(check_cut(grid.shape, cut, type).in(context));
-    const Bytes element = cf::size_of(field.unpacking.type);
+    const Bytes element = field.unpacking.element_bytes();
     const Strided record{place[1], strides_of(grid.shape, element), records_.order};
     if (place[1] < 0 || span_of(record, grid.shape, element) > size_ - place[1])
       return Status(Code::corrupt, cat(context, ": expected a record inside of the file's ",
@@ -45,9 +45,9 @@ class OwnSource final : public Source {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return false;
     return records_.fields[static_cast<std::size_t>(place[0])].unpacking.is_float32();
   }
-  [[nodiscard]] std::optional<ElementType> integers(const RecordPlace& place) const override {
+  [[nodiscard]] std::optional<ElementType> exact_type(const RecordPlace& place) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return std::nullopt;
-    return records_.fields[static_cast<std::size_t>(place[0])].unpacking.integers();
+    return records_.fields[static_cast<std::size_t>(place[0])].unpacking.exact_type();
   }
   [[nodiscard]] Bytes scratch_bound(const RecordPlace& place, const Grid&) const override {
     if (place[0] < 0 || place[0] >= std::ssize(records_.fields)) return 0;
@@ -72,6 +72,7 @@ Result<OwnRecords> own_records_of(const streams::IndexContents& index, std::endi
     field.type = each.type;
     field.grid.shape = each.shape;
     field.unpacking.type = cf::number_of(each.type);
+    if (is_text(each.type)) field.unpacking.text_bytes = size_of(each.type);
     field.bytes = size_of(each.type);
     for (const Index length : each.shape) {
       if (__builtin_mul_overflow(field.bytes, length, &field.bytes))

@@ -22,7 +22,7 @@ class StridedReader {
         extents_(std::move(extents)),
         value_strides_(strides_of(extents_, size_of(type))),
         type_(type),
-        element_(cf::size_of(how.type)),
+        element_(how.element_bytes()),
         scratch_(scratch) {}
 
   Status read(Bytes offset, std::byte* values) { return read_from(0, offset, values); }
@@ -88,7 +88,7 @@ class StridedReader {
     // NetCDF).
     if (std::ranges::any_of(strides, [&](Bytes each) { return each % element_ != 0; }))
       return reorder_and_unpack(extents, strides, value_strides, values);
-    copy_ordered(scratch_.bytes.data(), scratch_.bytes.data(), span, element_, record_.order);
+    copy_ordered(scratch_.bytes.data(), scratch_.bytes.data(), span, how_.scalar_bytes(), record_.order);
     missing_ += unpack_strided(how_, scratch_.bytes.data(), strides, extents, value_strides, type_, values);
     return {};
   }
@@ -100,7 +100,8 @@ class StridedReader {
     const Bytes span = span_of(faster, extents.subspan(1), element_);
     ByteVector part(static_cast<std::size_t>(span));
     for (Index i = 0; i < extents.front(); ++i) {
-      copy_ordered(part.data(), scratch_.bytes.data() + i * strides.front(), span, element_, record_.order);
+      copy_ordered(part.data(), scratch_.bytes.data() + i * strides.front(), span, how_.scalar_bytes(),
+                   record_.order);
       missing_ += unpack_strided(how_, part.data(), strides.subspan(1), extents.subspan(1),
                                  value_strides.subspan(1), type_, values + i * value_strides.front());
     }
@@ -184,7 +185,7 @@ Index unpack_strided(const cf::Unpacking& how, const std::byte* elements, std::s
                      std::byte* values) {
   if (extents.empty()) return cf::unpack(how, elements, 1, 1, type, values);
   if (extents.size() == 1)
-    return cf::unpack(how, elements, strides[0] / cf::size_of(how.type), extents[0], type, values);
+    return cf::unpack(how, elements, strides[0] / how.element_bytes(), extents[0], type, values);
   Index missing = 0;
   for (Index i = 0; i < extents[0]; ++i)
     missing += unpack_strided(how, elements + i * strides[0], strides.subspan(1), extents.subspan(1),

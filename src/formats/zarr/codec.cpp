@@ -52,15 +52,16 @@ class ZarrEncoder final : public codec::Encoder {
     const FieldArray& array = arrays_[static_cast<std::size_t>(key.field)];
     const ElementType type = fields_.type_of(key.field);
     const auto bytes = std::span(values, static_cast<std::size_t>(count * size_of(type)));
+    if (is_text(type)) codec::end_texts(bytes, size_of(type));
     cf::quantise(bytes, type, array.quantisation, array.missing);
-    if constexpr (std::endian::native == std::endian::big) cf::swap(bytes, size_of(type));
+    if constexpr (std::endian::native == std::endian::big) cf::swap(bytes, scalar_size_of(type));
     const ByteVector fill(array.fill.rbegin(), array.fill.rend());
     const std::size_t before = out.size();
     const Index chunks = array.chunking.count();
     for (Index i = 0; i < chunks; ++i) {
       const std::size_t begin = out.size();
       const Status status = compressor_.compress(
-          array.compression, cutter_.chunk(array.chunking, i, fill, bytes), size_of(type), out);
+          array.compression, cutter_.chunk(array.chunking, i, fill, bytes), scalar_size_of(type), out);
       if (!status.is_ok()) {
         out.resize(before);
         return status;
@@ -107,7 +108,8 @@ class ZarrCodec final : public codec::Codec {
   }
   [[nodiscard]] std::optional<codec::PlainValues> plain(int field) const override {
     const FieldArray& array = at(field);
-    if (array.is_compressed() || array.chunking.count() > 1 || !array.quantisation.keeps_all())
+    if (array.is_compressed() || array.chunking.count() > 1 || !array.quantisation.keeps_all() ||
+        is_text(fields_.type_of(field)))
       return std::nullopt;
     return codec::PlainValues{array.chunking.element_size, std::endian::little, false};
   }
@@ -183,11 +185,13 @@ Result<FieldArray> ZarrCodec::array_of(const FieldDefinition& field, const cf::F
   std::vector<Index> shape;
   for (std::size_t i = added.has_levels ? 2 : 1; i < dimensions.size(); ++i)
     shape.push_back(contents.dimensions[static_cast<std::size_t>(dimensions[i])].length);
+  if (is_text(field.type)) shape.pop_back();  // an element of the array is a whole text
   const Result<std::vector<Index>> chunk = cf::chunk_of(field, shape);
   TR_TRY(chunk.status());
-  FieldArray array{added.levels(), {shape, *chunk, size_of(field.type)},
-                   *compression,   cf::quantisation_of(field),
-                   field.missing,  added.fill};
+  FieldArray array{
+      added.levels(), {shape, *chunk, size_of(field.type)},
+      *compression,   cf::quantisation_of(field),
+      field.missing,  is_text(field.type) ? ByteVector(static_cast<std::size_t>(added.width)) : added.fill};
   TR_TRY(cf::check_count(array.chunking));
   TR_TRY(check_shard(array));
   const Bytes raw = array.chunking.chunk_bytes();
@@ -401,7 +405,8 @@ std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte>
   std::vector<cf::Fixed> fixed;
   for (const Layout::Array& each : layout.arrays()) {
     // A single integer has the member, or nothing but attributes that describe a grid.
-    if (each.has_steps || (each.dimensions == 0 && each.type != cf::Type::float64)) continue;
+    const bool is_kept = each.dimensions > 0 || each.type == cf::Type::float64 || each.type == cf::Type::text;
+    if (each.has_steps || !is_kept) continue;
     fixed.push_back(
         {each.name, each.type,
          head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size))});

@@ -26,6 +26,19 @@ std::optional<cf::Type> type_named(const std::string& name) {
   return found == types.end() ? std::nullopt : std::optional(found->second);
 }
 
+/// As type_named for an array. Sets `bytes` to the size of one element.
+std::optional<cf::Type> element_type_of(const Json& array, Bytes& bytes) {
+  const Json& told = array.at("data_type");
+  if (told.is_object()) {
+    bytes = told.at("configuration").at("length_bytes").get<Bytes>();
+    const bool is_text = told.at("name") == text_type && bytes > 0 && bytes <= most_text;
+    return is_text ? std::optional(cf::Type::text) : std::nullopt;
+  }
+  const std::optional<cf::Type> type = type_named(told.get<std::string>());
+  if (type) bytes = cf::size_of(*type);
+  return type;
+}
+
 bool has_codec(const Json& codecs, std::string_view name) {
   return std::ranges::any_of(codecs, [&](const Json& each) { return each.at("name") == name; });
 }
@@ -71,14 +84,14 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   const std::string own = cf::text_of(array);
   added.text = text_.find(own, arrays_.empty() ? 0 : arrays_.back().text + arrays_.back().text_length);
   added.text_length = own.size();
-  const std::optional<cf::Type> type = type_named(array.at("data_type").get<std::string>());
+  Bytes raw = 0;
+  const std::optional<cf::Type> type = element_type_of(array, raw);
   const bool is_known = type && chunk.size() == added.dimensions && names.size() == added.dimensions &&
                         added.text != std::string::npos && own.starts_with(before_steps) &&
                         std::ranges::all_of(chunk, [](Index each) { return each > 0; }) &&
                         (!added.has_steps || array.at("shape").at(0) == 0);
   if (!is_known) return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
   added.type = *type;
-  Bytes raw = cf::size_of(*type);
   for (std::size_t i = added.has_steps ? 1 : 0; i < chunk.size(); ++i) {
     if (__builtin_mul_overflow(raw, chunk[i], &raw) || raw > (Bytes{1} << 60))
       return {Code::argument, cat("a chunk of '", name, "' has more than 2^60 bytes")};

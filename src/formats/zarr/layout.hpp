@@ -14,6 +14,9 @@
 
 namespace tailrace::zarr {
 
+/// The data type whose elements are texts of fixed length, as zarr-python names it (NumPy's "S").
+inline constexpr std::string_view text_type = "null_terminated_bytes";
+
 /// The number of steps in a chunk of times. It is large because readers fetch all chunks of times to open a
 /// store.
 inline constexpr Index steps_in_chunk = 1024;

@@ -18,11 +18,12 @@ using cf::Variable;
 
 bool is_real(Type type) { return type == Type::float32 || type == Type::float64; }
 
-std::string_view data_type_of(Type type) {
+std::string_view name_of(Type type) {
   switch (type) {
+    case Type::text:
+      return text_type;
     case Type::int8:
       return "int8";
-    case Type::text:
     case Type::uint8:
       return "uint8";
     case Type::int16:
@@ -122,8 +123,14 @@ Json codecs_of(Type type, const FieldArray& field, std::vector<Index>& shard) {
 
 Json array_of(const Contents& contents, const Variable& variable, const FieldArray* field) {
   std::vector<Index> shape;
-  Json names = Json::array();
-  for (const int each : variable.dimensions) {
+  Json names = Json::array(), data_type = name_of(variable.type);
+  std::vector<int> dimensions = variable.dimensions;
+  if (variable.type == Type::text) {  // an element of the array is a whole text
+    const Index bytes = contents.dimensions[static_cast<std::size_t>(dimensions.back())].length;
+    data_type = named(text_type, {{"length_bytes", bytes}});
+    dimensions.pop_back();
+  }
+  for (const int each : dimensions) {
     const cf::Dimension& dimension = contents.dimensions[static_cast<std::size_t>(each)];
     shape.push_back(each == 0 ? 0 : dimension.length);
     names.push_back(dimension.name);
@@ -132,13 +139,14 @@ Json array_of(const Contents& contents, const Variable& variable, const FieldArr
   if (Contents::is_record(variable)) chunk.front() = field != nullptr ? 1 : steps_in_chunk;
   const Json codecs = field != nullptr ? codecs_of(variable.type, *field, chunk)
                                        : Json::array({bytes_codec(variable.type, "big")});
-  const Json fill = field != nullptr         ? cf::number_of(variable.type, field->fill)
-                    : is_real(variable.type) ? Json("NaN")
-                                             : Json(0);
+  const Json fill = variable.type == Type::text ? Json("")  // the base64 of zeros
+                    : field != nullptr          ? cf::number_of(variable.type, field->fill)
+                    : is_real(variable.type)    ? Json("NaN")
+                                                : Json(0);
   return {{"zarr_format", 3},
           {"node_type", "array"},
           {"shape", shape},
-          {"data_type", data_type_of(variable.type)},
+          {"data_type", std::move(data_type)},
           {"chunk_grid", named("regular", {{"chunk_shape", chunk}})},
           {"chunk_key_encoding", named("default", {{"separator", "."}})},
           {"fill_value", fill},

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "formats/cf/json.hpp"
+#include "formats/zarr/layout.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::zarr {
@@ -287,6 +288,20 @@ Status check_chunk(const std::vector<Index>& shape, const std::vector<Index>& ch
   return {};
 }
 
+/// Returns the length of texts if it is one that is read, or 0.
+Bytes text_bytes_of(const Json& length) {
+  const auto bytes = length.get<Bytes>();
+  return bytes > 0 && bytes <= most_text ? bytes : 0;
+}
+
+/// Returns the text of so many bytes whose base64 the value is, with zeros behind it.
+std::optional<ByteVector> text_of(const Json& value, Bytes bytes) {
+  if (!value.is_string()) return std::nullopt;
+  std::optional<ByteVector> text = from_base64(value.get<std::string>());
+  if (text && std::ssize(*text) <= bytes) text->resize(static_cast<std::size_t>(bytes));
+  return text && std::ssize(*text) == bytes ? text : std::nullopt;
+}
+
 Status read_sharding(const Json& configuration, ReadArray& array) {
   Sharding sharding;
   sharding.chunk = configuration.at("chunk_shape").get<std::vector<Index>>();
@@ -327,8 +342,10 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
   const auto known =
       std::ranges::find_if(type_names, [&](const TypeName& each) { return type == each.name; });
   array.variable.type = known == type_names.end() ? Number::none : known->type;
+  if (type.is_object() && type.value("name", "") == text_type)
+    array.variable.text_bytes = text_bytes_of(type.at("configuration").at("length_bytes"));
   const Json& grid = json.at("chunk_grid");
-  if (array.variable.type == Number::none) return array;
+  if (array.variable.element_bytes() == 0) return array;
   array.variable.attributes = attributes_of(json.value("attributes", Json::object()), array.variable.type);
   if (grid.at("name") != "regular") {
     array.refused = {Code::unsupported, "expected a regular grid of chunks, got another one"};
@@ -343,10 +360,14 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
   array.prefix = is_old ? "" : "c" + array.separator;
   for (const Json& each : json.value("dimension_names", Json::array()))
     array.dimension_names.push_back(each.is_string() ? each.get<std::string>() : "");
-  const auto fill = element_of(json.at("fill_value"), array.variable.type);
-  if (!fill)
-    return Status(Code::corrupt, cat("expected a fill value of ", cf::name_of(array.variable.type), ", got ",
-                                     json.at("fill_value").dump()));
+  const auto fill = array.variable.text_bytes > 0 ? text_of(json.at("fill_value"), array.variable.text_bytes)
+                                                  : element_of(json.at("fill_value"), array.variable.type);
+  if (!fill) {
+    const std::string_view wanted =
+        array.variable.text_bytes > 0 ? std::string_view("a text") : cf::name_of(array.variable.type);
+    return Status(Code::corrupt,
+                  cat("expected a fill value of ", wanted, ", got ", json.at("fill_value").dump()));
+  }
   array.fill = *fill;
   const Json* sharding = nullptr;
   array.refused =
@@ -357,6 +378,7 @@ Result<ReadArray> array_3(const Json& json, const std::string& name) {
     array.refused = read;
   }
   if (array.refused.code() == Code::corrupt) return array.refused;
+  if (array.variable.text_bytes > 0) array.coding.endian = std::endian::native;
   if (array.refused.is_ok()) array.refused = check_size(array);
   return array;
 }
@@ -443,7 +465,7 @@ cf::Number number_named(std::string_view name) {
 }
 
 Bytes ReadArray::chunk_bytes() const {
-  Bytes bytes = coding.widest_element(cf::size_of(variable.type));
+  Bytes bytes = coding.widest_element(variable.element_bytes());
   for (const Index each : inner_chunk()) {
     if (__builtin_mul_overflow(bytes, each, &bytes)) return most_read_chunk + 1;
   }

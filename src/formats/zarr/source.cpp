@@ -337,27 +337,11 @@ Result<Index> ZarrStore::read(std::size_t variable, std::span<const Index> begin
 }
 
 Result<std::vector<double>> ZarrStore::numbers(std::size_t variable) const {
-  const cf::FoundVariable& of = contents_.variables[variable];
-  if (of.type == cf::Number::none) return Status(Code::format, "expected numbers, got something else");
-  layout::Box all;
-  std::vector<int> plane;
-  Index count = 1;
-  for (std::size_t d = 0; d < of.dimensions.size(); ++d) {
-    all.lower.push_back(0);
-    all.upper.push_back(arrays_[variable].shape[d]);
-    plane.push_back(static_cast<int>(d));
-    if (__builtin_mul_overflow(count, all.upper.back(), &count) || count > most_coordinates)
-      return Status(Code::format,
-                    cat("expected a coordinate of at most ", most_coordinates, " numbers, got more"));
-  }
-  std::vector<double> numbers(static_cast<std::size_t>(count));
-  cf::Unpacking as_they_are;
-  as_they_are.type = of.type;
-  Scratch scratch;
-  TR_TRY(read(variable, all.lower, plane, as_they_are, all, ElementType::f64,
-              reinterpret_cast<std::byte*>(numbers.data()), scratch, false)
-             .status());
-  return numbers;
+  const auto read_all = [&](auto begin, auto plane, auto& how, auto& all, std::byte* numbers) {
+    Scratch scratch;
+    return read(variable, begin, plane, how, all, ElementType::f64, numbers, scratch, false).status();
+  };
+  return read_coordinate(contents_.variables[variable], arrays_[variable].shape, read_all);
 }
 
 Status ZarrStore::count_objects(const std::string& group, std::size_t depth, Bytes enough,
@@ -417,7 +401,7 @@ Result<std::optional<CfField>> array_as_made(OpenedStore& opened, const streams:
   if (array.shape.size() > expected.size() + static_cast<std::size_t>(first))
     expected.insert(expected.begin(), static_cast<Index>(field.levels.size()));
   if (!std::ranges::equal(array.shape | std::views::drop(first), expected) ||
-      variable.type != cf::number_of(field.type))
+      variable.type != cf::number_of(field.type) || (variable.text_bytes > 0) != is_text(field.type))
     return std::optional<CfField>();
   const bool has_levels = expected.size() > field.shape.size();
   if (!has_levels && field.levels.size() != 1) return std::optional<CfField>();
@@ -466,7 +450,8 @@ Result<std::optional<CfField>> fitting_array(OpenedStore& opened, const streams:
   const sources::Grid& grid = opened.found.inventory.grids[static_cast<std::size_t>(taken.grid)];
   const bool is_as_made = grid.shape == field.shape &&
                           (taken.time == 0) == has_steps(opened, index, number) &&
-                          taken.unpacking.type == cf::number_of(field.type);
+                          taken.unpacking.type == cf::number_of(field.type) &&
+                          (taken.unpacking.text_bytes > 0) == is_text(field.type);
   if (!is_as_made) return array_as_made(opened, index, field, number);
   return std::optional(std::move(taken));
 }

@@ -13,7 +13,8 @@ using Index = std::int64_t;
 /// A number of bytes, or the position of one byte; also an offset in a file.
 using Bytes = std::int64_t;
 
-/// The type of an array's elements. The values are part of the file formats: append only.
+/// The type of an array's elements. The values are part of the file formats: append only. The value
+/// text_types + n, up to n = most_text, stands for texts of n bytes each (text_type_of()).
 enum class ElementType : std::int32_t {
   i8 = 1,
   i16 = 2,
@@ -45,10 +46,33 @@ constexpr const ElementInfo& info_of(ElementType type) noexcept {
   return element_infos[row < std::size(element_infos) ? row : 0];
 }
 
-/// Returns the size of one element in bytes, or 0 for a value that is no element type.
-constexpr Bytes size_of(ElementType type) noexcept { return info_of(type).size; }
+inline constexpr std::int32_t text_types = 4096, most_text = 4096;
 
-constexpr std::string_view name_of(ElementType type) noexcept { return info_of(type).name; }
+constexpr bool is_text(ElementType type) noexcept {
+  const auto bytes = static_cast<std::int64_t>(type) - text_types;
+  return bytes > 0 && bytes <= most_text;
+}
+
+/// Returns the type of texts of so many bytes, from 1 to most_text.
+constexpr ElementType text_type_of(Bytes bytes) noexcept {
+  return static_cast<ElementType>(text_types + static_cast<std::int32_t>(bytes));
+}
+
+/// Returns the size of one element in bytes, or 0 for a value that is no element type.
+constexpr Bytes size_of(ElementType type) noexcept {
+  return is_text(type) ? static_cast<Bytes>(type) - text_types : info_of(type).size;
+}
+
+/// Returns the size of the numbers of which an element consists, which a byte order concerns: a complex
+/// number has two, and a text has one byte for each.
+constexpr Bytes scalar_size_of(ElementType type) noexcept {
+  if (is_text(type)) return 1;
+  return type == ElementType::c64 || type == ElementType::c128 ? size_of(type) / 2 : size_of(type);
+}
+
+constexpr std::string_view name_of(ElementType type) noexcept {
+  return is_text(type) ? "text" : info_of(type).name;
+}
 
 constexpr bool is_complex(ElementType type) noexcept {
   return type == ElementType::c64 || type == ElementType::c128;

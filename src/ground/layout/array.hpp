@@ -21,6 +21,9 @@ struct Array {
 
 [[nodiscard]] Result<Array> describe_array(const Layout& layout, int rank, ElementType type,
                                            const Allocation& allocation);
+/// Returns the array of each tile of `rank`, for tiled layouts without NPROMA. All have one level_stride.
+[[nodiscard]] Result<std::vector<Array>> describe_tiles(const Layout& layout, int rank, ElementType type,
+                                                        const Allocation& allocation);
 
 /// Replaces `loops` by as few loops as possible that visit the same places in the same order. A loop of one
 /// turn is dropped. A loop whose step equals the whole range of the next inner loop is joined with it. At

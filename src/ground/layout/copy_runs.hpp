@@ -91,7 +91,12 @@ class StreamWriter {
   Bytes end_;
 };
 
-/// Calls body(std::integral_constant) with the element size, which is one of size_of()'s. The compiler then
+/// Returns false for most texts, whose elements are copied as runs of bytes.
+inline bool is_size_of_number(Bytes element) {
+  return element == 1 || element == 2 || element == 4 || element == 8 || element == 16;
+}
+
+/// Calls body(std::integral_constant) with the element size, which is_size_of_number(). The compiler then
 /// knows the size, and copies an element by one load and one store.
 template <typename Body>
 inline void with_size(Bytes element, const Body& body) {

@@ -23,6 +23,21 @@ Result<Layout> unpack_boxes(std::vector<Index> shape, Unpacker& in) {
   return Layout::boxes(std::move(shape), std::move(boxes));
 }
 
+Result<Layout> unpack_tiles(std::vector<Index> shape, Unpacker& in) {
+  const bool unowned = in.get<std::uint8_t>() != 0;  // a damaged message has any byte
+  const auto counts = in.get_list<Index>();
+  const auto corners = in.get_list<Index>();
+  const auto dims = std::ssize(shape);
+  std::vector<std::vector<Box>> tiles(counts.size());
+  auto at = corners.begin();
+  for (std::size_t r = 0; r < counts.size(); ++r) {
+    if (dims == 0 || counts[r] < 0 || counts[r] > (corners.end() - at) / (2 * dims)) return broken_message();
+    for (Index i = 0; i < counts[r]; ++i, at += 2 * dims)
+      tiles[r].push_back({{at, at + dims}, {at + dims, at + 2 * dims}});
+  }
+  return Layout::tiles(std::move(shape), std::move(tiles), unowned);
+}
+
 template <typename T>
 std::vector<std::vector<T>> get_lists(Index count, Unpacker& in) {
   std::vector<std::vector<T>> lists;
@@ -35,6 +50,7 @@ Result<Layout> unpack_kind(Kind kind, Unpacker& in) {
   if (kind == Kind::section) return unpack_section(in);
   auto shape = in.get_list<Index>();
   if (kind == Kind::boxes) return unpack_boxes(std::move(shape), in);
+  if (kind == Kind::tiles) return unpack_tiles(std::move(shape), in);
   if (kind == Kind::weighted) {
     auto weights = get_lists<double>(std::ssize(shape), in);
     return Layout::weighted(std::move(shape), std::move(weights));
@@ -81,6 +97,23 @@ int Layout::owner(Index global) const {
 Box Layout::box(int rank) const {
   return rank >= 0 && rank < ranks() ? rule_->box(rank) : rule_->empty_box();
 }
+
+bool Layout::is_tiled() const { return rule_->is_tiled(); }
+
+std::vector<Box> Layout::tiles(int rank) const {
+  return rank >= 0 && rank < ranks() ? rule_->tiles(rank) : std::vector<Box>();
+}
+
+std::vector<Rows> Layout::unowned() const {
+  std::vector<Rows> all;
+  for (const Box& box : rule_->unowned()) {
+    const std::vector<Rows> rows = box_rows(shape(), box);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+bool Layout::has_unowned() const { return rule_->has_unowned(); }
 
 Result<Layout> Layout::unpack(Unpacker& in) {
   Result<Layout> layout = unpack_kind(in.get<Kind>(), in);

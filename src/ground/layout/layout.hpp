@@ -33,8 +33,8 @@ struct Box {
 
 /// Tells which rank owns which elements of one global array. A layout is an immutable value, cheap to copy.
 /// Every query is local. A regular layout (block, block-cyclic, weighted, replicated) computes the answer for
-/// any rank and holds no table for each rank. Boxes hold one box for each rank. Indexed layouts hold the
-/// indices that they were given.
+/// any rank and holds no table for each rank. Boxes hold one box for each rank, tiles the boxes of all ranks.
+/// Indexed layouts hold the indices that they were given.
 ///
 /// Everything here is in C order: extents, grids, boxes and indices name the slowest dimension first and
 /// count from 0. The Fortran face reverses them (Fortran counts from 1), so that Fortran's (x, y) and C's (y,
@@ -44,8 +44,8 @@ struct Box {
 /// does not exist answers "nothing" (0, empty, -1).
 ///
 /// The *packed order* of a rank's elements is the order in which `rows(rank)` names them. For regular layouts
-/// and boxes it is the C order of the global indices, for indexed layouts the order in which the indices were
-/// given.
+/// and boxes it is the C order of the global indices, for tiles that of one box after another, for indexed
+/// layouts the order in which the indices were given.
 class Layout {
  public:
   class Rule;  // one implementation for each kind, in its own source file
@@ -67,6 +67,9 @@ class Layout {
   /// Makes a layout of one box for each rank, without halo. Boxes may be empty. A bound outside of the array
   /// is an error.
   static Result<Layout> boxes(std::vector<Index> shape, std::vector<Box> boxes);
+  /// Makes a layout in which `tiles[r]` are the boxes of rank r, none or several of them. Empty boxes count
+  /// as none. With `unowned`, elements may lie in no box. A bound outside of the array is an error.
+  static Result<Layout> tiles(std::vector<Index> shape, std::vector<std::vector<Box>> tiles, bool unowned);
   /// Takes a list of global indices for each rank, where this process knows the lists of all ranks (servers,
   /// programs of one rank, tests). An index outside of the array is an error.
   static Result<Layout> indexed(std::vector<Index> shape, std::vector<std::vector<Index>> indices);
@@ -96,12 +99,20 @@ class Layout {
   /// of them). Otherwise box() returns an empty box.
   [[nodiscard]] bool is_box() const;
   [[nodiscard]] Box box(int rank) const;
+  /// True if the elements of each rank are any number of boxes (tiles, and their sections).
+  [[nodiscard]] bool is_tiled() const;
+  /// Returns the boxes of `rank` in packed order: of a tiled layout its tiles, of others box(rank).
+  [[nodiscard]] std::vector<Box> tiles(int rank) const;
+  /// Returns the elements that no rank owns (tiles with `unowned`, and their sections), in any order.
+  [[nodiscard]] std::vector<Rows> unowned() const;
+  [[nodiscard]] bool has_unowned() const;
   /// Returns "block", "block_cyclic", ...
   [[nodiscard]] std::string_view kind() const;
 
-  /// Returns OK if exactly one rank owns each element. Otherwise returns Code::layout and names the first
-  /// wrong global index and the ranks concerned. Takes memory of O(boxes), or one bit for each index given.
-  /// An indexed_part always passes, because one rank cannot check it alone: see Directory.
+  /// Returns OK if exactly one rank owns each element; of tiles with `unowned` at most one. Otherwise returns
+  /// Code::layout and names the first wrong global index and the ranks concerned. Takes memory of O(boxes),
+  /// or one bit for each index given. An indexed_part always passes, because one rank cannot check it alone:
+  /// see Directory.
   [[nodiscard]] Status validate() const;
 
   void pack(Packer& out) const;

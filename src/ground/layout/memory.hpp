@@ -55,6 +55,12 @@ struct Allocation {
 /// `level_axis`. Other layouts: the array has one dimension, the owned elements in packed order; `halo` must
 /// be empty and `level_axis` is 0, 1 or -1.
 ///
+/// Tiled layouts: the tiles lie one after another, each with extents (owned + 2*halo). `level_axis` counts
+/// the dimensions (tile, then those of the layout), of which the level dimension is one more: 0 is slowest,
+/// before the tiles; 1 has the levels of a tile together; ndims + 1 is fastest. Between the slowest and the
+/// fastest, and with a stride for each of these dimensions, the tiles must have equal extents. With one
+/// stride, or one and the level's, the strides are those of a list of elements.
+///
 /// With NPROMA, under any layout: the array is (block, lev, nproma) in C order, which is Fortran's (nproma,
 /// lev, block); the last block may be short. `level_axis` then only tells whether there is a level dimension
 /// (-1: none). A different order of the three dimensions is described by `strides`.
@@ -64,10 +70,11 @@ struct Allocation {
 [[nodiscard]] Result<MemoryMap> memory_map(const Layout& layout, int rank, ElementType type,
                                            const Allocation& allocation);
 
-/// Finds out whether the caller's array has a halo. Its extents (C order, level dimension included) are the
-/// owned ones, or owned + 2*halo; other extents give Code::layout with expected and got. Returns `allocation`
-/// with the halo set accordingly. A field of one level may leave the level dimension out (`level_axis`
-/// becomes -1). If the rank owns nothing, any extents will do, because the array is never touched.
+/// Finds out whether the caller's array has a halo. Its extents (C order, level dimension included; tiles of
+/// equal extents as one more dimension, or all tiles as a list of elements) are the owned ones, or owned +
+/// 2*halo; other extents give Code::layout with expected and got. Returns `allocation` with the halo set
+/// accordingly. A field of one level may leave the level dimension out (`level_axis` becomes -1). If the rank
+/// owns nothing, any extents will do, because the array is never touched.
 [[nodiscard]] Result<Allocation> match_extents(const Layout& layout, int rank, Allocation allocation,
                                                std::span<const Index> extents);
 
@@ -94,6 +101,8 @@ struct Section {
 /// Copies one rank's packed piece to its places in a whole record: record[rows] = piece. Local. Allocates
 /// nothing. `element`: the size of an element, 1, 2, 4, 8 or 16 bytes.
 void place_rows(std::span<const Rows> rows, const std::byte* piece, Bytes element, std::byte* record);
+/// Sets the elements that `rows` names to `value`, the bytes of one element, in a whole record.
+void fill_rows(std::span<const Rows> rows, std::span<const std::byte> value, std::byte* record);
 /// As place_rows(), and reverses the bytes of each number of `scalar` bytes.
 void place_rows_reversed(std::span<const Rows> rows, const std::byte* piece, Bytes element, Bytes scalar,
                          std::byte* record);

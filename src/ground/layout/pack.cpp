@@ -76,7 +76,7 @@ bool goes_past_caches(const MemoryMap& map) {
 }
 
 void pack_nest(const Nest& nest, Bytes element, const std::byte* memory, std::byte* out) {
-  if (nest.loops.back().stride != element)
+  if (nest.loops.back().stride != element && is_size_of_number(element))
     return with_size(element, [&](auto size) { pack_strided<size>(nest.loops, memory, out); });
   const auto [loops, length] = runs_of(nest, element);
   auto row = [&out, bytes = length](const std::byte* at) {

@@ -29,7 +29,8 @@ void place_rows(std::span<const Rows> all, const std::byte* piece, Bytes element
   for (const Rows& rows : all) {
     std::byte* const at = record + rows.global * element;
     const Bytes stride = rows.stride * element;
-    if (rows.count == 1) {  // scattered elements: unstructured grids, sections with a stride
+    if (rows.count == 1 &&
+        is_size_of_number(element)) {  // scattered elements: unstructured grids, sections with a stride
       with_size(element, [&](auto size) {
         for (Index r = 0; r < rows.rows; ++r) std::memcpy(at + r * stride, piece + r * size, size);
       });
@@ -39,6 +40,22 @@ void place_rows(std::span<const Rows> all, const std::byte* piece, Bytes element
     const Bytes length = rows.count * element;
     for (Index r = 0; r < rows.rows; ++r, piece += length) copy_run(at + r * stride, piece, length);
   }
+}
+
+void fill_rows(std::span<const Rows> all, std::span<const std::byte> value, std::byte* record) {
+  const auto element = static_cast<Bytes>(value.size());
+  const auto fill = [&](auto size) {
+    for (const Rows& rows : all)
+      for (Index r = 0; r < rows.rows; ++r) {
+        std::byte* const at = record + (rows.global + r * rows.stride) * size;
+        for (Index i = 0; i < rows.count; ++i)
+          std::memcpy(at + i * size, value.data(), static_cast<std::size_t>(size));
+      }
+  };
+  if (is_size_of_number(element))
+    with_size(element, fill);
+  else  // most texts
+    fill(element);
 }
 
 void place_rows_reversed(std::span<const Rows> all, const std::byte* piece, Bytes element, Bytes scalar,

@@ -46,6 +46,21 @@ Index box_count(const Box& box) {
   return count;
 }
 
+std::vector<Rows> tiles_rows(const std::vector<Index>& shape, const std::vector<Box>& tiles) {
+  std::vector<Rows> all;
+  for (const Box& tile : tiles) {
+    const std::vector<Rows> rows = box_rows(shape, tile);
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  return all;
+}
+
+Index tiles_count(const std::vector<Box>& tiles) {
+  Index count = 0;
+  for (const Box& tile : tiles) count += box_count(tile);
+  return count;
+}
+
 bool advance(std::vector<Index>& at, const std::vector<Index>& extents) {
   for (std::size_t d = at.size(); d-- > 0;) {
     if (++at[d] < extents[d]) return true;

@@ -27,6 +27,10 @@ std::vector<Rows> box_rows(const std::vector<Index>& shape, const Box& box);
 /// Returns the number of elements in a box.
 Index box_count(const Box& box);
 
+/// Do the same for boxes one after another.
+std::vector<Rows> tiles_rows(const std::vector<Index>& shape, const std::vector<Box>& tiles);
+Index tiles_count(const std::vector<Box>& tiles);
+
 /// Moves `at` to the next index tuple in C order within `extents`. Returns false once all were visited.
 bool advance(std::vector<Index>& at, const std::vector<Index>& extents);
 

@@ -22,6 +22,7 @@ enum class Kind : std::int32_t {
   indexed_part = 6,
   replicated = 7,
   section = 8,
+  tiles = 9,
 };
 
 /// The interface that each kind of layout implements. Layout checks that ranks and indices are in range
@@ -45,6 +46,11 @@ class Layout::Rule {
   [[nodiscard]] virtual int owner(Index global) const = 0;
   [[nodiscard]] virtual bool is_box() const { return false; }
   [[nodiscard]] virtual Box box(int /*rank*/) const { return empty_box(); }
+  [[nodiscard]] virtual bool is_tiled() const { return false; }
+  [[nodiscard]] virtual std::vector<Box> tiles(int rank) const { return {box(rank)}; }
+  /// Returns the boxes, which do not overlap, of the elements that no rank owns.
+  [[nodiscard]] virtual std::vector<Box> unowned() const { return {}; }
+  [[nodiscard]] virtual bool has_unowned() const { return false; }
   [[nodiscard]] Box empty_box() const {
     return {std::vector<Index>(shape_.size()), std::vector<Index>(shape_.size())};
   }
@@ -53,6 +59,7 @@ class Layout::Rule {
   /// Packs the kind first, then what `Layout::unpack` needs to build the same rule again.
   virtual void pack(Packer& out) const = 0;
 
+  [[nodiscard]] static std::vector<Box> unowned_of(const Layout& layout) { return layout.rule_->unowned(); }
   [[nodiscard]] static Layout wrap(std::shared_ptr<const Rule> rule) { return Layout(std::move(rule)); }
 
  private:

@@ -92,14 +92,28 @@ class SectionRule final : public Layout::Rule {
   [[nodiscard]] Box box(int rank) const override {
     return is_box() ? selection_.clipped(parent_.box(rank)) : empty_box();
   }
+  [[nodiscard]] bool is_tiled() const override { return parent_.is_tiled(); }
+  [[nodiscard]] std::vector<Box> tiles(int rank) const override {
+    std::vector<Box> tiles = parent_.tiles(rank);
+    for (Box& tile : tiles) tile = selection_.clipped(tile);
+    return tiles;
+  }
+  [[nodiscard]] bool has_unowned() const override { return parent_.has_unowned(); }
+  [[nodiscard]] std::vector<Box> unowned() const override {
+    std::vector<Box> boxes = Rule::unowned_of(parent_);
+    for (Box& box : boxes) box = selection_.clipped(box);
+    return boxes;
+  }
   [[nodiscard]] Index count(int rank) const override {
     if (is_box()) return box_count(box(rank));
+    if (is_tiled()) return tiles_count(tiles(rank));
     Index count = 0;
     for_each_selected(parent_, rank, selection_, [&](Index, Index) { ++count; });
     return count;
   }
   [[nodiscard]] std::vector<Rows> rows(int rank) const override {
     if (is_box()) return box_rows(shape(), box(rank));
+    if (is_tiled()) return tiles_rows(shape(), tiles(rank));
     RowsBuilder rows;
     for_each_selected(parent_, rank, selection_, [&](Index, Index number) { rows.add(number, 1); });
     return rows.take();
@@ -143,6 +157,22 @@ class PositionNests {
   Index block_ = 0;
 };
 
+/// Adds the nest of the selected elements of `box`, which lie in memory as `array` says.
+void add_selected(const Selection& selection, const Box& box, const Array& array, MemoryMap& map) {
+  const Section& section = selection.section;
+  const Box part = selection.clipped(box);
+  Bytes offset = array.offset;
+  std::vector<Loop> loops;
+  for (std::size_t d = 0; d < section.start.size(); ++d) {
+    const Index first = section.start[d] + part.lower[d] * section.stride[d] - box.lower[d];
+    if (part.lower[d] < part.upper[d]) offset += first * array.strides[d];
+    // For a single element the step is never taken. It is set to 1, so that a huge stride cannot overflow.
+    const Index step = part.upper[d] - part.lower[d] > 1 ? section.stride[d] : 1;
+    loops.push_back({part.upper[d] - part.lower[d], step * array.strides[d]});
+  }
+  add_nest(map, offset, std::move(loops));
+}
+
 }  // namespace
 
 Result<std::vector<Index>> Section::shape() const {
@@ -177,9 +207,18 @@ Result<Layout> unpack_section(Unpacker& in) {
 
 Result<MemoryMap> section_map(const Layout& layout, int rank, ElementType type, const Allocation& allocation,
                               const Section& section) {
+  const auto selection = select(layout, section);
+  if (layout.is_tiled() && allocation.nproma == 0) {
+    const auto arrays = describe_tiles(layout, rank, type, allocation);
+    if (!arrays.is_ok()) return arrays.status();
+    if (!selection.is_ok()) return selection.status();
+    MemoryMap map{size_of(type), arrays->empty() ? 0 : arrays->front().level_stride, {}};
+    const std::vector<Box> tiles = layout.tiles(rank);
+    for (std::size_t i = 0; i < tiles.size(); ++i) add_selected(*selection, tiles[i], (*arrays)[i], map);
+    return map;
+  }
   const auto array = describe_array(layout, rank, type, allocation);
   if (!array.is_ok()) return array.status();
-  const auto selection = select(layout, section);
   if (!selection.is_ok()) return selection.status();
   MemoryMap map{array->element, array->level_stride, {}};
   if (!layout.is_box() || array->nproma > 0) {
@@ -188,18 +227,7 @@ Result<MemoryMap> section_map(const Layout& layout, int rank, ElementType type, 
     nests.close();
     return map;
   }
-  const Box box = layout.box(rank);
-  const Box part = selection->clipped(box);
-  Bytes offset = array->offset;
-  std::vector<Loop> loops;
-  for (std::size_t d = 0; d < section.start.size(); ++d) {
-    const Index first = section.start[d] + part.lower[d] * section.stride[d] - box.lower[d];
-    if (part.lower[d] < part.upper[d]) offset += first * array->strides[d];
-    // For a single element the step is never taken. It is set to 1, so that a huge stride cannot overflow.
-    const Index step = part.upper[d] - part.lower[d] > 1 ? section.stride[d] : 1;
-    loops.push_back({part.upper[d] - part.lower[d], step * array->strides[d]});
-  }
-  add_nest(map, offset, std::move(loops));
+  add_selected(*selection, layout.box(rank), *array, map);
   return map;
 }
 

@@ -41,6 +41,22 @@ void copy_packed(const PackedRuns& piece, Bytes at, Bytes length, Bytes scalar, 
 /// Returns the element behind the last of an entry's rows.
 Index end_of(const Rows& rows) { return rows.global + (rows.rows - 1) * rows.stride + rows.count; }
 
+/// Calls visit(row, first, end) for each row of `rows` that meets the stretch, and the elements of it that
+/// lie there.
+template <typename Visit>
+void for_each_row_in(const Rows& rows, const Stretch& stretch, const Visit& visit) {
+  if (rows.global >= stretch.end || end_of(rows) <= stretch.first) return;
+  // The first row that ends behind the stretch's first element.
+  const Index skipped = stretch.first - rows.global - rows.count;
+  Index row = rows.rows > 1 && skipped >= 0 ? skipped / rows.stride + 1 : 0;
+  for (; row < rows.rows; ++row) {
+    const Index global = rows.global + row * rows.stride;
+    const Index first = std::max(global, stretch.first), end = std::min(global + rows.count, stretch.end);
+    if (first >= end) break;
+    visit(row, first, end);
+  }
+}
+
 }  // namespace
 
 std::optional<PackedRuns> packed_runs(const MemoryMap& map, const std::byte* base, Index level) {
@@ -75,21 +91,21 @@ double entries_looked_at(std::span<const Rows> rows, Index elements) {
 void place_stretch(std::span<const Rows> all, const PackedRuns& piece, const Stretch& stretch) {
   Index before = 0;  // elements of the piece before the current entry
   for (const Rows& rows : all) {
-    if (rows.global < stretch.end && end_of(rows) > stretch.first) {
-      // The first row that ends behind the stretch's first element.
-      const Index skipped = stretch.first - rows.global - rows.count;
-      Index row = rows.rows > 1 && skipped >= 0 ? skipped / rows.stride + 1 : 0;
-      for (; row < rows.rows; ++row) {
-        const Index global = rows.global + row * rows.stride;
-        const Index first = std::max(global, stretch.first), end = std::min(global + rows.count, stretch.end);
-        if (first >= end) break;
-        copy_packed(piece, (before + row * rows.count + first - global) * stretch.element,
-                    (end - first) * stretch.element, stretch.scalar,
-                    stretch.out + (first - stretch.first) * stretch.element);
-      }
-    }
+    for_each_row_in(rows, stretch, [&](Index row, Index first, Index end) {
+      const Index into = row * rows.count + first - (rows.global + row * rows.stride);
+      copy_packed(piece, (before + into) * stretch.element, (end - first) * stretch.element, stretch.scalar,
+                  stretch.out + (first - stretch.first) * stretch.element);
+    });
     before += rows.rows * rows.count;
   }
+}
+
+void fill_stretch(std::span<const Rows> all, std::span<const std::byte> value, const Stretch& stretch) {
+  for (const Rows& rows : all)
+    for_each_row_in(rows, stretch, [&](Index, Index first, Index end) {
+      const Rows part{first - stretch.first, end - first, 0, 1};
+      fill_rows({&part, 1}, value, stretch.out);
+    });
 }
 
 }  // namespace tailrace::layout

@@ -47,4 +47,8 @@ struct Reach {
 /// Allocates nothing.
 void place_stretch(std::span<const Rows> rows, const PackedRuns& piece, const Stretch& stretch);
 
+/// Sets those elements of a stretch that `rows` names to `value`, the bytes of one element as the stretch is
+/// to have them. Local. Allocates nothing.
+void fill_stretch(std::span<const Rows> rows, std::span<const std::byte> value, const Stretch& stretch);
+
 }  // namespace tailrace::layout

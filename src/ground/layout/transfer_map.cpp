@@ -2,6 +2,7 @@
 #include "ground/layout/transfer_map.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ground/layout/array.hpp"
 #include "ground/layout/copy_runs.hpp"
@@ -202,6 +203,12 @@ void TransferMap::gather(const std::byte* base, Bytes begin, Bytes end, std::byt
 void TransferMap::scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* stripe) const {
   for_each(begin, end, [&](Bytes file, Bytes memory, Bytes length) {
     copy_run(base + memory, stripe + (file - begin), length);
+  });
+}
+
+void TransferMap::clear(Bytes begin, Bytes end, std::byte* stripe) const {
+  for_each(begin, end, [&](Bytes file, Bytes, Bytes length) {
+    std::memset(stripe + (file - begin), 0, static_cast<std::size_t>(length));
   });
 }
 

@@ -51,6 +51,8 @@ class TransferMap {
   void gather(const std::byte* base, Bytes begin, Bytes end, std::byte* stripe) const;
   /// Copies from the stripe to memory.
   void scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* stripe) const;
+  /// Sets the map's bytes of [begin, end) of the file to 0 in the stripe.
+  void clear(Bytes begin, Bytes end, std::byte* stripe) const;
   /// Copy the rank's bytes of [begin, end) of the file, in the order of the map's runs, between a stripe and
   /// a packed piece. Both ends of a message use a map that of_rows() made.
   void take_from(const std::byte* stripe, Bytes begin, Bytes end, std::byte* piece) const;

@@ -9,6 +9,14 @@ Told OwnDefinitions::entry(Packer& packed) const {
   return {{.kind = node::Descriptor::Kind::define, .stream = stream_}, packed.take()};
 }
 
+void OwnDefinitions::set_stream(std::uint32_t stream) {
+  stream_ = stream;
+  layouts_.clear();
+  coordinates_.clear();
+  has_parts_ = false;
+  fields_ = with_values_ = attributes_ = reference_ = 0;
+}
+
 std::vector<Told> OwnDefinitions::begin(Opening head) const {
   if (me_ != 0) return {};
   head.stream = stream_;

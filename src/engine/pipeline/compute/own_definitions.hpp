@@ -37,8 +37,8 @@ class OwnDefinitions {
 
   OwnDefinitions(const exchange::Roster& roster, int me) : roster_(roster), me_(me) {}
 
-  /// Gives the stream its number, which all entries name.
-  void set_stream(std::uint32_t stream) { stream_ = stream; }
+  /// Gives the stream its number, which all entries name. Nothing is told of a stream with a new number yet.
+  void set_stream(std::uint32_t stream);
   [[nodiscard]] std::uint32_t stream() const { return stream_; }
   /// Returns the entries that define the stream: one on compute rank 0, none on other ranks. `head` needs no
   /// stream number, and nothing that add() defines.

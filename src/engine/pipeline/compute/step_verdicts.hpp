@@ -32,6 +32,8 @@ class StepVerdicts {
   [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return failures_; }
   /// Returns the result of the whole stream once it has come.
   [[nodiscard]] const std::optional<Status>& finished() const { return finished_; }
+  /// Says that the stream goes on with other definitions: its result is still to come.
+  void go_on() { finished_.reset(); }
 
  private:
   Status report(const Status& status);

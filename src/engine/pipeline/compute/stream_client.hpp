@@ -68,6 +68,8 @@ class StreamClient {
   /// Returns true in a step that begin_within() has begun.
   [[nodiscard]] bool is_within() const { return is_within_; }
   [[nodiscard]] std::int64_t lead() const { return lead_; }
+  /// Returns the lead of the last step that went forward in time, or nothing.
+  [[nodiscard]] const std::optional<std::int64_t>& last_lead() const { return last_lead_; }
   [[nodiscard]] node::Descriptor descriptor(node::Descriptor::Kind kind) const;
   /// Returns the descriptor for one level of a field. It counts as the next operation once was_put() is
   /// called. `calls` must be equal on all ranks that put the level.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "formats/codec/missing.hpp"
+#include "ground/base/byte_order.hpp"
 #include "ground/layout/memory.hpp"
 
 namespace tailrace::pipeline {
@@ -120,6 +122,8 @@ layout::Stretch Encoding::stretch_of(const Work& work) const {
 /// Puts a stretch of the record together. Any thread may call it.
 void Encoding::put_together(const Work& work, layout::Stretch stretch) const {
   const exchange::RecordPlan& plan = stream_.plan(work.record.entry.field);
+  if (!plan.unowned().empty())
+    layout::fill_stretch(plan.unowned(), unowned_value(work.record.entry.field, stretch.scalar), stretch);
   for (const Piece& piece : work.record.pieces) {
     if (!plan.meets(piece.rank, stretch)) continue;
     const auto rows = plan.rows(piece.rank);
@@ -128,6 +132,16 @@ void Encoding::put_together(const Work& work, layout::Stretch stretch) const {
     else
       layout::place_stretch(rows, {piece.bytes.data(), {}, static_cast<Bytes>(piece.bytes.size())}, stretch);
   }
+}
+
+/// Returns the bytes of an element that no rank owns, with those of each number of `scalar` bytes reversed.
+ByteVector Encoding::unowned_value(int field, Bytes scalar) const {
+  const codec::FieldDefinition& definition = stream_.field(field);
+  const ByteVector value = codec::missing_element(definition.type, definition.missing.value_or(0));
+  if (scalar == 1) return value;
+  ByteVector reversed(value.size());
+  copy_reversed(reversed.data(), value.data(), std::ssize(value), scalar);
+  return reversed;
 }
 
 /// Has a worker put a record whose pieces stay together in the workspace.
@@ -247,6 +261,9 @@ void Encoding::assemble_plain(Work& work, codec::PlainValues as, Pieces pieces) 
     else
       layout::place_rows_reversed(rows, pieces[i].data(), element, as.scalar, work.bytes.data());
   }
+  if (plan.unowned().empty()) return;
+  const Bytes scalar = as.order == std::endian::native ? 1 : as.scalar;
+  layout::fill_rows(plan.unowned(), unowned_value(field, scalar), work.bytes.data());
 }
 
 Status Encoding::encode(Work& work, std::span<std::byte> values) {
@@ -283,6 +300,8 @@ Status Encoding::reduce(Work& work, Pieces pieces, std::span<std::byte>& whole) 
   worker.level.resize(static_cast<std::size_t>(plan.layout().elements() * element));
   for (std::size_t i = 0; i < pieces.size(); ++i)
     layout::place_rows(plan.rows(work.record.pieces[i].rank), pieces[i].data(), element, worker.level.data());
+  if (!plan.unowned().empty())
+    layout::fill_rows(plan.unowned(), unowned_value(entry.field, 1), worker.level.data());
   worker.assembled.resize(static_cast<std::size_t>(field.elements() * element));
   Status status = worker.reducer.reduce(field, worker.level.data(), worker.assembled.data());
   if (!status.is_ok()) {
@@ -317,6 +336,11 @@ std::span<std::byte> Encoding::assemble(const Work& work, Pieces pieces) {
       layout::place_rows_as_f64(rows, pieces[i].data(), from, reinterpret_cast<double*>(whole.data()));
     }
   }
+  if (plan.unowned().empty()) return whole;
+  const double missing = codec::missing_in(from, stream_.field(field).missing.value_or(0));
+  layout::fill_rows(plan.unowned(),
+                    type == from ? unowned_value(field, 1) : codec::missing_element(type, missing),
+                    whole.data());
   return whole;
 }
 

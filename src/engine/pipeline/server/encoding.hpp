@@ -163,6 +163,7 @@ class Encoding {
   [[nodiscard]] bool may_stay(const Gathered& record) const;
   [[nodiscard]] layout::Stretch stretch_of(const Work& work) const;
   void put_together(const Work& work, layout::Stretch stretch) const;
+  [[nodiscard]] ByteVector unowned_value(int field, Bytes scalar) const;
   void move(const std::shared_ptr<Work>& work);
   Status move_on_worker(Work& work);
   void on_moved(Work& work, Bytes more);

@@ -3,10 +3,12 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
+#include "ground/journal/sample.hpp"
 #include "ground/storage/replace.hpp"
 
 namespace tailrace::shared {
@@ -117,6 +119,20 @@ void SafeFile::give_rights(storage::File& file) {
   if (!set.is_ok()) log(LogLevel::warn, set.text());
 }
 
+std::optional<SafeFile::LastFlush> SafeFile::last_flush() const {
+  if (!is_renamed_) return {};
+  return LastFlush{path_, flushed_, sample_};
+}
+
+/// Returns a sample of what is flushed now: no rank stores meanwhile. The file is opened anew, since a client
+/// of NFS asks its server then for what other nodes have stored. 0: the program may not read the file.
+Result<std::uint64_t> SafeFile::sample_now(Bytes size) const {
+  const Result<std::unique_ptr<storage::File>> file = target_.open(path(), storage::OpenMode::read);
+  if (file.status().error_number() == EACCES) return std::uint64_t{0};
+  TR_TRY(file.status());
+  return journal::sample_of(**file, size);
+}
+
 Status SafeFile::begin(storage::File& file) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -126,6 +142,9 @@ Status SafeFile::begin(storage::File& file) {
   flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
   has_begun_ = true;
   if (!is_renamed_) return target_.sync_directory_of(path_);
+  const Result<std::uint64_t> sample = sample_now(*size);
+  TR_TRY(sample.status());
+  sample_ = *sample;
   TR_TRY(file.sync());
   TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
   return journal::commit_flushed(target_, path_);
@@ -156,16 +175,21 @@ Status SafeFile::keep(storage::File& file, Bytes offset, Bytes bytes) {
   return pages_->keep(file, offset, bytes);
 }
 
-/// Gives the new file its name, after a check that the temporary name still leads to it: other users who may
-/// write to the directory could have put another file there.
+/// Returns an error unless the temporary name still leads to the new file: other users who may write to the
+/// directory could have put another file there.
+Status SafeFile::check_temporary(storage::File& file) const {
+  if (file.is_named(temporary_)) return {};
+  return {Code::state, cat(temporary_,
+                           " is not the file that this program has written: somebody has moved "
+                           "or replaced it since, and ",
+                           path_,
+                           " is left as it was. Write where only this "
+                           "program's user may write to the directory")};
+}
+
+/// Gives the new file its name.
 Status SafeFile::take_name(storage::File& file) {
-  if (!file.is_named(temporary_))
-    return {Code::state, cat(temporary_,
-                             " is not the file that this program has written: somebody has moved "
-                             "or replaced it since, and ",
-                             path_,
-                             " is left as it was. Write where only this "
-                             "program's user may write to the directory")};
+  TR_TRY(check_temporary(file));
   give_rights(file);
   is_doubtful_ = true;
   TR_TRY(storage::rename_durably(target_, temporary_, path_));
@@ -201,8 +225,17 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   TR_TRY(durable.status);
   if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
   is_doubtful_ = false;
-  const Status mine =
-      group_.is_io_rank() ? guarded([&] { return commit_here(file, next, closes); }) : Status();
+  std::uint64_t sample = 0;
+  const auto sample_and_commit = [&]() -> Status {
+    if (!closes) {
+      if (!is_renamed_) TR_TRY(check_temporary(file));
+      const Result<std::uint64_t> now = sample_now(size);
+      TR_TRY(now.status());
+      sample = *now;
+    }
+    return commit_here(file, next, closes);
+  };
+  const Status mine = group_.is_io_rank() ? guarded(sample_and_commit) : Status();
   const comm::Verdict committed = agree(mine, "committed", is_doubtful_);
   if (committed.status.code() == Code::order || committed.ended) {
     // Ranks may not have heard from the I/O rank, and the commit may count.
@@ -212,6 +245,7 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   if (committed.status.is_ok()) {
     is_renamed_ = true;
     flushed_ = next;
+    sample_ = sample;
     stored_ = false;
     pages_->begin(next);
     (void)guarded([&] {

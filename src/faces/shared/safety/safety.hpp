@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "faces/files/group.hpp"
@@ -45,6 +46,14 @@ class SafeFile {
   /// durable on all nodes. Makes the content of the file, `size` bytes on every rank, the one to which a
   /// crash leads; with `closes` the file needs no undo files any more. Returns the same Status on every rank.
   Status commit(storage::File& file, Bytes size, bool closes, const std::string& call);
+  /// Local, on the I/O rank. Returns the last flush, or nothing if the file has not its name yet. `sample` is
+  /// that of the flushed bytes, 0 if they could not be read.
+  struct LastFlush {
+    std::string path;
+    journal::Flushed flushed;
+    std::uint64_t sample = 0;
+  };
+  [[nodiscard]] std::optional<LastFlush> last_flush() const;
   /// Local. Gives back this rank's share of the lock: the rank stores nothing any more. The I/O rank gives
   /// its share back after all others.
   void release() { lock_.reset(); }
@@ -53,7 +62,9 @@ class SafeFile {
   Status look_at_old();
   void give_rights(storage::File& file);
   Status share_lock();
+  Status check_temporary(storage::File& file) const;
   Status take_name(storage::File& file);
+  Result<std::uint64_t> sample_now(Bytes size) const;
   Status commit_here(storage::File& file, const journal::Flushed& next, bool closes);
 
   files::Group& group_;
@@ -67,6 +78,7 @@ class SafeFile {
   std::shared_ptr<void> lock_;  // this rank's share
   bool has_begun_ = false;      // on the I/O rank: the files beside the file are this program's
   journal::Flushed flushed_;
+  std::uint64_t sample_ = 0;  // on the I/O rank: of the flushed bytes
   std::unique_ptr<UndoPages> pages_;
   std::atomic<bool> stored_{false};  // since the last commit
   bool is_doubtful_ = false;         // on the I/O rank: if the commit fails now, it may still count

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // Attributes with types: numbers and texts that the program gives by calls.
+#include <algorithm>
 #include <cstring>
 
 #include "faces/streams/definition/fields.hpp"
@@ -22,7 +23,7 @@ Status check_size(Bytes bytes) {
 Result<codec::GivenAttribute> numbers(codec::GivenAttribute given, std::int64_t count, const void* values,
                                       bool counts) {
   const Bytes size = size_of(*given.type);
-  if (size == 0 || is_complex(*given.type))
+  if (size == 0 || is_complex(*given.type) || is_text(*given.type))
     return Status(Code::argument,
                   "attributes are integers or real numbers: give TR_F64, TR_I32, ..., or a text by "
                   "tr_stream_attribute_text");
@@ -72,12 +73,28 @@ codec::StreamDefinition Fields::with_attributes() const {
   return stream;
 }
 
+/// Adds the attribute to `attributes_`, to the codec and to the references. Behind the first step it may take
+/// the place of one that was given before.
+Status Fields::take_attribute(const codec::GivenAttribute& fresh) {
+  if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without what was refused before"));
+  const auto same = std::ranges::find_if(attributes_, [&](const codec::GivenAttribute& each) {
+    return each.of == fresh.of && each.name == fresh.name;
+  });
+  if (client_.steps() > 0 && same != attributes_.end()) {
+    *same = fresh;
+    references_.reset();
+    return renew_codec();
+  }
+  attributes_.push_back(fresh);
+  TR_TRY(codec_->add_attribute(fresh));
+  return references_ ? references_->add_attribute(fresh) : Status();
+}
+
 Status Fields::add_attribute(const std::string& call, Result<codec::GivenAttribute> given) {
   comm::Vote vote{{}, call, {}};
   vote.status =
       guarded([&]() -> Status {
-        if (client_.has_begun())
-          return {Code::state, "the stream has begun its steps: attributes are given before the first"};
+        TR_TRY(may_define());
         if (!codec_->has_coordinates())
           return {Code::format,
                   cat("files of format=", request_.definition.format,
@@ -92,25 +109,27 @@ Status Fields::add_attribute(const std::string& call, Result<codec::GivenAttribu
       }).in(call);
   const comm::Verdict sent = session_.agree(std::move(vote));
   TR_TRY(sent.status);
-  codec::GivenAttribute fresh;
+  std::optional<std::vector<codec::GivenAttribute>> before;
   const Status mine = guarded([&]() -> Status {
     Unpacker in(sent.contributions[0]);
-    fresh = codec::GivenAttribute::unpack(in);
-    if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without what was refused before"));
-    attributes_.reserve(attributes_.size() + 1);
-    TR_TRY(codec_->add_attribute(fresh));
-    return references_ ? references_->add_attribute(fresh) : Status();
+    before = attributes_;
+    return take_attribute(codec::GivenAttribute::unpack(in));
   });
   const Status status = session_.agree({mine.in(call), call, {}}).status;
   if (!status.is_ok()) {
+    if (before) attributes_ = *std::move(before);
     // The codec or the references of some rank may have it. They are made anew before the next definition.
     codec_is_ahead_ = true;
     references_.reset();
     static_cast<void>(guarded([&] { return renew_codec(); }));
     return status;
   }
-  attributes_.push_back(std::move(fresh));
-  tell(client_.definitions().add_attribute(attributes_.back()));
+  if (client_.steps() == 0) {
+    tell(client_.definitions().add_attribute(attributes_.back()));
+    return {};
+  }
+  note_file_without();
+  attributes_are_later_ = true;
   return {};
 }
 

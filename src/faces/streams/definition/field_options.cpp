@@ -81,8 +81,11 @@ Status take_over(FieldRequest& request, const std::string& text) {
 }
 
 Status take_level_axis(FieldRequest& request, const std::string& text) {
+  // The array of several boxes has a dimension more than the layout. layout::memory_map() knows the array. A
+  // scalar has no dimension.
   const auto dimensions = static_cast<std::int64_t>(request.definition.shape.size());
-  return take(parse_integer(text, 0, dimensions), request.allocation.level_axis);
+  const std::int64_t most = dimensions == 0 ? 0 : dimensions + 1;
+  return take(parse_integer(text, 0, most), request.allocation.level_axis);
 }
 
 // take() stores the values in this order, because an interval needs its statistic or its operation, and

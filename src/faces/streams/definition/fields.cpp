@@ -9,6 +9,7 @@
 #include "engine/arrays/array.hpp"
 #include "engine/operations/reduction.hpp"
 #include "formats/cf/fields.hpp"
+#include "formats/codec/missing.hpp"
 #include "formats/listings/listings.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/shape_text.hpp"
@@ -38,6 +39,17 @@ Status check_references(const codec::StreamDefinition& stream, const codec::Code
   if (codec.decoding()) return {};
   return {Code::settings, cat("references=on: no other program knows how to decode records of format=",
                               stream.format, "; leave it out")};
+}
+
+/// Files have `missing` where no rank owns an element, or an empty text.
+Status check_unowned(const layout::Layout& layout, const codec::FieldDefinition& field) {
+  if (!layout.has_unowned() || is_text(field.type)) return {};
+  if (!field.missing)
+    return {Code::settings,
+            "the layout has elements that no rank owns: missing= says which value files hold there"};
+  if (!codec::missing_element(field.type, *field.missing).empty()) return {};
+  return {Code::settings, cat("missing=", *field.missing, " is no ", name_of(field.type),
+                              ": files need such a value where no rank owns an element")};
 }
 
 }  // namespace
@@ -99,7 +111,7 @@ Status Fields::define(const std::string& field, const PlacedLayout* layout, int 
   const std::string call =
       cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
   Result<FieldRequest> request = [&]() -> Result<FieldRequest> {
-    if (client_.steps() > 0) return Status(Code::state, "fields are defined before the first step");
+    TR_TRY(may_define());
     if (layout == nullptr) return Status(Code::argument, "no layout was given");
     return parse_field(field, type, layout->shape(), options, request_.definition.format,
                        request_.definition.time);
@@ -161,6 +173,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     const std::string_view text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
     TR_TRY(set_vertical(request.definition, text, request.vertical_file));
   }
+  TR_TRY(check_unowned(layout.layout, request.definition));
   TR_TRY(check_without_time(request));
   const bool has_time = request.definition.has_time;
   if (operations_ && has_time)
@@ -202,7 +215,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.definition.georeference.coordinates = facts;
   if (request_.options.references) TR_TRY(prepare_references(out.definition, georeference));
   if (facts) {
-    out.coordinates = told;
+    out.of_layout = out.coordinates = told;
     TR_TRY(draw_coordinates(out));
   }
   return has_time ? prepare_staging(out, static_cast<int>(fields_.size())) : Status();
@@ -316,18 +329,12 @@ void Fields::add_field(const std::string& name, Field field) {
   if (field.timed)
     session_.statistics().streams[client_.name()].interval_bytes +=
         operations::Accumulator::bytes_of(field.timed->accumulator().what());
+  if (client_.steps() > 0) note_file_without();
   fields_.push_back(std::move(field));
   const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
   layouts_.emplace(layout->id, layout);
-  ByteVector prepared;
-  if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields_.size()) - 1);
-  // The servers get the coordinates' values. No rank keeps them for the stream.
-  codec::FieldDefinition& definition = fields_.back().definition;
-  const auto facts = definition.georeference.coordinates;
-  if (facts) definition.georeference.coordinates = std::exchange(fields_.back().coordinates, nullptr);
-  tell(client_.definitions().add({&fields_.back().definition, std::move(prepared), &layout->layout,
-                                  layout->id, layout->in_parts, layout->own_indices}));
-  definition.georeference.coordinates = facts;
+  if (client_.steps() > 0) return;
+  tell_field(held_fields_++);
 }
 
 /// Checks a field that goes on in the middle of an interval against what the checkpoint has of it.

@@ -25,6 +25,7 @@ struct Field {
   codec::FieldDefinition definition;
   std::shared_ptr<const PlacedLayout> layout;
   std::shared_ptr<const codec::Coordinates> coordinates;  // until the servers have been told
+  std::weak_ptr<const codec::Coordinates> of_layout;      // the same, as long as the layout is there
   std::unique_ptr<node::Draw> drawn;  // on rank 0: memory of these; the first field has it
   layout::Allocation allocation;
   SharedMap map;    // for arrays allocated as defined
@@ -36,6 +37,7 @@ struct Field {
   std::vector<double> levels{};                // as they are put
   /// Makes one level of all, if over= names them: each rank has all levels of what it owns.
   std::unique_ptr<operations::Accumulator> over_levels{};
+  std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
   /// allocated as defined. Code::argument if an array of this shape does not hold the field.
@@ -62,7 +64,7 @@ class Fields final {
   /// define() takes those of its field out of it.
   void continue_within_interval(std::shared_ptr<operations::Kept> kept);
   /// Collective. Defines the next field. If this fails, the stream has no such field, and the program may
-  /// define it again.
+  /// define it again. Behind the first step the field begins with the next file.
   Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
   /// Collective. Puts the field with this number, which has no time. Blocks until rank 0 has all values.
   /// Returns the same Status on every rank.
@@ -70,8 +72,17 @@ class Fields final {
   /// Collective. Gives an attribute to the file (`of` is empty), to a field or to a dimension. On rank 0
   /// `given` has the values, which count for all ranks.
   Status add_attribute(const std::string& call, Result<codec::GivenAttribute> given);
-  /// Returns Code::state if a field without time was not put.
-  [[nodiscard]] Status check_all_put() const;
+  /// Returns Code::state if a field without time was not put: of those that hold, or `with_later` of all.
+  [[nodiscard]] Status check_all_put(bool with_later = false) const;
+  /// True if something was defined behind the first step that does not hold yet.
+  [[nodiscard]] bool has_later() const { return held_fields_ < fields_.size() || attributes_are_later_; }
+  /// True if the file of the last step has the field with this number, and the next steps of this file.
+  [[nodiscard]] bool holds(int number) const { return static_cast<std::size_t>(number) < held_fields_; }
+  /// Returns the file that was begun without what does not hold yet.
+  [[nodiscard]] const std::string& file_without() const { return file_without_; }
+  /// Tells the servers everything that is defined, for a stream with a new number. All of it holds from now
+  /// on.
+  void tell_all();
   /// Local. Puts the entries into the lane, in pieces if they are too large for it.
   void tell(const std::vector<pipeline::Told>& all);
 
@@ -103,6 +114,10 @@ class Fields final {
   Status draw_values(const Field& field, node::Draw& drawn, ByteVector& whole) const;
   [[nodiscard]] Status check_without_time(const FieldRequest& request) const;
   void add_field(const std::string& name, Field field);
+  [[nodiscard]] Status may_define() const;
+  Status take_attribute(const codec::GivenAttribute& fresh);
+  void note_file_without();
+  void tell_field(std::size_t number);
   [[nodiscard]] Status check_recorded(const Field& field) const;
   Status restore(const Field& field);
   [[nodiscard]] const std::string& name() const { return client_.name(); }
@@ -120,6 +135,9 @@ class Fields final {
   std::vector<codec::GivenAttribute> attributes_;
   std::map<std::string, int> numbers_;
   std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
+  std::size_t held_fields_ = 0;        // number of fields that the servers know
+  bool attributes_are_later_ = false;  // the servers do not know all attributes
+  std::string file_without_;
 };
 
 }  // namespace tailrace::streams

@@ -27,6 +27,17 @@ Result<std::vector<std::string>> names_of(const PlacedLayout& layout, bool& is_m
   return std::vector<std::string>{"lat", "lon"};
 }
 
+/// Returns the names of the dimensions, or where the program gives it the standard_name of the coordinate:
+/// cell_methods names a dimension by it that the variable lacks.
+std::vector<std::string> standard_names(const PlacedLayout& layout) {
+  std::vector<std::string> names = layout.dimensions;
+  for (const codec::Axis& axis : layout.axes) {
+    const std::string* const standard = codec::find_key(axis.attributes, "standard_name");
+    if (standard != nullptr) std::ranges::replace(names, axis.dimension, *standard);
+  }
+  return names;
+}
+
 Status no_such_dimension(const std::string& name, const std::vector<std::string>& names, bool has_levels) {
   std::string list;
   for (const std::string& each : names) list += cat(list.empty() ? "'" : ", '", each, "'");
@@ -49,7 +60,7 @@ Status Fields::prepare_reduction(const FieldRequest& request, const PlacedLayout
   TR_TRY(names.status());
   codec::Reduction& reduction = field.reduction;
   reduction.shape = field.shape;
-  reduction.dimensions = layout.dimensions;
+  reduction.dimensions = is_map ? layout.dimensions : standard_names(layout);
   reduction.is_lost.assign(field.shape.size(), 0);
   if (field.elements() <= 0) return {Code::settings, "over=: the field has no elements"};
   const bool has_levels = field.levels.values.size() > 1;

@@ -250,14 +250,30 @@ Status check_exact(ElementType type, const std::string* missing) {
 Status check_over(const codec::FieldDefinition& field) {
   if (!field.has_time)
     return settings_error("over= is for fields of steps: one with time=none is stored as it is put");
+  if (is_text(field.type))
+    return settings_error("over= needs numbers, and the elements are texts: leave it out");
   if (is_complex(field.type))
     return settings_error(cat("over= needs integers or real numbers, and the elements are ",
                               name_of(field.type), "; write the parts as two fields"));
   return {};
 }
 
+/// Returns an error if an option of numbers is given for texts.
+Status check_texts(const FieldRequest& request) {
+  const codec::FieldDefinition& field = request.definition;
+  if (!is_text(field.type)) return {};
+  const bool is_over_time = request.operation && *request.operation != operations::Operation::instant;
+  if (field.accuracy || field.relative_accuracy || field.bits || field.missing || request.has_statistic ||
+      is_over_time)
+    return settings_error(
+        "its elements are texts, of which files hold all bytes, and which have neither missing values nor "
+        "means: leave out accuracy=, relative_accuracy=, bits=, missing=, statistic= and operation=");
+  return {};
+}
+
 Status check_field(FieldRequest& request, bool axis_given) {
   codec::FieldDefinition& field = request.definition;
+  TR_TRY(check_texts(request));
   const int precisions = static_cast<int>(field.accuracy.has_value()) +
                          static_cast<int>(field.relative_accuracy.has_value()) +
                          static_cast<int>(field.bits.has_value());
@@ -361,8 +377,10 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   request.definition.name = name;
   request.definition.type = static_cast<ElementType>(element_type);
   if (size_of(request.definition.type) == 0) {
-    return Status(Code::argument,
-                  cat(context, ": ", element_type, " is no element type; give TR_F32, TR_F64, ..."));
+    return Status(
+        Code::argument,
+        cat(context, ": ", element_type,
+            " is no element type; give TR_F32, TR_F64, ..., or TR_TEXT(1) to TR_TEXT(", most_text, ")"));
   }
   request.definition.shape = shape;
   request.time = time;

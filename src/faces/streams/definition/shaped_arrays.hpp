@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/arrays/type_text.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
 #include "ground/base/text.hpp"
 #include "ground/layout/memory.hpp"
@@ -24,8 +25,8 @@ class ShapedArrays {
   Result<const Made*> find(const ArrayShape& shape, ElementType type, const layout::Layout& layout, int rank,
                            layout::Allocation allocation, const Make& make) {
     if (shape.type != type)
-      return Status(Code::argument, cat("the array holds ", name_of(shape.type),
-                                        ", the field was defined as ", name_of(type)));
+      return Status(Code::argument, cat("the array holds ", type_text(shape.type),
+                                        ", the field was defined as ", type_text(type)));
     if (made_ && extents_ == shape.extents && strides_ == shape.strides) return &*made_;
     if (allocation.nproma == 0) {
       Result<layout::Allocation> matched =

@@ -2,6 +2,9 @@
 // The fields of a stream that have no time: each file has them once.
 #include "engine/arrays/gathering.hpp"
 #include "faces/streams/definition/fields.hpp"
+#include "formats/codec/missing.hpp"
+#include "formats/codec/plain.hpp"
+#include "ground/base/byte_order.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {
@@ -14,9 +17,11 @@ Status pack_levels(const Field& field, const layout::MemoryMap& map, const std::
   const Bytes size = size_of(field.definition.type);
   for (std::size_t level = 0; level < field.definition.levels.values.size(); ++level) {
     arrays::OwnPart& part = parts.emplace_back();
-    part.size = size;
+    part.size = scalar_size_of(field.definition.type);
+    part.width = static_cast<int>(size / part.size);
     part.values.resize(static_cast<std::size_t>(field.count * size));
     if (field.count > 0) layout::pack(map, data, static_cast<Index>(level), part.values.data());
+    if (is_text(field.definition.type)) codec::end_texts(part.values, size);
   }
   return {};
 }
@@ -31,12 +36,14 @@ Status Fields::check_without_time(const FieldRequest& request) const {
               "each file")};
 }
 
-Status Fields::check_all_put() const {
-  for (const Field& field : fields_) {
+Status Fields::check_all_put(bool with_later) const {
+  const std::size_t end = with_later ? fields_.size() : held_fields_;
+  for (std::size_t i = 0; i < end; ++i) {
+    const Field& field = fields_[i];
     if (!field.definition.has_time && !field.is_put)
-      return {Code::state, cat("field '", field.definition.name,
-                               "' has time=none, and was not put before the first step: put it, then begin "
-                               "the step")};
+      return {Code::state,
+              cat("field '", field.definition.name, "' has time=none, and was not put before the first step",
+                  i < held_fields_ ? "" : " of a file that has it", ": put it, then begin the step")};
   }
   return {};
 }
@@ -51,7 +58,7 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
   std::vector<layout::Rows> rows;
   const auto whole = std::make_shared<ByteVector>();
   const Status mine = guarded([&]() -> Status {
-    if (client_.has_begun())
+    if (client_.steps() > 0 && holds(number))
       return {Code::state, "the stream has begun its steps: fields with time=none are put before the first"};
     if (field.is_put) return {Code::state, "the field was put already, and has no time: it is put once"};
     if (data == nullptr && field.count > 0) return {Code::argument, "the array is a null pointer"};
@@ -71,7 +78,8 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
              .status);
   field.is_put = true;
   field.values_drawn = std::move(drawn);
-  tell(client_.definitions().add_values(number, whole));
+  if (request_.pattern.depends_on_lead()) field.values = whole;
+  if (holds(number)) tell(client_.definitions().add_values(number, whole));
   return {};
 }
 
@@ -87,6 +95,15 @@ Status Fields::draw_values(const Field& field, node::Draw& drawn, ByteVector& wh
                                 " for the heads of its files: set TAILRACE_MEMORY to more, or give the field "
                                 "time")));
   whole.resize(static_cast<std::size_t>(bytes));
+  const std::vector<layout::Rows> unowned = field.layout->layout.unowned();
+  if (unowned.empty()) return {};
+  ByteVector value = codec::missing_element(field.definition.type, field.definition.missing.value_or(0));
+  const ByteVector native = value;
+  copy_ordered(value.data(), native.data(), std::ssize(native), scalar_size_of(field.definition.type),
+               std::endian::big);
+  const Bytes level = bytes / std::ssize(field.definition.levels.values);
+  for (Bytes begin = 0; begin < bytes; begin += level)
+    layout::fill_rows(unowned, value, whole.data() + begin);
   return {};
 }
 

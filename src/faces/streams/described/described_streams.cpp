@@ -148,6 +148,10 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
 template <typename Give>
 Status DescribedStreams::give_attribute(const std::string& call, const std::string& of,
                                         const std::string& attribute, const Give& give) {
+  if (has_begun_) {
+    const Status late(Code::state, "attributes are given before the first step");
+    return session_.agree({late.in(call), call, {}}).status;
+  }
   Status first;
   bool is_told = false;
   const auto give_to = [&](const Member& member, const std::string& name, const WrittenField* field) {

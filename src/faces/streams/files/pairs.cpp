@@ -84,7 +84,8 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
   Result<std::optional<Pair>> pair = taken_over_pair(path);
   TR_TRY(pair.status());
   if (pair->has_value()) return take_over(path, **pair, std::move(*lock));
-  Result<OpenPair> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
+  const bool goes_on = resuming_ && opening_.begins_with == 0 && path == resuming_->path;
+  Result<OpenPair> file = goes_on ? go_on_with(path) : open_file(path, lead);
   TR_TRY(file.status());
   TR_TRY(begin_data(path, *file));
   file->lock = std::move(*lock);
@@ -135,7 +136,8 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
     const int error = whole.status().error_number();
     const bool is_tried_again =
         whole.status().code() == Code::io && error != EACCES && error != EPERM && error != EROFS;
-    if (whole.is_ok() || is_tried_again) return whole;
+    // This run's own files, behind a change of definitions, must be finished before steps follow.
+    if (whole.is_ok() || is_tried_again || opening_.begins_with > 0) return whole;
     // Another user's file, a locked one or a damaged one is not in the way of steps in other files.
     const Result<IndexContents> contents = load_index(*target_, index_path(path));
     if (!contents.is_ok() || !contents->closed)
@@ -153,7 +155,7 @@ Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path
     TR_TRY(skipped.status());
     if (*skipped) return std::optional<WholePair>();
   }
-  Result<std::optional<Pair>> pair = another_server ? taken_over_pair(path) : find_left_open(path);
+  Result<std::optional<Pair>> pair = another_server ? taken_over_pair(path) : find_left_open(path, false);
   TR_TRY(pair.status());
   if (!pair->has_value()) return std::optional<WholePair>();
   if ((*pair)->again || !(*pair)->contents.closed) {
@@ -188,7 +190,7 @@ Result<std::optional<WholePair>> Pairs::finish_left_behind(const std::string& pa
   TR_TRY(file.status());
   file->lock = std::move(*lock);
   Result<std::optional<WholePair>> whole = finish(path, *file);
-  if (whole.is_ok())
+  if (whole.is_ok() && opening_.begins_with == 0)
     log(LogLevel::warn, cat(path, ": a run before has left it unfinished; it is finished with its ",
                             counted(file->index.steps(), "step")));
   return whole;
@@ -208,7 +210,8 @@ void Pairs::note_left_open() {
     if (last.is_ok()) note(*last);
     return;
   }
-  if (!resuming_) return;
+  // A stream with new definitions goes on behind files that the one before it has finished.
+  if (!resuming_ || opening_.begins_with > 0) return;
   note(resuming_->before);
   note(resuming_->path);
 }
@@ -297,6 +300,7 @@ Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
   TR_TRY(exists.status());
   Result<bool> indexed = target_->exists(index_path(path));
   TR_TRY(indexed.status());
+  TR_TRY(check_is_later(path, *indexed));
   if (resuming_ && *indexed) {
     const Result<IndexContents> found = load_index(*target_, index_path(path));
     if (found.status().code() == Code::io) return found.status();
@@ -322,6 +326,17 @@ Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
   }
   if (*indexed && goes_on_with_others()) return opened(continue_index(path, lead), false);
   return begin_anew(path);
+}
+
+/// A stream with new definitions does not know which files were finished under those before. Refuses a name
+/// that an earlier file of the run has had.
+Status Pairs::check_is_later(const std::string& path, bool indexed) const {
+  if (opening_.begins_with == 0 || !indexed) return {};
+  const Result<IndexContents> found = load_index(*target_, index_path(path));
+  if (found.status().code() == Code::io) return found.status();
+  if (!found.is_ok() || found->header.run != header_.run || found->steps.empty()) return {};
+  if (found->steps.back().lead > opening_.previous_lead) return {};
+  return {Code::state, cat(path, ": was complete when a later step went to another file")};
 }
 
 /// A second pair has all steps of its file. If the first pair is gone, they are all that is left:
@@ -459,24 +474,21 @@ Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t 
   return reopen_pair(*target_, path, resuming_ ? std::optional(lead - 1) : std::nullopt);
 }
 
-/// Finds the pair to go on with, which must fit to the stream. Returns none if no step ever came to this
-/// file.
-Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path) {
-  Result<std::optional<Pair>> pair =
-      recorded_pair(*target_, path, header_, *resuming_, goes_on_with_others());
+/// Finds the pair of a file that the run before has left. Returns none if no step ever came to this file. If
+/// a step comes to it (`goes_on`), the pair must fit to the stream. Otherwise it is finished with the fields
+/// and attributes that it has.
+Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path, bool goes_on) {
+  IndexHeader now = header_;
+  if (!goes_on) now.fields.clear();
+  Result<std::optional<Pair>> pair = recorded_pair(*target_, path, now, *resuming_, goes_on_with_others());
   TR_TRY(pair.status());
-  // A stream that is closed at once may have no fields: then it has no steps to put either.
-  if (pair->has_value() && header_.fields.empty()) {
-    header_.fields = (*pair)->contents.header.fields;
-    header_.data_begin = (*pair)->contents.header.data_begin;
-  } else if (pair->has_value()) {
+  if (pair->has_value() && goes_on)
     TR_TRY(check_fits(*target_, written_to(path, (*pair)->again), (*pair)->contents, frame_));
-  }
   return pair;
 }
 
 Result<OpenPair> Pairs::go_on_with(const std::string& path) {
-  Result<std::optional<Pair>> pair = find_left_open(path);
+  Result<std::optional<Pair>> pair = find_left_open(path, true);
   TR_TRY(pair.status());
   const std::int64_t lead = *resuming_->position.lead;
   if (!pair->has_value()) return open_file(path, lead);

@@ -79,7 +79,9 @@ class Pairs {
  private:
   void note_left_open();
   /// Returns true if another server has told the verdict of steps of this stream.
-  [[nodiscard]] bool takes_over_steps() const { return opening_.is_taken_over && opening_.first_step > 0; }
+  [[nodiscard]] bool takes_over_steps() const {
+    return opening_.is_taken_over && opening_.first_step > opening_.begins_with;
+  }
   [[nodiscard]] bool has_decided_steps(const std::string& path) const;
   [[nodiscard]] bool goes_on_with_others() const { return request_.options.existing == Existing::resume; }
   Result<std::shared_ptr<void>> lock_pair(const std::string& path);
@@ -95,7 +97,8 @@ class Pairs {
   Status check_listings(const std::string& path);
   Result<OpenPair> begin_anew(const std::string& path);
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead);
-  Result<std::optional<Pair>> find_left_open(const std::string& path);
+  Result<std::optional<Pair>> find_left_open(const std::string& path, bool goes_on);
+  Status check_is_later(const std::string& path, bool indexed) const;
   Result<OpenPair> go_on_with(const std::string& path);
   Result<OpenPair> cut_back(const std::string& path);
   [[nodiscard]] bool is_left_behind(const std::string& path) const;

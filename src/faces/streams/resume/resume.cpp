@@ -232,6 +232,11 @@ Status check_has_recorded(Target& target, const std::string& path, const Result<
   return check_has_data(target, path, *contents, resuming);
 }
 
+IndexHeader with_fields_of(IndexHeader now, const IndexHeader& found) {
+  if (now.fields.empty()) now.fields = found.fields;
+  return now;
+}
+
 /// Returns the second pair if it exists, has the checkpoint's steps, and is of the stream in `wanted`, and of
 /// its run unless `any_run`. An unsound pair counts as none: the first pair is still whole then.
 Result<std::optional<IndexContents>> second_pair(Target& target, const std::string& data_path,
@@ -244,15 +249,11 @@ Result<std::optional<IndexContents>> second_pair(Target& target, const std::stri
   Result<IndexContents> contents = load_index(target, index_path(again));
   const Status recorded = check_has_recorded(target, again, contents, resuming);
   if (recorded.code() == Code::io) return recorded;
-  const bool sound = recorded.is_ok() && contents->tail != IndexTail::damaged &&
-                     check_same_stream(again, contents->header, wanted, any_run).is_ok();
+  const bool sound =
+      recorded.is_ok() && contents->tail != IndexTail::damaged &&
+      check_same_stream(again, contents->header, with_fields_of(wanted, contents->header), any_run).is_ok();
   if (!sound) return std::optional<IndexContents>();
   return std::optional<IndexContents>(std::move(*contents));
-}
-
-IndexHeader with_fields_of(IndexHeader now, const IndexHeader& found) {
-  if (now.fields.empty()) now.fields = found.fields;
-  return now;
 }
 
 }  // namespace
@@ -275,7 +276,11 @@ Status check_same_stream(const std::string& path, const IndexHeader& found, cons
   if (found.member != now.member) return differs("the member");
   for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
     if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
-    if (i >= found.fields.size()) return differs(cat("the lack of field '", now.fields[i].name, "'"));
+    if (i >= found.fields.size())
+      return {Code::state,
+              cat(file, ": was begun without field '", now.fields[i].name,
+                  "', and all steps of a file have the same fields: define what the file has, and the field "
+                  "behind the first step, so that it begins with the next file")};
     return differs(cat("field ", i, ", '", found.fields[i].name, "',"));
   }
   return {};

@@ -31,7 +31,7 @@ std::vector<Rows> all_rows(const Layout& layout) {
 }
 
 /// Does what find_misplaced does, by counting each element.
-std::optional<Misplaced> count_all(const std::vector<Rows>& groups, Index elements) {
+std::optional<Misplaced> count_all(const std::vector<Rows>& groups, Index elements, bool gaps = false) {
   std::vector<int> times(static_cast<std::size_t>(elements), 0);
   for (const Rows& each : groups) {
     for (Index row = 0; row < each.rows; ++row) {
@@ -41,7 +41,7 @@ std::optional<Misplaced> count_all(const std::vector<Rows>& groups, Index elemen
   }
   for (Index i = 0; i < elements; ++i) {
     const int found = times[static_cast<std::size_t>(i)];
-    if (found != 1) return Misplaced{i, found > 1};
+    if (gaps ? found > 1 : found != 1) return Misplaced{i, found > 1};
   }
   return std::nullopt;
 }
@@ -50,15 +50,20 @@ Index end_of(const Rows& each) {
   return each.global + (each.rows > 1 ? (each.rows - 1) * each.stride : 0) + each.count;
 }
 
-void expect_the_same(const std::vector<Rows>& groups, Index elements) {
-  const std::optional<Misplaced> expected = count_all(groups, elements);
+void expect_the_same(const std::vector<Rows>& groups, Index elements, bool gaps) {
+  const std::optional<Misplaced> expected = count_all(groups, elements, gaps);
   std::int64_t runs = plenty;
-  const std::optional<Misplaced> found = find_misplaced(groups, elements, runs);
+  const std::optional<Misplaced> found = find_misplaced(groups, elements, runs, gaps);
   ASSERT_GT(runs, 0);
   ASSERT_EQ(found.has_value(), expected.has_value());
   if (!found) return;
   ASSERT_EQ(found->element, expected->element);
   ASSERT_EQ(found->twice, expected->twice);
+}
+
+void expect_the_same(const std::vector<Rows>& groups, Index elements) {
+  expect_the_same(groups, elements, false);
+  expect_the_same(groups, elements, true);
 }
 
 std::vector<Layout> some_layouts() {

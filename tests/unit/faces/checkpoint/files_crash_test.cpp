@@ -13,6 +13,7 @@
 
 #include "faces/checkpoint/files_life.hpp"
 #include "faces/restart/run_state.hpp"
+#include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
 #include "ground/storage/faulty.hpp"
@@ -212,10 +213,25 @@ TEST(files_crash, a_shared_file_that_was_left_open_is_seen_and_goes_back_to_its_
     EXPECT_EQ(restart::restore_shared_file(*disk, "pages").code(), Code::state);
     EXPECT_TRUE(all_of(*file) == other);
   }
+  // As checkpoints have recorded it: at this flush, at an earlier one, and before it was opened anew.
+  const std::uint64_t sample = checksum(ByteVector(200, std::byte{'f'}));
+  const auto look = [&](std::int64_t generation, std::uint64_t bytes) {
+    const auto all = restart::look_at_shared_files(*disk, {"."}, {{"./pages", generation, 100, bytes}});
+    return all.size() == 1 ? all[0] : restart::OutputState();
+  };
+  EXPECT_EQ(look(1, sample).outlook, restart::Outlook::ahead);
+  EXPECT_NE(look(1, sample).text.find("its last flush, that of the checkpoint"), std::string::npos);
+  EXPECT_NE(look(0, sample).text.find("1 flush ahead of the checkpoint"), std::string::npos);
+  EXPECT_NE(look(7, sample).text.find("opened it anew since the checkpoint"), std::string::npos);
   const Status restored = restart::restore_shared_file(*disk, "pages");
   EXPECT_TRUE(restored.is_ok()) << restored.text();
   EXPECT_TRUE(all_of(*file) == flushed);
   EXPECT_TRUE(restart::look_at_shared_files(*disk, {"."}).empty());
+  EXPECT_EQ(look(1, sample).outlook, restart::Outlook::agrees);
+  EXPECT_EQ(look(1, sample + 1).outlook, restart::Outlook::stays);
+  EXPECT_TRUE(disk->remove("pages").is_ok());
+  EXPECT_EQ(look(1, sample).outlook, restart::Outlook::stays);
+  EXPECT_NE(look(1, sample).text.find("is not there"), std::string::npos);
 }
 
 TEST(files_crash, a_shared_file_that_a_program_holds_is_passed_over) {
@@ -247,6 +263,27 @@ TEST(files_crash, damaged_covered_files_are_an_error) {
     recorded.covered[0] = damaged;
     EXPECT_EQ(restart::Recorded::unpack(recorded.pack()).status().code(), Code::corrupt);
   }
+}
+
+TEST(files_crash, restart_files_and_shared_files_are_recorded_behind_covered_files) {
+  restart::Recorded recorded;
+  recorded.covered = {{"log", 10, 3}};
+  const ByteVector before = recorded.pack();
+  recorded.shared = {{"pages", 4, 100, 7}};
+  for (const bool has_restart : {false, true}) {
+    if (has_restart) recorded.covered.push_back({"restart.nc", 20, 5, true});
+    const auto found = restart::Recorded::unpack(recorded.pack());
+    ASSERT_TRUE(found.is_ok()) << found.status().text();
+    EXPECT_TRUE(found->covered == recorded.covered && found->shared == recorded.shared);
+    const ByteVector bytes = recorded.pack();
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), bytes.begin()));
+    for (std::size_t cut = before.size() + 1; cut < bytes.size(); ++cut) {
+      const bool is_list = cut == before.size() + (has_restart ? 42 : 8);  // whole, without shared files
+      EXPECT_EQ(restart::Recorded::unpack(std::span(bytes).first(cut)).is_ok(), is_list) << cut;
+    }
+  }
+  recorded.shared[0].size = -1;
+  EXPECT_EQ(restart::Recorded::unpack(recorded.pack()).status().code(), Code::corrupt);
 }
 
 TEST(files_crash, without_the_newest_copy_files_are_brought_back_to_the_one_before) {

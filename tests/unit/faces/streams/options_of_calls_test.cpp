@@ -98,7 +98,7 @@ TEST(options_of_fields_that_are_read, name_what_was_given_and_what_there_is) {
   EXPECT_EQ(read_field_says("since=\"no time\""),
             "since=\"no time\": \"no time\" is neither start nor last nor a duration such as 6h");
   EXPECT_EQ(read_field_says("percentile=200"), "percentile=200: a percentile lies between 0 and 100");
-  EXPECT_EQ(read_field_says("level_axis=9"), "level_axis=9: 9 is out of range; it may be 0 to 1");
+  EXPECT_EQ(read_field_says("level_axis=9"), "level_axis=9: 9 is out of range; it may be 0 to 2");
 }
 
 TEST(options_of_calls, tell_the_defaults_that_the_code_has) {

@@ -93,8 +93,8 @@ TEST(parse_field, one_level_has_no_axis_unless_one_is_named) {
   EXPECT_EQ(parsed("levels=height:2 level_axis=0").allocation.level_axis, 0);
   EXPECT_EQ(parsed("levels=hybrid:1-3 level_axis=1").allocation.level_axis, 1);
   EXPECT_EQ(parsed("levels=hybrid:1-3 level_axis=2").allocation.level_axis, 2);
-  EXPECT_TRUE(mentions(error_of("levels=hybrid:1-3 level_axis=3"),
-                       "level_axis=3: 3 is out of range; it may be 0 to 2"));
+  EXPECT_TRUE(mentions(error_of("levels=hybrid:1-3 level_axis=4"),
+                       "level_axis=4: 4 is out of range; it may be 0 to 3"));
   EXPECT_TRUE(mentions(error_of("level_axis=-1"), "out of range"));
 }
 

@@ -180,7 +180,7 @@ TEST(cf_unpacking, integers_become_integers_that_have_all_their_values) {
       "v", {}, Number::uint16, {number("_FillValue", Number::uint16, {std::uint16_t{9}})}};
   const Result<Unpacking> how = unpacking_of(flags, true);
   ASSERT_TRUE(how.is_ok());
-  EXPECT_EQ(how->integers(), ElementType::u16);
+  EXPECT_EQ(how->exact_type(), ElementType::u16);
   const std::vector<std::uint16_t> raw{0, 9, 65535};
   std::vector<std::int32_t> values{-1, -1, -1};
   const auto* const elements = reinterpret_cast<const std::byte*>(raw.data());
@@ -188,9 +188,9 @@ TEST(cf_unpacking, integers_become_integers_that_have_all_their_values) {
   EXPECT_EQ(values, (std::vector<std::int32_t>{0, -1, 65535})) << "what stood at the missing one stays";
   // Classic files have no unsigned types: an attribute tells them.
   FoundVariable classic{"v", {}, Number::int16, {{"_Unsigned", Number::none, "true", {}}}};
-  EXPECT_EQ(unpacking_of(classic, true)->integers(), ElementType::u16);
+  EXPECT_EQ(unpacking_of(classic, true)->exact_type(), ElementType::u16);
   classic.attributes.push_back(number("scale_factor", Number::float64, {0.5}));
-  EXPECT_EQ(unpacking_of(classic, true)->integers(), std::nullopt);
+  EXPECT_EQ(unpacking_of(classic, true)->exact_type(), std::nullopt);
   EXPECT_TRUE(has_all_of(ElementType::i32, ElementType::u16) &&
               has_all_of(ElementType::u64, ElementType::byte));
   EXPECT_FALSE(has_all_of(ElementType::i16, ElementType::u16) ||

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "formats/codec/codec.hpp"
+#include "formats/codec/missing.hpp"
 
 namespace tailrace::codec {
 namespace {
@@ -218,6 +219,31 @@ TEST(codec_definition, coordinates_beyond_all_memory_have_no_number_of_bytes) {
   EXPECT_EQ((Coordinates{{2, 3}, 4, 0, {}}.bytes()), 6 * 16 * 5);
   EXPECT_EQ((Coordinates{{Index{1} << 60}, 0, 0, {}}.bytes()), std::nullopt);
   EXPECT_EQ((Coordinates{{Index{1} << 32, Index{1} << 32}, 0, 0, {}}.bytes()), std::nullopt);
+}
+
+/// Expects that an element of `type` holds `wanted`, and nothing does for each of `beyond`.
+template <typename T>
+void expect_missing(ElementType type, double missing, T wanted, std::initializer_list<double> beyond) {
+  const ByteVector element = missing_element(type, missing);
+  ASSERT_EQ(element.size(), sizeof wanted) << name_of(type);
+  EXPECT_EQ(std::memcmp(element.data(), &wanted, sizeof wanted), 0) << name_of(type);
+  for (const double other : beyond) EXPECT_TRUE(missing_element(type, other).empty()) << other;
+}
+
+TEST(codec_missing, an_element_holds_the_missing_value_if_its_type_has_it) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  expect_missing(ElementType::i8, -128, std::int8_t{-128}, {-129, 128, 0.5, nan});
+  expect_missing(ElementType::i16, 32767, std::int16_t{32767}, {32768, 1e20});
+  expect_missing(ElementType::i32, -999, std::int32_t{-999}, {2147483648.0});
+  expect_missing(ElementType::i64, -0x1p63, std::numeric_limits<std::int64_t>::min(), {0x1p63, nan});
+  expect_missing(ElementType::byte, 255, std::uint8_t{255}, {-1, 256});
+  expect_missing(ElementType::u16, 65535, std::uint16_t{65535}, {-1, 65536, 1.5});
+  expect_missing(ElementType::u32, 4294967295.0, std::uint32_t{4294967295U}, {-1, 4294967296.0});
+  expect_missing(ElementType::u64, 0x1p63, std::uint64_t{1} << 63, {-1, 0x1p64});
+  expect_missing(ElementType::f32, 1e20, 1e20F, {1e40});
+  expect_missing(ElementType::f64, 1e40, 1e40, {});
+  EXPECT_EQ(missing_element(ElementType::c64, -1).size(), 8U);
+  EXPECT_EQ(missing_element(ElementType::c128, 1e40).size(), 16U);
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ struct NaiveArray {
       const Box box = layout.box(rank);
       for (std::size_t d = 0; d < at.size(); ++d)
         at[d] += (allocation.halo.empty() ? 0 : allocation.halo[d]) - box.lower[d];
+    } else if (layout.is_tiled()) {
+      at = place_in_tiles(position);
     } else {
       at = {position};
     }
@@ -50,7 +52,56 @@ struct NaiveArray {
   }
 
  private:
-  int axis() const { return allocation.nproma > 0 ? 1 : allocation.level_axis; }
+  bool is_stacked = false;  // tiles are a dimension of the array; otherwise it is a list of elements
+  int axis() const {
+    if (allocation.nproma > 0) return 1;
+    return layout.is_tiled() && !is_stacked ? std::min(allocation.level_axis, 1) : allocation.level_axis;
+  }
+
+  Index halo(std::size_t d) const { return allocation.halo.empty() ? 0 : allocation.halo[d]; }
+  std::vector<Index> extents_of(const Box& tile) const {
+    std::vector<Index> all(tile.lower.size());
+    for (std::size_t d = 0; d < all.size(); ++d) all[d] = tile.upper[d] - tile.lower[d] + 2 * halo(d);
+    return all;
+  }
+  static Index count(const std::vector<Index>& all) {
+    return std::accumulate(all.begin(), all.end(), Index{1}, std::multiplies<>());
+  }
+  std::vector<Index> place_in_tiles(Index position) const {
+    const std::vector<Index> global = index_tuple(owned[static_cast<std::size_t>(position)], layout.shape());
+    Index number = 0, before_tile = 0;
+    for (const Box& tile : layout.tiles(rank)) {
+      const std::vector<Index> all = extents_of(tile);
+      bool inside = true;
+      std::vector<Index> at{number++};
+      Index flat = 0;
+      for (std::size_t d = 0; d < all.size(); ++d) {
+        inside = inside && global[d] >= tile.lower[d] && global[d] < tile.upper[d];
+        at.push_back(global[d] - tile.lower[d] + halo(d));
+        flat = flat * all[d] + at.back();
+      }
+      if (inside) return is_stacked ? at : std::vector<Index>{before_tile + flat};
+      before_tile += count(all);
+    }
+    return {};
+  }
+  void choose_tiles(Generator& generator) {
+    const auto dims = layout.shape().size();
+    if (generator.chance())
+      for (std::size_t d = 0; d < dims; ++d) allocation.halo.push_back(generator.between(0, 2));
+    const std::vector<Box> tiles = layout.tiles(rank);
+    is_stacked = !tiles.empty();
+    Index all = 0;
+    for (const Box& tile : tiles) {
+      is_stacked = is_stacked && extents_of(tile) == extents_of(tiles.front());
+      all += count(extents_of(tile));
+    }
+    const auto last = static_cast<Index>(dims) + 1;
+    allocation.level_axis = static_cast<int>(generator.between(allocation.levels == 1 ? -1 : 0, last));
+    if (!is_stacked && allocation.level_axis > 0) allocation.level_axis = static_cast<int>(last);
+    extents = is_stacked ? extents_of(tiles.front()) : std::vector<Index>{all};
+    if (is_stacked) extents.insert(extents.begin(), static_cast<Index>(tiles.size()));
+  }
 
   void choose_allocation(Generator& generator) {
     allocation.levels = generator.between(1, 4);
@@ -61,6 +112,8 @@ struct NaiveArray {
     const auto count = static_cast<Index>(owned.size());
     if (allocation.nproma > 0) {
       extents = {(count + allocation.nproma - 1) / allocation.nproma, allocation.nproma};
+    } else if (layout.is_tiled()) {
+      choose_tiles(generator);
     } else if (box) {
       const Box mine = layout.box(rank);
       for (std::size_t d = 0; d < mine.lower.size(); ++d) {

@@ -60,6 +60,15 @@ class Generator {
     std::shuffle(boxes.begin(), boxes.end(), random_);
     return *Layout::boxes(shape, boxes);
   }
+  /// Makes a random tree of cuts, and deals its boxes to the ranks.
+  std::vector<std::vector<Box>> tile_lists(const std::vector<Index>& shape) {
+    const Layout cut = Generator(static_cast<unsigned>(between(0, 1 << 20)), 9).boxes(shape);
+    std::vector<std::vector<Box>> lists(static_cast<std::size_t>(ranks()));
+    for (int i = 0; i < cut.ranks(); ++i)
+      lists[static_cast<std::size_t>(between(0, static_cast<Index>(lists.size()) - 1))].push_back(cut.box(i));
+    return lists;
+  }
+  Layout tiles(const std::vector<Index>& shape) { return *Layout::tiles(shape, tile_lists(shape), false); }
   std::vector<std::vector<Index>> index_lists(const std::vector<Index>& shape) {
     Index elements = 1;
     for (const Index extent : shape) elements *= extent;
@@ -78,7 +87,7 @@ class Generator {
   Layout replicated(const std::vector<Index>& shape) { return *Layout::replicated(shape, ranks()); }
 
   Layout any(const std::vector<Index>& shape) {
-    switch (between(0, 5)) {
+    switch (between(0, 6)) {
       case 0:
         return block(shape);
       case 1:
@@ -89,6 +98,8 @@ class Generator {
         return boxes(shape);
       case 4:
         return indexed(shape);
+      case 5:
+        return tiles(shape);
       default:
         return replicated(shape);
     }

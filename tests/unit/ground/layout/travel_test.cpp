@@ -13,10 +13,13 @@ void expect_same(const Layout& a, const Layout& b) {
   ASSERT_EQ(a.shape(), b.shape());
   ASSERT_EQ(a.ranks(), b.ranks());
   ASSERT_EQ(a.is_box(), b.is_box());
+  ASSERT_EQ(a.is_tiled(), b.is_tiled());
+  ASSERT_EQ(a.unowned(), b.unowned());
   for (int rank = 0; rank < a.ranks(); ++rank) {
     ASSERT_EQ(a.count(rank), b.count(rank));
     ASSERT_EQ(a.rows(rank), b.rows(rank));
     ASSERT_EQ(a.box(rank), b.box(rank));
+    ASSERT_EQ(a.tiles(rank), b.tiles(rank));
   }
 }
 

@@ -125,7 +125,7 @@ write("again.yaml", DESCRIPTION.replace("DIR", "b").replace("      - mask\n", " 
 code, out, err = run(2, [MODEL, "again.yaml", BASE, "1", "again"], TAILRACE_SERVERS="0")
 told = errors(2, "misuse")
 check("late is not taken" not in out, f"half of a definition stays: {told}")
-for text in ("again.yaml:21:", "field 'temperature' is defined already", "expected key=value", "no layout was given", "there is no field 'nothing'", "are written (tr_streams_configure)", "event 7"):
+for text in ("again.yaml:22:", "field 'temperature' is defined already", "expected key=value", "no layout was given", "there is no field 'nothing'", "are written (tr_streams_configure)", "event 7"):
     check(any(text in each for each in told), f"misuse: no error says {text}: {told}")
 
 # Errors of descriptions. Each is (text, what the error says).

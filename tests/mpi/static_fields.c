@@ -222,29 +222,30 @@ static void define_over_wrongly(tr_stream* stream) {
   expect(tr_stream_define(stream, "2t", cells, TR_F32, "over=mean:x")); /* only GRIB refuses it */
 }
 
+static const struct {
+  const char *name, *options;
+  int of; /* 0: warm, 1: counts, 2: points, 3: everywhere, 4: warm at the first level on the map */
+} over_fields[] = {{"warm", "levels=height:5,10,20 missing=-7", 0},
+                   {"zonal", "levels=height:5,10,20 missing=-7 over=mean:x", 0},
+                   {"meridional", "levels=height:5,10,20 missing=-7 over=sum:y", 0},
+                   {"profile", "levels=height:5,10,20 missing=-7 over=mean:y,x", 0},
+                   {"column", "levels=height:5,10,20 missing=-7 over=sum:levels", 0},
+                   {"section", "levels=height:5,10,20 missing=-7 over=mean:levels,y", 0},
+                   {"most", "levels=height:5,10,20 missing=-7 over=maximum:levels,y,x", 0},
+                   {"least", "levels=height:5,10,20 over=minimum:x,y", 0},
+                   {"rounded", "over=mean:x", 1},
+                   {"lowest", "over=minimum:y", 1},
+                   {"points", "over=sum:point", 2},
+                   {"everywhere", "over=mean:x", 3},
+                   {"map", "missing=-7", 4},
+                   {"map_zonal", "missing=-7 over=mean:lon", 4},
+                   {"map_mean", "missing=-7 over=mean:lat,lon", 4}};
+
 /* Fields of which several are one array over other dimensions. With interval= they are means over time first.
  */
 static void write_over(char** arguments, const char* how) {
   static const tr_index row[1] = {NX}, shape[2] = {NY, NX};
-  static const struct {
-    const char *name, *options;
-    int of; /* 0: warm, 1: counts, 2: points, 3: everywhere, 4: warm at the first level on the map */
-  } fields[] = {{"warm", "levels=height:5,10,20 missing=-7", 0},
-                {"zonal", "levels=height:5,10,20 missing=-7 over=mean:x", 0},
-                {"meridional", "levels=height:5,10,20 missing=-7 over=sum:y", 0},
-                {"profile", "levels=height:5,10,20 missing=-7 over=mean:y,x", 0},
-                {"column", "levels=height:5,10,20 missing=-7 over=sum:levels", 0},
-                {"section", "levels=height:5,10,20 missing=-7 over=mean:levels,y", 0},
-                {"most", "levels=height:5,10,20 missing=-7 over=maximum:levels,y,x", 0},
-                {"least", "levels=height:5,10,20 over=minimum:x,y", 0},
-                {"rounded", "over=mean:x", 1},
-                {"lowest", "over=minimum:y", 1},
-                {"points", "over=sum:point", 2},
-                {"everywhere", "over=mean:x", 3},
-                {"map", "missing=-7", 4},
-                {"map_zonal", "missing=-7 over=mean:lon", 4},
-                {"map_mean", "missing=-7 over=mean:lat,lon", 4}};
-  const int count = (int)(sizeof fields / sizeof *fields);
+  const int count = (int)(sizeof over_fields / sizeof *over_fields);
   const int is_timed = strstr(arguments[2], "interval") != NULL;
   tr_layout *replicated = NULL, *map = NULL, *scattered = deal_points();
   tr_stream* stream = NULL;
@@ -261,15 +262,16 @@ static void write_over(char** arguments, const char* how) {
     tr_layout* const layouts[] = {cells, cells, scattered, replicated, map};
     static const int types[] = {TR_F32, TR_I16, TR_F64, TR_F64, TR_F32};
     char options[200];
-    snprintf(options, sizeof options, "%s%s", fields[i].options, is_timed ? " operation=mean" : "");
-    expect(tr_stream_define(stream, fields[i].name, layouts[fields[i].of], types[fields[i].of], options));
+    snprintf(options, sizeof options, "%s%s", over_fields[i].options, is_timed ? " operation=mean" : "");
+    expect(tr_stream_define(stream, over_fields[i].name, layouts[over_fields[i].of], types[over_fields[i].of],
+                            options));
   }
   for (int step = 0; stream != NULL && failures == 0 && step < atoi(arguments[4]); ++step) {
     const int hour = atoi(arguments[3]) + step;
     const void* const arrays[] = {warm, counts, points, everywhere, warm};
     fill_over(scattered, hour);
     tr_stream_begin(stream, 3600 * hour);
-    for (int i = 0; i < count; ++i) tr_stream_put(stream, fields[i].name, arrays[fields[i].of]);
+    for (int i = 0; i < count; ++i) tr_stream_put(stream, over_fields[i].name, arrays[over_fields[i].of]);
     expect(tr_stream_end(stream));
   }
   if (stream != NULL) expect(tr_stream_close(&stream));

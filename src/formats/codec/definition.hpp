@@ -114,12 +114,12 @@ struct Reduction {
   /// Heads of files hold the numbers of the enum: append only.
   enum class Operation : std::int32_t { none = 0, mean = 1, sum = 2, minimum = 3, maximum = 4 };
   Operation operation = Operation::none;
-  std::vector<Index> shape;             // of one level as it is put, slowest dimension first
+  std::vector<Index> shape;  // of one level as it is put, slowest dimension first
   /// Their names, as the program gives them, or none. A lost one that is none of a map has the standard_name
   /// of its coordinate, if there is one.
   std::vector<std::string> dimensions;
-  std::vector<std::int8_t> is_lost;     // by dimension of `shape`
-  std::string level_type;               // of the levels that became one; empty: the field keeps its levels
+  std::vector<std::int8_t> is_lost;  // by dimension of `shape`
+  std::string level_type;            // of the levels that became one; empty: the field keeps its levels
   friend bool operator==(const Reduction&, const Reduction&) = default;
 
   /// Returns true if elements of one level become one.

@@ -81,7 +81,7 @@ TEST(definition, what_is_left_of_a_field_over_dimensions_comes_back) {
   EXPECT_EQ(back->type, field.type);
   EXPECT_EQ(back->elements_put(), 7 * field.elements());
   for (std::size_t length = whole.size(); length < bytes.size(); ++length) {
-    Unpacker part(std::span(bytes).first(length));
+    Unpacker part(std::span<const std::byte>(bytes).first(length));
     EXPECT_EQ(FieldDefinition::unpack(part).status().code(), Code::corrupt) << length;
   }
   field.reduction.shape[0] += 1;  // no record of the field's shape is left of this

@@ -198,7 +198,7 @@ if COMMAND:
     os.chdir("..")
     write("output.yaml", DESCRIPTION.replace("DIR", "a"))
     ended = subprocess.run([COMMAND, "plan", "--streams", "output.yaml", "--given", BASE], capture_output=True, text=True)
-    for text in ("history (line 6): cdf5, a step every 2h\n  files, the first is a/history_000.nc\n", "means (line 16): cdf2, each step of the program, over intervals of 10800 s\n  one file, a/means.nc\n",
+    for text in ("history (line 6): cdf5, a step every 2h\n  files, the first is a/history_000.nc\n", "means (line 17): cdf2, each step of the program, over intervals of 10800 s\n  one file, a/means.nc\n",
                  "  - temperature  attributes=\"units=K, standard_name=air_temperature\"\n", "  - u            the program's wind, attributes=units=m/s\n", "output.yaml: 2 streams\n"):
         check(ended.returncode == 0 and text in ended.stdout, f"the plan has no {text!r}: {ended.stdout}{ended.stderr}")
     write("ends.yaml", STREAM.replace("a.nc", "{lead:03h}.nc") + "    interval: 6h\n")

@@ -375,8 +375,8 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  *   since=WHEN            start, last or DURATION: where the statistic's interval begins
  *   at_zero=write|omit    whether the empty interval at lead 0 gives a record
  *   operation=WORD        with interval=: instant, mean, accum, minimum or maximum
- *   level_axis=N          the dimension of the array that counts the levels, 0 = slowest
- *   nproma=N              the array is (block, level, nproma)
+ *   over=OPERATION:NAMES  mean, sum, minimum or maximum over dimensions, which the file does not have then
+ *   level_axis=, nproma=  the array's dimension that counts the levels, or (block, level, nproma)
  *   time=none             cdf5, cdf2, cdf1, netcdf4 and zarr: each file has the field once; see tr_stream_put
  *   units=, standard_name=, long_name=   attributes of the variable; GRIB and raw files leave them out
  *   attributes="..."      other attributes of the variable, in NetCDF and Zarr

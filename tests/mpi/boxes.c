@@ -187,7 +187,18 @@ static void define_all(tr_stream* stream, int has_flags, const char* more) {
   if (has_flags) expect(tr_stream_define(stream, "lsm", layout, TR_U16, plain));
 }
 
-static void write_step(tr_stream* stream, tr_index lead, int has_texts) {
+/* What tiles leave out on land is no part of a mean. */
+static void define_over(tr_stream* stream, const char* more) {
+  char text[200], all[100];
+  sprintf(all, "over=mean:x %s", more);
+  expect(tr_stream_define(stream, "zonal", layout, TR_F32, levels_option(text, all)));
+  sprintf(all, "over=mean:levels,y,x %s", more);
+  expect(tr_stream_define(stream, "whole", layout, TR_F32, levels_option(text, all)));
+  sprintf(all, "over=minimum:y missing=65535 %s", more);
+  expect(tr_stream_define(stream, "least", layout, TR_U16, all));
+}
+
+static void write_step(tr_stream* stream, tr_index lead, int has_over, int has_texts) {
   each(0, LEVELS, set_t);
   each(0, 1, set_s);
   each(0, 1, set_flags);
@@ -195,6 +206,11 @@ static void write_step(tr_stream* stream, tr_index lead, int has_texts) {
   tr_stream_put(stream, "t", t);
   tr_stream_put(stream, "sp", s);
   tr_stream_put(stream, "lsm", flags);
+  if (has_over) {
+    tr_stream_put(stream, "zonal", t);
+    tr_stream_put(stream, "whole", t);
+    tr_stream_put(stream, "least", flags);
+  }
   if (has_texts) {
     each(0, 1, set_texts);
     tr_stream_put(stream, "remark", long_texts);
@@ -228,7 +244,8 @@ static void write_stream(const char* directory, const char* ending) {
   define_all(stream, 1, strcmp(ending, "grib2") == 0 ? "accuracy=0.125" : "");
   const int has_texts = strcmp(ending, "grib2") != 0;
   if (has_texts) expect(tr_stream_define(stream, "remark", layout, TR_TEXT(20), ""));
-  for (now = 0; now < 2; ++now) write_step(stream, 3600 * now, has_texts);
+  if (has_texts) define_over(stream, "");
+  for (now = 0; now < 2; ++now) write_step(stream, 3600 * now, has_texts, has_texts);
   expect(tr_stream_close(&stream));
 }
 
@@ -240,7 +257,8 @@ static void write_means(const char* directory) {
   expect(tr_stream_create(path, "format=cdf5 base=2026-03-01 interval=1h", &stream));
   if (stream == NULL) return;
   define_all(stream, 1, "operation=mean");
-  for (now = 0; now < 4; ++now) write_step(stream, 1800 * (now + 1), 0);
+  define_over(stream, "operation=mean");
+  for (now = 0; now < 4; ++now) write_step(stream, 1800 * (now + 1), 1, 0);
   expect(tr_stream_close(&stream));
 }
 
@@ -375,6 +393,8 @@ static void call_wrongly(void) {
   refused(tr_stream_define(stream, "a", made, TR_U16, "missing=-1"), TR_ERR_SETTINGS);
   refused(tr_stream_define(stream, "a", made, TR_F32, "levels=height:2,10 missing=0 level_axis=4"),
           TR_ERR_SETTINGS);
+  refused(tr_stream_define(stream, "a", made, TR_TEXT(4), "over=mean:x"), TR_ERR_SETTINGS);
+  refused(tr_stream_define(stream, "a", made, TR_F32, "over=mean:x missing=0"), TR_ERR_SETTINGS);
   double places[24] = {0};
   refused(tr_layout_coordinates(made, places, places, 0, NULL, NULL), TR_ERR_ARGUMENT);
   expect(tr_stream_close(&stream));

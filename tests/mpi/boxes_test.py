@@ -77,7 +77,7 @@ def refusals():
             texts.setdefault(rank, []).append(text)
     check(len(texts) == 3 and len({str(each) for each in texts.values()}) == 1, f"the ranks got different errors: {texts}")
     wanted = ["is in two boxes of rank 0", "is in boxes of both rank 0 and rank 1", "box 1: the box of rank 0 reaches index 4", "is in no rank's boxes", "the number of boxes is -1",
-              "the number of boxes is 1099511627776", "null pointer", "missing= says which value", "is no int16", "is no uint16", "level_axis", "points without coordinates"]
+              "the number of boxes is 1099511627776", "null pointer", "missing= says which value", "is no int16", "is no uint16", "level_axis", "over= needs numbers, and the elements are texts", "the field has no dimension 'x'", "points without coordinates"]
     told = next(iter(texts.values()), [])
     check(len(told) == len(wanted) and all(part in text for part, text in zip(wanted, told)), f"the errors are {told}")
 

@@ -62,6 +62,7 @@ static void write_own(const char* directory, int steps) {
   expect(tr_stream_define(means, "t_mean", cells, TR_F64, mean));
   expect(tr_stream_define(means, "t_max", cells, TR_F64, most));
   expect(tr_stream_define(history, "u", cells, TR_F32, "levels=height:10,100 attributes='units=m/s'"));
+  expect(tr_stream_define(history, "u_mean", cells, TR_F32, "levels=height:10,100 over=mean:levels,x"));
   expect(tr_stream_define(means, "energy", scalar, TR_F64, "attributes='units=J'"));
   expect(tr_stream_define(history, "mask", cells, TR_F64, "time=none"));
   expect(tr_stream_attribute_text(history, NULL, "model", "small"));
@@ -74,6 +75,7 @@ static void write_own(const char* directory, int steps) {
     if (step % 2 == 0) tr_stream_begin(history, 3600 * step);
     tr_stream_begin(means, 3600 * step);
     if (step % 2 == 0) tr_stream_put(history, "temperature", temperature), tr_stream_put(history, "u", wind);
+    if (step % 2 == 0) tr_stream_put(history, "u_mean", wind);
     tr_stream_put(means, "t_mean", temperature);
     tr_stream_put(means, "t_max", temperature);
     tr_stream_put(means, "energy", &energy);

@@ -25,6 +25,7 @@ streams:
       - temperature
       - {name: wind, as: u, units: m/s}
       - mask
+      - {name: wind, as: u_mean, over: "mean:levels,x"}
   means:
     file: DIR/means.nc
     format: cdf2
@@ -140,7 +141,7 @@ write("again.yaml", DESCRIPTION.replace("DIR", "b").replace("      - mask\n", " 
 code, out, err = run(2, [MODEL, "again.yaml", BASE, "1", "again"], TAILRACE_SERVERS="0")
 told = errors(2, "misuse")
 check("late is not taken" not in out, f"half of a definition stays: {told}")
-for text in ("again.yaml:21:", "field 'temperature' is defined already", "expected key=value", "no layout was given", "there is no field 'nothing'", "are written (tr_streams_configure)", "event 7"):
+for text in ("again.yaml:22:", "field 'temperature' is defined already", "expected key=value", "no layout was given", "there is no field 'nothing'", "are written (tr_streams_configure)", "event 7"):
     check(any(text in each for each in told), f"misuse: no error says {text}: {told}")
 
 # Errors of descriptions. Each is (text, what the error says).
@@ -214,7 +215,7 @@ if COMMAND:
     os.chdir("..")
     write("output.yaml", DESCRIPTION.replace("DIR", "a"))
     ended = subprocess.run([COMMAND, "plan", "--streams", "output.yaml", "--given", BASE], capture_output=True, text=True)
-    for text in ("history (line 6): cdf5, a step every 2h\n  files, the first is a/history_000.nc\n", "means (line 16): cdf2, each step of the program, over intervals of 10800 s\n  one file, a/means.nc\n",
+    for text in ("history (line 6): cdf5, a step every 2h\n  files, the first is a/history_000.nc\n", "means (line 17): cdf2, each step of the program, over intervals of 10800 s\n  one file, a/means.nc\n",
                  "  - temperature  attributes=\"units=K, standard_name=air_temperature\"\n", "  - u            the program's wind, attributes=units=m/s\n", "output.yaml: 2 streams\n"):
         check(ended.returncode == 0 and text in ended.stdout, f"the plan has no {text!r}: {ended.stdout}{ended.stderr}")
     write("ends.yaml", STREAM.replace("a.nc", "{lead:03h}.nc") + "    interval: 6h\n")

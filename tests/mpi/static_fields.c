@@ -10,8 +10,9 @@
  * from an array that is wider than what the layout says), `define` (definitions that no stream takes), `read`
  * (OPTIONS are those of a stream that is read: all fields of STEPS steps are compared), `holes` (the same,
  * without a value for the depth where there is none), `attributes` (attributes
- * of all types), `revised` (other numbers in them), `retold` (another text in them), `misgiven` (attributes
- * that no stream takes). */
+ * of all types), `over` (fields over some of their dimensions, with OPTIONS; STEPS steps from FIRST on),
+ * `overdefined` (over= that no field takes), `revised` (other numbers in them), `retold` (another text in
+ * them), `misgiven` (attributes that no stream takes). */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 #include <tailrace.h>
 
 enum { NY = 6, NX = 7, LEVELS = 3, EDGES = 11, MOST = NY * NX * LEVELS };
-static int failures = 0, rank = 0;
+static int failures = 0, rank = 0, ranks = 1;
 
 static void expect(int code) {
   if (code == TR_OK) return;
@@ -164,6 +165,121 @@ static void read_steps(char** arguments, const char* how) {
   expect(tr_stream_close(&stream));
 }
 
+enum { POINTS = 13 };
+static float warm[MOST];
+static int16_t counts[MOST];
+static double points[POINTS], everywhere[NX];
+
+/* Fills what this rank owns. Sums of these values depend on their order. */
+static void fill_over(tr_layout* scattered, int lead) {
+  tr_index lower[2], upper[2], i = 0, mine = 0;
+  expect(tr_layout_bounds(cells, 0, lower, upper));
+  const tr_index count = (upper[0] - lower[0]) * (upper[1] - lower[1]);
+  for (tr_index y = lower[0]; y < upper[0]; ++y) {
+    for (tr_index x = lower[1]; x < upper[1]; ++x, ++i) {
+      for (tr_index level = 0; level < LEVELS; ++level) {
+        const double here = (double)((level * NY + y) * NX + x);
+        const int is_missing = y == 2 || (x == 3 && level != 1) || (y == 4 && x == 5);
+        warm[level * count + i] = is_missing ? -7.0F : (float)(1000 * sin(here + lead));
+      }
+      counts[i] = (int16_t)((y * NX + x) * 700 + lead);
+    }
+  }
+  expect(tr_layout_count(scattered, &mine));
+  for (tr_index k = 0; k < mine; ++k) points[k] = sin(3.0 * (double)(POINTS - 1 - (k * ranks + rank)) + lead);
+  for (int x = 0; x < NX; ++x) everywhere[x] = x - 2.5 + lead;
+}
+
+/* Numbers that this rank owns of POINTS: dealt out in turn, the last one first. */
+static tr_layout* deal_points(void) {
+  tr_layout* scattered = NULL;
+  tr_index numbers[POINTS], count = 0;
+  for (tr_index k = rank; k < POINTS; k += ranks) numbers[count++] = POINTS - 1 - k;
+  const tr_index shape[1] = {POINTS};
+  expect(tr_layout_indexed(1, shape, count, numbers, 0, &scattered));
+  expect(tr_layout_dimensions(scattered, "point"));
+  return scattered;
+}
+
+static void define_over_wrongly(tr_stream* stream) {
+  static const char* const wrong[] = {"over=x",
+                                      "over=median:x",
+                                      "over=mean:z",
+                                      "over=mean:x,x",
+                                      "over=mean:",
+                                      "over=mean:x time=none",
+                                      "over=mean:levels",
+                                      "over=mean:x missing=0.1",
+                                      "over=mean:x,y operation=mean"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i)
+    expect(tr_stream_define(stream, "wrong", cells, i == 7 ? TR_I16 : TR_F32, wrong[i]));
+  expect(tr_stream_define(stream, "wrong", cells, TR_C64, "over=mean:x"));
+  tr_layout* unnamed = NULL;
+  static const tr_index shape[2] = {NY, NX};
+  expect(tr_layout_block(2, shape, NULL, &unnamed));
+  expect(tr_stream_define(stream, "wrong", unnamed, TR_F32, "over=mean:x"));
+  expect(tr_layout_free(&unnamed));
+  expect(tr_stream_define(stream, "2t", cells, TR_F32, "over=mean:x")); /* only GRIB refuses it */
+}
+
+static const struct {
+  const char *name, *options;
+  int of; /* 0: warm, 1: counts, 2: points, 3: everywhere, 4: warm at the first level on the map */
+} over_fields[] = {{"warm", "levels=height:5,10,20 missing=-7", 0},
+                   {"zonal", "levels=height:5,10,20 missing=-7 over=mean:x", 0},
+                   {"meridional", "levels=height:5,10,20 missing=-7 over=sum:y", 0},
+                   {"profile", "levels=height:5,10,20 missing=-7 over=mean:y,x", 0},
+                   {"column", "levels=height:5,10,20 missing=-7 over=sum:levels", 0},
+                   {"section", "levels=height:5,10,20 missing=-7 over=mean:levels,y", 0},
+                   {"most", "levels=height:5,10,20 missing=-7 over=maximum:levels,y,x", 0},
+                   {"least", "levels=height:5,10,20 over=minimum:x,y", 0},
+                   {"rounded", "over=mean:x", 1},
+                   {"lowest", "over=minimum:y", 1},
+                   {"points", "over=sum:point", 2},
+                   {"everywhere", "over=mean:x", 3},
+                   {"map", "missing=-7", 4},
+                   {"map_zonal", "missing=-7 over=mean:lon", 4},
+                   {"map_mean", "missing=-7 over=mean:lat,lon", 4}};
+
+/* Fields of which several are one array over other dimensions. With interval= they are means over time first.
+ */
+static void write_over(char** arguments, const char* how) {
+  static const tr_index row[1] = {NX}, shape[2] = {NY, NX};
+  const int count = (int)(sizeof over_fields / sizeof *over_fields);
+  const int is_timed = strstr(arguments[2], "interval") != NULL;
+  tr_layout *replicated = NULL, *map = NULL, *scattered = deal_points();
+  tr_stream* stream = NULL;
+  expect(tr_layout_replicated(1, row, &replicated));
+  expect(tr_layout_dimensions(replicated, "x"));
+  expect(tr_layout_block(2, shape, NULL, &map));
+  expect(tr_layout_georeference(map,
+                                "keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, "
+                                "latitudeOfLastGridPointInDegrees=45, longitudeOfFirstGridPointInDegrees=0, "
+                                "longitudeOfLastGridPointInDegrees=12, iDirectionIncrementInDegrees=2'"));
+  expect(tr_stream_create(arguments[1], arguments[2], &stream));
+  if (stream != NULL && strcmp(how, "overdefined") == 0) define_over_wrongly(stream);
+  for (int i = 0; stream != NULL && failures == 0 && i < count; ++i) {
+    tr_layout* const layouts[] = {cells, cells, scattered, replicated, map};
+    static const int types[] = {TR_F32, TR_I16, TR_F64, TR_F64, TR_F32};
+    char options[200];
+    snprintf(options, sizeof options, "%s%s", over_fields[i].options, is_timed ? " operation=mean" : "");
+    expect(tr_stream_define(stream, over_fields[i].name, layouts[over_fields[i].of], types[over_fields[i].of],
+                            options));
+  }
+  for (int step = 0; stream != NULL && failures == 0 && step < atoi(arguments[4]); ++step) {
+    const int hour = atoi(arguments[3]) + step;
+    const void* const arrays[] = {warm, counts, points, everywhere, warm};
+    fill_over(scattered, hour);
+    tr_stream_begin(stream, 3600 * hour);
+    for (int i = 0; i < count; ++i) tr_stream_put(stream, over_fields[i].name, arrays[over_fields[i].of]);
+    expect(tr_stream_end(stream));
+  }
+  if (stream != NULL) expect(tr_stream_close(&stream));
+  expect(tr_layout_free(&scattered));
+  expect(tr_layout_free(&replicated));
+  expect(tr_layout_free(&map));
+}
+
 static void write_steps(char** arguments, int count) {
   const char* const how = count > 5 ? arguments[5] : "";
   static const tr_index shape[2] = {NY, NX}, all_edges[1] = {EDGES};
@@ -181,6 +297,10 @@ static void write_steps(char** arguments, int count) {
   }
   if (strcmp(how, "read") == 0 || strcmp(how, "holes") == 0) {
     read_steps(arguments, how);
+    return;
+  }
+  if (strncmp(how, "over", 4) == 0) {
+    write_over(arguments, how);
     return;
   }
   expect(tr_stream_create(arguments[1], arguments[2], &stream));
@@ -228,7 +348,7 @@ int main(int argc, char** argv) {
   MPI_Comm compute;
   MPI_Init(&argc, &argv);
   expect(tr_init(MPI_COMM_WORLD, &compute, NULL));
-  if (compute != MPI_COMM_NULL) MPI_Comm_rank(compute, &rank);
+  if (compute != MPI_COMM_NULL) MPI_Comm_rank(compute, &rank), MPI_Comm_size(compute, &ranks);
   if (argc >= 5 && compute != MPI_COMM_NULL) write_steps(argv, argc);
   expect(tr_layout_free(&cells));
   expect(tr_layout_free(&edges));

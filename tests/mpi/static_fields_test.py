@@ -217,6 +217,77 @@ for version in ("cdf1", "cdf2"):
     out = written(f"none/{version}.nc", f"format={version}", "attributes", code=1)
     check("'bytes' is of byte, which files of format=cdf1 and cdf2 cannot hold" in out, f"{version}: {out}")
     expect_attributes(f"none/{version}.nc", wide=False)
+# Means, sums and extremes over dimensions of a field.
+def expected_over(hour):
+    """Returns the fields in float64, missing ones as NaN, as names -> (dimensions, values)."""
+    z, y, x = numpy.mgrid[0:LEVELS, 0:NY, 0:NX]
+    warm = (1000 * numpy.sin(((z * NY + y) * NX + x).astype(float) + hour)).astype(numpy.float32).astype(float)
+    gone = (y == 2) | ((x == 3) & (z != 1)) | ((y == 4) & (x == 5))
+    put = numpy.where(gone, -7.0, warm)
+    warm = numpy.ma.masked_array(warm, gone)
+    counts = ((y[0] * NX + x[0]) * 700 + hour).astype(numpy.int16).astype(float)
+    first = warm[0]
+    return {
+        "zonal": (("height", "y"), warm.mean(axis=2)), "meridional": (("height", "x"), warm.sum(axis=1)), "profile": (("height",), warm.mean(axis=(1, 2))),
+        "column": (("y", "x"), warm.sum(axis=0)), "section": (("x",), warm.mean(axis=0).mean(axis=0)), "most": ((), warm.max()),
+        "least": (("height",), put.min(axis=(1, 2))), "rounded": (("y",), numpy.rint(counts.mean(axis=1))), "lowest": (("x",), counts.min(axis=0)),
+        "points": ((), numpy.sin(3.0 * numpy.arange(13) + hour).sum()), "everywhere": ((), numpy.mean(numpy.arange(NX) - 2.5 + hour)),
+        "map_zonal": (("lat",), first.mean(axis=1)), "map_mean": ((), first.mean()),
+    }
+
+
+METHODS = {"zonal": "x: mean", "meridional": "y: sum", "profile": "y: x: mean", "column": "height: sum", "section": "height: mean y: mean", "most": "height: maximum y: x: maximum",
+           "points": "point: sum", "map_zonal": "longitude: mean", "map_mean": "latitude: longitude: mean"}
+
+
+def expect_over(path, hours):
+    with netCDF4.Dataset(path) as file:
+        for number, hour in enumerate(hours):
+            for name, (dimensions, values) in expected_over(hour).items():
+                variable = file.variables[name]
+                found = numpy.ma.masked_array(variable[number])
+                tolerance = 1e-12 if variable.dtype == numpy.float64 else 1e-6
+                same = numpy.array_equal(numpy.ma.getmaskarray(found), numpy.ma.getmaskarray(values)) and numpy.ma.allclose(found, values, rtol=tolerance, atol=1e-4)
+                check(variable.dimensions == ("time", *dimensions) and same, f"{path}: {name}{variable.dimensions} at {hour} is {found}, not {values}")
+        for name, methods in METHODS.items():
+            check(file.variables[name].cell_methods == methods, f"{path}: {name}: {file.variables[name]}")
+        check("coordinates" not in file.variables["zonal"].ncattrs() and list(file.variables["lat"][:]) == [50, 49, 48, 47, 46, 45], f"{path}: {file}")
+        check("point" not in file.dimensions, f"{path} has the dimension that no variable has: {file.dimensions}")
+    with xarray.open_dataset(path) as file:
+        check(file.map_zonal.dims == ("time", "lat") and file.zonal.dims == ("time", "height", "y"), f"{path}: {file}")
+
+
+OVER_FORMATS = {**ENDINGS, "raw": "raw"}
+if os.environ.get("TEST_ZARR") == "1":
+    OVER_FORMATS["zarr"] = "zarr"
+for format, ending in OVER_FORMATS.items():
+    fresh("over")
+    first = None
+    for number, (ranks, servers) in enumerate(((1, 0), (3, 0), (5, 2))):
+        path = f"over/{number}.{ending}"
+        # The run that goes on writes the same file.
+        parts = ((0, 1, ""), (1, 1, "existing=continue")) if number == 1 and format != "raw" else ((0, 2, ""),)
+        for begin, steps, options in parts:
+            written(path, f"format={format} {options}", "over", begin, steps, ranks, servers)
+        found = store(path) if ending == "zarr" else contents(path)
+        first = found if first is None else first
+        check(found == first or (format == "netcdf4" and len(parts) > 1), f"{path}: {ranks} ranks and {servers} servers write other bytes")
+        if format not in ("raw", "zarr"):
+            expect_over(path, [0, 1])
+fresh("over")
+written("over/means.nc", "format=cdf5 interval=2h", "over", 1, 4)
+with netCDF4.Dataset("over/means.nc") as file:
+    check(file.variables["zonal"].cell_methods == "time: mean x: mean" and file.variables["section"].cell_methods == "time: mean height: mean y: mean", f"over time, then over x: {file}")
+    means = [numpy.mean([float(expected_over(hour)["everywhere"][1]) for hour in hours]) for hours in ((1, 2), (3, 4))]
+    check(numpy.allclose(file.variables["everywhere"][:], means, rtol=1e-12), f"over time, then over x: {file.variables['everywhere'][:]}, not {means}")
+out = written("over/wrong.nc", "format=cdf5", "overdefined", code=1)
+for text in ('"x" is no operation over dimensions', '"median:x" is no operation', "the field has no dimension 'z'; it has 'y', 'x'", "dimension 'x' is named twice", "the name of a dimension is empty",
+             "over= is for fields of steps", "has no dimension 'levels'", "missing=0.1 is no int16", "operation= is over the steps of an interval", "over= needs integers or real numbers",
+             "name the layout's dimensions by tr_layout_dimensions"):
+    check(text in out, f"a definition that no stream takes lacks '{text}': {out}")
+out = written("over/a.grib2", "format=grib2", "overdefined", code=1)
+check("over=: a GRIB2 message has all points of a grid on a level" in out, f"GRIB2 took a mean over a dimension: {out}")
+
 for format in ("grib2", "raw"):
     out = written(f"none/b.{format}", f"format={format}", "misgiven", code=1, steps=0)
     check(f"files of format={format} hold no attributes: leave the call out" in out, f"{format} took an attribute: {out}")

@@ -20,6 +20,7 @@ from .time_axis import TimeAxis
 
 _BEGIN, _MARK, _VERSIONS, _ALIGNMENT = 64, b"TRLNC4D", (b"2", b"3"), 512
 _MORE = 1 << 16  # in the calendar and in a field's type: more stands at the end
+_REDUCTION = 1 << 18  # in a field's type: the field is what is left over some of its dimensions, and behind the rest stands of which
 _ATTRIBUTES = 1 << 17  # in the calendar: attributes with types stand at the end
 _ORDER: Final = "="  # numbers have the byte order of the machine that writes
 _UNKNOWN, _TOLD = 0, 6  # kinds of grids between these two have dimensions of their own
@@ -105,7 +106,8 @@ def _axis(time: TimeAxis) -> bytes:
 
 def _record(parts: Fields, field: IndexField) -> tuple[Record, bool]:
     name, kind, shape = _bytes(parts), parts.i32(), _list(parts, "i8")
-    has_more, kind = kind & _MORE != 0, kind & ~_MORE
+    has_more, is_reduced, kind = kind & _MORE != 0, kind & _REDUCTION != 0, kind & ~(_MORE | _REDUCTION)
+    has_shape_of_grid = True
     _pass(parts, _bytes, _keys)  # the grid as the program has given it
     level_type, levels = _bytes(parts), _list(parts, "f8")
     _pass(parts, _bytes, _bytes)  # bottoms of the levels, coefficients
@@ -118,11 +120,17 @@ def _record(parts: Fields, field: IndexField) -> tuple[Record, bool]:
         for _ in range(parts.count(36, wide=True)):  # coordinates: name, type, values, bounds, attributes
             _pass(parts, _bytes, Fields.i32, _bytes, _bytes, _keys)
         parts.raw(1)  # whether it has time
+    if is_reduced:
+        parts.i32()  # operation
+        _pass(parts, _bytes)  # shape of a level as it is put
+        has_shape_of_grid = not any(_bytes(parts))  # which dimensions are lost
+        _pass(parts, _bytes)  # type of the levels that are lost
+        _pass(parts, *[_bytes] * parts.count(8, wide=True))  # names of dimensions
     prepared = Fields(_bytes(parts), parts.what, _ORDER)
     told = IndexField(_text(name), kind, shape, _text(level_type), levels)
     if told != field or _bytes(prepared) != name:
         raise FormatError(f'{parts.what} are those of another field than "{field.name}" in its index')
-    in_file = _shape(prepared, field)
+    in_file = _shape(prepared, field) if has_shape_of_grid else field.shape
     return Record(in_file, _chunk(keys.get(b"chunks"), in_file, parts.what), _is_deflated(keys.get(b"compress"), parts.what),
                   process != 0 and since == 1, _fill(field, missing if is_missing else None, parts.what)), has_more
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <type_traits>
 
+#include "engine/operations/elements.hpp"
 #include "formats/codec/missing.hpp"
 #include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
@@ -24,33 +25,6 @@ ElementType type_of_state(const Accumulated& what) {
   return is_sum(what.operation) ? ElementType::f64 : what.type;
 }
 
-/// Calls body with a zero of the C++ type of `type`, one of the real types.
-template <typename Body>
-void with_type(ElementType type, const Body& body) {
-  switch (type) {
-    case ElementType::i8:
-      return body(std::int8_t{});
-    case ElementType::i16:
-      return body(std::int16_t{});
-    case ElementType::i32:
-      return body(std::int32_t{});
-    case ElementType::i64:
-      return body(std::int64_t{});
-    case ElementType::byte:
-      return body(std::uint8_t{});
-    case ElementType::u16:
-      return body(std::uint16_t{});
-    case ElementType::u32:
-      return body(std::uint32_t{});
-    case ElementType::u64:
-      return body(std::uint64_t{});
-    case ElementType::f32:
-      return body(float{});
-    default:
-      return body(double{});
-  }
-}
-
 /// Elements of the caller's array at equal distances.
 struct Run {
   const std::byte* from = nullptr;
@@ -64,13 +38,6 @@ void for_each_run(std::span<const layout::Loop> loops, const std::byte* at, cons
   if (loops.size() == 1) return body(Run{at, loops.front().stride, loops.front().count});
   for (Index i = 0; i < loops.front().count; ++i)
     for_each_run(loops.subspan(1), at + i * loops.front().stride, body);
-}
-
-template <typename T>
-T load(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
 }
 
 /// How a value is joined with the values before it. A minimum or maximum is NaN once a value is NaN. There
@@ -180,18 +147,6 @@ void add_all(const Task& task) {
   };
   if (task.first) return add_at(std::true_type{});
   add_at(std::false_type{});
-}
-
-/// Returns true if the type can hold the value once it is rounded.
-template <typename T>
-bool holds(double value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return true;
-  } else {
-    // The largest float64 below 2^63 is an int64. 2^63 itself is not.
-    constexpr double most = static_cast<double>(std::numeric_limits<T>::max() / 2 + 1) * 2;
-    return value >= static_cast<double>(std::numeric_limits<T>::min()) && value < most;
-  }
 }
 
 /// Returns true if an element of the type can be equal to the number, once it is rounded to a shorter type.

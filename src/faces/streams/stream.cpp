@@ -276,18 +276,27 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   if (field.count == 0 && session_.rank() != client_.definitions().reference()) return {};
   const std::int64_t begin = session_.line().now();
   std::int64_t waited = 0;
+  Status joined;
+  SharedMap its_map = map;
+  if (field.over_levels) {
+    // The other ranks expect this rank's pieces, also if the step fails.
+    joined = field.join_levels(*map, data, session_.rank());
+    data = field.over_levels->values();
+    its_map = field.over_levels->map();
+    may_lend = true;
+  }
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
   for (Index level = 0; level < levels; ++level, client_.was_put()) {
     const Descriptor descriptor = client_.piece(number, level, field.timed ? field.timed->calls() : 0);
     const std::int64_t full = session_.computing().publish(
-        [&] { return session_.computing().lane_writer().put(descriptor, map, data, may_lend); });
+        [&] { return session_.computing().lane_writer().put(descriptor, its_map, data, may_lend); });
     counters().staging_full_count += full > 0;
     waited += full;
   }
   counters().captured_bytes += levels * field.count * size_of(field.definition.type);
   counters().staging_full += waited;
   counters().capture += session_.line().now() - begin - waited;
-  return {};
+  return joined;
 }
 
 void Stream::accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map) {

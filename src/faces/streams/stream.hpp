@@ -91,6 +91,12 @@ class Stream final {
   /// Local. Returns, for each field, TimedField::calls(), or nothing if this rank owns none of its elements
   /// and need not put it.
   [[nodiscard]] std::vector<std::optional<std::int64_t>> calls() const;
+  /// Returns true if records of a field have the dimension, which the program has named.
+  [[nodiscard]] bool has_dimension(const std::string& name) const {
+    return std::ranges::any_of(fields_.all(), [&](const Field& field) {
+      return std::ranges::count(field.definition.dimensions, name) > 0;
+    });
+  }
   /// Local. Returns true if the field is defined; in a step, if the file of this step has it.
   [[nodiscard]] bool wants(const std::string& name) const;
   [[nodiscard]] const std::string& name_of_field(std::size_t number) const {

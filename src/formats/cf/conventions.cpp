@@ -97,23 +97,6 @@ Status check_name(const std::string& name) {
               most_name, " bytes")};
 }
 
-/// Returns the value of `cell_methods` for a statistic (CF conventions, appendix E).
-std::string_view method_of(Process process) {
-  switch (process) {
-    case Process::instant:
-      return "time: point";
-    case Process::accum:
-      return "time: sum";
-    case Process::average:
-      return "time: mean";
-    case Process::maximum:
-      return "time: maximum";
-    case Process::minimum:
-      return "time: minimum";
-  }
-  return "";
-}
-
 bool are_same(const Levels& one, const Levels& other) {
   return one.type == other.type && one.values == other.values && one.bottoms == other.bottoms &&
          one.coefficients == other.coefficients;
@@ -182,11 +165,42 @@ Result<Attribute> attribute_of(const std::string& name, const std::string& value
   return attribute;
 }
 
+/// Adds the attributes that the program gives the field.
+Status add_attributes(const FieldDefinition& field, Type type, Variable& variable) {
+  for (const auto& [name, value] : field.attributes) {
+    if (name == "coordinates") continue;
+    const Result<Attribute> attribute = attribute_of(name, value, type);
+    TR_TRY(attribute.status());
+    set(variable.attributes, *attribute);
+  }
+  return {};
+}
+
 /// Returns the attributes of a variable with the latitudes, or the longitudes, of single points.
 std::vector<Attribute> place_attributes(bool latitude) {
   const std::string_view name = latitude ? "latitude" : "longitude";
   return {Attribute::text("standard_name", name), Attribute::text("long_name", name),
           Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
+}
+
+/// Returns true if the coordinates of both dimensions follow from the grid.
+bool is_map(const Grid& grid) { return grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told; }
+
+/// Returns the field as its points lie on the grid. On a map, a field that lost dimensions shares those that
+/// are left with the fields that have all of them.
+FieldDefinition on_grid(const FieldDefinition& field, const Grid& grid) {
+  FieldDefinition whole = field;
+  if (!field.reduction.is_within_level() || !is_map(grid)) return whole;
+  whole.shape = field.reduction.shape;
+  whole.dimensions = field.reduction.dimensions;
+  return whole;
+}
+
+/// Returns true if the field on its grid has a dimension that the field's records have lost.
+bool has_lost(const FieldDefinition& field, const Grid& grid, std::size_t dimension) {
+  const codec::Reduction& reduction = field.reduction;
+  return is_map(grid) && reduction.is_within_level() && dimension < reduction.is_lost.size() &&
+         reduction.is_lost[dimension] != 0;
 }
 
 /// Returns the quantity's standard_name. Winds on a turned grid get other names, because its rows and columns
@@ -284,32 +298,31 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   if (field.has_time) variable.dimensions = {record_dimension};
   // Copies the entries, because later calls add to the lists and may move them.
   const Vertical levels = vertical(field.levels);
-  TR_TRY(check_dimensions(field, grid));  // behind the levels, which may have made a dimension
-  const Horizontal points = horizontal(grid, field);
+  const FieldDefinition whole = on_grid(field, grid);
+  TR_TRY(check_dimensions(whole, grid));  // behind the levels, which may have made a dimension
+  Horizontal points = horizontal(grid, whole);
   TR_TRY(add_axes(field, grid));
   if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
-  variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
+  for (std::size_t i = 0; i < points.dimensions.size(); ++i)
+    if (!has_lost(field, grid, i)) variable.dimensions.push_back(points.dimensions[i]);
   if (is_text(field.type)) variable.dimensions.push_back(text_dimension(size_of(field.type)));
-
+  const std::string methods = methods_of(field, points);
+  // They are for each point, and have all dimensions of the grid.
+  if (field.reduction.is_within_level()) points.mapping = points.coordinates = "";
   if (names_tell_) add_quantity(field, grid, variable);
   std::string coordinates = scalars_ + points.coordinates;
   if (!levels.dimension && !levels.coordinate.empty()) coordinates += " " + levels.coordinate;
   if (field.statistic.process != Process::instant) {
     const Interval& bounded = interval(field.statistic);
     if (bounded.time != time_) coordinates += " " + contents_.variables[bounded.time].name;
-    variable.attributes.push_back(Attribute::text("cell_methods", method_of(field.statistic.process)));
   }
+  if (!methods.empty()) variable.attributes.push_back(Attribute::text("cell_methods", methods));
   for (const std::string& each : *named)
     if (cat(coordinates, " ").find(cat(" ", each, " ")) == std::string::npos) coordinates += cat(" ", each);
   if (!coordinates.empty())
     variable.attributes.push_back(Attribute::text("coordinates", std::string_view(coordinates).substr(1)));
   if (!points.mapping.empty()) variable.attributes.push_back(Attribute::text("grid_mapping", points.mapping));
-  for (const auto& [name, value] : field.attributes) {
-    if (name == "coordinates") continue;
-    const Result<Attribute> attribute = attribute_of(name, value, *type);
-    TR_TRY(attribute.status());
-    set(variable.attributes, *attribute);
-  }
+  TR_TRY(add_attributes(field, *type, variable));
   add_grid_reference(grid, variable);
   const ByteVector fill = fill_of(field, *type);
   if (field.has_time ? is_masked(field) : field.missing.has_value())
@@ -335,9 +348,12 @@ std::vector<int> Conventions::known_dimensions(const FieldDefinition& field, con
   if (field.has_time) known.push_back(record_dimension);
   for (const Vertical& each : verticals_)
     if (each.dimension && are_same(each.levels, field.levels)) known.push_back(*each.dimension);
-  for (const Horizontal& each : horizontals_)
-    if (each.grid == grid && each.shape == field.shape && each.names == field.dimensions)
-      known.insert(known.end(), each.dimensions.begin(), each.dimensions.end());
+  const FieldDefinition whole = on_grid(field, grid);
+  for (const Horizontal& each : horizontals_) {
+    if (each.grid != grid || each.shape != whole.shape || each.names != whole.dimensions) continue;
+    for (std::size_t i = 0; i < each.dimensions.size(); ++i)
+      if (!has_lost(field, grid, i)) known.push_back(each.dimensions[i]);
+  }
   for (const auto& [name, dimension] : named_)
     if (std::ranges::count(field.dimensions, name) > 0) known.push_back(dimension);
   return known;
@@ -409,7 +425,6 @@ Status Conventions::check_dimensions(const FieldDefinition& field, const Grid& g
   };
   if (named(field.name) != named_.end() || std::ranges::count(field.dimensions, field.name) > 0)
     return {Code::argument, "a dimension has its name: give the field or the dimension another one"};
-  const bool is_map = grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told;
   for (std::size_t i = 0; i < field.dimensions.size(); ++i) {
     const std::string& name = field.dimensions[i];
     TR_TRY(check_name(name).in("the name of a dimension"));
@@ -427,7 +442,7 @@ Status Conventions::check_dimensions(const FieldDefinition& field, const Grid& g
     const auto is_same = [&](const Horizontal& each) {
       return each.grid == grid && each.names == field.dimensions && each.shape == field.shape;
     };
-    if (is_map && std::ranges::none_of(horizontals_, is_same))
+    if (is_map(grid) && std::ranges::none_of(horizontals_, is_same))
       return {Code::argument, cat("dimension '", name, "' belongs to another grid: give it another name")};
   }
   return {};
@@ -435,7 +450,7 @@ Status Conventions::check_dimensions(const FieldDefinition& field, const Grid& g
 
 /// Adds the variables with the coordinates of named dimensions, and with their bounds.
 Status Conventions::add_axes(const FieldDefinition& field, const Grid& grid) {
-  if (!field.axes.empty() && grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told)
+  if (!field.axes.empty() && is_map(grid))
     return {Code::argument,
             cat("dimension '", field.axes.front().dimension, "' has the coordinates of its grid already")};
   for (const codec::Axis& axis : field.axes) {
@@ -473,7 +488,7 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const FieldDe
     if (each.grid == grid && each.shape == shape && each.names == field.dimensions) return each;
   }
   Horizontal& added = horizontals_.emplace_back(Horizontal{grid, shape, field.dimensions, {}, {}, {}});
-  if (grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told) {
+  if (is_map(grid)) {
     add_grid_coordinates(added);
     return added;
   }
@@ -532,12 +547,15 @@ void Conventions::add_grid_coordinates(Horizontal& added) {
     east = added.names[1];
     added.dimensions = {named_dimension(north, grid.y.points), named_dimension(east, grid.x.points)};
   }
+  for (const std::string_view name : {"latitude", "longitude"})
+    added.standard_names.push_back(projected
+                                       ? cat("projection_", name == "latitude" ? "y" : "x", "_coordinate")
+                                   : turned ? cat("grid_", name)
+                                            : std::string(name));
   const auto attributes = [&](bool is_y) -> std::vector<Attribute> {
     const std::string_view name = is_y ? "latitude" : "longitude", letter = is_y ? "y" : "x";
     const std::string units = projected ? "m" : turned ? "degrees" : is_y ? "degrees_north" : "degrees_east";
-    const std::string standard = projected ? cat("projection_", letter, "_coordinate")
-                                 : turned  ? cat("grid_", name)
-                                           : std::string(name);
+    const std::string& standard = added.standard_names[is_y ? 0 : 1];
     const std::string text = projected ? cat(letter, " in the projection")
                              : turned  ? cat(name, " in the rotated grid")
                                        : std::string(name);

@@ -16,6 +16,11 @@ namespace tailrace::cf {
 /// Returns the type in files of values of this type, or Code::format if files hold no such values.
 Result<Type> type_of(ElementType type);
 
+/// Returns the shape of one level as the program puts it: the shape that the grid has.
+[[nodiscard]] inline const std::vector<Index>& shape_put(const codec::FieldDefinition& field) {
+  return field.reduction.operation == codec::Reduction::Operation::none ? field.shape : field.reduction.shape;
+}
+
 /// The variables of a stream's files, with the metadata that the CF conventions (version 1.8) ask for. A step
 /// is one record of the file. The variables with records are the time, bounds of intervals, and the fields.
 class Conventions {
@@ -85,6 +90,7 @@ class Conventions {
     std::vector<int> dimensions;
     std::string mapping;      // name of the variable that describes a projection
     std::string coordinates;  // names of the variables with the latitudes and longitudes of points
+    std::vector<std::string> standard_names{};  // of the coordinates of its dimensions, on a map
   };
   struct Vertical {
     codec::Levels levels;
@@ -94,6 +100,7 @@ class Conventions {
     std::vector<std::pair<std::size_t, std::string>> formula_of{};
   };
 
+  [[nodiscard]] std::string methods_of(const codec::FieldDefinition& field, const Horizontal& points) const;
   [[nodiscard]] Status check_new(const codec::FieldDefinition& field) const;
   [[nodiscard]] std::vector<int> known_dimensions(const codec::FieldDefinition& field,
                                                   const Grid& grid) const;

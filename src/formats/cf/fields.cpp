@@ -140,7 +140,7 @@ Result<Grid> Fields::read_grid(const FieldDefinition& field) {
     georeference_ = field.georeference;
     keys_ = *keys;
   }
-  Result<Grid> grid = grid_of(keys_, field.shape, field.georeference.coordinates);
+  Result<Grid> grid = grid_of(keys_, shape_put(field), field.georeference.coordinates);
   TR_TRY(grid.status().in(context));
   return grid;
 }
@@ -170,7 +170,7 @@ Status Fields::adopt(const FieldDefinition& field, std::span<const std::byte> pr
   const auto& told = field.georeference.coordinates;
   if (grid->coordinates && told && told->are_those_of(*grid->coordinates)) grid->coordinates = told;
   const bool known = grid->kind != Grid::Kind::unknown;
-  if (!same_name || !in.rest().empty() || (known && grid->y.points * grid->x.points != field.elements()))
+  if (!same_name || !in.rest().empty() || (known && grid->y.points * grid->x.points != field.elements_put()))
     return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};
   return add(field, *grid).in(cat("field '", field.name, "'"));
 }

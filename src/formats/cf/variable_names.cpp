@@ -1,15 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// How the variables and dimensions of a file are called, and which of them a name means.
+// How the variables and dimensions of a file are called, which of them a name means, and by which methods
+// values are made along them.
 #include <algorithm>
 #include <sstream>
 #include <string>
 
 #include "formats/cf/conventions.hpp"
+#include "formats/cf/names.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::cf {
 
 using codec::FieldDefinition;
+using codec::Process;
+
+namespace {
+
+/// Returns the value of `cell_methods` for a statistic (CF conventions, appendix E).
+std::string_view method_of(Process process) {
+  switch (process) {
+    case Process::instant:
+      return "time: point";
+    case Process::accum:
+      return "time: sum";
+    case Process::average:
+      return "time: mean";
+    case Process::maximum:
+      return "time: maximum";
+    case Process::minimum:
+      return "time: minimum";
+  }
+  return "";
+}
+
+std::string name_of_levels(const std::string& type) {
+  const LevelType* const known = find_level_type(type);
+  if (known == nullptr) return type;
+  return std::string(known->standard_name.empty() ? known->dimension : known->standard_name);
+}
+
+}  // namespace
+
+/// Returns the value of `cell_methods`: first over time, then over levels, then over dimensions of a level,
+/// as the values are made (CF-1.8, section 7.3). The variable lacks those that it has lost, so their
+/// standard names stand for them (section 7.3.4), or where there is none their own names.
+std::string Conventions::methods_of(const FieldDefinition& field, const Horizontal& points) const {
+  std::string methods;
+  if (field.statistic.process != Process::instant) methods = cat(" ", method_of(field.statistic.process));
+  const codec::Reduction& reduction = field.reduction;
+  if (!reduction.level_type.empty())
+    methods += cat(" ", name_of_levels(reduction.level_type), ": ", name_of(reduction.operation));
+  if (!reduction.is_within_level()) return methods.empty() ? methods : methods.substr(1);
+  const bool is_on_map = points.standard_names.size() == reduction.is_lost.size();
+  for (std::size_t i = 0; i < reduction.is_lost.size(); ++i) {
+    if (reduction.is_lost[i] == 0) continue;
+    methods += cat(" ", is_on_map ? points.standard_names[i] : reduction.dimensions[i], ":");
+  }
+  return cat(methods.substr(1), " ", name_of(reduction.operation));
+}
 
 std::optional<std::size_t> Conventions::variable_of(const std::string& name) const {
   if (const auto field = by_name_.find(name); field != by_name_.end()) return fields_[field->second].variable;

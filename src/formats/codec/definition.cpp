@@ -49,6 +49,28 @@ bool get_statistic(Unpacker& in, Statistic& statistic) {
 constexpr std::int32_t more_follows = 1 << 16;
 // This bit of the calendar says that attributes with types stand at the end.
 constexpr std::int32_t attributes_follow = 1 << 17;
+// This bit of a field's type says that a reduction stands behind what more_follows announces.
+constexpr std::int32_t reduction_follows = 1 << 18;
+
+Index product_of(const std::vector<Index>& shape) {
+  Index product = 1;
+  for (const Index extent : shape) {
+    if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) return -1;
+  }
+  return product;
+}
+
+/// Returns true if the reduction leaves records of the field's shape, as it may not in a damaged file.
+bool leaves(const Reduction& reduction, const std::vector<Index>& shape) {
+  std::vector<Index> left;
+  if (reduction.is_lost.size() != reduction.shape.size()) return false;
+  for (std::size_t i = 0; i < reduction.shape.size(); ++i)
+    if (reduction.is_lost[i] == 0) left.push_back(reduction.shape[i]);
+  return left == shape && product_of(reduction.shape) > 0 &&
+         (reduction.dimensions.empty() || reduction.dimensions.size() == reduction.shape.size()) &&
+         reduction.operation > Reduction::Operation::none &&
+         reduction.operation <= Reduction::Operation::maximum;
+}
 
 Status damaged(std::string_view what) {
   return {Code::corrupt, cat("the packed definition of a ", what,
@@ -81,12 +103,10 @@ std::int64_t Statistic::interval_start(std::int64_t lead, std::int64_t previous_
   return 0;
 }
 
-Index FieldDefinition::elements() const {
-  Index product = 1;
-  for (const Index extent : shape) {
-    if (extent < 0 || __builtin_mul_overflow(product, extent, &product)) return -1;
-  }
-  return product;
+Index FieldDefinition::elements() const { return product_of(shape); }
+
+Index FieldDefinition::elements_put() const {
+  return product_of(reduction.operation == Reduction::Operation::none ? shape : reduction.shape);
 }
 
 Bytes FieldDefinition::whole_bytes() const {
@@ -151,9 +171,32 @@ GivenAttribute GivenAttribute::unpack(Unpacker& in) {
   return given;
 }
 
+bool Reduction::is_within_level() const {
+  return std::ranges::any_of(is_lost, [](std::int8_t each) { return each != 0; });
+}
+
+void Reduction::pack(Packer& out) const {
+  out.put(operation).put_list<Index>(shape).put_list<std::int8_t>(is_lost).put_text(level_type);
+  out.put(static_cast<std::int64_t>(dimensions.size()));
+  for (const std::string& each : dimensions) out.put_text(each);
+}
+
+Reduction Reduction::unpack(Unpacker& in) {
+  Reduction reduction;
+  reduction.operation = in.get<Operation>();
+  reduction.shape = in.get_list<Index>();
+  reduction.is_lost = in.get_list<std::int8_t>();
+  reduction.level_type = in.get_text();
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+    reduction.dimensions.push_back(in.get_text());
+  return reduction;
+}
+
 void FieldDefinition::pack(Packer& out) const {
-  const bool has_more = !dimensions.empty() || !has_time;
-  out.put_text(name).put(static_cast<std::int32_t>(type) | (has_more ? more_follows : 0));
+  const bool is_reduced = reduction.operation != Reduction::Operation::none;
+  const bool has_more = !dimensions.empty() || !has_time || is_reduced;
+  out.put_text(name).put(static_cast<std::int32_t>(type) | (has_more ? more_follows : 0) |
+                         (is_reduced ? reduction_follows : 0));
   out.put_list<Index>(shape);
   out.put_bytes(georeference.sample);
   put_keys(out, georeference.keys);
@@ -173,13 +216,14 @@ void FieldDefinition::pack(Packer& out) const {
   out.put(static_cast<std::int64_t>(axes.size()));
   for (const Axis& each : axes) each.pack(out);
   out.put(static_cast<std::int8_t>(has_time));
+  if (is_reduced) reduction.pack(out);
 }
 
 Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   FieldDefinition field;
   field.name = in.get_text();
   const auto type = in.get<std::int32_t>();
-  field.type = static_cast<ElementType>(type & ~more_follows);
+  field.type = static_cast<ElementType>(type & ~(more_follows | reduction_follows));
   field.shape = in.get_list<Index>();
   field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
@@ -196,6 +240,10 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
       valid = is_whole(field.axes.emplace_back(Axis::unpack(in))) && valid;
     field.has_time = in.get<std::int8_t>() != 0;
+  }
+  if ((type & reduction_follows) != 0) {
+    field.reduction = Reduction::unpack(in);
+    valid = valid && leaves(field.reduction, field.shape);
   }
   if (!in.ok() || !valid || size_of(field.type) == 0) return damaged("field");
   return field;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,6 +108,30 @@ struct Statistic {
   [[nodiscard]] std::int64_t interval_start(std::int64_t lead, std::int64_t previous_lead) const;
 };
 
+/// How many elements of what the program puts become one element of a record (over=): along the dimensions
+/// that are lost.
+struct Reduction {
+  /// Heads of files hold the numbers of the enum: append only.
+  enum class Operation : std::int32_t { none = 0, mean = 1, sum = 2, minimum = 3, maximum = 4 };
+  Operation operation = Operation::none;
+  std::vector<Index> shape;  // of one level as it is put, slowest dimension first
+  /// Their names, as the program gives them, or none. A lost one that is none of a map has the standard_name
+  /// of its coordinate, if there is one.
+  std::vector<std::string> dimensions;
+  std::vector<std::int8_t> is_lost;  // by dimension of `shape`
+  std::string level_type;            // of the levels that became one; empty: the field keeps its levels
+  friend bool operator==(const Reduction&, const Reduction&) = default;
+
+  /// Returns true if elements of one level become one.
+  [[nodiscard]] bool is_within_level() const;
+  void pack(Packer& out) const;
+  static Reduction unpack(Unpacker& in);
+};
+inline constexpr std::array<std::string_view, 5> reduction_names{"none", "mean", "sum", "minimum", "maximum"};
+[[nodiscard]] constexpr std::string_view name_of(Reduction::Operation operation) {
+  return reduction_names[static_cast<std::size_t>(operation)];
+}
+
 /// Everything that the headers of a field's records need, except the step and the number of the level.
 struct FieldDefinition {
   std::string name;  // shortName, or a raw field's name
@@ -127,8 +152,12 @@ struct FieldDefinition {
   /// The values of all levels of a field without time, big-endian. Only ranks that write heads of files have
   /// them. pack() leaves them out.
   std::shared_ptr<const ByteVector> values = nullptr;
+  /// How a record comes of what is put. `shape`, `dimensions` and `levels` are those of the records.
+  Reduction reduction{};
 
   [[nodiscard]] Index elements() const;  // Returns the elements of one record, or -1 beyond 2^63.
+  /// Returns the elements of one level as it is put, or -1 beyond 2^63.
+  [[nodiscard]] Index elements_put() const;
   /// Returns the bytes of all levels as the program has them, or -1 beyond 2^63.
   [[nodiscard]] Bytes whole_bytes() const;
   void pack(Packer& out) const;

@@ -341,6 +341,10 @@ class Grib2Codec final : public codec::Codec {
 Status Grib2Codec::add(const codec::FieldDefinition& field) {
   if (field.bits && (*field.bits < 1 || *field.bits > most_bits))
     return {Code::argument, cat("bits=", *field.bits, "; a value takes 1 to ", most_bits, " bits")};
+  if (field.reduction.operation != codec::Reduction::Operation::none)
+    return {Code::format,
+            "over=: a GRIB2 message has all points of a grid on a level: leave over= out, or write the field "
+            "to NetCDF, Zarr or raw files"};
   if (is_text(field.type))
     return {Code::format, "GRIB2 holds numbers, and no texts: write them to a NetCDF or Zarr file"};
   if (is_complex(field.type))

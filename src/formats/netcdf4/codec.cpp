@@ -146,8 +146,12 @@ class Netcdf4Codec final : public codec::Codec {
 
 std::vector<RecordsOfField> Netcdf4Codec::records_of_fields() const {
   std::vector<RecordsOfField> all;
-  for (int i = 0; i < static_cast<int>(records_.size()); ++i)
-    all.push_back({at(i), fields_.type_of(i), fields_.grid(i)});
+  for (int i = 0; i < static_cast<int>(records_.size()); ++i) {
+    // A record that lacks a dimension of its grid is no map.
+    const bool is_map =
+        !definitions_.fields[static_cast<std::size_t>(i)].definition.reduction.is_within_level();
+    all.push_back({at(i), fields_.type_of(i), is_map ? fields_.grid(i) : cf::Grid()});
+  }
   for (std::size_t i = 0; i < all.size(); ++i) {
     const FieldDefinition& field = definitions_.fields[i].definition;
     if (field.has_time) continue;

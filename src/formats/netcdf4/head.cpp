@@ -82,7 +82,8 @@ bool is_without_time(const Definitions::Field& field) { return !field.definition
 
 char version_of(const Definitions& definitions) {
   const bool have_more = std::ranges::any_of(definitions.fields, [](const auto& each) {
-    return !each.definition.dimensions.empty() || is_without_time(each);
+    return !each.definition.dimensions.empty() || is_without_time(each) ||
+           each.definition.reduction.operation != codec::Reduction::Operation::none;
   });
   const codec::StreamDefinition& stream = definitions.stream;
   return have_more || !stream.time.is_default() || !stream.given.empty() ? version_with_more : version;

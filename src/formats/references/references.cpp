@@ -97,7 +97,7 @@ Result<std::unique_ptr<References>> References::make(const codec::StreamDefiniti
 Status References::add(const codec::FieldDefinition& field) {
   const std::string context = cat("references=on: field '", field.name, "'");
   const Result<cf::Grid> grid =
-      cf::grid_of(field.georeference.keys, field.shape, field.georeference.coordinates);
+      cf::grid_of(field.georeference.keys, cf::shape_put(field), field.georeference.coordinates);
   TR_TRY(grid.status().in(context));
   return conventions_.add(field, *grid).in(context);
 }

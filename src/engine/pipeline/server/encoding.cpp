@@ -105,6 +105,7 @@ bool Encoding::may_stay(const Gathered& record) const {
     return !piece.in_lane || stream_.context.lanes.at(piece.rank).reader().may_stay(piece.number);
   };
   const auto plain = stream_.codec->plain(record.entry.field);
+  if (stream_.field(record.entry.field).reduction.is_within_level()) return false;
   return plain && plain->in_small_writes && stream_.plan(record.entry.field).comes_in_stretches() &&
          std::ranges::all_of(record.pieces, stays);
 }
@@ -229,13 +230,18 @@ Status Encoding::assemble_and_encode(int worker, Work& work) {
   for (std::size_t i = 0; i < record.pieces.size(); ++i)
     pieces.push_back(record.pieces[i].content(stream_.context, packed[i]));
   const std::int64_t begin = line.now();
-  if (const auto plain = stream_.codec->plain(record.entry.field)) {
+  const bool is_reduced = stream_.field(record.entry.field).reduction.is_within_level();
+  if (const auto plain = is_reduced ? std::nullopt : stream_.codec->plain(record.entry.field)) {
     work.bytes.resize(static_cast<std::size_t>(stream_.codec->encoded_bound(record.entry.field)));
     assemble_plain(work, *plain, pieces);
     work.assemble = line.now() - begin;
     return {};
   }
-  const std::span<std::byte> whole = assemble(work, pieces);
+  std::span<std::byte> whole;
+  if (is_reduced)
+    TR_TRY(reduce(work, pieces, whole));
+  else
+    whole = assemble(work, pieces);
   const std::int64_t assembled = line.now();
   const Status status = encode(work, whole);
   work.assemble = assembled - begin;
@@ -268,16 +274,50 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   const layout::Layout& layout = stream_.plan(entry.field).layout();
   work.bytes.clear();
   work.bytes.reserve(static_cast<std::size_t>(stream_.codec->encoded_bound(entry.field)));
-  Status status = encoder->encode(key, values.data(), layout.elements(), work.bytes);
+  const codec::FieldDefinition& field = stream_.field(entry.field);
+  Status status = encoder->encode(key, values.data(), field.elements(), work.bytes);
   if (status.is_ok()) {
     work.parts = encoder->parts();
     pool_.shorten(work.bytes);
     return {};
   }
   int owner = -1;
-  if (const Index index = encoder->offending(); index >= 0) owner = layout.owner(index);
+  const bool is_reduced = field.reduction.is_within_level();
+  if (const Index index = encoder->offending(); index >= 0 && !is_reduced) owner = layout.owner(index);
   if (owner >= 0) status = status.in(cat("rank ", owner));
   return status.at({entry.step, work.record.operation, owner});
+}
+
+/// Puts the pieces together, and makes the record of them, in the element type that the codec takes. The
+/// record lies in the memory of the work's worker.
+Status Encoding::reduce(Work& work, Pieces pieces, std::span<std::byte>& whole) {
+  const SequenceEntry& entry = work.record.entry;
+  const codec::FieldDefinition& field = stream_.field(entry.field);
+  const exchange::RecordPlan& plan = stream_.plan(entry.field);
+  Worker& worker = workers_[static_cast<std::size_t>(work.worker)];
+  const Bytes element = size_of(field.type);
+  const ElementType type = stream_.codec->assembled_type(entry.field);
+  worker.level.resize(static_cast<std::size_t>(plan.layout().elements() * element));
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    layout::place_rows(plan.rows(work.record.pieces[i].rank), pieces[i].data(), element, worker.level.data());
+  if (!plan.unowned().empty())
+    layout::fill_rows(plan.unowned(), unowned_value(entry.field, 1), worker.level.data());
+  worker.assembled.resize(static_cast<std::size_t>(field.elements() * element));
+  Status status = worker.reducer.reduce(field, worker.level.data(), worker.assembled.data());
+  if (!status.is_ok()) {
+    status = status.in(
+        cat("field '", field.name, "', level ", field.levels.values[static_cast<std::size_t>(entry.level)]));
+    return status.at({entry.step, work.record.operation, -1});
+  }
+  if (type != field.type) {
+    worker.level.swap(worker.assembled);
+    worker.assembled.resize(static_cast<std::size_t>(field.elements() * size_of(type)));
+    const layout::Rows all[] = {{0, field.elements(), field.elements(), 1}};
+    layout::place_rows_as_f64(all, worker.level.data(), field.type,
+                              reinterpret_cast<double*>(worker.assembled.data()));
+  }
+  whole = worker.assembled;
+  return {};
 }
 
 /// Puts the pieces together in the memory of the work's worker, in the element type that the codec takes.

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/operations/reduction.hpp"
 #include "ground/base/byte_pool.hpp"
 #include "ground/layout/stretch.hpp"
 
@@ -158,6 +159,7 @@ class Encoding {
   Status encode(Work& work, std::span<std::byte> values);
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
+  Status reduce(Work& work, Pieces pieces, std::span<std::byte>& whole);
   [[nodiscard]] bool may_stay(const Gathered& record) const;
   [[nodiscard]] layout::Stretch stretch_of(const Work& work) const;
   void put_together(const Work& work, layout::Stretch stretch) const;
@@ -175,6 +177,8 @@ class Encoding {
   struct Worker {
     std::unique_ptr<codec::Encoder> encoder;
     ByteVector assembled;
+    operations::Reducer reducer;
+    ByteVector level;                // as it is put, of a field with over=
     std::vector<ByteVector> packed;  // pieces of arrays that are lent
   };
 

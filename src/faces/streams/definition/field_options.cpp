@@ -59,6 +59,27 @@ Status take_at_zero(FieldRequest& request, const std::string& text) {
   return {};
 }
 
+/// Takes the value of over=: OPERATION:NAME,NAME.
+Status take_over(FieldRequest& request, const std::string& text) {
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view operation = trim(std::string_view(text).substr(0, colon));
+  const auto& names = codec::reduction_names;
+  const auto* const found = std::find(names.begin() + 1, names.end(), operation);
+  if (found == names.end() || colon == text.size())
+    return settings_error(
+        cat("\"", text,
+            "\" is no operation over dimensions: give mean, sum, minimum or maximum and the "
+            "names of the dimensions, as mean:lat,lon"));
+  request.definition.reduction.operation = static_cast<codec::Reduction::Operation>(found - names.begin());
+  for (const std::string& each : split(std::string_view(text).substr(colon + 1), ',')) {
+    request.lost.emplace_back(trim(each));
+    if (request.lost.back().empty()) return settings_error("the name of a dimension is empty");
+    if (std::ranges::count(request.lost, request.lost.back()) > 1)
+      return settings_error(cat("dimension '", request.lost.back(), "' is named twice"));
+  }
+  return {};
+}
+
 Status take_level_axis(FieldRequest& request, const std::string& text) {
   // The array of several boxes has a dimension more than the layout. layout::memory_map() knows the array. A
   // scalar has no dimension.
@@ -107,6 +128,10 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
       "in a stream with `interval=`: what an [interval](#values-of-an-interval) gets: `mean`, `accum`, "
       "`minimum`, `maximum`, or the value of its last put"},
      take_operation},
+    {{"over", "", "", "over=mean:lat,lon",
+      "all but GRIB: `mean`, `sum`, `minimum` or `maximum` [over dimensions](#values-over-dimensions), which "
+      "the field does not have in the file; `levels` stands for all levels"},
+     take_over},
     {{"statistic", "`instant`", "", "statistic=accum",
       "`instant`, `accum`, `average`, `maximum`, `minimum`: [below](#statistics)"},
      [](auto& r, auto& t) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "engine/arrays/array.hpp"
+#include "engine/operations/reduction.hpp"
 #include "formats/cf/fields.hpp"
 #include "formats/codec/missing.hpp"
 #include "formats/listings/listings.hpp"
@@ -74,7 +75,8 @@ std::string Field::place_of(Index element, int rank) const {
       continue;
     }
     const Index global = rows.global + rest / rows.count * rows.stride + rest % rows.count;
-    return cat("rank ", rank, ", level ", definition.levels.values[level], ", index ", global);
+    const std::string its_level = over_levels ? "" : cat("level ", levels[level], ", ");
+    return cat("rank ", rank, ", ", its_level, "index ", global);
   }
   return "";
 }
@@ -180,10 +182,13 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     return {Code::settings,
             "operation= is over the steps of an interval: create the stream with interval=, as interval=1h"};
   out.definition = std::move(request.definition);
+  out.levels = out.definition.levels.values;
   out.definition.georeference = layout.georeference;
   out.definition.dimensions = layout.dimensions;
+  TR_TRY(prepare_reduction(request, layout, out));
   TR_TRY(add_axes(layout.axes, out.definition));
-  const auto told = layout.georeference.coordinates;
+  const codec::Georeference georeference = out.definition.georeference;
+  const auto told = georeference.coordinates;
   const bool needs_coordinates = codec_->has_coordinates() || request_.options.references;
   const auto facts =
       told && needs_coordinates ? std::make_shared<const codec::Coordinates>(told->facts()) : nullptr;
@@ -199,16 +204,8 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
       layout::memory_map(layout.layout, session_.rank(), out.definition.type, out.allocation);
   TR_TRY(map.status());
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
-  if (operations_ && has_time) {
-    const auto levels = static_cast<Index>(out.definition.levels.values.size());
-    Result<std::unique_ptr<TimedField>> timed =
-        TimedField::make({request.operation.value_or(operations::Operation::instant), out.definition.type,
-                          out.definition.missing, levels, out.count},
-                         session_.memory().budget());
-    TR_TRY(timed.status());
-    out.timed = std::move(*timed);
-    TR_TRY(check_recorded(out));
-  }
+  if (operations_ && has_time) TR_TRY(prepare_timed(request, out));
+  TR_TRY(prepare_joining(out));
 
   if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without the field refused before"));
   TR_TRY(with_default_format(request_, codec_->define(out.definition)));
@@ -216,7 +213,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     TR_TRY(listings::check_field(*codec_, static_cast<int>(fields_.size()), request_.options.listings));
   out.definition.georeference = {};  // the codec has taken what it needs
   out.definition.georeference.coordinates = facts;
-  if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));
+  if (request_.options.references) TR_TRY(prepare_references(out.definition, georeference));
   if (facts) {
     out.of_layout = out.coordinates = told;
     TR_TRY(draw_coordinates(out));
@@ -224,11 +221,24 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   return has_time ? prepare_staging(out, static_cast<int>(fields_.size())) : Status();
 }
 
+/// Makes what accumulates the field over the steps of an interval.
+Status Fields::prepare_timed(const FieldRequest& request, Field& out) {
+  const auto levels = static_cast<Index>(out.levels.size());
+  Result<std::unique_ptr<TimedField>> timed =
+      TimedField::make({request.operation.value_or(operations::Operation::instant), out.definition.type,
+                        out.definition.missing, levels, out.count},
+                       session_.memory().budget());
+  TR_TRY(timed.status());
+  out.timed = std::move(*timed);
+  return check_recorded(out);
+}
+
 /// Adds the coordinates of dimensions that no field before has brought. Code::argument if one has brought
 /// others.
 Status Fields::add_axes(const std::vector<codec::Axis>& axes, codec::FieldDefinition& fresh) const {
   if (!codec_->has_coordinates() && !request_.options.references) return {};
   for (const codec::Axis& axis : axes) {
+    if (std::ranges::count(fresh.dimensions, axis.dimension) == 0) continue;  // over= took the dimension
     const codec::Axis* before = nullptr;
     for (const Field& field : fields_) {
       for (const codec::Axis& each : field.definition.axes)
@@ -290,7 +300,8 @@ Status Fields::prepare_staging(const Field& field, int number) const {
   // The end of a step carries the step's error. If that never fitted, the rank would wait for room for ever.
   constexpr Bytes least = Bytes{16} << 10;
   const Bytes record = codec_->encoded_bound(number) + codec_->working_bytes(number) +
-                       field.definition.elements() * size_of(codec_->assembled_type(number));
+                       field.definition.elements() * size_of(codec_->assembled_type(number)) +
+                       operations::Reducer::bytes_of(field.definition);
   const std::string rank = cat("rank ", session_.rank());
   const Part parts[] = {{piece, most,
                          cat("one level takes ", counted(piece, "byte"), " on ", rank,
@@ -331,7 +342,7 @@ Status Fields::check_recorded(const Field& field) const {
   if (!is_within_interval_) return {};
   TR_TRY(operations_->check_recorded(field.timed->recorded(field.definition)));
   const operations::Accumulator& accumulator = field.timed->accumulator();
-  const Index elements = accumulator.what().levels * field.definition.elements();
+  const Index elements = accumulator.what().levels * field.definition.elements_put();
   const auto check = [&](const std::string& item, ElementType type) -> Status {
     const auto found = kept_ ? kept_->find(item) : operations::Kept::iterator();
     if (kept_ && found != kept_->end() && found->second.type == type &&

@@ -34,6 +34,9 @@ struct Field {
   std::unique_ptr<TimedField> timed;  // in streams with interval=, if the field has time
   bool is_put = false;                // a field without time: its values are on their way to the servers
   std::unique_ptr<node::Draw> values_drawn{};  // on rank 0: memory of the values
+  std::vector<double> levels{};                // as they are put
+  /// Makes one level of all, if over= names them: each rank has all levels of what it owns.
+  std::unique_ptr<operations::Accumulator> over_levels{};
   std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
@@ -41,6 +44,9 @@ struct Field {
   Result<const SharedMap*> map_of(const ArrayShape* shape, int rank);
   /// Returns the place of an accumulated element of `rank`, which is this one, as texts of errors name it.
   [[nodiscard]] std::string place_of(Index element, int rank) const;
+  /// Makes one level of all levels of the array at `data`, in their order. The values are then in
+  /// over_levels. An error names an element of `rank`, which is this one.
+  Status join_levels(const layout::MemoryMap& map, const std::byte* data, int rank);
 };
 
 /// The fields of a stream that is written, on one compute rank: defines each of them on all ranks, and tells
@@ -92,6 +98,9 @@ class Fields final {
  private:
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
+  Status prepare_reduction(const FieldRequest& request, const PlacedLayout& layout, Field& out);
+  Status prepare_timed(const FieldRequest& request, Field& out);
+  Status prepare_joining(Field& out);
   /// Keeps those parts of a georeference that reference files need.
   Status add_axes(const std::vector<codec::Axis>& axes, codec::FieldDefinition& fresh) const;
   Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);

@@ -244,6 +244,18 @@ Status check_exact(ElementType type, const std::string* missing) {
       cat("missing=", *missing, " is no float64, as which it is kept: give another number"));
 }
 
+/// Checks what over= needs of the rest of the definition.
+Status check_over(const codec::FieldDefinition& field) {
+  if (!field.has_time)
+    return settings_error("over= is for fields of steps: one with time=none is stored as it is put");
+  if (is_text(field.type))
+    return settings_error("over= needs numbers, and the elements are texts: leave it out");
+  if (is_complex(field.type))
+    return settings_error(cat("over= needs integers or real numbers, and the elements are ",
+                              name_of(field.type), "; write the parts as two fields"));
+  return {};
+}
+
 /// Returns an error if an option of numbers is given for texts.
 Status check_texts(const FieldRequest& request) {
   const codec::FieldDefinition& field = request.definition;
@@ -271,6 +283,7 @@ Status check_field(FieldRequest& request, bool axis_given) {
     return settings_error(
         "a field with time=none is stored as it is, and over no time: leave out accuracy=, "
         "relative_accuracy=, bits=, compress=, chunks=, statistic= and operation=");
+  if (!request.lost.empty()) TR_TRY(check_over(field));
   const bool coefficients = !field.levels.coefficients.empty();
   if (coefficients && !request.vertical_file.empty()) {
     return settings_error("coefficients= and vertical= say the same thing; keep one");

@@ -70,6 +70,7 @@ struct FieldRequest {
   std::optional<operations::Operation> operation;  // over the steps of an interval
   bool has_statistic = false;                      // statistic= is given
   TimeAxis time{};                                 // of the stream
+  std::vector<std::string> lost{};  // the dimensions of over=, whose operation the definition has
 };
 
 /// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means

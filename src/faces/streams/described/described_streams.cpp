@@ -135,7 +135,8 @@ Status DescribedStreams::define(const std::string& field, const PlacedLayout* la
     const Status status =
         member.stream->define(use.field->in_file, layout, type, all.is_ok() ? *all : options);
     TR_TRY(at(use.field->place, member, status.is_ok() ? all.status() : status));
-    for (const codec::Axis& axis : layout->axes) member.axes.insert(axis.dimension);
+    for (const codec::Axis& axis : layout->axes)
+      if (member.stream->has_dimension(axis.dimension)) member.axes.insert(axis.dimension);
   }
   for (const codec::Axis& axis : layout->axes) axes_.insert(axis.dimension);
   defined_.insert(field);

@@ -160,6 +160,18 @@ TEST(parse_field, statistics_and_their_intervals) {
   EXPECT_TRUE(mentions(error_of("statistic=accum at_zero=skip"), "It may be write, omit"));
 }
 
+TEST(parse_field, operations_over_dimensions) {
+  using Operation = codec::Reduction::Operation;
+  EXPECT_EQ(parsed("").definition.reduction.operation, Operation::none);
+  EXPECT_EQ(parsed("over=mean:x").definition.reduction.operation, Operation::mean);
+  EXPECT_EQ(parsed("over='maximum: levels, x'").definition.reduction.operation, Operation::maximum);
+  EXPECT_EQ(parsed("over='maximum: levels, x'").lost, (std::vector<std::string>{"levels", "x"}));
+  for (const char* wrong : {"over=x", "over=none:x", "over=median:x", "over=mean"})
+    EXPECT_TRUE(mentions(error_of(wrong), "no operation over dimensions")) << wrong;
+  EXPECT_TRUE(mentions(error_of("over=mean:"), "is empty"));
+  EXPECT_TRUE(mentions(error_of("over=mean:x,x"), "named twice"));
+}
+
 TEST(parse_field, operations_and_what_the_program_says_of_the_statistic_itself) {
   EXPECT_FALSE(parsed("").operation.has_value());
   EXPECT_EQ(parsed("operation=mean").operation, operations::Operation::mean);

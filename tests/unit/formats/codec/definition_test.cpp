@@ -63,6 +63,33 @@ TEST(definition, a_field_without_time_comes_back_without_its_values) {
   EXPECT_TRUE(back->dimensions.empty());
 }
 
+TEST(definition, what_is_left_of_a_field_over_dimensions_comes_back) {
+  FieldDefinition field = rich_field();
+  const ByteVector whole = packed(field);
+  field.reduction.operation = Reduction::Operation::sum;
+  field.reduction.shape = field.shape;
+  field.reduction.is_lost.assign(field.shape.size(), 0);
+  field.reduction.level_type = "hybrid";
+  field.reduction.shape.push_back(7);
+  field.reduction.is_lost.push_back(1);
+  const ByteVector bytes = packed(field);
+  Unpacker in(bytes);
+  const Result<FieldDefinition> back = FieldDefinition::unpack(in);
+  ASSERT_TRUE(back.is_ok()) << back.status().text();
+  EXPECT_TRUE(in.rest().empty());
+  EXPECT_EQ(back->reduction, field.reduction);
+  EXPECT_EQ(back->type, field.type);
+  EXPECT_EQ(back->elements_put(), 7 * field.elements());
+  for (std::size_t length = whole.size(); length < bytes.size(); ++length) {
+    Unpacker part(std::span<const std::byte>(bytes).first(length));
+    EXPECT_EQ(FieldDefinition::unpack(part).status().code(), Code::corrupt) << length;
+  }
+  field.reduction.shape[0] += 1;  // no record of the field's shape is left of this
+  const ByteVector wrong = packed(field);
+  Unpacker other(wrong);
+  EXPECT_EQ(FieldDefinition::unpack(other).status().code(), Code::corrupt);
+}
+
 TEST(definition, a_field_comes_back_from_its_packed_form) {
   const FieldDefinition field = rich_field();
   const ByteVector bytes = packed(field);

@@ -263,10 +263,10 @@ if os.environ.get("TEST_ZARR") == "1":
 for format, ending in OVER_FORMATS.items():
     fresh("over")
     first = None
-    for number, (ranks, servers) in enumerate(((1, 0), (3, 0), (5, 2))):
-        path = f"over/{number}.{ending}"
+    for ranks, servers in ((1, 0), (3, 0), (5, 2)) if ALL or format == "cdf5" else ((1, 0), (5, 2)):
+        path = f"over/{ranks}.{ending}"
         # The run that goes on writes the same file.
-        parts = ((0, 1, ""), (1, 1, "existing=continue")) if number == 1 and format != "raw" else ((0, 2, ""),)
+        parts = ((0, 1, ""), (1, 1, "existing=continue")) if ranks == 3 and format != "raw" else ((0, 2, ""),)
         for begin, steps, options in parts:
             written(path, f"format={format} {options}", "over", begin, steps, ranks, servers)
         found = store(path) if ending == "zarr" else contents(path)

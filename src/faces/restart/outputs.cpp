@@ -458,7 +458,8 @@ Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::
   TR_TRY(recorded.status());
   TR_TRY(check_not_open(*recorded));
   const bool is_first = service_.session().rank() == 0;
-  prepared_ = {.all_covered = covered_};
+  prepared_ = {};
+  prepared_.all_covered = covered_;
   if (is_first) {
     for (const CoveredFile& each : recorded->covered) TR_TRY(prepare_covered(each));
   }

@@ -27,7 +27,7 @@ constexpr std::int64_t kMostSeconds = 31'557'600'000'000'000;  // 10^9 years, as
 // Each whole number up to this one is a float64.
 constexpr std::int64_t kMostExact = std::int64_t{1} << 53;
 
-using Wide = __int128;
+__extension__ using Wide = __int128;
 
 const TimeUnit& unit_with(std::int64_t nanoseconds) {
   return *std::ranges::find(kTimeUnits, nanoseconds, &TimeUnit::nanoseconds);

@@ -107,10 +107,11 @@ class Job:
 
 
 def is_alive(pid):
-    # A zombie (Z) has ended, but its parent has not waited for it yet.
+    # A zombie (Z) has ended, but its parent has not waited for it yet. Its threads may still be in their fsync, and hold its locks.
     try:
         with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+            has_ended = file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+        return not has_ended or len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
 

@@ -135,6 +135,10 @@ class Round:
             return  # there may be no copy yet
         self.story.append(f"restored ({before})")
         self.check(code == 0 and before in (0, 1), f"run-state {before}, --restore {code}: {out}{err}")
+        if "nothing was changed: the run has ended well" in out:  # it was over before it was stopped
+            left = [name for name in LOGS if contents(f"{self.directory}/{name}") != contents(f"undisturbed/{name}")]
+            self.check(not left, f"the run has ended well, but {left} are not those of the undisturbed run: {out}")
+            return
         code, out, err = self.run_state("--json")
         self.check(code == 0 and json.loads(out)["verdict"].startswith("everything is at generation"), f"restored, but {code}: {out}{err}")
         kinds = [each["kind"] for each in json.loads(out)["outputs"]]

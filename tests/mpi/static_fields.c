@@ -247,10 +247,11 @@ static void define_deep_map(tr_stream* stream) {
   tr_layout* deep = NULL;
   expect(tr_layout_block(3, shape, NULL, &deep));
   expect(tr_layout_dimensions(deep, "k,y,x"));
-  expect(tr_layout_georeference(deep,
-                                "keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, "
-                                "latitudeOfLastGridPointInDegrees=45, longitudeOfFirstGridPointInDegrees=0, "
-                                "longitudeOfLastGridPointInDegrees=12, iDirectionIncrementInDegrees=2'"));
+  expect(
+      tr_layout_georeference(deep,
+                             "keys='gridType=regular_ll, Ni=7, Nj=6, latitudeOfFirstGridPointInDegrees=50, "
+                             "latitudeOfLastGridPointInDegrees=45, longitudeOfFirstGridPointInDegrees=0, "
+                             "longitudeOfLastGridPointInDegrees=12, iDirectionIncrementInDegrees=2'"));
   expect(tr_stream_define(stream, "deep", deep, TR_F32, "over=mean:x"));
   expect(tr_layout_free(&deep));
 }

@@ -368,6 +368,17 @@ MPI_TEST(journal, a_file_that_is_open_as_a_shared_one_too_is_not_saved) {
     CHECK_EQ(save(cp, 1), TR_ERR_STATE);
     CHECK(mentions(tr_error(), "log is open as a shared file"));
     CHECK_EQ(tr_shared_close(&shared), TR_OK);
+    // A link within a directory behind a link: its ".." is not that of the name.
+    if (rank() == 0) {
+      std::filesystem::create_directories(directory + "/a/b");
+      std::filesystem::create_directory_symlink("a/b", directory + "/to_b");
+      std::filesystem::create_symlink("../../log", directory + "/a/b/to_log");
+    }
+    MPI_Barrier(state().comm);
+    CHECK_EQ(tr_shared_open((directory + "/to_b/to_log").c_str(), "r+", nullptr, &shared), TR_OK);
+    CHECK_EQ(save(cp, 1), TR_ERR_STATE);
+    CHECK(mentions(tr_error(), "log is open as a shared file"));
+    CHECK_EQ(tr_shared_close(&shared), TR_OK);
     CHECK_EQ(save(cp, 1), TR_OK);
     CHECK_EQ(tr_fclose(file), 0);
   });

@@ -336,6 +336,13 @@ def lost_log():
     os.remove("lost/own.log")
     code, out, err = tailrace("run-state", "-C", "lost", "cp", "--restore")
     check(code == 4 and "own.log is not there" in out and "TAILRACE_LOST_LOGS=go_on" in out and "nothing was changed" in out, f"--restore without a log: {code}: {out}{err}")
+    # A killed run has left the lock, and what refuses to restore leaves it, too.
+    open("lost/cp.lock", "w").close()
+    code, out, err = tailrace("run-state", "-C", "lost", "cp", "--restore")
+    check(code == 4 and os.path.exists("lost/cp.lock"), f"--restore without a log took the sign of a kill: {code}: {out}{err}")
+    os.remove("lost/cp.lock")
+    code, out, err = tailrace("run-state", "-C", "lost", "cp", "--restore", "--leave-lost")
+    check(code == 0 and "the run has ended well" in out and contents("lost/log.bin") == contents("undisturbed/log.bin"), f"--leave-lost behind the end of a run: {code}: {out}{err}")
     code, out, err = tailrace("run-state", "-C", "lost", "cp", "--leave-lost")
     check(code == 1 and "covered file own.log  LOST" in out and "own.log stays as it is" in out, f"--leave-lost: {code}: {out}{err}")
     job = Job([*MPIRUN, "-n", "2", MODEL, PATTERN, OPTIONS, "cp", "overwritten=journal", str(STEPS), "0", "w"], environment(TAILRACE_LOST_LOGS="go_on"), os.path.abspath("lost"))

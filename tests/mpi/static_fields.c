@@ -11,8 +11,8 @@
  * (OPTIONS are those of a stream that is read: all fields of STEPS steps are compared), `holes` (the same,
  * without a value for the depth where there is none), `attributes` (attributes
  * of all types), `over` (fields over some of their dimensions, with OPTIONS; STEPS steps from FIRST on),
- * `overdefined` (over= that no field takes), `revised` (other numbers in them), `retold` (another text in
- * them), `misgiven` (attributes that no stream takes). */
+ * `overchanged` (another operation of one), `overdefined` (over= that no field takes), `revised` (other
+ * numbers in them), `retold` (another text in them), `misgiven` (attributes that no stream takes). */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -241,6 +241,20 @@ static const struct {
                    {"map_zonal", "missing=-7 over=mean:lon", 4},
                    {"map_mean", "missing=-7 over=mean:lat,lon", 4}};
 
+/* Points of a map in three dimensions with names. */
+static void define_deep_map(tr_stream* stream) {
+  static const tr_index shape[3] = {1, NY, NX};
+  tr_layout* deep = NULL;
+  expect(tr_layout_block(3, shape, NULL, &deep));
+  expect(tr_layout_dimensions(deep, "k,y,x"));
+  expect(tr_layout_georeference(deep,
+                                "keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, "
+                                "latitudeOfLastGridPointInDegrees=45, longitudeOfFirstGridPointInDegrees=0, "
+                                "longitudeOfLastGridPointInDegrees=12, iDirectionIncrementInDegrees=2'"));
+  expect(tr_stream_define(stream, "deep", deep, TR_F32, "over=mean:x"));
+  expect(tr_layout_free(&deep));
+}
+
 /* Fields of which several are one array over other dimensions. With interval= they are means over time first.
  */
 static void write_over(char** arguments, const char* how) {
@@ -257,12 +271,17 @@ static void write_over(char** arguments, const char* how) {
                                 "latitudeOfLastGridPointInDegrees=45, longitudeOfFirstGridPointInDegrees=0, "
                                 "longitudeOfLastGridPointInDegrees=12, iDirectionIncrementInDegrees=2'"));
   expect(tr_stream_create(arguments[1], arguments[2], &stream));
-  if (stream != NULL && strcmp(how, "overdefined") == 0) define_over_wrongly(stream);
+  if (stream != NULL && strcmp(how, "overdefined") == 0) {
+    define_over_wrongly(stream);
+    define_deep_map(stream);
+  }
   for (int i = 0; stream != NULL && failures == 0 && i < count; ++i) {
     tr_layout* const layouts[] = {cells, cells, scattered, replicated, map};
     static const int types[] = {TR_F32, TR_I16, TR_F64, TR_F64, TR_F32};
     char options[200];
-    snprintf(options, sizeof options, "%s%s", over_fields[i].options, is_timed ? " operation=mean" : "");
+    const int is_other = strcmp(how, "overchanged") == 0 && strcmp(over_fields[i].name, "rounded") == 0;
+    snprintf(options, sizeof options, "%s%s", is_other ? "over=maximum:x" : over_fields[i].options,
+             is_timed ? " operation=mean" : "");
     expect(tr_stream_define(stream, over_fields[i].name, layouts[over_fields[i].of], types[over_fields[i].of],
                             options));
   }

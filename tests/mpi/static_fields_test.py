@@ -275,6 +275,12 @@ for format, ending in OVER_FORMATS.items():
         if format not in ("raw", "zarr"):
             expect_over(path, [0, 1])
 fresh("over")
+for format, ending in OVER_FORMATS.items():
+    if format == "raw" or not (ALL or format in ("cdf5", "netcdf4", "zarr")):
+        continue
+    written(f"over/kept.{ending}", f"format={format}", "over", 0, 1)
+    out = written(f"over/kept.{ending}", f"format={format} existing=continue", "overchanged", 1, 1, code=1)
+    check("cell_methods" in out, f"{format}: a mean went on as a maximum: {out}")
 written("over/means.nc", "format=cdf5 interval=2h", "over", 1, 4)
 with netCDF4.Dataset("over/means.nc") as file:
     check(file.variables["zonal"].cell_methods == "time: mean x: mean" and file.variables["section"].cell_methods == "time: mean height: mean y: mean", f"over time, then over x: {file}")
@@ -283,7 +289,7 @@ with netCDF4.Dataset("over/means.nc") as file:
 out = written("over/wrong.nc", "format=cdf5", "overdefined", code=1)
 for text in ('"x" is no operation over dimensions', '"median:x" is no operation', "the field has no dimension 'z'; it has 'y', 'x'", "dimension 'x' is named twice", "the name of a dimension is empty",
              "over= is for fields of steps", "has no dimension 'levels'", "missing=0.1 is no int16", "operation= is over the steps of an interval", "over= needs integers or real numbers",
-             "name the layout's dimensions by tr_layout_dimensions"):
+             "name the layout's dimensions by tr_layout_dimensions", "the layout has the points of a map in 3 dimensions"):
     check(text in out, f"a definition that no stream takes lacks '{text}': {out}")
 out = written("over/a.grib2", "format=grib2", "overdefined", code=1)
 check("over=: a GRIB2 message has all points of a grid on a level" in out, f"GRIB2 took a mean over a dimension: {out}")

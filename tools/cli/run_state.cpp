@@ -216,7 +216,12 @@ void look(storage::Target& target, const RunStateArguments& arguments, Run& run)
 }
 
 int exit_of(const Run& run) {
-  switch (restart::worst_of(run.outputs)) {
+  const auto was_left = [&](const OutputState& each) {
+    return run.restored && each.kind == OutputState::Kind::covered && each.outlook == Outlook::stays;
+  };
+  std::vector<OutputState> others = run.outputs;
+  std::erase_if(others, was_left);
+  switch (restart::worst_of(others)) {
     case Outlook::agrees:
       return State::at_generation;
     case Outlook::ahead:
@@ -314,7 +319,7 @@ std::string line_of(const OutputState& state) {
   std::string line = "    ";
   if (!is_stream)
     line = cat("  ", name_of(state.kind), state.kind == OutputState::Kind::file ? " " : " file ");
-  const bool is_held = is_shared && state.outlook == Outlook::agrees;
+  const bool is_held = is_shared && state.outlook == Outlook::agrees && !state.text.empty();
   line += cat(state.path.empty() ? std::string("-") : state.path, "  ",
               is_held                                         ? "in use"
               : !is_shared && state.outlook == Outlook::stays ? "LOST"
@@ -488,13 +493,20 @@ bool has_ended_well(const Run& run, bool left_lock) {
     return each.outlook != Outlook::ahead || each.kind == OutputState::Kind::covered ||
            each.kind == OutputState::Kind::file;
   };
-  return !left_lock && restart::worst_of(run.outputs) == Outlook::ahead &&
+  const auto is_ahead = [](const OutputState& each) { return each.outlook == Outlook::ahead; };
+  return !left_lock && std::ranges::any_of(run.outputs, is_ahead) &&
          std::ranges::any_of(run.outputs, is_finished_behind) &&
          std::ranges::all_of(run.outputs, may_be_kept);
 }
 
 int run_restore(storage::Target& target, const RunStateArguments& arguments, Run& run) {
   const bool left_lock = may_run(target, run);
+  // Runs behind the end of this command's own lock: a restore that changes nothing leaves the sign of a
+  // killed run, by which the next one knows that the run has not ended well.
+  const std::shared_ptr<void> sign(nullptr, [&](void*) {
+    if (left_lock && run.is_held && !run.restored)
+      static_cast<void>(target.open(checkpoint::lock_path(run.name), storage::OpenMode::keep));
+  });
   const Result<std::shared_ptr<void>> lock = target.lock(checkpoint::lock_path(run.name));
   if (!lock.is_ok()) return report_run(lock.status().in("a program runs, or another restore does"));
   run.is_held = true;

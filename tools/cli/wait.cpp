@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -80,7 +81,8 @@ Status take_date(const WaitArguments& arguments, const streams::PatternContext& 
 }
 
 bool is_date(std::string_view text) {
-  return text.find('T') != std::string_view::npos || text.find('-', 1) == 4;
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  return text.find('T') != std::string_view::npos || (digits == 4 && text[digits] == '-');
 }
 
 /// Takes the lead, in a unit that tells it, the date, or the time of the model.
@@ -189,6 +191,24 @@ class Watch {
   }
 
  private:
+  /// Returns the wanted step, or null. Times of the model that have more digits than are wanted may round to
+  /// the same one: the nearest counts, and a later step may be nearer than the last one.
+  [[nodiscard]] const streams::IndexStep* nearest(const streams::IndexContents& contents) const {
+    const TimeAxis& times = contents.header.time;
+    const auto distance = [&](const streams::IndexStep& step) {
+      return times.is_model() ? std::fabs(TimeAxis::time_of(step.lead) - TimeAxis::time_of(wanted_.lead)) : 0;
+    };
+    const streams::IndexStep* found = nullptr;
+    for (const streams::IndexStep& step : contents.steps) {
+      if (!is_wanted(wanted_, times, step.lead)) continue;
+      if (found == nullptr || distance(step) < distance(*found)) found = &step;
+    }
+    if (found == nullptr || contents.closed || found != &contents.steps.back()) return found;
+    const double there = TimeAxis::time_of(found->lead), wanted = TimeAxis::time_of(wanted_.lead);
+    const bool may_come = times.is_model() && there < wanted - 1e-9 * std::max(1.0, std::fabs(wanted));
+    return may_come ? nullptr : found;
+  }
+
   Result<Seen> judge(File& index, const std::string& path, const streams::IndexContents& contents) {
     if (wanted_.run && contents.header.run != *wanted_.run) return Seen::nothing;
     const TimeAxis& times = contents.header.time;
@@ -196,10 +216,8 @@ class Watch {
       return Status(Code::state,
                     cat(path, times.is_model() ? ": has times of the model: give --time, as --time 0.667"
                                                : ": has leads: give --lead, as --lead 6h"));
-    for (const streams::IndexStep& step : contents.steps) {
-      if (is_wanted(wanted_, contents.header.time, step.lead))
-        return confirm(index, contents.header.format, step, &step - contents.steps.data() + 1);
-    }
+    if (const streams::IndexStep* const step = nearest(contents); step != nullptr)
+      return confirm(index, contents.header.format, *step, step - contents.steps.data() + 1);
     if (contents.tail == streams::IndexTail::damaged) {
       return Status(Code::corrupt, cat(path, ": ", contents.tail_text));
     }

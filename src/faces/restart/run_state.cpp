@@ -7,6 +7,7 @@
 
 #include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
+#include "ground/journal/journal.hpp"
 #include "ground/journal/sidecar_file.hpp"
 #include "ground/journal/undo_file.hpp"
 #include "ground/storage/paths.hpp"
@@ -198,7 +199,11 @@ OutputState look_at_shared(Target& target, const std::string& path, const journa
 std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<std::string>& directories,
                                               const std::vector<SharedFlush>& recorded) {
   std::vector<OutputState> states;
-  for (const SharedFlush& each : recorded) states.push_back(look_at_recorded(target, each));
+  std::set<std::string> seen;  // one name of each file
+  for (const SharedFlush& each : recorded) {
+    states.push_back(look_at_recorded(target, each));
+    seen.insert(journal::name_behind_links(target, each.path));
+  }
   const std::string ending = journal::flushed_path("");
   for (const std::string& directory : std::set(directories.begin(), directories.end())) {
     const Result<std::vector<std::string>> names = target.list(directory);
@@ -207,8 +212,7 @@ std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<
       if (!name.ends_with(ending) || name == ending) continue;
       const std::string path =
           cat(directory == "." ? "" : directory + "/", name.substr(0, name.size() - ending.size()));
-      const auto is_it = [&](const SharedFlush& each) { return journal::is_same_path(each.path, path); };
-      if (std::ranges::any_of(recorded, is_it)) continue;
+      if (!seen.insert(journal::name_behind_links(target, path)).second) continue;
       const Result<std::optional<journal::Flushed>> flushed = journal::read_flushed(target, path);
       if (!flushed.is_ok() || !*flushed) continue;  // somebody else's file
       states.push_back(look_at_shared(target, path, **flushed));

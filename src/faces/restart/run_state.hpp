@@ -17,7 +17,7 @@ namespace tailrace::restart {
 enum class Outlook {
   agrees,   // it holds what the generation has recorded
   ahead,    // it holds more, or other bytes: restore() brings it back
-  stays,    // a shared file at another flush, to which nothing leads back: restore() leaves it
+  stays,    // nothing leads back to it: restore() leaves it. A shared file at another flush, or a lost log
   lost,     // nothing can bring it back to the generation
   unknown,  // storage does not give it
 };

@@ -338,7 +338,10 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   by_name_.emplace(field.name, fields_.size());
   fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill,
                      levels.dimension.has_value(), field.has_time, width_of(field.type)});
-  if (names_tell_ && (field.name == "sp" || field.name == "ps")) complete_formulas(final_name);
+  const bool is_pressure = field.name == "sp" || field.name == "ps";
+  const bool is_whole = field.reduction.operation == codec::Reduction::Operation::none;
+  if (!is_whole) reduced_.insert(final_name);
+  if (names_tell_ && is_pressure && is_whole) complete_formulas(final_name);
   return {};
 }
 
@@ -420,6 +423,10 @@ void Conventions::add_member(const codec::StreamDefinition& stream) {
 
 /// Returns Code::argument if a name that the program gives to a dimension stands for something else already.
 Status Conventions::check_dimensions(const FieldDefinition& field, const Grid& grid) const {
+  if (is_map(grid) && !field.dimensions.empty() && field.dimensions.size() != 2)
+    return {Code::argument,
+            cat("the layout has the points of a map in ", counted(field.dimensions.size(), "dimension"),
+                ", and names for them: give it the map's two dimensions, or no names")};
   const auto named = [&](const std::string& name) {
     return std::ranges::find(named_, name, &std::pair<std::string, int>::first);
   };
@@ -716,7 +723,7 @@ void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
     add_coordinate(name + "_bnds", with_bounds, edges, attributes);
   }
   for (const std::string pressure : {"sp", "ps"}) {
-    if (names_tell_ && is_taken(pressure)) complete_formulas(pressure);
+    if (names_tell_ && is_taken(pressure) && !reduced_.contains(pressure)) complete_formulas(pressure);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,6 +139,7 @@ class Conventions {
   Contents contents_;
   std::vector<Field> fields_;
   std::unordered_multimap<std::string, std::size_t> by_name_;  // numbers of fields
+  std::set<std::string> reduced_;                              // names of variables with over=
   std::vector<Horizontal> horizontals_;
   std::vector<std::pair<std::string, int>> named_;  // the dimensions that the program has named
   std::vector<Vertical> verticals_;

@@ -131,7 +131,7 @@ bool values_are_close(std::span<const std::byte> one, std::span<const std::byte>
 }  // namespace
 
 bool must_stay(std::string_view name, bool is_text) {
-  return is_text ? name == "flag_meanings" : name != "_FillValue";
+  return is_text ? name == "flag_meanings" || name == "cell_methods" : name != "_FillValue";
 }
 
 std::vector<Fixed> lasting_attributes(const Contents& contents) {

@@ -54,7 +54,12 @@ std::string Conventions::methods_of(const FieldDefinition& field, const Horizont
   const bool is_on_map = points.standard_names.size() == reduction.is_lost.size();
   for (std::size_t i = 0; i < reduction.is_lost.size(); ++i) {
     if (reduction.is_lost[i] == 0) continue;
-    methods += cat(" ", is_on_map ? points.standard_names[i] : reduction.dimensions[i], ":");
+    const bool is_named = i < reduction.dimensions.size();  // not in each damaged head
+    methods += cat(" ",
+                   is_on_map  ? points.standard_names[i]
+                   : is_named ? reduction.dimensions[i]
+                              : "area",
+                   ":");
   }
   return cat(methods.substr(1), " ", name_of(reduction.operation));
 }

@@ -2,6 +2,7 @@
 #include "ground/journal/journal.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "ground/base/text.hpp"
 #include "ground/storage/identity.hpp"
@@ -169,10 +170,13 @@ Status Journals::keep(const std::string& path, storage::File& file, Bytes offset
 }
 
 std::string name_behind_links(storage::Target& target, const std::string& path) {
-  const std::string name = storage::tidy_path(target.behind_links(path));
-  const Result<std::string> directory = storage::whole_path(storage::parent_of(name));
-  if (!directory.is_ok()) return name;  // in a target that is no file system, where names have no links
-  return storage::tidy_path(cat(*directory, "/", name.substr(name.rfind('/') + 1)));  // npos + 1 is 0
+  // Not tidied before: the ".." of "link/../file" belongs to the directory behind the link.
+  const std::filesystem::path name = target.behind_links(path);
+  const Result<std::string> directory =
+      storage::whole_path(name.has_parent_path() ? name.parent_path().string() : ".");
+  // A target that is no file system has no links.
+  if (!directory.is_ok()) return storage::tidy_path(name.string());
+  return storage::tidy_path(cat(*directory, "/", name.filename().string()));
 }
 
 std::shared_ptr<void> Journals::note_shared(storage::Target& target, const std::string& path, bool tells) {
@@ -187,8 +191,14 @@ std::shared_ptr<void> Journals::note_shared(storage::Target& target, const std::
 }
 
 bool Journals::is_shared(storage::Target& target, const std::string& path) const {
+  const auto is_any = [this] {
+    const std::lock_guard lock(mutex_);
+    return !shared_.empty();
+  };
+  if (!is_any()) return false;
+  const std::string name = name_behind_links(target, path);  // asks storage, so without the lock
   const std::lock_guard lock(mutex_);
-  return !shared_.empty() && shared_.contains(name_behind_links(target, path));
+  return shared_.contains(name);
 }
 
 std::vector<std::string> Journals::told_shared() const {

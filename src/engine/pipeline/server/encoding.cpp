@@ -288,15 +288,14 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   return status.at({entry.step, work.record.operation, owner});
 }
 
-/// Puts the pieces together, and makes the record of them, in the element type that the codec takes. The
-/// record lies in the memory of the work's worker.
+/// Puts the pieces together, and makes the record of them, in the field's element type: no codec that takes
+/// such fields assembles another one. The record lies in the memory of the work's worker.
 Status Encoding::reduce(Work& work, Pieces pieces, std::span<std::byte>& whole) {
   const SequenceEntry& entry = work.record.entry;
   const codec::FieldDefinition& field = stream_.field(entry.field);
   const exchange::RecordPlan& plan = stream_.plan(entry.field);
   Worker& worker = workers_[static_cast<std::size_t>(work.worker)];
   const Bytes element = size_of(field.type);
-  const ElementType type = stream_.codec->assembled_type(entry.field);
   worker.level.resize(static_cast<std::size_t>(plan.layout().elements() * element));
   for (std::size_t i = 0; i < pieces.size(); ++i)
     layout::place_rows(plan.rows(work.record.pieces[i].rank), pieces[i].data(), element, worker.level.data());
@@ -308,13 +307,6 @@ Status Encoding::reduce(Work& work, Pieces pieces, std::span<std::byte>& whole) 
     status = status.in(
         cat("field '", field.name, "', level ", field.levels.values[static_cast<std::size_t>(entry.level)]));
     return status.at({entry.step, work.record.operation, -1});
-  }
-  if (type != field.type) {
-    worker.level.swap(worker.assembled);
-    worker.assembled.resize(static_cast<std::size_t>(field.elements() * size_of(type)));
-    const layout::Rows all[] = {{0, field.elements(), field.elements(), 1}};
-    layout::place_rows_as_f64(all, worker.level.data(), field.type,
-                              reinterpret_cast<double*>(worker.assembled.data()));
   }
   whole = worker.assembled;
   return {};

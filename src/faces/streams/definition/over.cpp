@@ -116,7 +116,8 @@ Status Field::join_levels(const layout::MemoryMap& map_of_array, const std::byte
     over_levels->add(map_of_array, data + static_cast<Index>(level) * map_of_array.level_stride);
   const Status status = over_levels->finish();
   if (status.is_ok()) return {};
-  return status.in(cat("over levels: ", place_of(over_levels->offending(), rank)));
+  return status.in(
+      cat("over ", counted(levels.size(), "level"), ": ", place_of(over_levels->offending(), rank)));
 }
 
 }  // namespace tailrace::streams

@@ -147,7 +147,10 @@ Status check_extra(std::string_view key, std::string_view value, const formats::
     return settings_error(cat("\"", key, "\" belongs to ", call.other_call, ", not here"));
   const std::string_view kind = format.options.keys;
   if (kind.empty()) return unknown_key(key, value, format, call);
-  const std::vector<Candidate> all = candidates(format, call);
+  std::vector<Candidate> all = candidates(format, call);
+  // Formats with keys may well have keys of their own near to these, as `unit`.
+  std::erase_if(all,
+                [](const Candidate& each) { return std::ranges::count(usual_attributes, each.key) > 0; });
   if (const std::string near = meant(key, all, true); !near.empty())
     return settings_error(cat("unknown key \"", key, "\"", near, "; if it is meant as a ", kind,
                               " key, write keys=\"", key, "=", value, "\""));

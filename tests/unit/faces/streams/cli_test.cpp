@@ -203,8 +203,17 @@ TEST_F(Cli, wait_takes_dates_and_as_many_digits_as_are_given) {
   const std::string timed = "wait '" + data_ + "' --timeout 0 --time ";
   for (const std::string time : {"0.3", "0.30", "3e-1", "0.30000000000000004"})
     EXPECT_EQ(run(timed + time).exit, 0) << time;
-  for (const std::string time : {"0.31", "0.30000000000000001", "1", "0.2"})
+  for (const std::string time : {"0.31", "0.30000000000000001", "1", "0.2", "1.5e-3"})
     EXPECT_EQ(run(timed + time).exit, 3) << time;
+  // Until a nearer step may come, one that rounds to the time is not the one.
+  steps = sample_steps(2);
+  steps[0].lead = *TimeAxis::code_of(0.5);
+  steps[1].lead = *TimeAxis::code_of(0.75);
+  put_bytes(*target_, index_path(data_), encode_index(header, steps));
+  EXPECT_EQ(run(timed + "1").exit, 3);
+  EXPECT_EQ(run(timed + "0.8").exit, 3);
+  EXPECT_EQ(run(timed + "0.75").exit, 0);
+  EXPECT_EQ(run(timed + "0.7").exit, 3);  // 0.75 rounds to 0.8
 }
 
 TEST_F(Cli, index_prints_the_steps) {

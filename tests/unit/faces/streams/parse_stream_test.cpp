@@ -186,10 +186,26 @@ TEST(parse_stream, keys_that_stand_by_themselves_and_a_format_that_nobody_asked_
 }
 
 TEST(parse_stream, grib_keys_of_daily_use_pass) {
-  for (const std::string_view key :
-       {"centre", "subCentre", "date", "step", "stream", "type", "class", "expver", "edition", "Ni",
-        "tablesVersion", "localTablesVersion", "productionStatusOfProcessedData", "packingType",
-        "bitsPerValue", "generatingProcessIdentifier", "year", "hour", "typeOfProcessedData"}) {
+  for (const std::string_view key : {"centre",
+                                     "subCentre",
+                                     "date",
+                                     "step",
+                                     "stream",
+                                     "type",
+                                     "class",
+                                     "expver",
+                                     "edition",
+                                     "Ni",
+                                     "tablesVersion",
+                                     "localTablesVersion",
+                                     "productionStatusOfProcessedData",
+                                     "packingType",
+                                     "bitsPerValue",
+                                     "generatingProcessIdentifier",
+                                     "year",
+                                     "hour",
+                                     "typeOfProcessedData",
+                                     "unit"}) {
     const std::string options = "base=2026-03-01 " + std::string(key) + "=1";
     EXPECT_EQ(parsed(options).definition.keys, (Keys{{std::string(key), "1"}})) << key;
   }

@@ -175,6 +175,19 @@ for format, ending in {"cdf1": "nc", **FORMATS}.items():
     os.rename(f"{path}.away", f"{path}.trx")
 
 fresh("others")
+if "netcdf4" in FORMATS:  # xarray writes texts as `string`
+    path = f"others/strings.{FORMATS['netcdf4']}"
+    with xarray.open_dataset(f"netcdf4/t.{FORMATS['netcdf4']}") as file:
+        for name in file.variables:
+            file[name].encoding.clear()
+        file.to_netcdf(path, engine="netcdf4")
+    check("string station_name(station)" in subprocess.run(["ncdump", "-h", path], capture_output=True, text=True).stdout, f"{path} has no strings")
+    for how, ranks, servers in (("read-texts", 1, 0), ("read-texts", 4, 1), ("wide-texts", 2, 0)):
+        ran(path, "", how, ranks=ranks, servers=servers)
+    with netCDF4.Dataset(path, "a") as file:
+        file.createDimension("many", 65537)
+        file.createVariable("crowd", str, ("many",))
+    ran(path, "", "read-texts")  # the others are read
 out = ran("others/w.nc", "base=2026-03-01", "wrong-texts", ranks=2, servers=0, code=1)
 for text in ("leave out accuracy=, relative_accuracy=, bits=, missing=, statistic= and operation=", "4096 is no element type", "8193 is no element type", "TR_TEXT(1) to TR_TEXT(4096)"):
     check(text in out, f"texts: no error says {text}: {out}")

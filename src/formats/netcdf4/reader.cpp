@@ -24,6 +24,7 @@ using cf::Number;
 constexpr int most_groups_deep = 32;
 constexpr std::size_t most_datasets = 100'000;
 constexpr hsize_t most_attribute_bytes = hsize_t{16} << 20;
+constexpr Bytes most_strings = 65'536, most_bytes_held = Bytes{4} << 20;  // of a variable
 /// netCDF-C puts this before the name of a variable that has the name of a dimension, but is not its
 /// coordinate.
 constexpr std::string_view no_coordinate = "_nc4_non_coord_";
@@ -254,6 +255,7 @@ class LibraryReader final : public Reader {
   static void set_texts(Bytes bytes, FoundVariable& variable, Dataset& out);
   Status describe(hid_t dataset, const FoundVariable& variable, Dataset& out) const;
   Status hold_values(hid_t dataset, hid_t type, Dataset& out) const;
+  Status hold_strings(hid_t dataset, FoundVariable& variable, Dataset& out) const;
 
   ReadFile file_;
   Bytes begin_;
@@ -396,6 +398,77 @@ Status LibraryReader::hold_values(hid_t dataset, hid_t type, Dataset& out) const
   return {};
 }
 
+Status too_many_strings(std::string_view got) {
+  return {Code::unsupported,
+          cat("expected at most ", most_strings, " texts of any length (string), none beyond ", most_text,
+              " bytes, of together ", size_text(most_bytes_held), ", got ", got,
+              ": write them as arrays of char")};
+}
+
+/// Returns how many texts of any length a variable has, or an error if a reader cannot hold them.
+Result<Bytes> number_of_strings(hid_t dataset, hid_t type, hid_t space, const std::vector<Index>& shape) {
+  const Handle creation(H5Dget_create_plist(dataset), H5Pclose);
+  std::vector<hsize_t> chunk(shape.size(), 1);
+  if (H5Pget_layout(creation.id()) == H5D_CHUNKED &&
+      H5Pget_chunk(creation.id(), static_cast<int>(chunk.size()), chunk.data()) < 0)
+    return failed("read the shape of its chunks");
+  Bytes count = 1, in_chunk = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (__builtin_mul_overflow(count, shape[d], &count) || count > most_strings ||
+        __builtin_mul_overflow(in_chunk, chunk[d], &in_chunk) || in_chunk > 16 * most_strings)
+      return too_many_strings("more");
+  }
+  hsize_t bytes = 0;
+  if (count > 0 && H5Dvlen_get_buf_size(dataset, type, space, &bytes) < 0)
+    return failed("read the lengths of its texts");
+  if (bytes > hsize_t{most_bytes_held}) return too_many_strings(counted(static_cast<Bytes>(bytes), "byte"));
+  return count;
+}
+
+/// Reads texts of any length, wherever they lie in the file.
+Result<std::vector<std::string>> read_strings(hid_t dataset, const std::vector<Index>& shape) {
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose), stored(H5Dget_type(dataset), H5Tclose);
+  const Handle space(H5Dget_space(dataset), H5Sclose);
+  H5Tset_size(type.id(), H5T_VARIABLE);
+  H5Tset_cset(type.id(), H5Tget_cset(stored.id()));
+  const Result<Bytes> count = number_of_strings(dataset, type.id(), space.id(), shape);
+  TR_TRY(count.status());
+  std::vector<std::string> strings(static_cast<std::size_t>(*count));
+  if (strings.empty()) return strings;
+  std::vector<char*> texts(strings.size(), nullptr);
+  if (H5Dread(dataset, type.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, static_cast<void*>(texts.data())) < 0)
+    return failed("read its texts");
+  std::ranges::transform(texts, strings.begin(),
+                         [](const char* each) { return each == nullptr ? "" : each; });
+  H5Dvlen_reclaim(type.id(), space.id(), H5P_DEFAULT, static_cast<void*>(texts.data()));
+  return strings;
+}
+
+/// Reads the texts of any length of a variable, and holds them as texts of the longest one's length.
+Status LibraryReader::hold_strings(hid_t dataset, FoundVariable& variable, Dataset& out) const {
+  variable.text_bytes = 1;
+  const Result<std::vector<std::string>> strings = read_strings(dataset, out.shape);
+  TR_TRY(file_.error());
+  out.refused = strings.status();
+  Bytes longest = 1;
+  if (out.refused.is_ok()) {
+    for (const std::string& each : *strings) longest = std::max(longest, std::ssize(each));
+    if (longest > most_text || longest * std::ssize(*strings) > most_bytes_held)
+      out.refused = too_many_strings(cat("texts of ", counted(longest, "byte")));
+  }
+  if (out.refused.is_ok()) {
+    variable.text_bytes = longest;
+    for (const std::string& each : *strings) {
+      const auto bytes = std::as_bytes(std::span(each));
+      out.values.insert(out.values.end(), bytes.begin(), bytes.end());
+      out.values.resize(out.values.size() + static_cast<std::size_t>(longest) - bytes.size());
+    }
+    out.kind = Dataset::Kind::held;
+  }
+  out.fill.resize(static_cast<std::size_t>(variable.text_bytes));
+  return {};
+}
+
 Status LibraryReader::describe(hid_t dataset, const FoundVariable& variable, Dataset& out) const {
   const Handle creation(H5Dget_create_plist(dataset), H5Pclose), stored(H5Dget_type(dataset), H5Tclose);
   out.order = H5Tget_order(stored.id()) == H5T_ORDER_BE ? std::endian::big : std::endian::little;
@@ -471,7 +544,8 @@ Status LibraryReader::add_variable(Found& found) {
   variable.type = number_of_type(type.id());
   const Handle space(H5Dget_space(dataset), H5Sclose);
   Bytes text = text_bytes_of(type.id());
-  if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) {
+  const bool is_null = H5Sget_simple_extent_type(space.id()) == H5S_NULL;
+  if (is_null) {
     variable.type = Number::none;
     text = 0;
   }
@@ -482,8 +556,12 @@ Status LibraryReader::add_variable(Found& found) {
   Dataset description;
   description.shape = found.extents;
   if (text > 0) set_texts(text, variable, description);
-  if (variable.element_bytes() > 0)
+  const bool has_strings = !is_null && H5Tis_variable_str(type.id()) > 0;
+  if (has_strings) {
+    TR_TRY(hold_strings(dataset, variable, description).in(cat("variable '", variable.name, "'")));
+  } else if (variable.element_bytes() > 0) {
     TR_TRY(describe(dataset, variable, description).in(cat("variable '", variable.name, "'")));
+  }
   contents_.variables.push_back(std::move(variable));
   datasets_.push_back(std::move(description));
   of_variables_.push_back(static_cast<std::size_t>(&found - found_.data()));

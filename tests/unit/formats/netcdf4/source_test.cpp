@@ -135,10 +135,12 @@ TEST(Netcdf4Files, HaveTypesGroupsAndTextsOfTheirOwn) {
   file.number(s, "_FillValue", NC_USHORT, {2});
   file.put(b, {0, 128, 255});
   file.put(s, {1, 2, 65535});
-  (void)name;
+  const char* names[] = {"Graz", "", "longest"};
+  nc_file::check(nc_put_var_string(file.id(), name, names), "put texts of any length");
   const auto source = opened(file.bytes());
   ASSERT_NE(source, nullptr);
-  EXPECT_EQ(source->inventory().records.size(), 3U);
+  EXPECT_EQ(source->inventory().records.size(), 4U);
+  EXPECT_EQ(records_of(*source, "name").size(), 1U);
   const Record u = records_of(*source, "forecast/u").at(0);
   EXPECT_EQ(time_text(*source, u.valid), "2026-03-01T06:00:00Z");
   EXPECT_EQ(all_of(*source, u).values, (Values{1, absent, 3}));

@@ -95,7 +95,8 @@ class LaneCursor {
   /// it released something.
   bool make_room();
 
-  // What the lane tells the threads of its rank. The server at which the rank is at home calls these.
+  // The server at which the rank is at home calls these. Threads of the rank hear no messages, so they read
+  // in the lane's header what these write there.
   /// Notes that the rank has ended the step.
   void await_verdict(std::uint32_t stream, std::int64_t step);
   /// Notes the last verdict on a step, which is about to be sent to the rank.

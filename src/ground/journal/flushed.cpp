@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view flushed_magic = "TRFLUSH2";
 constexpr Bytes flushed_bytes = 48;
-/// Of an early version, which knew neither the sample nor the open. A program that was killed may have left
-/// one.
+/// Early versions wrote files with this one, without the sample and the number of the open. They are read,
+/// since a program of that version may have been killed and left one.
 constexpr std::string_view early_magic = "TRFLUSH1";
 
 std::string prepared_path(const std::string& path) { return flushed_path(path) + ".new"; }

@@ -139,7 +139,7 @@ Status set_donio_errors(Settings& settings, std::string_view text) {
   return {};
 }
 
-/// Whoever goes on looks into Settings::values.
+/// Checks the text alone: a load reads it from Settings::values once it misses a log.
 Status set_lost_logs(Settings&, std::string_view text) {
   return parse_choice(text, {"fail", "go_on"}).status();
 }

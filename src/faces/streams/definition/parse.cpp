@@ -393,7 +393,8 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   const Call call{field_options.keys(), stream_options.keys(), "tr_stream_create",
                   &codec::FormatOptions::field};
   TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));
-  // Of such a format, only the options that all formats take have given any.
+  // A format without attributes= leaves out what units=, standard_name= and long_name= have given, so that a
+  // program can write the same fields to any format.
   if (option_of(**found, call.table, "attributes") == nullptr) request.definition.attributes.clear();
   TR_TRY(check_field(request, given->find("level_axis") != nullptr).in(context));
   return request;

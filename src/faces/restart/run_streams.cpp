@@ -38,6 +38,7 @@ struct OwnFiles {
   std::map<std::string, IndexContents> files;  // by the path of the data
   std::set<std::string> seconds;               // paths of data with a second pair
   std::set<std::string> directories;           // in which files of these names may lie
+  std::set<std::string> without_index;         // paths of data, perhaps of somebody else
   std::map<std::string, Status> unread;        // paths of data whose index this process may not read
   bool has_own = false;                        // a file of the recorded run itself has told it
   bool is_ambiguous = false;                   // only files of other runs have, and they disagree
@@ -83,6 +84,7 @@ class Search {
     TR_TRY(names.status());
     if (levels == 0) own_.directories.insert(directory);
     const std::string ending = streams::index_path("");
+    const std::set<std::string_view> all(names->begin(), names->end());
     for (const std::string& name : *names) {
       const std::string path = directory + name;
       if (levels > 0) {
@@ -90,6 +92,8 @@ class Search {
         if (inside.error_number() != EACCES) TR_TRY(inside);
       } else if (name.ends_with(ending)) {
         TR_TRY(take(path.substr(0, path.size() - ending.size())));
+      } else if (!all.contains(streams::index_path(name))) {
+        own_.without_index.insert(path);
       }
     }
     return {};
@@ -159,6 +163,10 @@ Result<OwnFiles> find_own(Target& target, const Position& position, bool any_run
   for (const auto& [path, why] : own.unread) {
     if (names.match(path, context, true)) return why;
   }
+  std::erase_if(own.without_index, [&](const std::string& path) {
+    const std::optional<std::int64_t> lead = names.match(path, context, true);
+    return !lead || (position.lead && *lead <= *position.lead);
+  });
   return own;
 }
 
@@ -278,6 +286,19 @@ Result<Plan> plan_behind(Target& target, const Position& position, const OwnFile
   return plan;
 }
 
+/// Plans the empty files for steps behind the checkpoint that have no index: the run may have ended between
+/// the creations of data and index. A run that goes on takes such a file for its own, too.
+std::vector<Plan> plan_begun_only(Target& target, const Position& position, const OwnFiles& own) {
+  std::vector<Plan> plans;
+  for (const std::string& path : own.without_index) {
+    const Result<std::optional<Bytes>> size = storage::size_if_there(target, path);
+    if (!size.is_ok() || *size != Bytes{0}) continue;
+    plans.push_back(plan_for(position, path, Outlook::ahead,
+                             "begun behind the checkpoint, and empty: to be removed", Act::remove));
+  }
+  return plans;
+}
+
 bool is_behind(const Position& position, const IndexContents& contents) {
   return contents.header.run == position.run &&
          (contents.steps.empty() || !position.lead || contents.steps.front().lead > *position.lead);
@@ -329,6 +350,7 @@ Result<std::vector<Plan>> plan_stream(Target& target, const Position& position, 
     TR_TRY(plan.status());
     plans.push_back(std::move(*plan));
   }
+  for (Plan& plan : plan_begun_only(target, position, own)) plans.push_back(std::move(plan));
   if (plans.empty()) plans.push_back(plan_for(position, "", Outlook::agrees, "no file yet"));
   return plans;
 }

@@ -447,7 +447,11 @@ Result<OpenPair> Pairs::begin_anew(const std::string& path) {
   }
   TR_TRY(remove_index(*target_, path));
   TR_TRY(storage::create_empty(*target_, path));
-  return opened(IndexWriter::create(*target_, index_path(path), header_), false);
+  Result<IndexWriter> index = IndexWriter::create(*target_, index_path(path), header_);
+  // A full disk has room for an empty file and none for its index; nothing tells people whose file it is
+  // then.
+  if (!index.is_ok()) (void)storage::remove_durably(*target_, path).is_ok();
+  return opened(std::move(index), false);
 }
 
 /// For existing=continue: continues the file of an earlier run, or of this one if a stream comes back to

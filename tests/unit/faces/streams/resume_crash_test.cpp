@@ -294,6 +294,39 @@ TEST(run_streams, data_beside_a_file_whose_index_a_killed_restore_has_removed_ar
   }
 }
 
+TEST(run_streams, an_empty_file_that_a_killed_run_has_left_without_an_index_is_removed) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 3, .stays_open = true}).status.is_ok());
+  const Position from = position_behind(3);
+  const std::string foreign = path_of(6), other_name = "out/notes.raw";
+  put_bytes(*disk, path_of(4), {});
+  put_bytes(*disk, foreign, ByteVector(10));
+  put_bytes(*disk, other_name, {});
+  const auto states = looked_at(*disk, from, false);
+  EXPECT_TRUE(std::ranges::any_of(states, [](const restart::OutputState& each) {
+    return each.path == path_of(4) && each.outlook == restart::Outlook::ahead;
+  }));
+  const Status restored = restart::restore_stream(*disk, from, {});
+  EXPECT_TRUE(restored.is_ok()) << restored.text();
+  EXPECT_FALSE(*disk->exists(path_of(4)));
+  EXPECT_TRUE(*disk->exists(foreign));
+  EXPECT_TRUE(*disk->exists(other_name));
+}
+
+TEST(resume, a_full_disk_leaves_no_empty_file_without_an_index) {
+  for (std::int64_t nth = 1;; ++nth) {
+    const auto disk = make_disk();
+    const auto faulty = storage::faulty_target(
+        disk, FaultPlan{nth, storage::Fault::no_space, set_of(storage::Call::write), true});
+    (void)forecast(faulty, {}).status.is_ok();
+    for (int step = 0; step < kSteps; step += 2) {
+      if (*disk->exists(path_of(step)))
+        EXPECT_TRUE(*disk->exists(index_path(path_of(step)))) << nth << ", " << step;
+    }
+    if (!faulty->fired()) break;
+  }
+}
+
 TEST(run_streams, a_restore_that_is_killed_anywhere_and_repeated_leaves_no_file_behind_the_checkpoint) {
   const Position from = position_behind(1);
   for (std::int64_t nth = 1;; ++nth) {

@@ -4,6 +4,8 @@
 // same, a load gives the save that was reported committed, and the next save succeeds.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -332,16 +334,37 @@ MPI_TEST(checkpoint_fault, copies_are_told_to_be_damaged_only_where_all_are) {
     if (rank() == 0) std::filesystem::resize_file(name + slot, 5000);
     MPI_Barrier(state().comm);
   };
+  // A killed run has left its lock. Who goes on takes it away, and who cannot load leaves it.
+  const std::string lock = name + ".lock";
+  const auto leave_lock = [&] {
+    if (rank() == 0) std::ofstream(lock).close();
+    MPI_Barrier(state().comm);
+  };
+  const auto is_left = [&] {
+    MPI_Barrier(
+        state().comm);  // the first rank has ended its calls, and those of the next test have not begun
+    const bool found = std::filesystem::exists(lock);
+    MPI_Barrier(state().comm);
+    return found;
+  };
   save_alone(name, "", 1);
+  leave_lock();
   save_alone(name, "", 2);
+  CHECK(!is_left());
+  leave_lock();
+  CHECK_EQ(load_alone(name, ""), 2);
+  CHECK(!is_left());
+  leave_lock();
   cut(".1");
   // The other copy is whole, and nobody can read it.
   const std::string victim = std::to_string(size() - 1);
   const Loading one = load_with("rank=" + victim + " nth=1 fault=eio calls=read for=good", name, "");
   CHECK_EQ(one.outcome.code, TR_ERR_IO);
+  CHECK(is_left());
   cut(".0");
   const Loading none = load_with("rank=0 nth=100000 fault=eio", name, "");
   CHECK_EQ(none.outcome.code, TR_ERR_CORRUPT);
+  CHECK(is_left());
   CHECK(mentions(none.outcome.text, "run.0") && mentions(none.outcome.text, "run.1"));
   remove_directory(directory);
 }

@@ -47,6 +47,7 @@ struct Wanted {
   std::int64_t lead = 0;
   std::optional<std::int64_t> timeout_seconds;
   std::optional<Uuid> run;
+  std::optional<DateTime> base;  // as it was given
 };
 
 enum class Seen { nothing, durable, ended };
@@ -147,6 +148,7 @@ Result<Wanted> wanted_by(const WaitArguments& arguments) {
                   cat("file pattern \"", arguments.pattern, "\" names times; give --base 2026-03-01T00:00Z"));
   }
   TR_TRY(take_time(arguments, *context, wanted));
+  if (!arguments.base.empty()) wanted.base = context->base;
   context->time = wanted.times;
   TR_TRY(pattern->check(wanted.times));
   Result<std::string> path = pattern->expand(wanted.lead, *context);
@@ -216,6 +218,10 @@ class Watch {
       return Status(Code::state,
                     cat(path, times.is_model() ? ": has times of the model: give --time, as --time 0.667"
                                                : ": has leads: give --lead, as --lead 6h"));
+    if (wanted_.base && times.has_base() && contents.header.base != *wanted_.base)
+      return Status(Code::state,
+                    cat(path, ": its base time is ", format_time(contents.header.base), ", and --base is ",
+                        format_time(*wanted_.base), ": leads and dates would mean other steps"));
     if (const streams::IndexStep* const step = nearest(contents); step != nullptr)
       return confirm(index, contents.header.format, *step, step - contents.steps.data() + 1);
     if (contents.tail == streams::IndexTail::damaged) {

@@ -71,15 +71,7 @@ Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   storage::Target& target = context_.target();
   if (const std::string parent = storage::parent_of(storage::tidy_path(context_.name)); parent != ".")
     TR_TRY(target.make_directories(parent));
-  Result<std::shared_ptr<void>> lock = target.lock(lock_path(context_.name));
-  // A full disk must not keep a program from loading.
-  if (lock.status().code() == Code::space)
-    log(LogLevel::warn,
-        cat("checkpoint ", context_.name, ": no other program is kept out: ", lock.status().text()));
-  else if (!lock.is_ok())
-    return lock.status();
-  else
-    lock_ = std::move(*lock);
+  TR_TRY(take_lock(target));
   const bool are_given = !files.empty();
   context_.slots.emplace(context_.name,
                          are_given ? std::move(files) : Slots::paths(context_.name, context_.options.keep),
@@ -88,6 +80,28 @@ Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   TR_TRY(found.status());
   tell_copies(*found, told);
   return tell_recorded(*found, told);
+}
+
+/// Takes the lock. One that a killed run has left is the sign by which `tailrace run-state --restore` knows
+/// that the run has not ended well: a job that neither loads nor saves leaves it behind.
+Status Checkpoint::take_lock(storage::Target& target) {
+  const std::string path = lock_path(context_.name);
+  const Result<bool> is_left = target.exists(path);
+  TR_TRY(is_left.status());
+  Result<std::shared_ptr<void>> lock = target.lock(path);
+  // A full disk must not keep a program from loading.
+  if (lock.status().code() == Code::space) {
+    log(LogLevel::warn,
+        cat("checkpoint ", context_.name, ": no other program is kept out: ", lock.status().text()));
+    return {};
+  }
+  TR_TRY(lock.status());
+  lock_ = std::move(*lock);
+  if (*is_left)
+    sign_ = std::shared_ptr<void>(nullptr, [this, &target, path](void*) {
+      if (!goes_on_) static_cast<void>(target.open(path, storage::OpenMode::keep));
+    });
+  return {};
 }
 
 /// Packs the copies in which the first rank has found no damage. It has not looked at their parts:
@@ -156,6 +170,7 @@ Status Checkpoint::close() {
   if (verdict.ended) return verdict.status.in(call);
   saves_.wait("tr_checkpoint_close");
   lock_.reset();
+  sign_.reset();
   TR_TRY(verdict.status.in(call));
   TR_TRY(saves_.take_failure());
   if (open) return state_error(cat(call, ": a bracket was open: nothing of it was saved or loaded"));
@@ -221,6 +236,7 @@ Status Checkpoint::end(bool async) {
     saves_.leave_out();
   } else {
     status = saves_.save(items_, async);
+    goes_on_ = goes_on_ || status.is_ok();
   }
   bracket_.reset();
   items_.clear();
@@ -241,9 +257,11 @@ Status Checkpoint::end_load() {
   // No rank changes an output before each knows that all can go on.
   const Status can = guarded([&] { return loaded(copy); });
   TR_TRY(context_.session.agree({can, "tr_checkpoint_end: going on", {}}).status);
-  const Status mine = guarded([&] { return context_.outputs.resume(); });
-  if (!context_.outputs.changes_files()) return mine;
-  return context_.session.agree({mine, "tr_checkpoint_end: bringing outputs back", {}}).status;
+  Status mine = guarded([&] { return context_.outputs.resume(); });
+  if (context_.outputs.changes_files())
+    mine = context_.session.agree({mine, "tr_checkpoint_end: bringing outputs back", {}}).status;
+  goes_on_ = goes_on_ || mine.is_ok();
+  return mine;
 }
 
 Status Checkpoint::loaded(const Copy& copy) {

@@ -58,6 +58,7 @@ class Checkpoint {
   Checkpoint(Context context, comm::LineNumber number)
       : context_(std::move(context)), saves_(context_, number), load_(context_) {}
   Status open_slots(std::vector<std::string> files, Packer& told);
+  Status take_lock(storage::Target& target);
   void tell_copies(const std::vector<Found>& found, Packer& told) const;
   Status check_copies(const std::string& call, Unpacker& told);
   Status tell_recorded(const std::vector<Found>& found, Packer& told) const;
@@ -66,6 +67,8 @@ class Checkpoint {
   Status loaded(const Copy& copy);
 
   Context context_;
+  bool goes_on_ = false;        // a load or a save has succeeded
+  std::shared_ptr<void> sign_;  // of a killed run, on the first rank: its end puts it back unless goes_on_
   std::shared_ptr<void> lock_;  // on the first rank; kept until no save runs
   Saves saves_;
   Load load_;

@@ -138,6 +138,14 @@ TEST_F(Cli, wait_returns_at_once_when_the_step_is_durable) {
   EXPECT_EQ(run(wait_command("0")).exit, 0);
 }
 
+TEST_F(Cli, wait_refuses_a_file_with_another_base_time) {
+  make(3);
+  const Outcome outcome = run("wait " + data_ + " --base 2026-03-02 --lead 6h --timeout 0");
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_TRUE(mentions(outcome.output, "its base time is 2026-03-01T00:00:00Z, and --base is 2026-03-02"))
+      << outcome.output;
+}
+
 TEST_F(Cli, wait_times_out_and_names_what_it_waited_for) {
   make(2);
   const Outcome outcome = run(wait_command("6h --timeout 1s"));

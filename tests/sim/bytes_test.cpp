@@ -13,6 +13,7 @@ Scenario random_scenario(Scheduler& dice, int ranks, Index longest = 12) {
   scenario.steps = static_cast<int>(dice.random(1, 4));
   scenario.in_parts = dice.once_in(2);
   scenario.format = any_format(static_cast<std::uint64_t>(dice.random(0, 99)));
+  scenario.method = any_method(static_cast<std::uint64_t>(dice.random(0, 99)));
   scenario.prepare();
   return scenario;
 }

@@ -114,6 +114,7 @@ Scenario erring_forecast(int ranks) {
     scenario.variables.push_back({name, *layout::Layout::block({8, 4}, ranks), "levels=hybrid:1-2"});
   }
   scenario.format = any_format(static_cast<std::uint64_t>(ranks));
+  scenario.method = any_method(static_cast<std::uint64_t>(ranks));
   scenario.prepare();
   return scenario;
 }

@@ -19,6 +19,7 @@ void expect_right_bytes_of_patient_ranks(std::uint64_t factor, Index longest,
     scenario.variables = random_variables(dice, ranks, longest);
     scenario.in_parts = dice.once_in(2);
     scenario.format = any_format(seed);
+    scenario.method = any_method(seed / 3);
     scenario.prepare();
     Job job;
     job.nodes = random_nodes(dice, ranks, servers);

@@ -19,6 +19,7 @@ namespace tailrace::sim {
 struct Scenario {
   std::string pattern = "fc.data";
   std::string format = "raw";
+  std::string method = "";  // of the stream; "": the default one
   std::vector<Variable> variables;
   int steps = 3;
   bool in_parts = false;  // ranks know only their own part of indexed layouts
@@ -31,6 +32,8 @@ struct Scenario {
 /// Returns one of several formats, by number: one whose records follow one another, one whose records have
 /// fixed places, one whose files get an ending, or one of a program's own encoder.
 std::string any_format(std::uint64_t number);
+/// Returns one of the methods, by number.
+std::string any_method(std::uint64_t number);
 /// Returns `name`, or for a format of stores the name with the ending that such a directory needs.
 std::string name_for(const std::string& name, const std::string& format);
 
@@ -82,7 +85,8 @@ struct Told {
 void expect_same(const Status& a, const Status& b, const std::string& where);
 void expect_same(const Told& a, const Told& b, const std::string& where);
 
-/// Expects that the file and its index hold exactly the steps that did not fail.
+/// Expects that the file and its index hold exactly the steps that did not fail. A method may give the
+/// records of a step any order.
 void expect_committed(storage::Target& target, const Scenario& scenario,
                       const std::map<std::int64_t, std::string>& failures, const std::string& where);
 

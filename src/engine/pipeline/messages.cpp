@@ -55,7 +55,7 @@ Result<Opening> Opening::unpack(Unpacker& in) {
 }
 
 void Opening::pack_head(Packer& out) const {
-  out.put(stream).put(policy).put(previous_lead).put_text(ledger).put(begins_with);
+  out.put(stream).put(policy).put(previous_lead).put_text(ledger).put(begins_with).put_text(method_name);
   definition.pack(out);
 }
 
@@ -66,6 +66,8 @@ Result<Opening> Opening::unpack_head(Unpacker& in) {
   opening.previous_lead = in.get<std::int64_t>();
   opening.ledger = in.get_text();
   opening.first_step = opening.begins_with = in.get<std::int64_t>();
+  opening.method_name = in.get_text();
+  TR_TRY(find_method(opening.method_name).status());
   Result<codec::StreamDefinition> definition = codec::StreamDefinition::unpack(in);
   TR_TRY(definition.status());
   if (!in.ok()) return Status(Code::corrupt, kIncomplete);

@@ -81,6 +81,7 @@ struct Opening {
   int reference = 0;  // the compute rank whose puts are the put order
   codec::StreamDefinition definition;
   Policy policy;
+  std::string method_name;         // of pipeline::methods(); "": the default one
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // packed by streams: what the ledger needs to keep the files
   /// The coordinates of all fields, each once. The root alone gets their values, and those of fields without
@@ -122,8 +123,8 @@ struct Opening {
   [[nodiscard]] std::int32_t defined() const;
   static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
   void add_layout(Unpacker& in);
-  /// Returns how the stream's records are placed and written: the one place where a method is chosen.
-  [[nodiscard]] const Method& method() const { return default_method(); }
+  /// Returns how the stream's records are dealt out, placed and written.
+  [[nodiscard]] const Method& method() const { return **find_method(method_name); }
   /// Returns a codec that knows the fields.
   [[nodiscard]] Result<std::unique_ptr<codec::Codec>> codec() const;
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "engine/pipeline/method.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include "ground/base/options.hpp"
+#include "ground/base/text.hpp"
 
 namespace tailrace::pipeline {
 
@@ -10,7 +14,19 @@ namespace {
 /// A new method is a row here (src/engine/README.md). The first row is the default.
 constexpr std::array method_rows{
     Method{.name = "scan",
+           .meaning = "all servers encode and write, at offsets that follow from the sizes in put order",
+           .deal = Deal::all,
            .make_placement = placement::make_placement,
+           .make_writer = storage::open_file_writer},
+    Method{.name = "serial",
+           .meaning = "one server gathers, encodes and writes all records of the stream: a baseline",
+           .deal = Deal::root,
+           .make_placement = placement::make_placement,
+           .make_writer = storage::open_file_writer},
+    Method{.name = "offset_guard",
+           .meaning = "one server gives out offsets as records become ready, the others encode and write",
+           .deal = Deal::others,
+           .make_placement = placement::make_placement_by_arrival,
            .make_writer = storage::open_file_writer},
 };
 
@@ -19,5 +35,29 @@ constexpr std::array method_rows{
 std::span<const Method> methods() { return method_rows; }
 
 const Method& default_method() { return method_rows.front(); }
+
+Result<const Method*> find_method(std::string_view name) {
+  if (name.empty()) return &default_method();
+  const auto found = std::ranges::find(method_rows, name, &Method::name);
+  if (found != method_rows.end()) return &*found;
+  std::vector<std::string_view> names;
+  for (const Method& each : method_rows) names.push_back(each.name);
+  return unknown_word("method", name, names);
+}
+
+std::string about_methods() {
+  std::string text;
+  for (const Method& each : method_rows)
+    text += cat(text.empty() ? "" : "; ", "`", each.name, "`: ", each.meaning);
+  return text;
+}
+
+std::vector<int> owners_of(Deal deal, int servers, int root) {
+  if (deal == Deal::root || (deal == Deal::others && servers == 1)) return {root};
+  std::vector<int> owners;
+  for (int server = 0; server < servers; ++server)
+    if (deal == Deal::all || server != root) owners.push_back(server);
+  return owners;
+}
 
 }  // namespace tailrace::pipeline

@@ -3,22 +3,41 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/placement/placement.hpp"
+#include "ground/base/status.hpp"
 #include "ground/storage/writer.hpp"
 
 namespace tailrace::pipeline {
+
+/// The servers to which the root deals the records of a stream. Each encodes and writes what it gets.
+enum class Deal {
+  all,     // all servers in turn
+  root,    // the root alone
+  others,  // all servers but the root, in turn; the root, if there is no other
+};
 
 /// How the records of a stream get their offsets, and how their bytes come to its files: a row of the table
 /// in method.cpp.
 struct Method {
   std::string_view name;
+  std::string_view meaning;  // as docs/streams.md says it
+  Deal deal = Deal::all;
   std::unique_ptr<placement::Placement> (*make_placement)(const codec::Codec& codec);
   storage::MakeWriter make_writer;
 };
 std::span<const Method> methods();
 /// Returns the method that counts where nobody has chosen one.
 const Method& default_method();
+/// Local. Returns Code::settings, with the nearest name, if no method is called so. "" is the default method.
+Result<const Method*> find_method(std::string_view name);
+/// Returns what docs/streams.md says of all methods, separated by "; ".
+std::string about_methods();
+
+/// Returns the servers that own records, each once, if `root` is the stream's root.
+std::vector<int> owners_of(Deal deal, int servers, int root);
 
 }  // namespace tailrace::pipeline

@@ -26,7 +26,7 @@ struct Record {
 
 /// Gives the encoded records of a stream their offsets. Chunks are numbered in put order, and encoded in any
 /// order. An offset depends on what was put and on the step's begin alone, never on who encoded a record or
-/// when. All chunks of a step are placed or dropped before any of the next step.
+/// when; but for Arrival. All chunks of a step are placed or dropped before any of the next step.
 class Placement {
  public:
   virtual ~Placement() = default;
@@ -50,5 +50,8 @@ class Placement {
 
 /// Returns the placement of the codec's format.
 std::unique_ptr<Placement> make_placement(const codec::Codec& codec);
+/// As make_placement(), but in a format without places records follow one another as they become ready
+/// (Arrival).
+std::unique_ptr<Placement> make_placement_by_arrival(const codec::Codec& codec);
 
 }  // namespace tailrace::placement

@@ -10,6 +10,7 @@
 #include <span>
 #include <system_error>
 
+#include "engine/pipeline/method.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/temporary.hpp"
 
@@ -93,6 +94,8 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
                        {"wait_seconds", seconds(compute, &Counters::get_wait)},
                        {"records_read", sum(compute, &Counters::records_read)},
                        {"bytes_read", sum(compute, &Counters::read_bytes)}};
+  } else {
+    report["method"] = pipeline::methods()[static_cast<std::size_t>(most(servers, &Counters::method))].name;
   }
   report["records"] = sum(servers, &Counters::records);
   report["bytes_captured"] = sum(compute, &Counters::captured_bytes);

@@ -35,6 +35,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     Result<StreamRequest> request = parse_stream(pattern, options);
     TR_TRY(on_this_rank(session, options, request.status()));
     stream.reset(new Stream(session, std::move(*request), pattern));
+    TR_TRY(stream->choose_method());
     TR_TRY(stream->fields_.begin());
     stream->options_ = options;
     TR_TRY(stream->prepare_operations(resume));
@@ -65,6 +66,13 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   session.computing().add_stream(stream->client_);
   stream->fields_.tell(stream->client_.definitions().begin(stream->head()));
   return stream;
+}
+
+Status Stream::choose_method() {
+  if (!request_.options.method.empty()) return {};
+  const std::string& set = session_.settings().method;
+  request_.options.method = set;
+  return pipeline::find_method(set).status().in(cat(environment_name("method"), "=", set));
 }
 
 Status Stream::prepare_operations(const std::optional<Position>& resume) {
@@ -104,6 +112,7 @@ pipeline::Opening Stream::head() const {
   pipeline::Opening opening;
   opening.definition = request_.definition;
   opening.policy = request_.options.policy;
+  opening.method_name = request_.options.method;
   opening.previous_lead = begins_with_ > 0 ? client_.lead() : from_.lead.value_or(0);
   opening.begins_with = begins_with_;
   if (session_.rank() == 0) {

@@ -164,7 +164,7 @@ std::string meaning_of_target() {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-const std::array<SettingInfo, 26> kTable{{
+const std::array<SettingInfo, 27> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -269,6 +269,10 @@ const std::array<SettingInfo, 26> kTable{{
      "directory in which inventories of files that are read are kept, at most 1,000; auto is "
      "`$XDG_CACHE_HOME/tailrace`, or `$HOME/.cache/tailrace` without that variable; none keeps nothing",
      set_text<&Settings::cache>},
+    {"method", "scan", "name", "",
+     "how servers write the records of streams that say nothing themselves (`method=`): one of the "
+     "[methods](methods.md)",
+     set_text<&Settings::method>},
     {"lost_logs", "fail", "choice", "",
      "what a run does that goes on from a checkpoint which covers a file (`tr_checkpoint_covers`) that is "
      "gone "
@@ -420,8 +424,8 @@ bool Settings::is_default(std::string_view name) const {
 }
 
 std::vector<SettingValue> Settings::common() const {
-  constexpr std::array<std::string_view, 5> names{"servers", "io_buffer", "aggregators", "parallel_threshold",
-                                                  "check_conflicts"};
+  constexpr std::array<std::string_view, 6> names{
+      "servers", "io_buffer", "aggregators", "parallel_threshold", "check_conflicts", "method"};
   std::vector<SettingValue> found;
   for (const SettingValue& value : values) {
     if (std::ranges::find(names, value.name) != names.end()) found.push_back(value);
@@ -480,7 +484,7 @@ std::string settings_markdown() {
       "- programs that hang, or may be wrong: `log`, `trace`, `timeout`, `watchdog`, `check_conflicts` and "
       "`check_world`;\n"
       "- machines on which another value is faster, as `report` shows: `staging`, `threads`, `target`, "
-      "`huge_pages` and `cache`, and\n"
+      "`huge_pages`, `cache` and `method`, and\n"
       "  for collective files `io_buffer`, `io_threads`, `aggregators` and `parallel_threshold`;\n"
       "- Fortran programs for DONIO: `donio_errors`;\n"
       "- runs whose logs were removed or rotated since their last checkpoint: `lost_logs`;\n"

@@ -8,10 +8,10 @@ namespace tailrace::pipeline {
 using node::Descriptor;
 using Kind = SequenceEntry::Kind;
 
-Sequencer::Sequencer(const Opening& opening, const codec::Codec& codec, int servers)
+Sequencer::Sequencer(const Opening& opening, const codec::Codec& codec, std::vector<int> owners)
     : opening_(opening),
       codec_(codec),
-      servers_(servers),
+      owners_(std::move(owners)),
       takes_once_(codec.fixed_places().has_value()),
       previous_lead_(opening.previous_lead) {
   double step_cost = 0;  // predicted, all fields
@@ -19,8 +19,8 @@ Sequencer::Sequencer(const Opening& opening, const codec::Codec& codec, int serv
     const auto levels = static_cast<double>(opening.fields[i].levels.values.size());
     step_cost += codec.cost(static_cast<int>(i)) * levels;
   }
-  // A server gets several runs of records a step, so that the first is written while the next is encoded.
-  chunk_cost_ = step_cost / (4.0 * servers);
+  // An owner gets several runs of records a step, so that the first is written while the next is encoded.
+  chunk_cost_ = step_cost / (4.0 * static_cast<double>(owners_.size()));
 }
 
 Status Sequencer::add(const Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh) {
@@ -69,7 +69,7 @@ void Sequencer::add_record(const Descriptor& descriptor, Bytes most, std::vector
   fresh.push_back({.kind = Kind::record,
                    .field = descriptor.field,
                    .level = descriptor.level,
-                   .owner = owner_,
+                   .owner = owners_[owner_],
                    .chunk = chunk_,
                    .step = step_,
                    .lead = lead_,
@@ -82,7 +82,7 @@ void Sequencer::close_chunk(std::vector<SequenceEntry>& fresh) {
   fresh.push_back({.kind = Kind::end_chunk, .chunk = chunk_, .step = step_});
   chunk_open_ = false;
   ++chunk_;
-  owner_ = (owner_ + 1) % servers_;
+  owner_ = (owner_ + 1) % owners_.size();
   open_cost_ = 0;
   open_bound_ = 0;
 }

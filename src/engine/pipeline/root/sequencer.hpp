@@ -3,6 +3,7 @@
 
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "engine/pipeline/messages.hpp"
 #include "formats/codec/codec.hpp"
@@ -10,11 +11,11 @@
 
 namespace tailrace::pipeline {
 
-/// Makes the put order of a stream from its reference rank's lane. Deals the records out to owners: runs of
-/// about the same predicted cost (chunks), to the servers in turn.
+/// Makes the put order of a stream from its reference rank's lane. Deals the records out to their owners:
+/// runs of about the same predicted cost (chunks), to the owners in turn.
 class Sequencer {
  public:
-  Sequencer(const Opening& opening, const codec::Codec& codec, int servers);
+  Sequencer(const Opening& opening, const codec::Codec& codec, std::vector<int> owners);
   /// Takes the next descriptor or fence, and appends to `fresh` what it adds to the put order. A chunk of
   /// several records takes at most `most` bytes. Returns an error if the step puts a record twice for which
   /// the format has one place. The record is in the put order all the same, since every rank puts it.
@@ -28,14 +29,14 @@ class Sequencer {
 
   const Opening& opening_;
   const codec::Codec& codec_;
-  int servers_ = 0;
+  std::vector<int> owners_;  // servers
   bool takes_once_ = false;  // the format has one place for each record of a step
   double chunk_cost_ = 0;    // the highest cost of one chunk
   double open_cost_ = 0;
   Bytes open_bound_ = 0;
   bool chunk_open_ = false;
   std::uint64_t chunk_ = 0;  // number of the open chunk, or of the next
-  int owner_ = 0;            // of the same chunk
+  std::size_t owner_ = 0;    // position of the same chunk's in owners_
   std::int64_t step_ = -1;
   std::int64_t lead_ = 0;
   std::int64_t previous_lead_ = 0;

@@ -10,7 +10,7 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
                        Result<std::unique_ptr<Ledger>> ledger)
     : context_(context),
       opening_(opening),
-      sequencer_(opening, codec, context.roster.servers()),
+      sequencer_(opening, codec, owners_of(opening.method().deal, context.roster.servers(), context.me)),
       placement_(opening.method().make_placement(codec)),
       commits_(context, opening, codec, *placement_, std::move(ledger)) {}
 

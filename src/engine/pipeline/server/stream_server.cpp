@@ -13,6 +13,7 @@ Status OpenStream::prepare() {
     TR_TRY(layout.status());
     plans.emplace_back(std::move(*layout), context.roster, context.me);
   }
+  counters().method = &opening.method() - pipeline::methods().data();
   return {};
 }
 

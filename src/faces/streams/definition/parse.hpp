@@ -29,6 +29,7 @@ enum class Existing { replace, resume, fail, overwrite };
 struct StreamOptions {
   Existing existing = Existing::replace;
   pipeline::Policy policy;                             // on_full= and deadline=
+  std::string method;                                  // of pipeline::methods(); "" = as the setting says
   std::string ready_suffix;                            // "" = no ready marker
   std::string hook;                                    // command run when a file is finished; "" = none
   std::optional<bool> manifest;                        // none = where the build can

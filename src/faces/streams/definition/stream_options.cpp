@@ -2,6 +2,7 @@
 // The options of tr_stream_create.
 #include <limits>
 
+#include "engine/pipeline/method.hpp"
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/values.hpp"
 #include "formats/registry/registry.hpp"
@@ -80,6 +81,14 @@ Status take_conventions(StreamRequest& request, const std::string& text) {
   TR_TRY(format.status());
   if (*word == 0 || (*format)->options.has_short_names) return {};
   return add_key(request.definition.keys, {std::string(codec::conventions_key), text});
+}
+
+Status take_method(StreamRequest& request, const std::string& text) {
+  if (text.empty()) return settings_error("the name is empty");
+  const Result<const pipeline::Method*> method = pipeline::find_method(text);
+  TR_TRY(method.status());
+  request.options.method = (*method)->name;
+  return {};
 }
 
 // take() stores the values in this order, because the base time depends on the calendar.
@@ -176,6 +185,7 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
      [](auto& r, auto& t) {
        return take(parse_choice(t, {"fail", "keep"}), r.options.keeps_empty_steps);
      }},
+    {{"method", "`scan`", "", "method=serial", "" /* about_methods() */}, take_method},
     {{"interval", "", "duration, months", "interval=1h",
       "the file gets one step for each [interval](#values-of-an-interval) of this length, counted from the "
       "base time, and not each step of the model. Also `1mo`, `3mo`, `1y`: months of the calendar"},
@@ -207,9 +217,13 @@ constexpr OptionTable<StreamRequest> stream_options(kStreamRows);
 
 std::vector<OptionInfo> stream_option_infos() {
   static const auto& about = *new const std::string(about_format());
+  static const auto& how =
+      *new const std::string(cat("[how servers write](methods.md): ", pipeline::about_methods(),
+                                 ". `TAILRACE_METHOD` says it for all streams"));
   std::vector<OptionInfo> infos = stream_options.infos(kStreamOptionsOfFormats);
   for (OptionInfo& info : infos) {
     if (info.key == "format") info.meaning = about;
+    if (info.key == "method") info.meaning = how;
   }
   return infos;
 }

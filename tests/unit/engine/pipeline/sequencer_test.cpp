@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "formats/codec/sample_codec.hpp"
 
@@ -23,7 +24,9 @@ struct Sample {
   std::int64_t step = -1;
 
   explicit Sample(std::optional<codec::FixedPlaces> places, int servers = 1)
-      : opening(make_opening()), codec(std::move(places)), sequencer(opening, codec, servers) {}
+      : Sample(std::move(places), owners_of(Deal::all, servers, 0)) {}
+  Sample(std::optional<codec::FixedPlaces> places, std::vector<int> owners)
+      : opening(make_opening()), codec(std::move(places)), sequencer(opening, codec, std::move(owners)) {}
 
   static Opening make_opening() {
     Opening opening;
@@ -75,6 +78,31 @@ TEST(Sequencer, runs_of_the_same_cost_go_to_the_servers_in_turn) {
   }
   EXPECT_EQ(sample.entries(Kind::end_chunk).size(), 12u);
   EXPECT_EQ(sample.order.back().kind, Kind::end_step);
+}
+
+TEST(Method, deals_records_to_the_servers_that_its_row_says) {
+  EXPECT_EQ(owners_of(Deal::all, 3, 1), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(owners_of(Deal::root, 3, 1), (std::vector<int>{1}));
+  EXPECT_EQ(owners_of(Deal::others, 3, 1), (std::vector<int>{0, 2}));
+  EXPECT_EQ(owners_of(Deal::others, 1, 0), (std::vector<int>{0}));
+}
+
+TEST(Method, an_unknown_name_is_refused_with_the_nearest_one) {
+  EXPECT_EQ((*find_method(""))->name, "scan");
+  EXPECT_EQ((*find_method("serial"))->name, "serial");
+  const Status status = find_method("offset_gard").status();
+  EXPECT_EQ(status.code(), Code::settings);
+  EXPECT_NE(status.text().find("\"offset_guard\""), std::string::npos) << status.text();
+}
+
+TEST(Sequencer, deals_chunks_to_the_given_owners_alone) {
+  Sample sample({}, owners_of(Deal::others, 3, 1));
+  sample.begin();
+  for (int level = 0; level < 4; ++level) EXPECT_TRUE(sample.put(0, level).is_ok());
+  sample.end();
+  std::set<int> owners;
+  for (const SequenceEntry& each : sample.entries(Kind::record)) owners.insert(each.owner);
+  EXPECT_EQ(owners, (std::set<int>{0, 2}));
 }
 
 TEST(Sequencer, a_chunk_takes_no_more_bytes_than_it_may) {

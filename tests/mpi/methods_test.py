@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Every method of writing, in every format, with any number of servers: the same bytes, or where a method gives the records of a step
+no order the same records; what is no method is refused.
+    methods_test.py MODEL"""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+FORMATS = (("raw", ".raw", ""), ("grib2", ".grib2", ""), ("cdf5", ".nc", ""), ("netcdf4", ".nc4", "compress=deflate:1"), ("zarr", ".zarr", "compress=gzip"))
+METHODS = ("serial", "offset_guard")
+LAST = 2
+
+
+def files_of(path):
+    """The bytes of a file, or of all objects of a store."""
+    if not os.path.isdir(path):
+        return contents(path)
+    return {os.path.relpath(os.path.join(top, name), path): contents(os.path.join(top, name)) for top, _, names in os.walk(path) for name in names}
+
+
+def records_of(path):
+    """The records of each step, with their bytes, in no order."""
+    code, out, err = tailrace("index", path, "--json", "--records")
+    check(code == 0, f"index of {path}: {code}, {err}")
+    data = contents(path)
+    return [(step["lead"], sorted((each["field"], each["level"], data[each["offset"]:each["offset"] + each["length"]]) for each in step["records"]))
+            for step in json.loads(out)["steps"]]
+
+
+def every_method(name, ending, options):
+    directory = fresh(f"methods-{name}")
+    whole = f"{directory}/scan{ending}"
+    code, _, err = run(1, arguments(whole, f"format={name} {options}", LAST))
+    if "was built without" in err:
+        print(f"{name}: {err.strip().splitlines()[-1]}", flush=True)
+        return
+    check(code == 0, f"{name}: {code}, {err}")
+    for method in METHODS:
+        for ranks, servers in scenes(name == "grib2"):
+            path = f"{directory}/{method}-r{ranks}s{servers}{ending}"
+            code, _, err = run(ranks + servers, arguments(path, f"format={name} {options} method={method}", LAST), TAILRACE_SERVERS=str(servers))
+            what = f"{name}, method={method}, {ranks} ranks, {servers} servers"
+            check(code == 0, f"{what}: {code}, {err}")
+            if method == "offset_guard" and name in ("raw", "grib2"):
+                check(records_of(path) == records_of(whole), f"{what}: other records")
+                check(tailrace("verify", path)[0] == 0, f"{what}: verify finds something")
+            else:
+                check(files_of(path) == files_of(whole), f"{what}: other bytes")
+
+
+def chosen_by_the_setting():
+    """The setting holds for streams that say nothing, and the report tells each stream's method."""
+    directory = fresh("methods-setting")
+    code, _, err = run(3, arguments(f"{directory}/fc.raw", "format=raw", LAST), TAILRACE_SERVERS="2", TAILRACE_METHOD="serial", TAILRACE_REPORT=f"{directory}/report.json")
+    check(code == 0 and contents(f"{directory}/fc.raw") == contents("methods-raw/scan.raw"), f"TAILRACE_METHOD=serial: {code}, {err}")
+    report = json.loads(contents(f"{directory}/report.json") or "{}")
+    check([each.get("method") for each in report.get("streams", [])] == ["serial"], f"the report names the method: {report}")
+    run(3, arguments(f"{directory}/own.raw", "format=raw method=scan", LAST), TAILRACE_SERVERS="2", TAILRACE_METHOD="serial", TAILRACE_REPORT=f"{directory}/own.json")
+    report = json.loads(contents(f"{directory}/own.json") or "{}")
+    check([each.get("method") for each in report.get("streams", [])] == ["scan"], f"the stream's own method counts: {report}")
+
+
+def refused():
+    directory = fresh("methods-refused")
+    for options, settings, words in (("method=offset_gard", {}, 'did you mean "offset_guard"'), ("method=mpiio", {}, '"mpiio" is no method'),
+                                     ("method=", {}, "the name is empty"), ("", {"TAILRACE_METHOD": "fast"}, 'TAILRACE_METHOD=fast: "fast" is no method')):
+        code, _, err = run(2, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)
+        check(code != 0 and words in err, f"{options} {settings}: {code}, {err}")
+    check(not os.path.exists(f"{directory}/fc.raw"), "a refused method wrote a file")
+
+
+for format_of_files in FORMATS:
+    every_method(*format_of_files)
+chosen_by_the_setting()
+refused()
+finish()

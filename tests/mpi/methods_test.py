@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
 FORMATS = (("raw", ".raw", ""), ("grib2", ".grib2", ""), ("cdf5", ".nc", ""), ("netcdf4", ".nc4", "compress=deflate:1"), ("zarr", ".zarr", "compress=gzip"))
-METHODS = ("serial", "offset_guard")
+METHODS = ("serial", "offset_guard", "writer")
 LAST = 2
 
 
@@ -65,8 +65,8 @@ def chosen_by_the_setting():
 
 def refused():
     directory = fresh("methods-refused")
-    for options, settings, words in (("method=offset_gard", {}, 'did you mean "offset_guard"'), ("method=mpiio", {}, '"mpiio" is no method'),
-                                     ("method=", {}, "the name is empty"), ("", {"TAILRACE_METHOD": "fast"}, 'TAILRACE_METHOD=fast: "fast" is no method')):
+    for options, settings, words in (("method=offset_gard", {}, 'did you mean "offset_guard"'), ("method=mpiio", {}, 'unknown method "mpiio"'),
+                                     ("method=", {}, "the name is empty"), ("", {"TAILRACE_METHOD": "fast"}, 'TAILRACE_METHOD=fast: unknown method "fast"')):
         code, _, err = run(2, arguments(f"{directory}/fc.raw", f"format=raw {options}", LAST), TAILRACE_SERVERS="1", **settings)
         check(code != 0 and words in err, f"{options} {settings}: {code}, {err}")
     check(not os.path.exists(f"{directory}/fc.raw"), "a refused method wrote a file")

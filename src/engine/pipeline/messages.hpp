@@ -39,8 +39,12 @@ enum class Message : std::uint32_t {
   alive = 30,        // compute rank -> its server, server -> server 0: a compute rank has called the library
 };
 
-/// Data messages have no kind. A compute rank's data messages are descriptors with their bytes, for its
-/// server. A server's data messages are pieces of records, for the records' owner.
+/// A compute rank's data messages are descriptors with their bytes, for its server. A server's data messages
+/// begin with the stream, the sender and what they hold:
+enum class Data : std::uint32_t {
+  pieces = 1,  // pieces of records, for the records' owner
+  chunk = 2,   // the records of an encoded chunk, for the root, which writes them (Method::is_sent)
+};
 
 enum class VerdictKind : std::uint32_t {
   accepted = 1,  // every rank ended the step; the status tells failures up to then

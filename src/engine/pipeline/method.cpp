@@ -28,6 +28,12 @@ constexpr std::array method_rows{
            .deal = Deal::others,
            .make_placement = placement::make_placement_by_arrival,
            .make_writer = storage::open_file_writer},
+    Method{.name = "writer",
+           .meaning = "the others encode and send the records to one server, which writes them all",
+           .deal = Deal::others,
+           .make_placement = placement::make_placement,
+           .make_writer = storage::open_file_writer,
+           .is_sent = true},
 };
 
 }  // namespace

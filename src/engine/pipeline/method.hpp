@@ -13,7 +13,7 @@
 
 namespace tailrace::pipeline {
 
-/// The servers to which the root deals the records of a stream. Each encodes and writes what it gets.
+/// The servers to which the root deals the records of a stream. Each encodes what it gets.
 enum class Deal {
   all,     // all servers in turn
   root,    // the root alone
@@ -28,6 +28,7 @@ struct Method {
   Deal deal = Deal::all;
   std::unique_ptr<placement::Placement> (*make_placement)(const codec::Codec& codec);
   storage::MakeWriter make_writer;
+  bool is_sent = false;  // the root writes: servers send it what they have encoded
 };
 std::span<const Method> methods();
 /// Returns the method that counts where nobody has chosen one.

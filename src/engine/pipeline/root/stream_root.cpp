@@ -59,12 +59,41 @@ bool StreamRoot::advance() {
   return commits_.advance() || moved;
 }
 
+std::set<int> StreamRoot::awaited() const {
+  std::set<int> owners;
+  for (const auto& [number, sent] : sent_)
+    if (!sent.has_come) owners.insert(sent.owner);
+  return owners;
+}
+
+bool StreamRoot::on_come(std::uint64_t chunk) {
+  const auto sent = sent_.find(chunk);
+  if (sent == sent_.end()) return false;
+  sent->second.has_come = true;
+  return true;
+}
+
+/// True if another server has the chunk, and this one writes it.
+bool StreamRoot::comes_here(const Chunk& chunk) const {
+  return opening_.method().is_sent && chunk.owner != context_.me && chunk.size > 0;
+}
+
+/// True if the chunk's bytes may come now: they take half of the stream's workspace at most, or are the only
+/// ones. Until a chunk has its place, its bytes stay with the server that has encoded them.
+bool StreamRoot::has_room(const Chunk& chunk) const {
+  Bytes held = chunk.size;
+  for (const auto& [number, sent] : sent_) held += sent.size;
+  return sent_.empty() || held <= context_.workspace_per_stream() / 2;
+}
+
 bool StreamRoot::place() {
   bool moved = false;
   // A step may fail as a whole until it is settled. Therefore only chunks of the first step that is not
   // settled get places.
   while (const auto number = placement_->next(commits_.turn())) {
     Chunk& chunk = chunks_.at(*number);
+    const bool is_sent = comes_here(chunk);
+    if (is_sent && !has_room(chunk)) break;
     const Commits::Fate fate = commits_.fate(chunk.size == 0);
     if (fate == Commits::Fate::waits) break;
     std::vector<Bytes> offsets;
@@ -73,7 +102,8 @@ bool StreamRoot::place() {
     } else {
       placement_->place(*number, chunk.records);
       for (const RecordEntry& record : chunk.records) offsets.push_back(record.offset);
-      commits_.add(chunk.owner, chunk.records);
+      commits_.add(is_sent ? context_.me : chunk.owner, chunk.records);
+      if (is_sent) sent_[*number] = {.owner = chunk.owner, .size = chunk.size};
     }
     const StreamFiles::File& file = commits_.file();
     Packer out;

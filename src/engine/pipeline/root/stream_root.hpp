@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "engine/pipeline/root/commits.hpp"
 #include "engine/pipeline/root/sequencer.hpp"
@@ -23,6 +24,12 @@ class StreamRoot {
   void on_ended(int source, Unpacker& in) { commits_.on_ended(source, in); }
   void on_encoded(Unpacker& in);
   void on_written(Unpacker& in) { commits_.on_written(in); }
+  /// With Method::is_sent: returns the servers whose chunks have a place and have not come yet.
+  [[nodiscard]] std::set<int> awaited() const;
+  /// Notes that the bytes of a chunk have come. Returns false if this root has given the chunk no place.
+  bool on_come(std::uint64_t chunk);
+  /// Notes that the bytes of a chunk were written, or have failed.
+  void on_over(std::uint64_t chunk) { sent_.erase(chunk); }
   void on_synced(Unpacker& in) { commits_.on_synced(in); }
   void on_closed() { commits_.on_closed(); }
   bool advance();
@@ -37,7 +44,15 @@ class StreamRoot {
     Bytes size = 0;
     std::vector<RecordEntry> records{};  // once it is encoded
   };
+  /// A chunk of another server that this one writes.
+  struct Sent {
+    int owner = 0;
+    Bytes size = 0;
+    bool has_come = false;
+  };
   bool place();
+  [[nodiscard]] bool comes_here(const Chunk& chunk) const;
+  [[nodiscard]] bool has_room(const Chunk& chunk) const;
 
   Context& context_;
   const Opening& opening_;
@@ -45,6 +60,7 @@ class StreamRoot {
   std::unique_ptr<placement::Placement> placement_;
   Commits commits_;
   std::map<std::uint64_t, Chunk> chunks_;  // not placed yet
+  std::map<std::uint64_t, Sent> sent_;     // placed, and not written yet
 };
 
 }  // namespace tailrace::pipeline

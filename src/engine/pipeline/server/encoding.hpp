@@ -54,8 +54,14 @@ struct EncodedRecord {
   /// Any thread may call it, once, before put_together(). Waits for a move of the values that has begun.
   /// Returns the values if they were moved into memory of their own. Afterwards nobody moves them.
   std::function<std::optional<ByteVector>()> claim{};
+  // Of another server: its bytes lie in a message.
+  std::span<const std::byte> sent{};
+  std::shared_ptr<const ByteVector> message{};
 
-  [[nodiscard]] Bytes length() const { return put_together ? size : static_cast<Bytes>(bytes.size()); }
+  [[nodiscard]] std::span<const std::byte> content() const {
+    return message ? sent : std::span<const std::byte>(bytes);
+  }
+  [[nodiscard]] Bytes length() const { return put_together ? size : static_cast<Bytes>(content().size()); }
   /// Any thread may call it. Afterwards the record is either `bytes` or `put_together`, and stays so.
   void settle() {
     if (!claim) return;

@@ -166,7 +166,7 @@ void Gathering::send(Together& together) {
   if (together.records.empty()) return;
   Context& context = stream_.context;
   Packer out(context.line.data_memory(together.bytes + 64));
-  out.put(stream_.opening.stream).put(context.me);
+  out.put(stream_.opening.stream).put(context.me).put(Data::pieces);
   for (const std::uint64_t number : together.records) {
     const Record& record = this->record(number);
     const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;

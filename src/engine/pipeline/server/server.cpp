@@ -279,15 +279,22 @@ bool Server::poll_data() {
     }
   }
   for (const auto& [id, stream] : streams_) {
-    for (const int server : stream.server->waits_for()) {
-      while (stream.server->waits_for().count(server) != 0 && take_pieces(server)) moved = true;
+    for (const int server : awaited(stream)) {
+      while (awaited(stream).count(server) != 0 && take_data(server)) moved = true;
     }
   }
   return moved;
 }
 
-/// Takes a message of pieces from a server. Its stream need not be the one that waits.
-bool Server::take_pieces(int server) {
+/// Returns the servers from which the stream needs data next: pieces, or chunks that this server writes.
+std::set<int> Server::awaited(const Stream& stream) {
+  std::set<int> servers = stream.server->waits_for();
+  if (stream.root) servers.merge(stream.root->awaited());
+  return servers;
+}
+
+/// Takes a data message from a server. Its stream need not be the one that waits.
+bool Server::take_data(int server) {
   std::optional<ByteVector> bytes = context_.line.receive_data(context_.rank_of_server(server));
   if (!bytes) return false;
   const std::shared_ptr<ByteVector> message(new ByteVector(*std::move(bytes)),
@@ -298,9 +305,18 @@ bool Server::take_pieces(int server) {
   Unpacker in(*message);
   const auto id = in.get<std::uint32_t>();
   const int sender = in.get<int>();
+  const auto kind = in.get<Data>();
   // Pieces of a record that has failed may come when the stream is over.
-  if (const auto stream = streams_.find(id); stream != streams_.end())
-    stream->second.server->on_pieces(sender, in, message);
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return true;
+  Stream& stream = found->second;
+  if (kind == Data::pieces) {
+    stream.server->on_pieces(sender, in, message);
+    return true;
+  }
+  const auto chunk = in.get<std::uint64_t>();
+  if (!stream.root || !stream.root->on_come(chunk)) return true;
+  stream.server->on_chunk(in, message, [root = stream.root.get(), chunk] { root->on_over(chunk); });
   return true;
 }
 

@@ -75,7 +75,8 @@ class Server {
   [[nodiscard]] bool is_over(const node::Descriptor& descriptor) const;
   void on_reference(Stream& stream, const node::Descriptor& descriptor);
   void on_fence(int c, std::int64_t number);
-  bool take_pieces(int server);
+  bool take_data(int server);
+  [[nodiscard]] static std::set<int> awaited(const Stream& stream);
   bool poll_data();
   void send_sequence(std::uint32_t id, Stream& stream);
   bool leave();

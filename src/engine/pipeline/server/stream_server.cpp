@@ -45,10 +45,86 @@ void StreamServer::on_place(Unpacker& in) {
     encoding_.forget(chunk, std::move(encoded));
     stream_.say(Message::written, step, status);
   };
+  const bool is_sent = stream_.opening.method().is_sent &&
+                       stream_.context.home_of(stream_.opening.reference) != stream_.context.me;
   if (!write || placed.chunk.size() == 0)
     done({}, std::move(placed.chunk));
+  else if (is_sent)
+    send_chunk(chunk, std::move(placed));
   else
     writing_.write(std::move(placed), done);
+}
+
+/// Packs the chunk on a worker and sends it to the root, which says what became of it.
+void StreamServer::send_chunk(std::uint64_t number, Placed placed) {
+  Context& context = stream_.context;
+  constexpr Bytes head = 64;  // of the message, and of each record
+  const auto records = std::ssize(placed.chunk.records);
+  auto shared = std::make_shared<Placed>(std::move(placed));
+  auto out = std::make_shared<Packer>(context.line.data_memory(shared->chunk.size() + head * (records + 1) +
+                                                               static_cast<Bytes>(shared->path.size())));
+  out->put(stream_.opening.stream).put(context.me).put(Data::chunk).put(number).put(shared->chunk.step);
+  out->put_text(shared->path).put(shared->committed).put(static_cast<std::int64_t>(records));
+  context.executor.compute(
+      [shared, out](int) {
+        return guarded([&]() -> Status {
+          ByteVector values;
+          for (std::size_t i = 0; i < shared->chunk.records.size(); ++i) {
+            EncodedRecord& record = shared->chunk.records[i];
+            record.settle();
+            out->put(shared->offsets[i]);
+            if (!record.put_together) {
+              out->put_bytes(record.bytes);
+              continue;
+            }
+            values.resize(static_cast<std::size_t>(record.size));
+            record.put_together(0, record.size, values.data());
+            out->put_bytes(values);
+          }
+          return {};
+        });
+      },
+      [this, number, shared, out](const Status& status) {
+        Context& sender = stream_.context;
+        // A chunk without records tells why it could not be sent.
+        if (!status.is_ok()) {
+          *out = Packer();
+          out->put(stream_.opening.stream)
+              .put(sender.me)
+              .put(Data::chunk)
+              .put(number)
+              .put(shared->chunk.step);
+          out->put_text(shared->path).put(shared->committed).put(std::int64_t{-1});
+          status.pack(*out);
+        }
+        stream_.counters().sent_bytes += static_cast<std::int64_t>(out->bytes().size());
+        sender.line.send_data(sender.rank_of_server(sender.home_of(stream_.opening.reference)), out->take());
+        encoding_.forget(number, std::move(shared->chunk));
+      });
+}
+
+void StreamServer::on_chunk(Unpacker in, const std::shared_ptr<const ByteVector>& message,
+                            std::function<void()> done) {
+  Placed placed;
+  placed.chunk.step = in.get<std::int64_t>();
+  placed.path = in.get_text();
+  placed.committed = in.get<Bytes>();
+  const auto records = in.get<std::int64_t>();
+  for (std::int64_t i = 0; i < records; ++i) {
+    placed.offsets.push_back(in.get<Bytes>());
+    EncodedRecord& record = placed.chunk.records.emplace_back();
+    record.sent = in.get_bytes();
+    record.message = message;
+  }
+  const auto written = [this, step = placed.chunk.step, done = std::move(done)](const Status& status,
+                                                                                const Encoded&) {
+    stream_.say(Message::written, step, status);
+    done();
+  };
+  if (records < 0)
+    written(Status::unpack(in), {});
+  else
+    writing_.write(std::move(placed), written);
 }
 
 void StreamServer::on_sync(Unpacker& in) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,6 +37,9 @@ class StreamServer {
   }
   [[nodiscard]] std::set<int> waits_for() const { return gathering_.waits_for(); }
   void on_place(Unpacker& in);
+  /// On the root, with Method::is_sent: takes a chunk of another server, whose bytes are in `message`, and
+  /// writes it. `done` runs when it is written, or has failed.
+  void on_chunk(Unpacker in, const std::shared_ptr<const ByteVector>& message, std::function<void()> done);
   void on_sync(Unpacker& in);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   bool advance();
@@ -46,6 +50,7 @@ class StreamServer {
 
  private:
   StreamServer(Context& context, Opening opening) : stream_(context, std::move(opening)) {}
+  void send_chunk(std::uint64_t number, Placed placed);
 
   OpenStream stream_;
   Encoding encoding_{stream_};

@@ -51,7 +51,7 @@ Status Writing::write_records(Placed& placed, Spent& spent) {
 Status Writing::write_bytes(const Placed& placed, Records records, Spent& spent) {
   std::vector<std::span<const std::byte>> parts;
   for (std::size_t i = records.first; i < records.second; ++i)
-    parts.emplace_back(placed.chunk.records[i].bytes);
+    parts.emplace_back(placed.chunk.records[i].content());
   std::vector<Extent> extents;
   Bytes end = 0;
   for (std::size_t i = 0, first = 0; i < parts.size(); ++i) {

@@ -38,8 +38,7 @@ class Files {
     check(tr_layout_bounds(layout_, 0, lower, upper));
     for (long level = 0; level < levels; ++level)
       for (tr_index y = lower[0]; y < upper[0]; ++y)
-        for (tr_index x = lower[1]; x < upper[1]; ++x)
-          values_.push_back(bench::weather_like(0, level, y, x));
+        for (tr_index x = lower[1]; x < upper[1]; ++x) values_.push_back(bench::weather_like(0, level, y, x));
     const std::string options = "base=2026-03-01T00:00Z packing=" + given.text("--packing", "simple");
     streams_.resize(static_cast<std::size_t>(given.number("--files", 10)));
     for (std::size_t i = 0; i < streams_.size(); ++i) {

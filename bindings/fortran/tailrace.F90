@@ -343,7 +343,6 @@ contains
   end function
 
   ! Layouts.
-
 #include "parts/layouts.inc"
 
   ! Streams.
@@ -351,13 +350,13 @@ contains
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
                            references, interval, attributes, compress, index, conventions, time, lead_unit, &
-                           time_units, time_name)
+                           time_units, time_name, method)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
     character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes, compress, index
-    character(*), intent(in), optional :: conventions, time, lead_unit, time_units, time_name
+    character(*), intent(in), optional :: conventions, time, lead_unit, time_units, time_name, method
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -382,6 +381,7 @@ contains
     call add(all, 'references', references)
     call add(all, 'index', index)
     call add(all, 'empty_step', empty_step)
+    call add(all, 'method', method)
     call add(all, 'interval', interval)
     call add(all, 'conventions', conventions)
     call add(all, 'attributes', attributes)

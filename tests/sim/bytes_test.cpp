@@ -105,8 +105,10 @@ TEST(sim_bytes, two_streams_and_files_that_roll_over_do_not_disturb_each_other) 
     Scenario second = random_scenario(dice, ranks);
     first.pattern = "first.data";
     second.pattern = "second+{lead:03h}.data";
-    first.prepare();
-    second.prepare();
+    for (Scenario* const each : {&first, &second}) {
+      if (each->method == "offset_guard") each->method = "writer";  // the bytes of whole files are compared
+      each->prepare();
+    }
     Job job;
     job.nodes = random_nodes(dice, ranks, servers);
     job.seed = seed;

@@ -16,8 +16,8 @@ class Arrival final : public Placement {
   void announce(std::uint64_t) override {}
   void on_encoded(std::uint64_t chunk, std::int64_t step) override { arrived_.emplace_back(chunk, step); }
   [[nodiscard]] std::optional<std::uint64_t> next(std::int64_t step) const override {
-    const auto first = std::ranges::find(arrived_, step, &Arrived::second);
-    return first == arrived_.end() ? std::nullopt : std::optional(first->first);
+    const auto first = std::ranges::min_element(arrived_, {}, &Arrived::second);
+    return first == arrived_.end() || first->second != step ? std::nullopt : std::optional(first->first);
   }
   [[nodiscard]] Bytes least_step(Bytes encoded) const override { return encoded; }
   void begin_step(Bytes offset) override { end_ = offset; }

@@ -90,6 +90,7 @@ TEST(parse_stream, every_documented_option_is_taken) {
       "base=\"2026-02-30 06\" calendar=360_day format=grib2 packing=ccsds member=7 members=51 "
       "existing=continue on_full=wait:10m "
       "deadline=90s ready=.ready hook='mail -s \"done\" me' manifest=on same_lead=keep empty_step=keep "
+      "method=writer "
       "keys=\"centre=98, subCentre=1\" "
       "tablesVersion=27");
   EXPECT_EQ(request.definition.calendar, Calendar::day_360);
@@ -104,6 +105,7 @@ TEST(parse_stream, every_documented_option_is_taken) {
   EXPECT_EQ(request.options.manifest, true);
   EXPECT_TRUE(request.options.keeps_same_lead);
   EXPECT_TRUE(request.options.keeps_empty_steps);
+  EXPECT_EQ(request.options.method, "writer");
   EXPECT_EQ(request.definition.keys, (Keys{{"centre", "98"}, {"subCentre", "1"}, {"tablesVersion", "27"}}));
   EXPECT_EQ(parsed("base=2026-03-01 existing=fail on_full=fail").options.existing, Existing::fail);
   EXPECT_EQ(parsed("base=2026-03-01 existing=overwrite").options.existing, Existing::overwrite);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "engine/pipeline/method.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 #include "ground/executor/threads.hpp"
@@ -281,6 +282,22 @@ TEST(sim_errors, what_the_next_step_wrote_while_one_failed_is_cut_off) {
 
 TEST(sim_errors, so_it_does_without_servers) {
   fail_every_call({{3, 0}}, forecast, 0, 1e9, small_forecast(3, any_format(3)));
+}
+
+TEST(sim_errors, so_it_does_with_every_method) {
+  for (const pipeline::Method& method : pipeline::methods()) {
+    if (&method == &pipeline::default_method()) continue;
+    Scenario scenario = small_forecast(4);
+    scenario.method = method.name;
+    scenario.prepare();
+    fail_every_call({{2, 1}, {2, 2}}, forecast, 0, 1e5, scenario,
+                    {storage::Fault::io_error, storage::Fault::no_space});
+    if (HasFailure()) return;
+  }
+  Scenario served = small_forecast(3, any_format(3));
+  served.method = "writer";
+  served.prepare();
+  fail_every_call({{3, 0}}, forecast, 0, 1e9, served);
 }
 
 /// A store is many objects, and each of them takes several calls.

@@ -26,7 +26,7 @@ struct Counters {
   std::int64_t write = 0;
   std::int64_t sync = 0;
   std::int64_t encoded_bytes = 0;
-  std::int64_t sent_bytes = 0;      // servers: pieces sent between nodes
+  std::int64_t sent_bytes = 0;      // servers: pieces and chunks sent between nodes
   std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written, or kept for records
   std::int64_t method = 0;          // servers: the method's position in pipeline::methods()
   std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk

@@ -70,9 +70,11 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
 
 Status Stream::choose_method() {
   if (!request_.options.method.empty()) return {};
-  const std::string& set = session_.settings().method;
-  request_.options.method = set;
-  return pipeline::find_method(set).status().in(cat(environment_name("method"), "=", set));
+  const std::vector<SettingValue>& values = session_.settings().values;
+  const SettingValue& set = *std::ranges::find(values, "method", &SettingValue::name);
+  request_.options.method = set.value;
+  const std::string name = set.origin == "environment" ? environment_name(set.name) : set.name;
+  return pipeline::find_method(set.value).status().in(cat(name, "=", set.value));
 }
 
 Status Stream::prepare_operations(const std::optional<Position>& resume) {

@@ -36,6 +36,12 @@ class Packer {
     bytes_.insert(bytes_.end(), data.begin(), data.end());
     return *this;
   }
+  /// Puts `size` bytes as put_bytes() does, and returns where they are to be written.
+  std::span<std::byte> put_room(std::size_t size) {
+    put(static_cast<std::int64_t>(size));
+    bytes_.resize(bytes_.size() + size);
+    return std::span(bytes_).last(size);
+  }
   template <typename T>
   requires std::is_trivially_copyable_v<T> Packer& put_list(std::span<const T> values) {
     return put_bytes(std::as_bytes(values));

@@ -144,6 +144,9 @@ Status set_lost_logs(Settings&, std::string_view text) {
   return parse_choice(text, {"fail", "go_on"}).status();
 }
 
+/// Each stream checks the name, which it reads from Settings::values.
+Status set_method(Settings&, std::string_view) { return {}; }
+
 Status set_target(Settings& settings, std::string_view text) {
   std::vector<std::string_view> names;
   for (const storage::TargetKind& kind : storage::target_kinds())
@@ -272,7 +275,7 @@ const std::array<SettingInfo, 27> kTable{{
     {"method", "scan", "name", "",
      "how servers write the records of streams that say nothing themselves (`method=`): one of the "
      "[methods](methods.md)",
-     set_text<&Settings::method>},
+     set_method},
     {"lost_logs", "fail", "choice", "",
      "what a run does that goes on from a checkpoint which covers a file (`tr_checkpoint_covers`) that is "
      "gone "

@@ -100,7 +100,6 @@ struct Settings {
   std::vector<Signal> stop_signals;
   std::string halt_file;             // path; "" = none
   std::string cache;                 // in the form of sources::cache_directory
-  std::string method;                // of streams without method=; each stream checks the name
   std::vector<SettingValue> values;  // every setting, in the order of the table
 
   /// Reads the settings: the environment has precedence over `options`, and `options` over the defaults.

@@ -315,7 +315,11 @@ bool Server::take_data(int server) {
     return true;
   }
   const auto chunk = in.get<std::uint64_t>();
-  if (!stream.root || !stream.root->on_come(chunk)) return true;
+  if (!stream.root || !stream.root->on_come(chunk)) {
+    log(LogLevel::warn, cat("stream ", stream.server->opening().name(), ": server ", sender,
+                            " has sent chunk ", chunk, ", which nobody waits for"));
+    return true;
+  }
   stream.server->on_chunk(in, message, [root = stream.root.get(), chunk] { root->on_over(chunk); });
   return true;
 }

@@ -45,6 +45,7 @@ void StreamServer::on_place(Unpacker& in) {
     encoding_.forget(chunk, std::move(encoded));
     stream_.say(Message::written, step, status);
   };
+  // StreamRoot::comes_here() asks the same on the root.
   const bool is_sent = stream_.opening.method().is_sent &&
                        stream_.context.home_of(stream_.opening.reference) != stream_.context.me;
   if (!write || placed.chunk.size() == 0)
@@ -57,74 +58,91 @@ void StreamServer::on_place(Unpacker& in) {
 
 /// Packs the chunk on a worker and sends it to the root, which says what became of it.
 void StreamServer::send_chunk(std::uint64_t number, Placed placed) {
-  Context& context = stream_.context;
-  constexpr Bytes head = 64;  // of the message, and of each record
-  const auto records = std::ssize(placed.chunk.records);
-  auto shared = std::make_shared<Placed>(std::move(placed));
-  auto out = std::make_shared<Packer>(context.line.data_memory(shared->chunk.size() + head * (records + 1) +
-                                                               static_cast<Bytes>(shared->path.size())));
-  out->put(stream_.opening.stream).put(context.me).put(Data::chunk).put(number).put(shared->chunk.step);
-  out->put_text(shared->path).put(shared->committed).put(static_cast<std::int64_t>(records));
-  context.executor.compute(
-      [shared, out](int) {
-        return guarded([&]() -> Status {
-          ByteVector values;
-          for (std::size_t i = 0; i < shared->chunk.records.size(); ++i) {
-            EncodedRecord& record = shared->chunk.records[i];
-            record.settle();
-            out->put(shared->offsets[i]);
-            if (!record.put_together) {
-              out->put_bytes(record.bytes);
-              continue;
-            }
-            values.resize(static_cast<std::size_t>(record.size));
-            record.put_together(0, record.size, values.data());
-            out->put_bytes(values);
-          }
+  struct Work {
+    Placed placed;
+    Packer message;
+    std::int64_t begin = 0, end = 0;
+    int worker = 0;
+  };
+  auto work = std::make_shared<Work>();
+  work->placed = std::move(placed);
+  stream_.context.executor.compute(
+      [this, number, work](int worker) {
+        work->worker = worker;
+        work->begin = stream_.context.line.now();
+        Status packed = guarded([&]() -> Status {
+          work->message = packed_chunk(number, work->placed);
           return {};
         });
+        work->end = stream_.context.line.now();
+        return packed;
       },
-      [this, number, shared, out](const Status& status) {
-        Context& sender = stream_.context;
-        // A chunk without records tells why it could not be sent.
-        if (!status.is_ok()) {
-          *out = Packer();
-          out->put(stream_.opening.stream)
-              .put(sender.me)
-              .put(Data::chunk)
-              .put(number)
-              .put(shared->chunk.step);
-          out->put_text(shared->path).put(shared->committed).put(std::int64_t{-1});
-          status.pack(*out);
-        }
-        stream_.counters().sent_bytes += static_cast<std::int64_t>(out->bytes().size());
-        sender.line.send_data(sender.rank_of_server(sender.home_of(stream_.opening.reference)), out->take());
-        encoding_.forget(number, std::move(shared->chunk));
+      [this, number, work](const Status& status) {
+        Context& context = stream_.context;
+        const int root = context.home_of(stream_.opening.reference);
+        if (!status.is_ok()) work->message = refused_chunk(number, work->placed.chunk.step, status);
+        const auto node_of = [&](int server) {
+          return context.roster.server_node[static_cast<std::size_t>(server)];
+        };
+        if (node_of(root) != node_of(context.me))
+          stream_.counters().sent_bytes += static_cast<std::int64_t>(work->message.bytes().size());
+        stream_.counters().assemble += work->end - work->begin;
+        context.statistics.add_span("pack", 1 + work->worker, work->begin, work->end);
+        context.line.send_data(context.rank_of_server(root), work->message.take());
+        encoding_.forget(number, std::move(work->placed.chunk));
       });
+}
+
+/// On a worker. Returns the message that on_chunk() takes, which has its head already.
+Packer StreamServer::packed_chunk(std::uint64_t number, Placed& placed) const {
+  constexpr Bytes head = 64;  // of the message, and of each record
+  std::vector<EncodedRecord>& records = placed.chunk.records;
+  Packer out(stream_.context.line.data_memory(placed.chunk.size() + head * (std::ssize(records) + 1) +
+                                              static_cast<Bytes>(placed.path.size())));
+  out.put(stream_.opening.stream).put(stream_.context.me).put(Data::chunk).put(number);
+  out.put(placed.chunk.step).put(static_cast<std::int64_t>(records.size()));
+  out.put_text(placed.path).put(placed.committed);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    records[i].settle();
+    out.put(placed.offsets[i]);
+    if (records[i].put_together)
+      records[i].put_together(0, records[i].size,
+                              out.put_room(static_cast<std::size_t>(records[i].size)).data());
+    else
+      out.put_bytes(records[i].bytes);
+  }
+  return out;
+}
+
+/// Returns the message that tells why a chunk could not be sent: it has less than no records.
+Packer StreamServer::refused_chunk(std::uint64_t number, std::int64_t step, const Status& why) const {
+  Packer out;
+  out.put(stream_.opening.stream).put(stream_.context.me).put(Data::chunk).put(number);
+  out.put(step).put(std::int64_t{-1});
+  why.pack(out);
+  return out;
 }
 
 void StreamServer::on_chunk(Unpacker in, const std::shared_ptr<const ByteVector>& message,
                             std::function<void()> done) {
   Placed placed;
   placed.chunk.step = in.get<std::int64_t>();
+  const auto records = in.get<std::int64_t>();
+  const auto written = [this, step = placed.chunk.step, done = std::move(done)](const Status& status,
+                                                                                const Encoded&) {
+    stream_.say(Message::written, step, status);
+    done();
+  };
+  if (records < 0) return written(Status::unpack(in), {});
   placed.path = in.get_text();
   placed.committed = in.get<Bytes>();
-  const auto records = in.get<std::int64_t>();
   for (std::int64_t i = 0; i < records; ++i) {
     placed.offsets.push_back(in.get<Bytes>());
     EncodedRecord& record = placed.chunk.records.emplace_back();
     record.sent = in.get_bytes();
     record.message = message;
   }
-  const auto written = [this, step = placed.chunk.step, done = std::move(done)](const Status& status,
-                                                                                const Encoded&) {
-    stream_.say(Message::written, step, status);
-    done();
-  };
-  if (records < 0)
-    written(Status::unpack(in), {});
-  else
-    writing_.write(std::move(placed), written);
+  writing_.write(std::move(placed), written);
 }
 
 void StreamServer::on_sync(Unpacker& in) {

@@ -51,6 +51,8 @@ class StreamServer {
  private:
   StreamServer(Context& context, Opening opening) : stream_(context, std::move(opening)) {}
   void send_chunk(std::uint64_t number, Placed placed);
+  Packer packed_chunk(std::uint64_t number, Placed& placed) const;
+  [[nodiscard]] Packer refused_chunk(std::uint64_t number, std::int64_t step, const Status& why) const;
 
   OpenStream stream_;
   Encoding encoding_{stream_};

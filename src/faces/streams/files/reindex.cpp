@@ -56,25 +56,26 @@ void add_record(std::vector<IndexStep>& steps, const FoundRecord& found, Bytes a
   steps.back().end = at + found.length;
 }
 
+/// Returns the names in order: methods of writing give the records of a step any order.
 RecordNames names_of(const IndexStep& step) {
   RecordNames names;
   for (const IndexRecord& record : step.records) names.emplace_back(record.field, record.level);
+  std::ranges::sort(names);
   return names;
 }
 
-bool is_beginning_of(const RecordNames& part, const RecordNames& whole) {
-  return part.size() < whole.size() && std::equal(part.begin(), part.end(), whole.begin());
+bool is_part_of(const RecordNames& part, const RecordNames& whole) {
+  return part.size() < whole.size() && std::ranges::includes(whole, part);
 }
 
-/// Returns true if the step has whole fields: a put writes all levels of its field, in their order.
+/// Returns true if the step has whole fields: a put writes all levels of its field.
 bool has_whole_fields(const IndexStep& step, const std::vector<IndexField>& fields) {
-  for (std::size_t i = 0; i < step.records.size();) {
-    const std::int32_t field = step.records[i].field;
+  const RecordNames names = names_of(step);
+  for (std::size_t i = 0; i < names.size();) {
+    const std::int32_t field = names[i].first;
     const std::size_t levels = fields[static_cast<std::size_t>(field)].levels.size();
     for (std::size_t level = 0; level < levels; ++level, ++i) {
-      if (i == step.records.size() || step.records[i].field != field ||
-          step.records[i].level != static_cast<std::int32_t>(level))
-        return false;
+      if (i == names.size() || names[i] != std::pair(field, static_cast<std::int32_t>(level))) return false;
     }
   }
   return true;
@@ -113,7 +114,7 @@ LastStep judge_last(const FoundSteps& found, const std::vector<IndexField>& fiel
   for (std::size_t i = 0; i + 1 < found.steps.size(); ++i) {
     const RecordNames other = names_of(found.steps[i]);
     like_one = like_one || other == names;
-    less_than_one = less_than_one || is_beginning_of(names, other);
+    less_than_one = less_than_one || is_part_of(names, other);
   }
   if (like_one && !less_than_one && !found.torn) return LastStep::whole;
   // Whole fields may be everything that was put at that lead: none of them is cut off.

@@ -50,7 +50,7 @@ struct IndexRecord {
   friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };
 
-/// One committed step: its records lie in [begin, end) of the data file, in put order.
+/// One committed step: its records lie in [begin, end) of the data file, in the order of their offsets.
 struct IndexStep {
   std::int64_t step = 0;  // number in the stream, rising
   std::int64_t lead = 0;  // on IndexHeader::time, never falling

@@ -172,7 +172,8 @@ TEST(parse_stream, an_unknown_key_names_the_option_that_was_meant_and_who_has_it
   EXPECT_TRUE(
       mentions(error("statistc=mean"), "did you mean \"statistic\", which belongs to tr_stream_define?"));
   EXPECT_TRUE(mentions(error("existing=append"), "did you mean \"continue\"?"));
-  EXPECT_FALSE(mentions(error("method=mpiio"), "did you mean")) << error("method=mpiio");
+  EXPECT_FALSE(mentions(error("shuffle=on"), "did you mean")) << error("shuffle=on");
+  EXPECT_TRUE(mentions(error("method=writr"), "unknown method \"writr\"; did you mean \"writer\"?"));
   EXPECT_TRUE(mentions(error("units=K"), "\"units\" belongs to tr_stream_define")) << error("units=K");
   EXPECT_TRUE(mentions(error("comment=dry"), "given as attributes=\"comment=dry\"")) << error("comment=dry");
 }

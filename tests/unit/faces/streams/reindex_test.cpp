@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "faces/streams/definition/parse.hpp"
@@ -160,6 +161,29 @@ TEST_F(Reindex, a_stream_that_continues_keeps_the_steps_of_a_file_without_index)
     EXPECT_EQ(index->steps[i].records[2].field, 1);
     EXPECT_EQ(index->steps[i].records[2].level, 1);
   }
+}
+
+/// Returns the messages in the opposite order.
+ByteVector reversed(const ByteVector& messages) {
+  constexpr std::array begin{std::byte{'G'}, std::byte{'R'}, std::byte{'I'}, std::byte{'B'}};
+  ByteVector out;
+  for (auto end = messages.end(); end != messages.begin();) {
+    const auto at = std::find_end(messages.begin(), end, begin.begin(), begin.end());
+    out.insert(out.end(), at, end);
+    end = at;
+  }
+  return out;
+}
+
+TEST_F(Reindex, the_records_of_a_step_may_have_any_order) {
+  const ByteVector all = joined({step(0), reversed(step(1)), reversed(step(2))});
+  ASSERT_NE(reversed(step(1)), step(1));
+  put_bytes(*target_, kPath, all);
+  expect_continued(all, 3);
+  const ByteVector only = joined({reversed(step(0)), reversed(step(1))});
+  put_bytes(*target_, kPath, joined({only, part_of(reversed(step(2)), 60)}));
+  ASSERT_TRUE(remove_index(*target_, kPath).is_ok());
+  expect_continued(only, 2);
 }
 
 TEST_F(Reindex, a_call_that_fails_leaves_no_part_of_the_new_index) {

@@ -68,8 +68,8 @@ TEST(settings, that_all_ranks_need_alike_are_taken_from_another) {
   EXPECT_EQ(settings.parallel_threshold, 1 << 20);
   EXPECT_EQ(settings.threads, 0);
   EXPECT_TRUE(settings.check_conflicts);
-  ASSERT_EQ(settings.common().size(), 5u);
-  for (std::size_t i = 0; i < 5; ++i) {
+  ASSERT_EQ(settings.common().size(), 6u);
+  for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(settings.common()[i].value, other.common()[i].value);
     EXPECT_EQ(settings.common()[i].origin, other.common()[i].origin);
   }
@@ -123,7 +123,7 @@ TEST(settings, an_unknown_key_is_an_error_with_the_nearest_one) {
                        "unknown environment variable TAILRACE_SERVER; did you mean TAILRACE_SERVERS?"));
   EXPECT_TRUE(mentions(error_of("", {"TAILRACE_="}), "unknown environment variable TAILRACE_;"));
   EXPECT_TRUE(mentions(error_of("", {"TAILRACE_servers=1"}), "did you mean TAILRACE_SERVERS?"));
-  EXPECT_TRUE(mentions(error_of("method=mpiio"), "unknown setting \"method\"; `tailrace settings` lists"));
+  EXPECT_TRUE(mentions(error_of("colour=blue"), "unknown setting \"colour\"; `tailrace settings` lists"));
 }
 
 TEST(settings, a_bad_value_is_an_error_that_names_its_setting_as_it_was_given) {

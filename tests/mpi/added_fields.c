@@ -45,8 +45,12 @@ static const char* of_late(void) { return is_grib ? "q" : "late"; }
 
 static void make_layouts(void) {
   static const tr_index shape[1] = {NY * NX}, all[1] = {EDGES};
+  int32_t numbers[NY * NX];
   tr_index end = 0;
+  for (int i = 0; i < NY * NX; ++i) numbers[i] = 7 * i;
   expect(tr_layout_block(1, shape, NULL, &cells));
+  expect(tr_layout_dimensions(cells, "column"));
+  expect(tr_layout_axis(cells, "column", TR_I32, NY * NX, numbers, NULL, NULL));
   expect(tr_layout_bounds(cells, 0, &first_cell, &end));
   owned = end - first_cell;
   for (tr_index i = 0; i < owned; ++i) {

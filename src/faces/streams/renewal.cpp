@@ -114,10 +114,28 @@ std::optional<Fields::Order> Fields::decide_order(bool goes_on) {
   return order;
 }
 
+/// Returns the coordinates of dimensions that each field brings in this order: the first one with a
+/// dimension, of those that were defined once it had the coordinate.
+std::vector<std::vector<codec::Axis>> Fields::axes_in(const std::vector<std::size_t>& order) const {
+  std::vector<std::vector<codec::Axis>> axes(order.size());
+  for (std::size_t bringer = 0; bringer < fields_.size(); ++bringer) {
+    for (const codec::Axis& axis : fields_[bringer].definition.axes) {
+      const auto brings = [&](std::size_t number) {
+        return number >= bringer &&
+               std::ranges::count(fields_[number].definition.dimensions, axis.dimension) > 0;
+      };
+      const auto first = std::ranges::find_if(order, brings) - order.begin();
+      axes[static_cast<std::size_t>(first)].push_back(axis);
+    }
+  }
+  return axes;
+}
+
 /// Attributes of fields that are added later, and of dimensions that only these have, come later, too.
 Status Fields::prepare_order(Order& order) const {
   Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request_.definition);
   TR_TRY(codec.status());
+  order.axes = axes_in(order.fields);
   std::vector<codec::GivenAttribute> later;
   for (std::size_t i = 0; i <= order.fields.size(); ++i) {
     if (i == order.held) {
@@ -126,7 +144,9 @@ Status Fields::prepare_order(Order& order) const {
     }
     if (i == order.fields.size()) break;
     const std::size_t number = order.fields[i];
-    TR_TRY((*codec)->define_again(fields_[number].definition, *codec_, static_cast<int>(number)));
+    codec::FieldDefinition definition = fields_[number].definition;
+    definition.axes = order.axes[i];
+    TR_TRY((*codec)->define_again(definition, *codec_, static_cast<int>(number)));
   }
   order.held_attributes = order.attributes.size();
   for (codec::GivenAttribute& each : later) {
@@ -142,6 +162,7 @@ void Fields::take_order(Order order, const std::string& file) {
   for (const std::size_t number : order.fields) {
     numbers_[fields_[number].definition.name] = static_cast<int>(fields.size());
     fields.push_back(std::move(fields_[number]));
+    fields.back().definition.axes = std::move(order.axes[fields.size() - 1]);
   }
   fields_ = std::move(fields);
   attributes_ = std::move(order.attributes);
@@ -166,7 +187,7 @@ Status Stream::fit_to_last_file(std::int64_t lead, bool is_lead_wrong) {
   std::optional<Fields::Order> order = fields_.decide_order(goes_on);
   if (!order) return {};
   const std::string call = cat("tr_stream_begin(\"", name(), "\") of the first step, ",
-                               goes_on ? "which goes on in " : "which begins a file behind ", last);
+                               goes_on ? cat("which goes on in ", last) : "which begins a file");
   const Status mine = guarded([&] { return fields_.prepare_order(*order); });
   const comm::Verdict verdict = session_.agree({mine.in(call), call, {}});
   if (verdict.ended) client_.stop(verdict.status);

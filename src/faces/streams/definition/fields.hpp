@@ -79,7 +79,8 @@ class Fields final {
     std::size_t held = 0;
     std::vector<codec::GivenAttribute> attributes{};
     std::size_t held_attributes = 0;
-    std::unique_ptr<codec::Codec> codec{};  // with all of them
+    std::vector<std::vector<codec::Axis>> axes{};  // that each field brings
+    std::unique_ptr<codec::Codec> codec{};         // with all of them
   };
   /// Local. Ends may_go_on(). The first step `goes_on` in last_file(), or begins another one. Returns the
   /// order in which the fields belong, or nothing if all of them hold as they are. Every rank gets the same.
@@ -147,6 +148,7 @@ class Fields final {
   void tell_first(std::size_t fields, std::size_t attributes);
   void tell_field(std::size_t number);
   [[nodiscard]] bool is_unrecorded(const std::string& field) const;
+  [[nodiscard]] std::vector<std::vector<codec::Axis>> axes_in(const std::vector<std::size_t>& order) const;
   [[nodiscard]] Status check_recorded(const Field& field) const;
   Status restore(const Field& field);
   [[nodiscard]] const std::string& name() const { return client_.name(); }

@@ -277,8 +277,8 @@ Status check_same_fields(const std::string& file, const IndexHeader& found, cons
         Code::state,
         cat(file, ": was begun without field '", added->name,
             "', all steps of a file have the same fields, and no file follows on this one: leave the field "
-            "out, begin anew with existing=replace, give it to another stream, or have files begin with the "
-            "time, as {valid:%Y%m%d} or {lead:03h} in the pattern does")};
+            "out, give it to another stream, or have files begin with the time, as {valid:%Y%m%d} or "
+            "{lead:03h} in the pattern does")};
   for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
     if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
     const bool is_moved =

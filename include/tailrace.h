@@ -366,6 +366,11 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  * the pattern has no time, so that no file follows; in the middle of an interval; or if the layout of a field
  * that was defined before had coordinates and was freed or got others.
  *
+ * A run that goes on (existing=continue, a checkpoint) may define all fields before its first step, in any
+ * order. Those that the file in which it goes on lacks begin with the next file, as above. The first
+ * tr_stream_begin is then collective, and fails the step (TR_ERR_STATE at its end) if the file has a field
+ * that the stream lacks, or if the pattern has no time.
+ *
  * Options:
  *   levels=TYPE[:LIST]    hybrid:1-40, pressure:1000,850,500, height:2, depth:5,10,20, or surface (default)
  *   bottom=LIST           the bottoms of layers, whose tops are the levels
@@ -423,7 +428,9 @@ TR_API int tr_stream_attribute_text(tr_stream* stream, const char* of, const cha
 
 /* Local. Begins the step that is valid `lead` seconds after the base time, or other units if the stream has
  * lead_unit=. Errors are kept for tr_stream_end. Collective if the step is the first of a file and something
- * was defined since the file before was begun: see tr_stream_define. */
+ * was defined since the file before was begun, and if it is the first of a run that goes on in a file with
+ * other fields, or with these in another order: see tr_stream_define. Blocks then until the ranks agree, and
+ * until files before it are finished. */
 TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 
 /* Local. Begins the step at a time of the model, in a stream with time=model. Two times are equal if the two

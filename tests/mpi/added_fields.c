@@ -6,10 +6,11 @@
  * Steps are at leads FIRST to LAST hours. The fields are there from the beginning but for `late`, `edge` and
  * `still`, which come behind the step at ADD hours, or before the first step if it lies behind that. HOW:
  * `saved` (a checkpoint is saved behind the last step, and the run is killed), `restarted` (it goes on behind
- * the checkpoint), `killed` (there is no checkpoint), `early` (puts `late` at once), `unput` (does not put
- * `still`), `other` (compute rank 1 defines another type), `alone` (compute rank 1 does not define), `inside`
- * (defines inside of a step), `few` (defines an attribute alone), `cut` (cuts the file CUT_FILE when the step
- * at ADD is durable), `marked` (makes a directory MARKER behind the step at ADD). */
+ * the checkpoint), `swapped` (likewise, without a checkpoint with existing=continue, and what comes later is
+ * defined before `early`), `killed` (there is no checkpoint), `early` (puts `late` at once), `unput` (does
+ * not put `still`), `other` (compute rank 1 defines another type), `alone` (compute rank 1 does not define),
+ * `inside` (defines inside of a step), `few` (defines an attribute alone), `cut` (cuts the file CUT_FILE when
+ * the step at ADD is durable), `marked` (makes a directory MARKER behind the step at ADD). */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,12 +36,21 @@ static tr_layout *cells = NULL, *edges = NULL;
 static double latitudes[NY * NX], longitudes[NY * NX];
 static float early[NY * NX], late[NY * NX], still[NY * NX];
 static int64_t edge[EDGES];
+static int is_grib = 0;
 static tr_index owned = 0, owned_edges = 0, first_cell = 0, first_edge = 0;
+
+/* GRIB2 knows fields by its own names, and has no edges. */
+static const char* of_early(void) { return is_grib ? "t" : "early"; }
+static const char* of_late(void) { return is_grib ? "q" : "late"; }
 
 static void make_layouts(void) {
   static const tr_index shape[1] = {NY * NX}, all[1] = {EDGES};
+  int32_t numbers[NY * NX];
   tr_index end = 0;
+  for (int i = 0; i < NY * NX; ++i) numbers[i] = 7 * i;
   expect(tr_layout_block(1, shape, NULL, &cells));
+  expect(tr_layout_dimensions(cells, "column"));
+  expect(tr_layout_axis(cells, "column", TR_I32, NY * NX, numbers, NULL, NULL));
   expect(tr_layout_bounds(cells, 0, &first_cell, &end));
   owned = end - first_cell;
   for (tr_index i = 0; i < owned; ++i) {
@@ -48,7 +58,10 @@ static void make_layouts(void) {
     longitudes[i] = 10 + (double)((first_cell + i) % NX);
     still[i] = (float)(first_cell + i) / 8;
   }
-  expect(tr_layout_coordinates(cells, latitudes, longitudes, 0, NULL, NULL));
+  if (is_grib)
+    expect(tr_layout_georeference(cells, "keys=\"gridType=unstructured_grid\""));
+  else
+    expect(tr_layout_coordinates(cells, latitudes, longitudes, 0, NULL, NULL));
   expect(tr_layout_block(1, all, NULL, &edges));
   expect(tr_layout_bounds(edges, 0, &first_edge, &end));
   owned_edges = end - first_edge;
@@ -63,10 +76,10 @@ static void define_late(tr_stream* stream, const char* options, int is_late) {
   if (is("alone") && rank == 1) return;
   if (!is("few")) {
     const int type = is("other") && rank == 1 ? TR_F64 : TR_F32;
-    if (!expect(tr_stream_define(stream, "late", cells, type,
+    if (!expect(tr_stream_define(stream, of_late(), cells, type,
                                  strstr(options, "interval") ? "operation=mean" : NULL)))
       return;
-    expect(tr_stream_define(stream, "edge", edges, TR_I64, NULL));
+    if (!is_grib) expect(tr_stream_define(stream, "edge", edges, TR_I64, NULL));
   }
   if (!takes_attributes(options)) return;
   expect(tr_stream_attribute(stream, is("few") ? "early" : "late", "range", TR_F64, 2, numbers));
@@ -83,9 +96,17 @@ static void step_at(tr_stream* stream, int hour, int add) {
   }
   for (tr_index i = 0; i < owned_edges; ++i) edge[i] = 1000 * hour + first_edge + i;
   tr_stream_begin(stream, hour * INT64_C(3600));
-  tr_stream_put(stream, "early", early);
-  if (tr_stream_wants(stream, "late") || (is("early") && hour > add)) tr_stream_put(stream, "late", late);
+  tr_stream_put(stream, of_early(), early);
+  if (tr_stream_wants(stream, of_late()) || (is("early") && hour > add))
+    tr_stream_put(stream, of_late(), late);
   if (tr_stream_wants(stream, "edge")) tr_stream_put(stream, "edge", edge);
+}
+
+static void define_early(tr_stream* stream, const char* options, int has_late) {
+  expect(tr_stream_define(stream, of_early(), cells, TR_F32,
+                          strstr(options, "interval") ? "operation=mean" : NULL));
+  if (takes_attributes(options))
+    expect(tr_stream_attribute_text(stream, NULL, "remark", has_late ? "with more" : "as it began"));
 }
 
 static void run(char** arguments) {
@@ -95,8 +116,9 @@ static void run(char** arguments) {
   tr_stream* stream = NULL;
   tr_checkpoint* checkpoint = NULL;
   int found = 0;
+  is_grib = strstr(options, "grib2") != NULL;
   make_layouts();
-  if (is("saved") || is("restarted")) {
+  if (is("saved") || is("restarted") || (is("swapped") && !strstr(options, "existing=continue"))) {
     expect(tr_checkpoint_create("added.restart", "keep=2", &checkpoint));
     expect(tr_checkpoint_begin(checkpoint, TR_LOAD, &found));
     if (found) tr_checkpoint_item(checkpoint, "hour", &first, TR_I64, NULL);
@@ -104,11 +126,9 @@ static void run(char** arguments) {
     if (found) ++first;
   }
   if (!expect(tr_stream_create(arguments[1], options, &stream))) return;
-  expect(tr_stream_define(stream, "early", cells, TR_F32,
-                          strstr(options, "interval") ? "operation=mean" : NULL));
-  if (takes_attributes(options))
-    expect(tr_stream_attribute_text(stream, NULL, "remark", add < first ? "with more" : "as it began"));
-  if (add < first) define_late(stream, options, 0);
+  if (is("swapped")) define_late(stream, options, 0);
+  define_early(stream, options, add < first);
+  if (add < first && !is("swapped")) define_late(stream, options, 0);
   for (int64_t hour = first; hour <= last; ++hour) {
     step_at(stream, (int)hour, add);
     if (is("inside") && hour == add) define_late(stream, options, 1);

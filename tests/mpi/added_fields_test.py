@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Fields and attributes that a stream gets while it runs: its next file has the bytes that it has in a run that defined all at the start, for any number of ranks and servers, and when the run was killed in between;
-what no file can take is refused on every rank."""
+"""Fields and attributes that a stream gets while it runs: its next file has the bytes that it has in a run that defined all at the start, for any number of ranks and servers, and when the run was killed in between,
+also if the run that goes on defines all at once; what no file can take is refused on every rank."""
 import os
 import sys
 
@@ -12,6 +12,8 @@ if os.environ.get("TEST_HDF5") == "1":
     FORMATS["netcdf4"] = "nc4"
 if os.environ.get("TEST_ZARR") == "1":
     FORMATS["zarr"] = "zarr"
+if os.environ.get("TEST_GRIB") == "1":
+    FORMATS["grib2"] = "grib2"
 FIRST, SECOND = "20260301", "20260302"
 
 
@@ -19,6 +21,21 @@ def ran(path, options="", steps=(22, 26), add=22, how="", ranks=3, servers=1, co
     ended, _, out = run(ranks, [MODEL, path, f"base=2026-03-01 {options}", str(steps[0]), str(steps[1]), str(add), how], TAILRACE_SERVERS=str(servers))
     check((ended != 0 if code is None else ended == code), f"{path}, {options}, {how}: the model ended with {ended}: {out}")
     return out
+
+
+def forget_copies():
+    for copy in [each for each in os.listdir(".") if each.startswith("added.restart")]:
+        (shutil.rmtree if os.path.isdir(copy) else os.remove)(copy)
+
+
+def goes_on(path, options, last, add, how, servers=1, end=26):
+    """A run that is killed behind `last`, and one that defines everything before its first step, in another order."""
+    fresh(os.path.dirname(path))
+    forget_copies()
+    first = 22 if last >= 22 else last - 1
+    ran(path, options, (first, last), add, how, code=None)
+    more = options if how == "saved" else f"{options} existing=continue"
+    return ran(path, more, (last + 1, end), 0, "swapped", ranks=2 + servers, servers=servers)
 
 
 def image(path):
@@ -55,20 +72,32 @@ for format, ending in FORMATS.items():
     kills = ((23, 22, "saved"), (25, 22, "saved"), (22, 23, "saved"), (23, 22, "killed"), (25, 22, "killed"))
     for last, add, how in (kills if ALL else kills[1:4]) if is_first else kills[:1]:
         fresh(format)
-        for copy in [each for each in os.listdir(".") if each.startswith("added.restart")]:
-            (shutil.rmtree if os.path.isdir(copy) else os.remove)(copy)
+        forget_copies()
         ran(f"{format}/{name}", options, (22, last), add, how, code=None)
         if how == "saved":
             ran(f"{format}/{name}", options, (22, 26), add, "restarted", ranks=4, servers=2)
         else:
             ran(f"{format}/{name}", f"{options} existing=continue", (last + 1, 26), add, ranks=2, servers=0)
         expect_files(format, ending, wanted)
+    # The run that goes on defines everything at once: in a file without what comes later, in one that has it, behind the last step of a file, and without a checkpoint.
+    restarts = ((22, 99, "saved"), (25, 22, "saved"), (23, 99, "saved"), (22, 99, "killed"), (25, 22, "killed"))
+    for number, (last, add, how) in enumerate(restarts if ALL or is_first else (restarts[0], restarts[3]) if format == "zarr" else restarts[:1]):
+        goes_on(f"{format}/{name}", options, last, add, how, servers=number % 4)
+        expect_files(format, ending, wanted)
     if is_first:
-        # The file that goes on lacks the field.
+        # A put of what the file lacks fails the step, as in a run that adds it. A stream with one file refuses the field, and so does one that lacks a field of the file.
         fresh(format)
         ran(f"{format}/{name}", options, (22, 22), 99, "killed", code=None)
-        out = ran(f"{format}/{name}", f"{options} existing=continue", (23, 24), 0, code=1)
-        check(f"{format}/{FIRST}.{ending}" in out and "was begun without field 'late'" in out, f"{format}: {out}")
+        out = ran(f"{format}/{name}", f"{options} existing=continue", (23, 26), 0, "early", code=1)
+        check(f"{format}/{FIRST}.{ending}" in out and "begins with the next file" in out, f"{format}: {out}")
+        fresh(format)
+        ran(f"{format}/one.{ending}", options, (22, 22), 99, "killed", code=None)
+        out = ran(f"{format}/one.{ending}", f"{options} existing=continue", (23, 24), 0, code=1)
+        check(f"{format}/one.{ending}" in out and "was begun without field 'late', all steps of a file have the same fields, and no file follows" in out, f"{format}: {out}")
+        fresh(format)
+        ran(f"{format}/{name}", options, (24, 24), 0, "killed", code=None)
+        out = ran(f"{format}/{name}", f"{options} existing=continue", (25, 26), 99, code=1)
+        check(f"{format}/{SECOND}.{ending}" in out and "was begun with field 'late', which the stream does not have now" in out, f"{format}: {out}")
         for how, text, days, servers in (("early", "begins with the next file", (SECOND,), 0), ("early", "begins with the next file", (SECOND,), 1),
                                          ("other", "", (FIRST,), 1), ("inside", "inside of a step", (FIRST,), 0),
                                          ("unput", "was not put before the first step of a file that has it", (FIRST,), 0),
@@ -106,7 +135,24 @@ for format, ending in FORMATS.items():
         ran(f"{format}/{name}", f"{options} interval=2h", ranks=3 + servers, servers=servers)
         expect_files(format, ending, {FIRST: image(f"{format}-few/{FIRST}.{ending}"), SECOND: image(f"{format}-twin/{SECOND}.{ending}")})
 
-    if is_first or (ALL and format != "raw"):  # an attribute alone
+    if is_first:
+        # Killed in an interval that ends in the file, and in one with which the next file begins: what comes later has no values of its first half.
+        means = f"{options} interval=2h"
+        goes_on(f"{format}/{name}", means, 21, 99, "saved")
+        expect_files(format, ending, {SECOND: image(f"{format}-twin/{SECOND}.{ending}")}, (SECOND,))
+        goes_on(f"{format}/{name}", means, 23, 99, "saved", servers=0, end=48)
+        expect_files(format, ending, {FIRST: image(f"{format}-few/{FIRST}.{ending}")}, (FIRST,))
+        has_late = [b"late" in contents(f"{format}/{day}.{ending}") for day in (FIRST, SECOND, "20260303")]
+        check(has_late == [False, False, True], f"{format}: killed in an interval with which a file begins: {has_late}")
+        if os.environ.get("TEST_JSON") == "1":
+            fresh(f"{format}-twin")
+            ran(f"{format}-twin/{name}", f"{options} references=on")
+            goes_on(f"{format}/{name}", f"{options} references=on", 22, 99, "saved")
+            for day in (FIRST, SECOND):
+                twin = contents(f"{format}-twin/{day}.{ending}.refs.json").replace(f"{format}-twin/".encode(), f"{format}/".encode()).replace(b"as it began", b"with more")
+                check(contents(f"{format}/{day}.{ending}.refs.json") == twin, f"{format}: the references of {day}")
+
+    if is_first or (ALL and format not in ("raw", "grib2")):  # an attribute alone
         fresh(f"{format}-twin")
         ran(f"{format}-twin/{name}", options, (24, 26), 0, "few")
         fresh(format)

@@ -103,6 +103,18 @@ for description, fails, said in ((DESCRIPTION, False, ""), (GONE, False, "a/mean
     check((code != 0) == fails and said in out + err and "keeps the attributes" not in err and ("stays unfinished" in err) == ("stays unfinished" in said),
           f"another description, in which '{said}': {code}: {out}{err}")
 
+# A field that is added to a stream whose files follow one another: the file that goes on has none of its puts.
+for ranks, servers in ((2, 0), (3, 1)):
+    fresh("a")
+    for name in os.listdir("."):
+        if name.startswith("state."):
+            os.remove(name)
+    for steps, text, how in ((4, DESCRIPTION, "killed"), (STEPS, MORE, "goes_on")):
+        write("output.yaml", text.replace("DIR/means.nc", "DIR/means_{valid:%Y%m%d}.nc").replace("DIR", "a"))
+        code, out, err = run(ranks, [MODEL, "output.yaml", BASE, str(steps), how], TAILRACE_SERVERS=str(servers))
+    check(code == 0, f"a description with a field more: {out}{err}")
+    check(contents("a") == {name.replace("means", "means_20260301"): bytes for name, bytes in expected.items()}, f"a description with a field more: {sorted(contents('a'))}")
+
 # Another description, with a format that takes no attributes, and none of the streams.
 fresh("b")
 write("other.yaml", "streams:\n  wind:\n    file: b/wind.nc\n    base: 2026-03-01T00:00Z\n    fields: [{name: wind, attributes: 'long_name=\"from the west\"'}]\n  raw:\n    file: b/t.raw\n    format: raw\n    base: 2026-03-01T00:00Z\n    fields: [temperature]\n")

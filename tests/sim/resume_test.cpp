@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ground/base/text.hpp"
@@ -218,6 +220,117 @@ TEST(sim_resume, what_a_run_without_storage_has_left_of_an_older_file_of_other_f
     ++continued;
   }
   EXPECT_GT(continued, seeds(20));
+}
+
+/// A stream that gets fields while it runs, or one that goes on and defines all at once, in another order.
+struct Growth {
+  std::shared_ptr<const StreamPlan> all;      // by whose numbers the fields have their values
+  std::shared_ptr<const StreamPlan> plan;     // the same fields in the order of the definitions
+  std::vector<int> numbers;                   // of these in `all`
+  std::size_t few = 0;                        // number of fields that are defined before the first step
+  std::optional<std::int64_t> adds_behind{};  // the step behind which the others are
+  std::int64_t first = 0, end = 0;            // steps
+};
+
+void grow(SessionRank& rank, const Growth& growth, Arrays& arrays, Heard& heard) {
+  Told& told = heard.told;
+  PlannedStream stream(rank, growth.plan);
+  told.created = stream.create(growth.few);
+  if (!told.created.is_ok()) return;
+  heard.run = stream.position().run;
+  for (std::int64_t step = growth.first; step < growth.end; ++step) {
+    rank.compute(100'000);
+    stream.begin(step * kHalfDay);
+    // Some formats have records in the order of the puts.
+    for (int number = 0; number < std::ssize(growth.numbers); ++number) {
+      const auto i = std::ranges::find(growth.numbers, number) - growth.numbers.begin();
+      if (!stream.stream().wants(growth.plan->fields[static_cast<std::size_t>(i)].definition.name)) continue;
+      std::vector<float>& array = arrays[{step, number}];
+      array = array_of(*growth.all, rank.rank(), number, step);
+      stream.put(static_cast<int>(i), reinterpret_cast<const std::byte*>(array.data()));
+    }
+    told.ends.push_back(stream.end());
+    for (std::size_t i = growth.few; step == growth.adds_behind && i < growth.numbers.size(); ++i)
+      EXPECT_TRUE(stream.define(static_cast<int>(i)).is_ok());
+  }
+  told.waited = stream.wait(true);
+  told.closed = stream.close();
+  told.failures = stream.failures();
+}
+
+Heard run(const Job& job, const Growth& growth, std::int64_t nth) {
+  SessionWorld world(job);
+  std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
+  std::vector<Heard> heard(arrays.size());
+  for (int s = 0; nth > 0 && s < world.servers(); ++s)
+    world.storage_of(s).restart({nth, storage::Fault::io_error, storage::changing_calls, true});
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    grow(rank, growth, arrays[me], heard[me]);
+  });
+  EXPECT_TRUE(stuck.empty()) << text_of(stuck);
+  return heard[0];
+}
+
+TEST(sim_resume, a_run_that_defines_all_at_once_leaves_the_files_of_one_that_has_added_fields_by_itself) {
+  std::uint64_t in_between = 0, reordered = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(120); ++seed) {
+    Scheduler dice(seed * 6131);
+    const int ranks = static_cast<int>(dice.random(1, 4));
+    Job job;
+    job.nodes = random_nodes(dice, ranks, static_cast<int>(dice.random(0, 3)));
+    job.seed = seed;
+    const std::string format = any_format(seed);
+    const bool has_checkpoint = dice.once_in(2);
+    const auto made =
+        StreamPlan::make(name_for("fc_{valid:%Y%m%d}.data", format),
+                         cat("base=2026-03-01 format=", format, has_checkpoint ? "" : " existing=continue"),
+                         random_variables(dice, ranks), dice.once_in(2));
+    ASSERT_TRUE(made.is_ok()) << made.status().text();
+    const int fields = static_cast<int>((*made)->fields.size());
+    if (fields < 2) continue;
+    Growth growth{*made, *made, {}, static_cast<std::size_t>(dice.random(1, fields - 1)), {}, 0, 0};
+    for (int i = 0; i < fields; ++i) growth.numbers.push_back(i);
+    growth.end = dice.random(3, 8);
+    growth.adds_behind = dice.random(0, growth.end - 2);
+
+    job.storage = storage::memory_target();
+    run(job, growth, 0);
+    const Files truth = files_of(*job.storage);
+    job.storage = storage::memory_target();
+    const Heard first = run(job, growth, dice.random(20, 150));
+    if (!first.told.created.is_ok()) continue;
+    std::int64_t durable = 0;
+    while (durable < growth.end && first.told.failures.count(durable) == 0) ++durable;
+    const std::int64_t steps = has_checkpoint ? dice.random(0, durable) : steps_told(*job.storage);
+    // Behind an earlier file what is added would begin with an earlier file.
+    if (steps == 0 || (steps - 1) / 2 < *growth.adds_behind / 2) continue;
+
+    const bool lacks = (steps - 1) / 2 == *growth.adds_behind / 2;
+    std::vector<int>& numbers = growth.numbers;
+    for (int i = fields - 1; i > 0; --i)
+      std::swap(numbers[static_cast<std::size_t>(i)], numbers[static_cast<std::size_t>(dice.random(0, i))]);
+    // What no file has yet comes in the order in which it is defined.
+    const auto is_late = [&](int number) { return lacks && number >= static_cast<int>(growth.few); };
+    int late = static_cast<int>(growth.few);
+    for (int& number : numbers)
+      if (is_late(number)) number = late++;
+    auto plan = std::make_shared<StreamPlan>(**made);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      plan->fields[i] = (*made)->fields[static_cast<std::size_t>(numbers[i])];
+    if (has_checkpoint) plan->resume = position_behind(*plan, first.run, steps);
+    in_between += lacks && steps % 2 == 1 ? 1 : 0;
+    reordered += lacks || std::ranges::is_sorted(numbers) ? 0 : 1;
+    growth = {*made, plan, growth.numbers, growth.numbers.size(), {}, steps, growth.end};
+    const Told second = run(job, growth, 0).told;
+    const std::string where =
+        cat("seed ", seed, ", ", format, ", behind ", steps, " of ", growth.end, " steps");
+    EXPECT_TRUE(second.failures.empty()) << where << ": " << second.failures.begin()->second;
+    EXPECT_TRUE(second.closed.is_ok()) << where << ": " << second.closed.text();
+    ASSERT_TRUE(files_of(*job.storage) == truth) << where;
+  }
+  EXPECT_GT(in_between, seeds(6));
+  EXPECT_GT(reordered, seeds(2));
 }
 
 }  // namespace resume_test

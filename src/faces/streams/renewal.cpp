@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "faces/streams/stream.hpp"
+#include "formats/registry/registry.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {
@@ -56,18 +57,152 @@ void Fields::tell_field(std::size_t number) {
   tell(client_.definitions().add({&field.definition, std::move(prepared), &layout.layout, layout.id,
                                   layout.in_parts, layout.own_indices}));
   field.definition.georeference.coordinates = facts;
-  field.coordinates = nullptr;  // the servers have their values: no rank keeps them for the stream
+  // The servers have their values: no rank keeps them for the stream.
+  if (!keeps_told_) field.coordinates = nullptr;
+}
+
+/// Tells the servers of a stream with a new number the first fields and attributes: those that hold.
+void Fields::tell_first(std::size_t fields, std::size_t attributes) {
+  for (std::size_t i = 0; i < fields; ++i) {
+    tell_field(i);
+    if (fields_[i].is_put) tell(client_.definitions().add_values(static_cast<int>(i), fields_[i].values));
+  }
+  for (std::size_t i = 0; i < attributes; ++i) tell(client_.definitions().add_attribute(attributes_[i]));
+  held_fields_ = fields;
+  attributes_are_later_ = attributes < attributes_.size();
 }
 
 void Fields::tell_all() {
-  for (std::size_t i = 0; i < fields_.size(); ++i) {
-    tell_field(i);
-    if (!fields_[i].definition.has_time)
-      tell(client_.definitions().add_values(static_cast<int>(i), fields_[i].values));
+  keeps_told_ = false;
+  tell_first(fields_.size(), attributes_.size());
+}
+
+void Fields::go_on_behind(LastFile last, bool is_within_interval) {
+  last_file_ = std::move(last);
+  may_go_on_ = keeps_told_ = is_within_interval || !last_file_.fields.empty();
+}
+
+std::optional<Fields::Order> Fields::decide_order(bool goes_on) {
+  may_go_on_ = false;
+  const auto decide = [&]() -> std::optional<Order> {
+    Order order;
+    for (const std::string& name : last_file_.fields) {
+      const std::optional<int> number = number_of(name);
+      // The ledger tells what the file has and the stream has not. Another file has the order of the program.
+      if (!number && goes_on) return {};
+      if (number) order.fields.push_back(static_cast<std::size_t>(*number));
+    }
+    if (order.fields.size() < last_file_.fields.size()) order.fields.clear();
+    std::vector<std::size_t> later;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (std::ranges::count(order.fields, i) > 0) continue;
+      (goes_on || fields_[i].is_unrecorded ? later : order.fields).push_back(i);
+    }
+    // A file is all that a stream has whose pattern has no time: the ledger tells which field it lacks.
+    if (!later.empty() && !request_.pattern.depends_on_lead()) return {};
+    if (later.empty() && std::ranges::is_sorted(order.fields)) return {};
+    order.held = order.fields.size();
+    std::ranges::copy(later, std::back_inserter(order.fields));
+    return order;
+  };
+  std::optional<Order> order = decide();
+  keeps_told_ = order && order->held < fields_.size();
+  for (Field& field : fields_) {
+    field.is_unrecorded = false;
+    if (!order) field.coordinates = nullptr;
   }
-  for (const codec::GivenAttribute& each : attributes_) tell(client_.definitions().add_attribute(each));
-  held_fields_ = fields_.size();
-  attributes_are_later_ = false;
+  return order;
+}
+
+/// Returns the coordinates of dimensions that each field brings in this order: the first one with a
+/// dimension, of those that were defined once it had the coordinate.
+std::vector<std::vector<codec::Axis>> Fields::axes_in(const std::vector<std::size_t>& order) const {
+  std::vector<std::vector<codec::Axis>> axes(order.size());
+  for (std::size_t bringer = 0; bringer < fields_.size(); ++bringer) {
+    for (const codec::Axis& axis : fields_[bringer].definition.axes) {
+      const auto brings = [&](std::size_t number) {
+        return number >= bringer &&
+               std::ranges::count(fields_[number].definition.dimensions, axis.dimension) > 0;
+      };
+      const auto first = std::ranges::find_if(order, brings) - order.begin();
+      axes[static_cast<std::size_t>(first)].push_back(axis);
+    }
+  }
+  return axes;
+}
+
+/// Attributes of fields that are added later, and of dimensions that only these have, come later, too.
+Status Fields::prepare_order(Order& order) const {
+  Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request_.definition);
+  TR_TRY(codec.status());
+  order.axes = axes_in(order.fields);
+  std::vector<codec::GivenAttribute> later;
+  for (std::size_t i = 0; i <= order.fields.size(); ++i) {
+    if (i == order.held) {
+      for (const codec::GivenAttribute& each : attributes_)
+        ((*codec)->add_attribute(each).is_ok() ? order.attributes : later).push_back(each);
+    }
+    if (i == order.fields.size()) break;
+    const std::size_t number = order.fields[i];
+    codec::FieldDefinition definition = fields_[number].definition;
+    definition.axes = order.axes[i];
+    TR_TRY((*codec)->define_again(definition, *codec_, static_cast<int>(number)));
+  }
+  order.held_attributes = order.attributes.size();
+  for (codec::GivenAttribute& each : later) {
+    TR_TRY((*codec)->add_attribute(each));
+    order.attributes.push_back(std::move(each));
+  }
+  order.codec = std::move(*codec);
+  return {};
+}
+
+void Fields::take_order(Order order, const std::string& file) {
+  std::vector<Field> fields;
+  for (const std::size_t number : order.fields) {
+    numbers_[fields_[number].definition.name] = static_cast<int>(fields.size());
+    fields.push_back(std::move(fields_[number]));
+    fields.back().definition.axes = std::move(order.axes[fields.size() - 1]);
+  }
+  fields_ = std::move(fields);
+  attributes_ = std::move(order.attributes);
+  codec_ = std::move(order.codec);
+  codec_is_ahead_ = false;
+  references_.reset();
+  file_without_ = file;
+  tell_first(order.held, order.held_attributes);
+}
+
+/// Collective if the first step goes on in a file of a run before that has other fields than the stream, or
+/// has them in another order. The fields keep the places that they have in the file. Those that it lacks
+/// begin with the next file, as if they were defined behind the step. Returns the error with which the step
+/// fails, on every rank.
+Status Stream::fit_to_last_file(std::int64_t lead, bool is_lead_wrong) {
+  if (!fields_.may_go_on() || client_.in_step() || client_.out_of_step()) return {};
+  const std::string last = fields_.last_file().path;
+  const Result<std::string> path = request_.pattern.expand(lead, request_.context());
+  const bool is_behind = client_.last_lead() && lead < *client_.last_lead();
+  const bool is_in_last = !path.is_ok() || *path == last || is_lead_wrong || is_behind;
+  const bool goes_on = !fields_.last_file().fields.empty() && is_in_last;
+  std::optional<Fields::Order> order = fields_.decide_order(goes_on);
+  if (!order) return {};
+  const std::string call = cat("tr_stream_begin(\"", name(), "\") of the first step, ",
+                               goes_on ? cat("which goes on in ", last) : "which begins a file");
+  const Status mine = guarded([&] { return fields_.prepare_order(*order); });
+  const comm::Verdict verdict = session_.agree({mine.in(call), call, {}});
+  if (verdict.ended) client_.stop(verdict.status);
+  TR_TRY(verdict.status);
+  tell(client_.definitions().forget());
+  begin_again();
+  fields_.take_order(std::move(*order), goes_on || !path.is_ok() ? last : *path);
+  return {};
+}
+
+/// Gives the stream a new number, and tells the servers of it.
+void Stream::begin_again() {
+  session_.computing().remove_stream(client_.id());
+  session_.computing().add_stream(client_);
+  fields_.tell(client_.definitions().begin(head()));
 }
 
 /// Collective if the step at `lead` is the first of a file, and something was defined since the file before
@@ -102,15 +237,13 @@ void Stream::renew() {
     untold_ = Status(untold_.code(), cat(untold_.text(), "; ", untold.text()));
   const bool is_whole = client_.verdicts().finished()->is_ok();
   client_.verdicts().go_on();
-  session_.computing().remove_stream(client_.id());
-  session_.computing().add_stream(client_);
   begins_with_ = client_.steps();
   if (is_whole) left_behind_.clear();
   // The servers try again to finish or announce these files, before steps in the next one become durable.
   for (; !is_whole && ended_before_ < ended_.size(); ++ended_before_)
     note_left_behind(ended_[ended_before_].lead);
   ended_before_ = ended_.size();
-  fields_.tell(client_.definitions().begin(head()));
+  begin_again();
   fields_.tell_all();
 }
 

@@ -31,6 +31,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
                                                const std::optional<Position>& resume,
                                                std::shared_ptr<operations::Kept> kept) {
   std::unique_ptr<Stream> stream;
+  LastFile last;
   const Status mine = guarded([&]() -> Status {
     Result<StreamRequest> request = parse_stream(pattern, options);
     TR_TRY(on_this_rank(session, options, request.status()));
@@ -46,8 +47,12 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     TR_TRY(lock.status());
     stream->lock_ = std::move(*lock);
     TR_TRY(check_existing_files(session.streams_target(), stream->request_, resume));
-    if (resume) return {};
-    return find_left_behind(session.streams_target(), stream->request_, stream->left_behind_);
+    if (!resume)
+      return find_left_behind(session.streams_target(), stream->request_, stream->left_behind_, last);
+    Result<LastFile> found = file_of_position(session.streams_target(), stream->request_, *resume);
+    TR_TRY(found.status());
+    last = std::move(*found);
+    return {};
   });
   const std::string call = cat("tr_stream_create(\"", pattern, "\", \"", options, "\")");
   comm::Vote vote{mine.in(call), call, {}};
@@ -55,13 +60,16 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   if (session.rank() == 0) {
     Packer run;
     run.put(resume ? resume->run : Uuid::random());
+    last.pack(run);
     vote.contribution = run.take();
   }
   const comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
   TR_TRY(
       session.memory().open_staging(call, [&](comm::Vote vote) { return session.agree(std::move(vote)); }));
-  stream->run_ = Unpacker(verdict.contributions[0]).get<Uuid>();
+  Unpacker from_rank_0(verdict.contributions[0]);
+  stream->run_ = from_rank_0.get<Uuid>();
+  stream->fields_.go_on_behind(LastFile::unpack(from_rank_0), resume && resume->interval);
   if (resume) stream->continue_from(*resume, std::move(kept));
   session.computing().add_stream(stream->client_);
   stream->fields_.tell(stream->client_.definitions().begin(stream->head()));
@@ -159,7 +167,8 @@ void Stream::begin_step(std::int64_t lead, const Status& wrong) {
   if (is_timed) order = begin_timed(lead);
   const bool is_within = is_timed && !operations_->completes();
   Status renewed;
-  if (!is_within && wrong.is_ok() && order.is_ok()) renewed = renew_for(lead);
+  if (order.is_ok()) renewed = fit_to_last_file(is_within ? operations_->end() : lead, !wrong.is_ok());
+  if (renewed.is_ok() && !is_within && wrong.is_ok() && order.is_ok()) renewed = renew_for(lead);
   if (is_within ? !client_.begin_within() : !client_.begin(lead, !wrong.is_ok())) return;
   if (is_timed) client_.put_off_records();
   if (is_timed && operations_->counts()) client_.note_interval(operations_->interval_begin());
@@ -431,7 +440,7 @@ Position Stream::position() const {
   if (!here.interval) return here;
   for (std::size_t i = 0; i < fields_.all().size(); ++i) {
     const Field& field = fields_.all()[i];
-    if (field.timed && takes(static_cast<int>(i)))
+    if (field.timed && !field.is_unrecorded && takes(static_cast<int>(i)))
       here.interval->fields.push_back(field.timed->recorded(field.definition));
   }
   // Fields that a checkpoint has and the program has not defined yet.
@@ -447,7 +456,7 @@ std::vector<Stream::State> Stream::states() const {
   if (!operations_ || !operations_->open()) return states;
   for (std::size_t i = 0; i < fields_.all().size(); ++i) {
     const Field& field = fields_.all()[i];
-    if (field.timed && takes(static_cast<int>(i)))
+    if (field.timed && !field.is_unrecorded && takes(static_cast<int>(i)))
       states.push_back({field.definition.name, field.layout.get(), &field.timed->accumulator()});
   }
   return states;

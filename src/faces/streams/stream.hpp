@@ -125,8 +125,10 @@ class Stream final {
                    const ArrayShape* shape);
   void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
   void begin_step(std::int64_t lead, const Status& wrong);
+  Status fit_to_last_file(std::int64_t lead, bool is_lead_wrong);
   Status renew_for(std::int64_t lead);
   void renew();
+  void begin_again();
   void note_left_behind(std::int64_t lead);
   [[nodiscard]] bool takes(int number) const;
   [[nodiscard]] Status not_in_this_file() const;

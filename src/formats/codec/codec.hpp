@@ -130,6 +130,10 @@ class Codec {
   virtual Status adopt(const FieldDefinition& field, std::span<const std::byte> /*prepared*/) {
     return define(field);
   }
+  /// Defines a field that `other` has as its field `number`, behind other fields than there.
+  virtual Status define_again(const FieldDefinition& field, const Codec& other, int number) {
+    return adopt(field, other.prepared(number));
+  }
   /// Returns true if heads of files hold the coordinates of georeferences, and fields without time. Only
   /// ranks that write heads then need the values of these; other ranks adopt fields without them.
   [[nodiscard]] virtual bool has_coordinates() const { return false; }

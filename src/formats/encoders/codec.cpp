@@ -136,6 +136,10 @@ class UserCodec final : public codec::Codec {
   Status adopt(const codec::FieldDefinition& field, std::span<const std::byte> prepared) override {
     return add(field, [&](Bytes) { return unpack(field, prepared); });
   }
+  /// The answers tell how the head changes by the field, which follows from the fields before it.
+  Status define_again(const codec::FieldDefinition& field, const Codec& /*other*/, int /*number*/) override {
+    return define(field);
+  }
   [[nodiscard]] ByteVector head() const override { return head_; }
   [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
     return std::make_unique<UserEncoder>(registered_, fields_);

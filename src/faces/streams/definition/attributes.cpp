@@ -124,7 +124,7 @@ Status Fields::add_attribute(const std::string& call, Result<codec::GivenAttribu
     static_cast<void>(guarded([&] { return renew_codec(); }));
     return status;
   }
-  if (client_.steps() == 0) {
+  if (client_.steps() == 0 && !has_later()) {
     tell(client_.definitions().add_attribute(attributes_.back()));
     return {};
   }

@@ -230,6 +230,7 @@ Status Fields::prepare_timed(const FieldRequest& request, Field& out) {
                        session_.memory().budget());
   TR_TRY(timed.status());
   out.timed = std::move(*timed);
+  out.is_unrecorded = is_unrecorded(out.definition.name);
   return check_recorded(out);
 }
 
@@ -325,21 +326,27 @@ Status Fields::prepare_staging(const Field& field, int number) const {
 
 /// Servers hear of a field as soon as it is agreed: any rank may be the first that begins the stream.
 void Fields::add_field(const std::string& name, Field field) {
+  const bool is_later = client_.steps() > 0 || has_later();
   numbers_[name] = static_cast<int>(fields_.size());
   if (field.timed)
     session_.statistics().streams[client_.name()].interval_bytes +=
         operations::Accumulator::bytes_of(field.timed->accumulator().what());
-  if (client_.steps() > 0) note_file_without();
+  if (is_later) note_file_without();
   fields_.push_back(std::move(field));
   const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
   layouts_.emplace(layout->id, layout);
-  if (client_.steps() > 0) return;
-  tell_field(held_fields_++);
+  if (!is_later) tell_field(held_fields_++);
+}
+
+/// True if the checkpoint is in the middle of an interval, and was saved before the field was added.
+bool Fields::is_unrecorded(const std::string& field) const {
+  return is_within_interval_ && request_.pattern.depends_on_lead() && !operations_->recorded(field) &&
+         std::ranges::count(last_file_.fields, field) == 0;
 }
 
 /// Checks a field that goes on in the middle of an interval against what the checkpoint has of it.
 Status Fields::check_recorded(const Field& field) const {
-  if (!is_within_interval_) return {};
+  if (!is_within_interval_ || field.is_unrecorded) return {};
   TR_TRY(operations_->check_recorded(field.timed->recorded(field.definition)));
   const operations::Accumulator& accumulator = field.timed->accumulator();
   const Index elements = accumulator.what().levels * field.definition.elements_put();
@@ -360,7 +367,7 @@ Status Fields::check_recorded(const Field& field) const {
 /// Collective. Takes the values that a checkpoint has kept of a field, if the stream goes on in the middle of
 /// an interval. If that fails, nothing is lost: the program may define the field again.
 Status Fields::restore(const Field& field) {
-  if (!field.timed || !is_within_interval_) return {};
+  if (!field.timed || !is_within_interval_ || field.is_unrecorded) return {};
   const std::string& field_name = field.definition.name;
   const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field_name, "\")");
   const operations::Accumulator& accumulator = field.timed->accumulator();

@@ -11,6 +11,7 @@
 #include "faces/streams/definition/parse.hpp"
 #include "faces/streams/definition/placed_layout.hpp"
 #include "faces/streams/definition/shaped_arrays.hpp"
+#include "faces/streams/files/existing_files.hpp"
 #include "faces/streams/operations.hpp"
 #include "formats/codec/codec.hpp"
 #include "formats/references/references.hpp"
@@ -38,6 +39,7 @@ struct Field {
   /// Makes one level of all, if over= names them: each rank has all levels of what it owns.
   std::unique_ptr<operations::Accumulator> over_levels{};
   std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
+  bool is_unrecorded = false;  // until the first step: the checkpoint's interval has begun without the field
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
   /// allocated as defined. Code::argument if an array of this shape does not hold the field.
@@ -63,6 +65,32 @@ class Fields final {
   /// Local. The stream goes on in the middle of an interval. `kept` has the accumulated values of its fields;
   /// define() takes those of its field out of it.
   void continue_within_interval(std::shared_ptr<operations::Kept> kept);
+  /// Local. Before the first step the stream may turn out to go on in the file `last`, or in the middle of an
+  /// interval: until then everything that the servers hear is kept, so that they can hear it again.
+  void go_on_behind(LastFile last, bool is_within_interval);
+  /// Returns the file in which the stream may go on.
+  [[nodiscard]] const LastFile& last_file() const { return last_file_; }
+  /// True before the first step of a stream that may go on in last_file(), or within an interval.
+  [[nodiscard]] bool may_go_on() const { return may_go_on_; }
+
+  /// All fields in another order, of which the file of the first step has the first `held`.
+  struct Order {
+    std::vector<std::size_t> fields;  // numbers
+    std::size_t held = 0;
+    std::vector<codec::GivenAttribute> attributes{};
+    std::size_t held_attributes = 0;
+    std::vector<std::vector<codec::Axis>> axes{};  // that each field brings
+    std::unique_ptr<codec::Codec> codec{};         // with all of them
+  };
+  /// Local. Ends may_go_on(). The first step `goes_on` in last_file(), or begins another one. Returns the
+  /// order in which the fields belong, or nothing if all of them hold as they are. Every rank gets the same.
+  [[nodiscard]] std::optional<Order> decide_order(bool goes_on);
+  /// Local. Makes the codec of the order.
+  Status prepare_order(Order& order) const;
+  /// Puts the fields into this order, and tells the servers those that hold, for a stream with a new number.
+  /// The others begin with the file behind `file`.
+  void take_order(Order order, const std::string& file);
+
   /// Collective. Defines the next field. If this fails, the stream has no such field, and the program may
   /// define it again. Behind the first step the field begins with the next file.
   Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
@@ -117,7 +145,10 @@ class Fields final {
   [[nodiscard]] Status may_define() const;
   Status take_attribute(const codec::GivenAttribute& fresh);
   void note_file_without();
+  void tell_first(std::size_t fields, std::size_t attributes);
   void tell_field(std::size_t number);
+  [[nodiscard]] bool is_unrecorded(const std::string& field) const;
+  [[nodiscard]] std::vector<std::vector<codec::Axis>> axes_in(const std::vector<std::size_t>& order) const;
   [[nodiscard]] Status check_recorded(const Field& field) const;
   Status restore(const Field& field);
   [[nodiscard]] const std::string& name() const { return client_.name(); }
@@ -138,6 +169,9 @@ class Fields final {
   std::size_t held_fields_ = 0;        // number of fields that the servers know
   bool attributes_are_later_ = false;  // the servers do not know all attributes
   std::string file_without_;
+  LastFile last_file_;
+  bool may_go_on_ = false;
+  bool keeps_told_ = false;  // coordinates and values stay, since the servers may have to hear them again
 };
 
 }  // namespace tailrace::streams

@@ -78,7 +78,7 @@ Status Fields::put_without_time(int number, const void* data, const ArrayShape* 
              .status);
   field.is_put = true;
   field.values_drawn = std::move(drawn);
-  if (request_.pattern.depends_on_lead()) field.values = whole;
+  if (request_.pattern.depends_on_lead() || keeps_told_) field.values = whole;
   if (holds(number)) tell(client_.definitions().add_values(number, whole));
   return {};
 }

@@ -257,7 +257,7 @@ Status DescribedStreams::put(const std::string& field, const void* data, const A
   Status first;
   for (const Use& use : uses) {
     const Member& member = members_[use.member];
-    if (!in_step_ || member.is_in_step)
+    if (member.takes(use.field->in_file, in_step_))
       keep_first(first, member.stream->put(use.field->in_file, data, shape));
   }
   return first;
@@ -303,7 +303,7 @@ Status DescribedStreams::close_streams() {
 
 bool DescribedStreams::wants(const std::string& field) const {
   for (const Use& use : uses_of(field))
-    if (!in_step_ || members_[use.member].is_in_step) return true;
+    if (members_[use.member].takes(use.field->in_file, in_step_)) return true;
   return false;
 }
 

@@ -53,6 +53,12 @@ class DescribedStreams final {
     bool is_in_step = false;
     bool takes_attributes = false;
     std::set<std::string> axes{};  // dimensions that have coordinates
+
+    /// True if the stream takes the field, by its name in the files: within a step if the file of this step
+    /// has it.
+    [[nodiscard]] bool takes(const std::string& field, bool in_step) const {
+      return !in_step || (is_in_step && stream->wants(field));
+    }
   };
   /// A field of the program in one of the streams.
   struct Use {

@@ -77,8 +77,13 @@ Result<std::optional<IndexContents>> index_left_behind(Target& target, const Str
   const bool is_ours = header.format == now.format && header.base == now.base &&
                        header.calendar == now.calendar && header.time == now.time &&
                        header.member == now.member;
-  return is_ours && !contents->steps.empty() ? std::optional(std::move(*contents))
-                                             : std::optional<IndexContents>();
+  return is_ours ? std::optional(std::move(*contents)) : std::optional<IndexContents>();
+}
+
+LastFile last_file(const std::string& path, const IndexHeader& header) {
+  LastFile last{path, {}};
+  for (const IndexField& field : header.fields) last.fields.push_back(field.name);
+  return last;
 }
 
 /// Returns false for names that leave out the longer units of time ({valid:%H}): no lead follows from them.
@@ -105,7 +110,7 @@ Status find_by_indexes(Target& target, const StreamRequest& request,
     if (!path.starts_with(begin) || !std::ranges::binary_search(*names, index_path(each))) continue;
     const auto contents = index_left_behind(target, request, path);
     TR_TRY(contents.status());
-    if (!*contents) continue;
+    if (!*contents || (*contents)->steps.empty()) continue;
     const std::int64_t lead = (*contents)->steps.back().lead;
     const Result<std::string> named = request.pattern.expand(lead, request.context());
     if (named.is_ok() && *named == path) found.emplace(lead, path);
@@ -189,6 +194,19 @@ Status look_for_lost(Target& target, const Resuming& resuming) {
 
 }  // namespace
 
+void LastFile::pack(Packer& out) const {
+  out.put_text(path).put(static_cast<std::int64_t>(fields.size()));
+  for (const std::string& field : fields) out.put_text(field);
+}
+
+LastFile LastFile::unpack(Unpacker& in) {
+  LastFile last;
+  last.path = in.get_text();
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+    last.fields.push_back(in.get_text());
+  return last;
+}
+
 Result<std::shared_ptr<void>> lock_stream(Target& target, const StreamRequest& request) {
   NameOfAll name = name_of_all(request);
   std::replace(name.rest.begin(), name.rest.end(), '/', '_');
@@ -231,7 +249,8 @@ Result<std::map<std::int64_t, std::string>> find_files(Target& target, const Pat
   return found;
 }
 
-Status find_left_behind(Target& target, const StreamRequest& request, std::vector<LeftBehind>& left) {
+Status find_left_behind(Target& target, const StreamRequest& request, std::vector<LeftBehind>& left,
+                        LastFile& last) {
   if (request.options.existing != Existing::resume) return {};
   auto files = find_files(target, request.pattern, request.context());
   TR_TRY(files.status());
@@ -243,11 +262,33 @@ Status find_left_behind(Target& target, const StreamRequest& request, std::vecto
     const auto contents = index_left_behind(target, request, file->second);
     TR_TRY(contents.status());
     if (!*contents) continue;
+    if (last.path.empty()) last = last_file(file->second, (*contents)->header);
+    if ((*contents)->steps.empty()) continue;
     left.insert(left.begin(), {file->second, (*contents)->steps.back().lead});
     // Steps go to later files only when the file before is finished.
     if ((*contents)->closed) break;
   }
   return {};
+}
+
+Result<LastFile> file_of_position(Target& target, const StreamRequest& request, const Position& position) {
+  const Result<Resuming> resuming = resuming_from(position, request);
+  TR_TRY(resuming.status());
+  if (resuming->path.empty()) return LastFile();
+  for (const std::string& data : {resuming->path, again_path(resuming->path)}) {
+    const Result<std::string> index = find_index(target, data);
+    if (index.status().code() == Code::state) continue;
+    TR_TRY(index.status());
+    const Result<bool> exists = target.exists(*index);
+    TR_TRY(exists.status());
+    if (!*exists) continue;
+    const Result<IndexContents> contents = load_index(target, *index);
+    if (contents.status().code() == Code::io) return contents.status();
+    const bool goes_on = contents.is_ok() && (contents->header.run == position.run ||
+                                              request.options.existing == Existing::resume);
+    if (goes_on) return last_file(resuming->path, contents->header);
+  }
+  return LastFile();
 }
 
 Status exists_already(const std::string& path) {

@@ -34,10 +34,25 @@ struct LeftBehind {
   std::int64_t lead = 0;  // of its last step
 };
 
+/// The last file of the runs before, in which the stream may go on, and the fields that its steps have.
+struct LastFile {
+  std::string path;                 // "" = there is none
+  std::vector<std::string> fields;  // in the order of the index
+
+  void pack(Packer& out) const;
+  static LastFile unpack(Unpacker& in);
+};
+
 /// Local; changes nothing. For existing=continue without a checkpoint. Adds the files that runs before may
 /// have left unfinished, in the order of their leads: the last one whose index says it is finished, since it
-/// may not be announced, and all later ones that have steps.
-Status find_left_behind(storage::Target& target, const StreamRequest& request, std::vector<LeftBehind>& left);
+/// may not be announced, and all later ones that have steps. `last` gets the last one with an index.
+Status find_left_behind(storage::Target& target, const StreamRequest& request, std::vector<LeftBehind>& left,
+                        LastFile& last);
+
+/// Local; changes nothing. Returns the file of the step behind which the stream goes on, or none if it has
+/// left no index that can be read: the first step tells what is wrong then.
+Result<LastFile> file_of_position(storage::Target& target, const StreamRequest& request,
+                                  const Position& position);
 
 /// Returns the error of existing=fail.
 Status exists_already(const std::string& path);

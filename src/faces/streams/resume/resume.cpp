@@ -267,18 +267,18 @@ const IndexField* first_without(const std::vector<IndexField>& all, const std::v
 
 /// Checks the fields of a file that the stream goes on in. `file` is its index.
 Status check_same_fields(const std::string& file, const IndexHeader& found, const IndexHeader& now) {
-  if (const IndexField* const added = first_without(now.fields, found.fields))
-    return {
-        Code::state,
-        cat(file, ": was begun without field '", added->name,
-            "', and all steps of a file have the same fields: define what the file has, and the field "
-            "behind the first step, so that it begins with the next file; or give it to another stream, as "
-            "a description does")};
   if (const IndexField* const left_out = first_without(found.fields, now.fields))
     return {Code::state,
             cat(file, ": was begun with field '", left_out->name,
                 "', which the stream does not have now: all steps of a file have the same fields, "
                 "so a run that continues defines what the file has")};
+  if (const IndexField* const added = first_without(now.fields, found.fields))
+    return {
+        Code::state,
+        cat(file, ": was begun without field '", added->name,
+            "', all steps of a file have the same fields, and no file follows on this one: leave the field "
+            "out, give it to another stream, or have files begin with the time, as {valid:%Y%m%d} or "
+            "{lead:03h} in the pattern does")};
   for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
     if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
     const bool is_moved =

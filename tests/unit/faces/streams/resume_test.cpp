@@ -253,7 +253,7 @@ TEST(resume, a_stream_defined_in_another_way_is_refused) {
   ASSERT_TRUE(forecast(disk, {.until = 3, .stays_open = true}).status.is_ok());
   const Status status = forecast(disk, {.from = position_behind(3), .field = "u"}).status;
   EXPECT_EQ(status.code(), Code::state);
-  EXPECT_TRUE(mentions(status.text(), "was begun without field 'u'")) << status.text();
+  EXPECT_TRUE(mentions(status.text(), "was begun with field 't', which")) << status.text();
 }
 
 TEST(resume, a_finished_file_may_have_been_taken_away) {

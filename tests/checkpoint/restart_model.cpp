@@ -206,7 +206,8 @@ class Pages {
         image_of(step, part).copy(&at(place(step, part)), length);
       if (cuts(step)) image_.resize(static_cast<std::size_t>(size_at(step)));
     }
-    if (model.step > 0 && !holds_image()) write_image();
+    // The load has brought the file to what it held at the save.
+    if (model.step > 0) must(holds_image() ? TR_OK : TR_ERR_CORRUPT, "pages at the save");
   }
   void write(std::int64_t step) {
     for (std::int64_t part = rank; part < parts; part += ranks_)
@@ -244,13 +245,6 @@ class Pages {
     // No rank may write before all ranks have read.
     must(tr_shared_sync(file_), "sync of pages");
     return there == image_;
-  }
-  /// Nothing leads back to the flush of the save, if the file is at another one.
-  void write_image() {
-    const auto size = static_cast<std::int64_t>(image_.size());
-    if (rank == 0) must(tr_shared_pwrite(file_, image_.data(), size, 0), "pages anew");
-    must(tr_shared_resize(file_, size), "size of pages anew");
-    flush();
   }
 
   const int ranks_;

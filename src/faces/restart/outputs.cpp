@@ -551,21 +551,24 @@ Status Outputs::resume() {
   closed_shared_.clear();
   shared_.clear();
   if (service_.session().rank() != 0) return {};
-  for (const CoveredFile& each : prepared_.covered)
-    if (prepared_.lost.count(each.path) == 0) TR_TRY(cut_covered(service_.target(), each));
   for (const SharedFlush& each : prepared_.shared) {
     TR_TRY(bring_shared_back(each));
     shared_[each.path] = each;
   }
+  for (const CoveredFile& each : prepared_.covered)
+    if (prepared_.lost.count(each.path) == 0) TR_TRY(cut_covered(service_.target(), each));
   return {};
 }
 
-/// On rank 0. Brings a shared file back to the flush that the checkpoint has recorded, unless a program has
-/// it open, or nothing leads back there.
+/// On rank 0. Brings a shared file back to the flush that the checkpoint has recorded. Returns Code::state
+/// while a program has it open. Warns if its undo files are damaged, and leaves it as it is.
 Status Outputs::bring_shared_back(const SharedFlush& to) const {
   const Status done = guarded([&] { return restore_shared_file(service_.target(), to.path, &to); });
-  if (done.is_ok() || (done.code() != Code::state && done.code() != Code::corrupt)) return done;
-  log(LogLevel::warn, cat("shared file ", to.path, " is not brought back: ", done.text()));
+  const std::string what = cat("shared file ", to.path, " is not brought back to its flush before the save");
+  if (done.code() == Code::state)
+    return done.in(cat(what, ", as a program has it open; after a kill until all its processes have ended"));
+  if (done.code() != Code::corrupt) return done;
+  log(LogLevel::warn, cat(what, ": ", done.text()));
   return {};
 }
 

@@ -594,8 +594,12 @@ void Outputs::warn_of_left_streams() const {
 /// nothing leads: what the program does about them is its own affair.
 void Outputs::prepare_shared(std::vector<SharedFlush> recorded) {
   for (SharedFlush& each : recorded) {
-    if (service_.journals().is_shared(service_.target(), each.path))
-      continue;  // the program has opened it already
+    if (service_.journals().is_shared(service_.target(), each.path)) {
+      log(LogLevel::warn,
+          cat("shared file ", each.path,
+              " was opened before the checkpoint was loaded, and stays as it is: load first"));
+      continue;
+    }
     const Result<FlushStanding> standing = guarded([&] { return standing_of(service_.target(), each); });
     if (!standing.is_ok())
       log(LogLevel::warn, cat("shared file ", each.path, ": ", standing.status().text()));

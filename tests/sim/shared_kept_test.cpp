@@ -136,6 +136,15 @@ bool save(SessionRank& rank, SharedFile& file, storage::Target& disk, History& h
   return true;
 }
 
+/// Writes this rank's pieces. Pages that need room for others are stored at once.
+bool write_pieces(const Flush& flush, SessionRank& rank, SharedFile& file) {
+  for (const Piece& piece : flush.pieces) {
+    const shared::Source sources[] = {{std::as_bytes(std::span(piece.bytes)), piece.offset}};
+    if (piece.rank == rank.rank() && !file.write(sources).is_ok()) return false;
+  }
+  return true;
+}
+
 void live(const Life& life, SessionRank& rank, storage::Target& disk, History& history) {
   const auto group = rank.group(rank.session().topology().roster().compute_transport);
   if (!group.is_ok()) return;
@@ -145,16 +154,16 @@ void live(const Life& life, SessionRank& rank, storage::Target& disk, History& h
   if (!file.is_ok()) return;
   for (std::size_t i = 0; i < life.flushes.size(); ++i) {
     const Flush& flush = life.flushes[i];
-    for (const Piece& piece : flush.pieces) {
-      const shared::Source sources[] = {{std::as_bytes(std::span(piece.bytes)), piece.offset}};
-      if (piece.rank == rank.rank() && !(*file)->write(sources).is_ok()) return;
-    }
+    if (!write_pieces(flush, rank, **file)) return;
     if (flush.resize && !(*file)->resize(*flush.resize).is_ok()) return;
     history.attempted = flush.content;
     const bool closes = i + 1 == life.flushes.size();
     if (!(closes ? (*file)->close() : (*file)->flush()).is_ok()) return;
     history.content = flush.content;
-    if (!closes && flush.is_saved && !save(rank, **file, disk, history)) return;
+    if (closes || !flush.is_saved) continue;
+    // What is stored between the flush and the save was kept for the flush alone.
+    if (i % 2 == 0 && !write_pieces(life.flushes[i + 1], rank, **file)) return;
+    if (!save(rank, **file, disk, history)) return;
   }
 }
 

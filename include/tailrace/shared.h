@@ -98,8 +98,10 @@ typedef struct tr_piece {
  * program writes to the file in any other way meanwhile, the promise is void. A close that fails early leaves
  * the last flushed content. A flush that fails at its very end (its error says so) ends all changes: close
  * the file, and open it again. Do not copy, rename or replace a file that has files FILE.undo*, and do not
- * remove these: a program brings back what it finds. The directory may be moved. Programs that only read do
- * not need to write to the directory, unless a killed program has left FILE.undo*: then TR_ERR_IO says so.
+ * remove these: a program brings back what it finds. Once a checkpoint has recorded a flush, files FILE.undo*
+ * stay beside the file, also when it is closed, so that a load can bring it back there (docs/checkpoints.md).
+ * The directory may be moved. Programs that only read do not need to write to the directory, unless a killed
+ * program has left FILE.undo*: then TR_ERR_IO says so.
  *
  * The file is opened by this name on every rank, so relative names need the same working directory on all
  * ranks. The file may be larger than memory. Errors, the same on every rank:

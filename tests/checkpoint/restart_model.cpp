@@ -4,10 +4,11 @@
 // comes later. Each step is a quarter of an hour. The model writes each step to a stream of any format (its
 // second field, which has no grid, only to raw files, and a field without time to files of formats that take
 // it), whose times are leads or with time=model its own, and to the files log.txt and log.bin, which it opens
-// in mode LOG_MODE, and writes over state.bin. Rank 0 writes own.log without the library; the checkpoint
-// covers it. It saves every third step. When it is told to stop, it saves once more and ends in good order.
-// With RESTART_MODEL_COMMITS=1 it saves no data: it has restart files of its own, restart.STEP, and commits.
-// With RESTART_MODEL_SILENT=STEP it computes for ten minutes behind this step, and calls nothing meanwhile.
+// in mode LOG_MODE, and writes over state.bin. All ranks write pages.bin, a shared file with safety=journal.
+// Rank 0 writes own.log without the library; the checkpoint covers it. It saves every third step. When it is
+// told to stop, it saves once more and ends in good order. With RESTART_MODEL_COMMITS=1 it saves no data: it
+// has restart files of its own, restart.STEP, and commits. With RESTART_MODEL_SILENT=STEP it computes for ten
+// minutes behind this step, and calls nothing meanwhile.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
 // or "stopped". Each process makes a file named after its process id in the directory `pids`.
@@ -193,6 +194,64 @@ class Logs {
   tr_file* state_ = nullptr;
 };
 
+/// The shared file with safety=journal. In each step each rank writes bytes at changing places of its own
+/// parts of the file. So the file's content follows from the number of steps.
+class Pages {
+ public:
+  explicit Pages(const Model& model) : ranks_(model.ranks) {
+    must(tr_shared_open("pages.bin", model.step == 0 ? "w+" : "r+", "safety=journal page=4KiB", &file_),
+         "pages");
+    for (std::int64_t step = 1; step <= model.step; ++step) {
+      for (std::int64_t part = 0; part < parts; ++part)
+        image_of(step, part).copy(&at(place(step, part)), length);
+      if (cuts(step)) image_.resize(static_cast<std::size_t>(size_at(step)));
+    }
+    // The load has brought the file to what it held at the save.
+    if (model.step > 0) must(holds_image() ? TR_OK : TR_ERR_CORRUPT, "pages at the save");
+  }
+  void write(std::int64_t step) {
+    for (std::int64_t part = rank; part < parts; part += ranks_)
+      must(tr_shared_pwrite(file_, image_of(step, part).data(), length, place(step, part)), "part of pages");
+    if (cuts(step)) must(tr_shared_resize(file_, size_at(step)), "cut of pages");
+    // Also between saves: the file is ahead of the last save then.
+    if (step % 2 == 0) flush();
+  }
+  void flush() { must(tr_shared_flush(file_), "flush of pages"); }
+  void close() { must(tr_shared_close(&file_), "close of pages"); }
+
+ private:
+  static constexpr std::int64_t parts = 8, room = 1600, length = 90;
+
+  static std::int64_t place(std::int64_t step, std::int64_t part) {
+    return part * room + (step * 977 + part * 131) % (room - length);
+  }
+  static bool cuts(std::int64_t step) { return step % 7 == 0; }
+  static std::int64_t size_at(std::int64_t step) { return 9000 + step * 10; }
+  static std::string image_of(std::int64_t step, std::int64_t part) {
+    std::string text = "step " + std::to_string(step) + " part " + std::to_string(part);
+    text.resize(length, static_cast<char>('a' + (step + part) % 26));
+    return text;
+  }
+  char& at(std::int64_t place) {
+    if (image_.size() < static_cast<std::size_t>(place + length))
+      image_.resize(static_cast<std::size_t>(place + length));
+    return image_[static_cast<std::size_t>(place)];
+  }
+  [[nodiscard]] bool holds_image() {
+    std::int64_t size = 0, got = 0;
+    must(tr_shared_size(file_, &size), "size of pages");
+    std::string there(static_cast<std::size_t>(size), ' ');
+    must(tr_shared_pread(file_, there.data(), size, 0, &got), "read of pages");
+    // No rank may write before all ranks have read.
+    must(tr_shared_sync(file_), "sync of pages");
+    return there == image_;
+  }
+
+  const int ranks_;
+  tr_shared* file_ = nullptr;
+  std::string image_;  // of the step that was loaded
+};
+
 /// A file that the program writes without the library.
 class OwnLog {
  public:
@@ -227,7 +286,8 @@ int begin(tr_stream* stream, std::int64_t step, const std::string& options) {
 }
 
 /// Runs the model's steps. Returns true if it came to its last step, false if it was told to stop before.
-bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoint* cp, char** arguments) {
+bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, Pages& pages, tr_checkpoint* cp,
+           char** arguments) {
   OwnLog own(cp, model.step == 0);
   Commits commits;
   OwnRestart own_restart;
@@ -239,10 +299,12 @@ bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoin
     if (has_u) must(tr_stream_put(stream, "u", model.u.data()), "put u");
     must(tr_stream_end(stream), "end");
     logs.write(model);
+    pages.write(model.step);
     own.write(model.step);
     commits.look(cp);
     const bool stops = tr_should_stop() != 0;
     if (model.step % 3 == 0 || stops) {
+      pages.flush();
       must(OwnRestart::is_wanted() ? own_restart.save(model, cp) : model.transfer(cp, TR_SAVE, nullptr),
            "save");
       commits.saved(model.step);
@@ -290,7 +352,9 @@ void run(MPI_Comm compute, char** arguments) {
   must(tr_stream_define(stream, "t", model.blocks, TR_F64, nullptr), "define t");
   if (is_raw) must(tr_stream_define(stream, "u", model.cyclic, TR_I64, nullptr), "define u");
   Logs logs(arguments[7], model.step == 0);
-  const bool complete = steps(model, stream, is_raw, logs, cp, arguments);
+  Pages pages(model);
+  const bool complete = steps(model, stream, is_raw, logs, pages, cp, arguments);
+  pages.close();
   logs.close();
   must(tr_stream_close(&stream), "close");
   must(tr_checkpoint_close(&cp), "close of the checkpoint");

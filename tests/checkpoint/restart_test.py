@@ -28,7 +28,7 @@ STEPS = 26  # of a quarter of an hour; the last save is that of step 24
 RESTORES = 0.5  # of the ends before time: the outputs are brought to the last save from outside
 STOPS = 0.4  # of the ends before time: told to stop, by a signal, the time limit or the halt file; the others are kills
 METHODS = ("scan", "serial", "writer")  # those that give records the order of puts
-LOGS = ["log.bin", "log.txt", "own.log", "state.bin"]
+LOGS = ["log.bin", "log.txt", "own.log", "pages.bin", "state.bin"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
@@ -142,9 +142,12 @@ class Round:
             self.check(not left, f"the run has ended well, but {left} are not those of the undisturbed run: {out}")
             return
         code, out, err = self.run_state("--json")
-        self.check(code == 0 and json.loads(out)["verdict"].startswith("everything is at generation"), f"restored, but {code}: {out}{err}")
-        kinds = [each["kind"] for each in json.loads(out)["outputs"]]
-        self.check("stream" in kinds and [kind for kind in kinds if kind != "stream"] == ["file"] * 3 + ["covered"] * (1 + self.commits), f"the outputs are {kinds}")
+        outputs, verdict = json.loads(out)["outputs"], json.loads(out)["verdict"]
+        shared = [each for each in outputs if each["kind"] == "shared"]
+        self.check([each["path"].split("/")[-1] for each in shared] == ["pages.bin"], f"the shared files are {shared}")
+        self.check(code == 0 and verdict.startswith("everything is at generation"), f"restored, but {code}: {out}{err}")
+        kinds = [each["kind"] for each in outputs]
+        self.check("stream" in kinds and [kind for kind in kinds if kind != "stream"] == ["file"] * 3 + ["covered"] * (1 + self.commits) + ["shared"], f"the outputs are {kinds}")
         step = int(json.loads(tailrace("checkpoint", "show", f"{self.directory}/cp", "--values", "1", "--json")[1])["items"][0]["values"][0])
         self.check(not self.commits or contents(f"{self.directory}/restart.{step}") == b"%d\n" % step, "the model's restart file is gone")
         self.check(step >= self.committed[1], f"restored to step {step}, committed was {self.committed}")
@@ -232,9 +235,12 @@ class Round:
     def compare(self):
         out = f"{self.directory}/out"
         self.check(names_in(out) == names_in("undisturbed/out"), f"the files are {names_in(out)}")
-        of_checkpoint = re.compile(r"cp\.(\d(\.r\d{5})?|u\d+\.[0-9a-f]{16}\.\d+)|restart\.\d+")
+        of_checkpoint = re.compile(r"cp\.(\d(\.r\d{5})?|u\d+\.[0-9a-f]{16}\.\d+)|restart\.\d+|pages\.bin\.undo\.u\d+\.[0-9a-f]{16}\.\d+")
         beside = {name for name in names_in(self.directory) if not of_checkpoint.fullmatch(name)}
-        self.check(beside == {*LOGS, "out", "pids"}, f"beside them are {sorted(beside)}")
+        self.check(beside == {*LOGS, "pages.bin.undo.kept", "out", "pids"}, f"beside them are {sorted(beside)}")
+        # Each page once for each copy, once for what came behind, and no more.
+        pages = sum(os.path.getsize(f"{self.directory}/{name}") for name in names_in(self.directory) if name.startswith("pages.bin.undo.u"))
+        self.check(pages <= 10 * 16384, f"{pages} bytes of undo files lie beside pages.bin")
         for name in LOGS:
             self.check(contents(f"{self.directory}/{name}") == contents(f"undisturbed/{name}"),
                        f"{name} differs from the undisturbed run's")

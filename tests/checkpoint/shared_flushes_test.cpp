@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A load tells of shared files with safety= that are at another flush than the checkpoint has recorded.
+// A load brings shared files with safety= back to the flush that the checkpoint has recorded, or names them.
 #include "checkpoint/continued_files.hpp"
 
 using namespace tailrace::files_test;
@@ -32,54 +32,117 @@ std::string printed_by_load(const std::string& directory) {
   return text;
 }
 
+/// True on rank 0 if the file holds what flush_pages() has flushed with this letter; true on other ranks.
+bool holds(const std::string& path, char letter) {
+  if (rank() != 0) return true;
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  return bytes == std::string(100, '\0') + std::string(2000, letter);
+}
+
+/// What the program does behind its save.
+enum class Then { nothing, flushes, opens, opens_and_flushes, begins_anew };
+
+/// Runs a program that saves at its flush of letter b. Returns once it has ended well, or with `is_killed`
+/// leaves what it would have left before it closed the file.
+void run_program(const std::string& directory, Then then, bool is_killed) {
+  const std::string path = directory + "/pages", left = directory + ".left";
+  Session session;
+  tr_checkpoint* cp = create(directory + "/cp", "async=off");
+  tr_shared* pages = open_pages(path, "w+");
+  flush_pages(pages, 'a');
+  flush_pages(pages, 'b');
+  CHECK_EQ(save(cp, 1), TR_OK);
+  if (then >= Then::opens) {
+    CHECK_EQ(tr_shared_close(&pages), TR_OK);
+    pages = open_pages(path, then == Then::begins_anew ? "w+" : "r+");
+  }
+  if (then != Then::nothing && then != Then::opens) {
+    flush_pages(pages, 'd');
+    flush_pages(pages, 'c');
+    // Not flushed, but perhaps stored.
+    if (rank() == 0) CHECK_EQ(tr_shared_pwrite(pages, "later", 5, 50), TR_OK);
+    CHECK_EQ(tr_shared_sync(pages), TR_OK);
+  }
+  MPI_Barrier(session.compute());
+  if (rank() == 0 && is_killed)
+    std::filesystem::copy(directory, left, std::filesystem::copy_options::recursive);
+  MPI_Barrier(session.compute());
+  CHECK_EQ(tr_shared_close(&pages), TR_OK);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  MPI_Barrier(state().comm);
+  if (rank() == 0 && is_killed) {
+    std::filesystem::remove_all(directory);
+    std::filesystem::rename(left, directory);
+  }
+  MPI_Barrier(state().comm);
+}
+
 }  // namespace
 
-MPI_TEST(continued_files, a_load_names_shared_files_at_another_flush_than_the_checkpoint_has_recorded) {
-  const std::string directory = fresh_directory("checkpoint-files-shared");
-  const std::string path = directory + "/pages", left = directory + "/left";
-  enum class Then { nothing, flushes, opens, opens_and_flushes };
-  for (const Then then : {Then::nothing, Then::flushes, Then::opens, Then::opens_and_flushes}) {
+MPI_TEST(continued_files, a_load_brings_shared_files_back_to_the_flush_that_the_checkpoint_has_recorded) {
+  for (const Then then :
+       {Then::nothing, Then::flushes, Then::opens, Then::opens_and_flushes, Then::begins_anew}) {
+    for (const bool is_killed : {false, true}) {
+      const std::string directory = fresh_directory("checkpoint-files-shared");
+      run_program(directory, then, is_killed);
+      const std::string text = printed_by_load(directory);
+      if (then != Then::begins_anew) {
+        CHECK_EQ(text, std::string());
+        CHECK(holds(directory + "/pages", 'b'));
+        // Once more: it stays so.
+        CHECK_EQ(printed_by_load(directory), std::string());
+        CHECK(holds(directory + "/pages", 'b'));
+      } else if (rank() == 0) {
+        CHECK(mentions(text,
+                       "shared file " + directory + "/pages " +
+                           (is_killed ? "left open by a program that has opened it anew since the checkpoint"
+                                      : "has other bytes than at its flush before the checkpoint")));
+      }
+      MPI_Barrier(state().comm);
+      remove_directory(directory);
+    }
+  }
+}
+
+/// A save records also files that the program has closed, and those of the loaded copy that it has not
+/// opened.
+MPI_TEST(continued_files, a_save_records_shared_files_that_are_closed) {
+  const std::string directory = fresh_directory("checkpoint-files-closed");
+  const std::string path = directory + "/pages";
+  for (const bool is_loaded : {false, true}) {
     {
       Session session;
       tr_checkpoint* cp = create(directory + "/cp", "async=off");
-      tr_shared* pages = open_pages(path, "w+");
-      flush_pages(pages, 'a');
-      flush_pages(pages, 'b');
-      CHECK_EQ(save(cp, 1), TR_OK);
-      if (then >= Then::opens) {
+      tr_shared* pages = nullptr;
+      if (is_loaded) {
+        CHECK_EQ(load(cp), 1);
+      } else {
+        pages = open_pages(path, "w+");
+        flush_pages(pages, 'a');
+        CHECK_EQ(save(cp, 0), TR_OK);
+        flush_pages(pages, 'b');
         CHECK_EQ(tr_shared_close(&pages), TR_OK);
-        pages = open_pages(path, "r+");
       }
-      // The second of them has the number and the size that the checkpoint has recorded.
-      if (then == Then::opens_and_flushes) flush_pages(pages, 'd');
-      if (then == Then::opens_and_flushes || then == Then::flushes) flush_pages(pages, 'c');
-      MPI_Barrier(session.compute());
-      if (rank() == 0)
-        std::filesystem::copy(path + ".undo", left, std::filesystem::copy_options::overwrite_existing);
+      // More saves than copies: none of them has the flush before.
+      for (int i = 0; i < 3; ++i) CHECK_EQ(save(cp, 1), TR_OK);
+      pages = open_pages(path, "r+");
+      flush_pages(pages, 'c');
+      flush_pages(pages, 'd');
       CHECK_EQ(tr_shared_close(&pages), TR_OK);
       CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
       CHECK_EQ(session.finish(), TR_OK);
     }
-    for (const bool was_killed : {false, true}) {
-      MPI_Barrier(state().comm);
-      if (rank() == 0 && was_killed) std::filesystem::copy(left, path + ".undo");
-      MPI_Barrier(state().comm);
-      const std::string text = printed_by_load(directory);
-      const std::string expected =
-          then == Then::nothing || then == Then::opens ? ""
-          : !was_killed           ? "has other bytes than at its flush before the checkpoint"
-          : then == Then::flushes ? "left open, 1 flush ahead of the checkpoint"
-                                  : "left open by a program that has opened it anew since the checkpoint";
-      if (rank() == 0)
-        CHECK(expected.empty() ? text.empty() : mentions(text, "shared file " + path + " " + expected));
-      MPI_Barrier(state().comm);
-      if (rank() == 0) std::filesystem::remove(path + ".undo");
-    }
+    CHECK(holds(path, 'd'));
+    CHECK_EQ(printed_by_load(directory), std::string());
+    CHECK(holds(path, 'b'));
+    MPI_Barrier(state().comm);
   }
   remove_directory(directory);
 }
 
-MPI_TEST(continued_files, a_load_passes_over_shared_files_that_are_open_by_a_link) {
+MPI_TEST(continued_files, a_load_leaves_shared_files_that_are_open_also_by_a_link) {
   const std::string directory = fresh_directory("checkpoint-files-link");
   const std::string link = directory + "/link/to_pages", plain = directory + "/behind/pages";
   if (rank() == 0) {
@@ -105,10 +168,13 @@ MPI_TEST(continued_files, a_load_passes_over_shared_files_that_are_open_by_a_lin
     tr_checkpoint* cp = create(directory + "/cp");
     CapturedStderr captured;
     CHECK_EQ(load(cp), 1);
-    CHECK_EQ(captured.text(), std::string());
+    const std::string text = captured.text();
+    if (rank() == 0)
+      CHECK(mentions(text, "/pages was opened before the checkpoint was loaded, and stays as it is"));
     CHECK_EQ(tr_shared_close(&pages), TR_OK);
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
     CHECK_EQ(session.finish(), TR_OK);
+    CHECK(holds(plain, 'b'));
   }
   remove_directory(directory);
 }

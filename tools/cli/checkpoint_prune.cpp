@@ -113,6 +113,9 @@ Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const
   TR_TRY(useless.status());
   std::vector<Removal> removals;
   for (const journal::UndoName& undo : *useless) removals.push_back({undo.path, "of no copy any more"});
+  const Result<std::vector<std::string>> flushes = restart::useless_flush_files(target, name, copies);
+  TR_TRY(flushes.status());
+  for (const std::string& path : *flushes) removals.push_back({path, "of no copy any more"});
   return removals;
 }
 

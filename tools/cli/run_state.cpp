@@ -246,7 +246,8 @@ std::string deeds_of(const std::vector<OutputState>& outputs) {
     if (each.steps_cut() > 0) {
       steps += each.steps_cut();
       streams.insert(each.path);
-    } else if (each.kind == OutputState::Kind::file || each.kind == OutputState::Kind::covered) {
+    } else if (each.kind == OutputState::Kind::file || each.kind == OutputState::Kind::covered ||
+               (each.kind == OutputState::Kind::shared && each.put_back > 0)) {
       ++(each.bytes > each.recorded_bytes && each.put_back == 0 ? cut : back);
     } else {
       ++others;
@@ -471,7 +472,9 @@ Status restore(storage::Target& target, const RunStateArguments& arguments, Run&
   }
   for (OutputState& each : run.outputs) {
     if (each.kind != OutputState::Kind::shared || each.outlook != Outlook::ahead) continue;
-    const Status restored = restart::restore_shared_file(target, each.path);
+    const auto recorded = std::ranges::find(run.recorded.shared, each.path, &restart::SharedFlush::path);
+    const Status restored = restart::restore_shared_file(
+        target, each.path, recorded == run.recorded.shared.end() ? nullptr : &*recorded);
     // A program has taken it meanwhile, perhaps one of another job.
     if (restored.code() == Code::state) each.outlook = Outlook::agrees;
     if (restored.code() != Code::state) TR_TRY(restored);
@@ -491,7 +494,7 @@ bool has_ended_well(const Run& run, bool left_lock) {
   };
   const auto may_be_kept = [](const OutputState& each) {
     return each.outlook != Outlook::ahead || each.kind == OutputState::Kind::covered ||
-           each.kind == OutputState::Kind::file;
+           each.kind == OutputState::Kind::file || each.kind == OutputState::Kind::shared;
   };
   const auto is_ahead = [](const OutputState& each) { return each.outlook == Outlook::ahead; };
   return !left_lock && std::ranges::any_of(run.outputs, is_ahead) &&

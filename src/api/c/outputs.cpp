@@ -15,12 +15,18 @@ restart::Open what_is_open() {
     const auto hold = [&text] { return text.file != nullptr ? text.file->hold() : nullptr; };
     open.texts.push_back({text.path, position, hold});
   }
+  open.keep_shared = [](const std::string& checkpoint) {
+    for (const tr_shared* handle : state().shared_files) TR_TRY(handle->file->keep_for(checkpoint));
+    return Status();
+  };
   for (const tr_shared* handle : state().shared_files) {
-    if (const auto last = handle->file->last_flush(); last)
-      open.shared.push_back({last->path, last->flushed.generation, last->flushed.size, last->flushed.sample,
-                             last->flushed.open});
+    if (const auto last = handle->file->last_flush(); last) open.shared.push_back(flush_of(*last));
   }
   return open;
+}
+
+restart::SharedFlush flush_of(const shared::SafeFile::LastFlush& last) {
+  return {last.path, last.flushed.generation, last.flushed.size, last.flushed.sample, last.flushed.open};
 }
 
 // Closed files are noted only if there is a checkpoint: only then are they synchronised.

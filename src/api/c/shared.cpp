@@ -101,7 +101,13 @@ Status take_pieces(const tr_piece* pieces, int64_t count, const Bytes& bytes, st
 }
 
 /// Collective. Closes the file. The handle is gone, whatever is returned.
-Status close_shared(tr_shared* file) { return take_off(state().shared_files, file)->file->close(); }
+Status close_shared(tr_shared* file) {
+  const std::unique_ptr<tr_shared> handle = take_off(state().shared_files, file);
+  Status closed = handle->file->close();
+  if (const auto& last = handle->file->closed_flush(); last)
+    state().outputs->note_closed_shared(flush_of(*last));
+  return closed;
+}
 
 }  // namespace
 

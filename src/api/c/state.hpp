@@ -160,6 +160,8 @@ Status close_all(std::vector<Handle*>& open, const Close& close) {
 
 /// Local. Returns the program's open outputs.
 restart::Open what_is_open();
+/// Returns what checkpoints record of a flush.
+restart::SharedFlush flush_of(const shared::SafeFile::LastFlush& last);
 /// On the I/O rank. Returns where the file stands, with all of its bytes passed to the system, or nothing if
 /// it was not written to. Returns Code::state if the file could not be brought back to that state later, so
 /// that a save must refuse it.

@@ -74,6 +74,12 @@ class Outputs {
   /// Any thread may call it. Returns the oldest generation whose undo files are needed to go on from the
   /// copy; the undo files of all later generations are needed, too.
   [[nodiscard]] virtual std::int64_t oldest_undo(const Copy& copy) const = 0;
+  /// On rank 0, on any thread, once a save is committed; waits for storage. Removes what no copy of the
+  /// checkpoint needs any more beside the program's files. `copies` are all places where copies may be.
+  virtual Status clean_up(const std::string& /*checkpoint*/,
+                          const std::vector<std::string>& /*copies*/) const {
+    return {};
+  }
   /// Returns the library's own items: the state of the outputs, which a save stores beside the program's
   /// items. The names are the same on every rank.
   [[nodiscard]] virtual std::vector<NamedItem> own_items() const { return {}; }

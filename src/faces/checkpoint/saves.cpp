@@ -242,7 +242,7 @@ void RunningSave::clean_up_undo_files() {
         useless_undo_files(context.target(), context.name, *paths, oldest);
     TR_TRY(useless.status());
     for (const journal::UndoName& each : *useless) TR_TRY(context.target().remove(each.path));
-    return {};
+    return context.outputs.clean_up(context.name, *paths);
   });
 }
 

@@ -88,13 +88,19 @@ struct ForFirst {
   std::vector<std::string> shared;  // open shared files of which this rank tells the others
   std::vector<CoveredFile> covered = {};
   std::vector<SharedFlush> flushes = {};
+  std::vector<SharedFlush> closed_flushes = {};
 
   [[nodiscard]] ByteVector pack() const {
-    if (intervals.empty() && shared.empty() && covered.empty() && flushes.empty())
+    if (intervals.empty() && shared.empty() && covered.empty() && flushes.empty() && closed_flushes.empty())
       return {};  // as on most ranks
     Packer out;
     out.put_bytes(intervals);
-    put_flushes(out, flushes);
+    Packer packed;
+    put_flushes(packed, flushes);
+    out.put_bytes(packed.bytes());
+    packed = Packer();
+    put_flushes(packed, closed_flushes);
+    out.put_bytes(packed.bytes());
     out.put(static_cast<std::int64_t>(covered.size()));
     for (const CoveredFile& each : covered)
       out.put_text(each.path).put(each.size).put(each.sample).put(each.is_restart);
@@ -107,8 +113,11 @@ struct ForFirst {
     Unpacker in(told);
     const auto within = in.get_bytes();
     all.intervals.assign(within.begin(), within.end());
-    if (Result<std::vector<SharedFlush>> flushes = get_flushes(in); flushes.is_ok())
-      all.flushes = std::move(*flushes);
+    for (std::vector<SharedFlush>* const list : {&all.flushes, &all.closed_flushes}) {
+      Unpacker packed(in.get_bytes());
+      if (Result<std::vector<SharedFlush>> flushes = get_flushes(packed); flushes.is_ok())
+        *list = std::move(*flushes);
+    }
     for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
       CoveredFile each{in.get_text()};
       each.size = in.get<Bytes>();
@@ -201,6 +210,7 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
     open.push_back(**position);
     written->add(text);
   }
+  if (now.keep_shared) count(guarded([&] { return now.keep_shared(checkpoint); }));
   const Result<std::vector<CoveredFile>> covered = stand_covered(checkpoint);
   count(covered.status());
   if (covered.is_ok()) {
@@ -225,6 +235,8 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
   ForFirst first_told{tell_of_intervals(now.streams), {}, *covered, now.shared};
+  for (const SharedFlush& each : now.shared) closed_shared_.erase(each.path);
+  for (const auto& [path, flush] : closed_shared_) first_told.closed_flushes.push_back(flush);
   if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
   Standing standing{told.take(), first_told.pack(), {}};
   if (!written->files.empty() || !written->covered.empty() || !written->closed.is_empty())
@@ -370,12 +382,45 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
     ForFirst first = ForFirst::unpack(each);
     within.push_back(std::move(first.intervals));
     recorded.covered.insert(recorded.covered.end(), first.covered.begin(), first.covered.end());
-    recorded.shared.insert(recorded.shared.end(), first.flushes.begin(), first.flushes.end());
   }
+  know_shared(told_first);
+  for (const auto& [path, flush] : shared_) recorded.shared.push_back(flush);
   note_failures(streams, within, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
   recorded.files.insert(recorded.files.end(), left.begin(), left.end());
   return recorded.pack();
+}
+
+/// On rank 0. Notes the flushes of all shared files: of those that are open, and of the others that can be
+/// brought back.
+void Outputs::know_shared(const std::vector<ByteVector>& told_first) {
+  std::vector<SharedFlush> open;
+  for (const ByteVector& each : told_first) {
+    const ForFirst first = ForFirst::unpack(each);
+    open.insert(open.end(), first.flushes.begin(), first.flushes.end());
+    for (const SharedFlush& closed : first.closed_flushes) {
+      const auto [known, is_new] = shared_.emplace(closed.path, closed);
+      // Of two opens whose generations do not compare, FILE.undo.kept belongs to one.
+      if (!is_new && (known->second.open != closed.open || known->second.generation < closed.generation)) {
+        const Result<std::optional<journal::KeptFlushes>> kept =
+            journal::read_kept(service_.target(), closed.path);
+        if (kept.is_ok() && *kept && (*kept)->open == closed.open) known->second = closed;
+      }
+    }
+  }
+  std::erase_if(shared_, [&](const auto& known) {
+    const Result<std::optional<journal::KeptFlushes>> kept =
+        guarded([&] { return journal::read_kept(service_.target(), known.first); });
+    return kept.is_ok() && (!*kept || (*kept)->open != known.second.open);
+  });
+  for (const SharedFlush& each : open) shared_[each.path] = each;
+}
+
+Status Outputs::clean_up(const std::string& checkpoint, const std::vector<std::string>& copies) const {
+  const Result<std::vector<std::string>> useless = useless_flush_files(service_.target(), checkpoint, copies);
+  TR_TRY(useless.status());
+  for (const std::string& each : *useless) TR_TRY(storage::remove_if_there(service_.target(), each).status());
+  return {};
 }
 
 bool Outputs::are_settled(const ByteVector& positions) const {
@@ -467,7 +512,8 @@ Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::
   for (const CoveredFile& each : recorded->covered) {
     if (!each.is_restart) note_covered(prepared_.all_covered[checkpoint], each.path);
   }
-  if (is_first) warn_of_other_flushes(*recorded);
+  prepared_.changes_files = !recorded->covered.empty() || !recorded->shared.empty();
+  if (is_first) prepare_shared(std::move(recorded->shared));
   prepared_.covered = std::move(recorded->covered);
   prepared_.files.load(std::move(recorded->files), copy.generation(), copy.undo);
   for (const Position& position : recorded->streams) {
@@ -494,7 +540,7 @@ Status Outputs::prepare_covered(const CoveredFile& file) {
   return {};
 }
 
-bool Outputs::changes_files() const { return !prepared_.covered.empty(); }
+bool Outputs::changes_files() const { return prepared_.changes_files; }
 
 Status Outputs::resume() {
   streams_ = std::move(prepared_.streams);
@@ -502,9 +548,27 @@ Status Outputs::resume() {
   covered_ = std::move(prepared_.all_covered);
   // Only now: a load that fails must leave nothing in later saves.
   if (loaded_) kept_ = std::move(loaded_);
+  closed_shared_.clear();
+  shared_.clear();
   if (service_.session().rank() != 0) return {};
+  for (const SharedFlush& each : prepared_.shared) {
+    TR_TRY(bring_shared_back(each));
+    shared_[each.path] = each;
+  }
   for (const CoveredFile& each : prepared_.covered)
     if (prepared_.lost.count(each.path) == 0) TR_TRY(cut_covered(service_.target(), each));
+  return {};
+}
+
+/// On rank 0. Brings a shared file back to the flush that the checkpoint has recorded. Returns Code::state
+/// while a program has it open. Warns if its undo files are damaged, and leaves it as it is.
+Status Outputs::bring_shared_back(const SharedFlush& to) const {
+  const Status done = guarded([&] { return restore_shared_file(service_.target(), to.path, &to); });
+  const std::string what = cat("shared file ", to.path, " is not brought back to its flush before the save");
+  if (done.code() == Code::state)
+    return done.in(cat(what, ", as a program has it open; after a kill until all its processes have ended"));
+  if (done.code() != Code::corrupt) return done;
+  log(LogLevel::warn, cat(what, ": ", done.text()));
   return {};
 }
 
@@ -526,17 +590,23 @@ void Outputs::warn_of_left_streams() const {
   }
 }
 
-/// On rank 0. Warns of shared files that a run that goes on finds at another flush than the checkpoint has
-/// recorded: nothing leads back there. What the program does about it is its own affair.
-void Outputs::warn_of_other_flushes(const Recorded& recorded) const {
-  for (const SharedFlush& each : recorded.shared) {
-    if (service_.journals().is_shared(service_.target(), each.path))
-      continue;  // the program has opened it already
+/// On rank 0. Notes the shared files that are to be brought back. Warns of those to whose recorded flush
+/// nothing leads: what the program does about them is its own affair.
+void Outputs::prepare_shared(std::vector<SharedFlush> recorded) {
+  for (SharedFlush& each : recorded) {
+    if (service_.journals().is_shared(service_.target(), each.path)) {
+      log(LogLevel::warn,
+          cat("shared file ", each.path,
+              " was opened before the checkpoint was loaded, and stays as it is: load first"));
+      continue;
+    }
     const Result<FlushStanding> standing = guarded([&] { return standing_of(service_.target(), each); });
     if (!standing.is_ok())
       log(LogLevel::warn, cat("shared file ", each.path, ": ", standing.status().text()));
-    else if (!standing->is_there)
+    else if (!standing->is_there && !standing->leads_back)
       log(LogLevel::warn, cat("shared file ", each.path, " ", standing->text));
+    else
+      prepared_.shared.push_back(std::move(each));
   }
 }
 

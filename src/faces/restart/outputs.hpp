@@ -44,6 +44,9 @@ struct Open {
   std::vector<OpenFile> files;
   std::vector<OpenText> texts;
   std::vector<SharedFlush> shared = {};  // of which this rank tells the others
+  /// Has undo files lead back to the last flush of each shared file with safety=, for this checkpoint. Every
+  /// rank calls it. Empty: there is none.
+  std::function<Status(const std::string& checkpoint)> keep_shared = {};
 };
 
 /// The outputs of a session as its checkpoints see them: the open ones, and those that the loaded checkpoint
@@ -75,6 +78,7 @@ class Outputs final : public checkpoint::Outputs {
   [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
     return restart::oldest_undo(copy);
   }
+  Status clean_up(const std::string& checkpoint, const std::vector<std::string>& copies) const override;
   [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
   Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
   Status prepare_resume(const std::string& checkpoint, const checkpoint::Copy& copy) override;
@@ -102,6 +106,9 @@ class Outputs final : public checkpoint::Outputs {
   /// Notes that the program has closed the file at `path`, or is about to: the next save makes it durable.
   /// Blocks on storage if too many closed files wait.
   void note_closed(const std::string& path) { closed_.note(service_.target(), path); }
+  /// Notes that the program has closed a shared file whose flushes a checkpoint has recorded: later saves
+  /// record the content that it has now.
+  void note_closed_shared(const SharedFlush& last) { closed_shared_[last.path] = last; }
   /// Notes that the program has renamed a file.
   void note_renamed(const std::string& from, const std::string& to) {
     closed_.note_renamed(service_.target(), from, to);
@@ -115,12 +122,16 @@ class Outputs final : public checkpoint::Outputs {
     RecordedFiles files;
     std::vector<CoveredFile> covered;
     std::map<std::string, std::vector<std::string>> all_covered;
+    std::vector<SharedFlush> shared = {};
+    bool changes_files = false;
     std::set<std::string> lost = {};  // on rank 0: covered files that stay as they are (lost_logs=go_on)
   };
   Status prepare_covered(const CoveredFile& file);
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
-  void warn_of_other_flushes(const Recorded& recorded) const;
+  void prepare_shared(std::vector<SharedFlush> recorded);
+  [[nodiscard]] Status bring_shared_back(const SharedFlush& to) const;
+  void know_shared(const std::vector<ByteVector>& told_first);
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
@@ -138,6 +149,9 @@ class Outputs final : public checkpoint::Outputs {
   std::map<std::string, std::vector<std::string>> covered_;
   std::string restart_file_;  // of the save that begins now; "" if the program named none
   RecordedFiles files_;
+  /// Shared files by path: on the I/O rank of each, those that the program has closed; on rank 0, all that
+  /// the loaded copy or a save of this run has recorded.
+  std::map<std::string, SharedFlush> closed_shared_, shared_;
   Loaded prepared_;  // for resume()
   journal::ClosedFiles closed_;
 };

@@ -9,6 +9,7 @@
 #include "faces/streams/resume/resume.hpp"
 #include "ground/base/bytes.hpp"
 #include "ground/base/status.hpp"
+#include "ground/journal/kept_flushes.hpp"
 #include "ground/journal/position.hpp"
 
 namespace tailrace::restart {
@@ -23,16 +24,9 @@ struct CoveredFile {
   friend bool operator==(const CoveredFile&, const CoveredFile&) = default;
 };
 
-/// The last flush of a shared file that is open with safety=. Its undo files lead back to this flush only
-/// until the next one or the close: a checkpoint that records it can tell whether it is there, and no more.
-struct SharedFlush {
-  std::string path;             // behind symbolic links
-  std::int64_t generation = 0;  // of the flush, not of the checkpoint
-  Bytes size = 0;
-  std::uint64_t sample = 0;  // journal::sample_of(); 0: the bytes could not be read
-  std::uint64_t open = 0;    // as journal::Flushed has it
-  friend bool operator==(const SharedFlush&, const SharedFlush&) = default;
-};
+/// The last flush of a shared file that is open with safety=, or was. Undo files lead back there until no
+/// copy needs them.
+using SharedFlush = journal::RecordedFlush;
 
 /// Packs flushes with their number, and unpacks them. Code::corrupt for other bytes.
 void put_flushes(Packer& out, const std::vector<SharedFlush>& all);
@@ -44,12 +38,18 @@ struct FlushStanding {
   /// The file has the bytes of the flush, as far as its sample tells, or, if it is left open, goes back to
   /// this flush or to one with its bytes.
   bool is_there = false;
+  bool leads_back = false;  // a load or restore brings the file to the flush
   Bytes size = 0;
+  Bytes put_back = 0;     // if undo files lead back: how many bytes they change
   std::string text = {};  // for people
 };
 
 /// Local; changes nothing; waits for storage. The file is open in no program.
 Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from);
+/// Local; waits for storage. Returns the undo files of shared files that no copy of any checkpoint needs to
+/// bring them back. Looks at the shared files that copies of the checkpoint at these paths have recorded.
+Result<std::vector<std::string>> useless_flush_files(storage::Target& target, const std::string& checkpoint,
+                                                     const std::vector<std::string>& copies);
 
 /// The positions of a program's outputs, as a copy has recorded them (docs/formats/checkpoint.md).
 struct Recorded {

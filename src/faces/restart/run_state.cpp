@@ -174,10 +174,11 @@ OutputState look_at_recorded(Target& target, const SharedFlush& from) {
     return state;
   }
   state.bytes = standing->size;
+  state.put_back = standing->put_back;
   state.text = standing->text;
-  state.outlook = standing->is_left_open ? Outlook::ahead
-                  : standing->is_there   ? Outlook::agrees
-                                         : Outlook::stays;
+  state.outlook = standing->is_there && !standing->is_left_open    ? Outlook::agrees
+                  : standing->is_left_open || standing->leads_back ? Outlook::ahead
+                                                                   : Outlook::stays;
   return state;
 }
 
@@ -221,9 +222,14 @@ std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<
   return states;
 }
 
-Status restore_shared_file(Target& target, const std::string& path) {
+Status restore_shared_file(Target& target, const std::string& path, const SharedFlush* to) {
   const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
   TR_TRY(lock.status());
+  if (to != nullptr) {
+    const Result<bool> is_back = journal::bring_back_to(target, *to);
+    TR_TRY(is_back.status());
+    if (*is_back) return {};
+  }
   return journal::bring_back_flushed(target, path).status();
 }
 

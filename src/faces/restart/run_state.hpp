@@ -73,12 +73,13 @@ Status restore_file(storage::Target& target, const journal::Position& position);
 OutputState look_at_covered(storage::Target& target, const CoveredFile& file);
 
 /// Returns the shared files with safety= that the checkpoint has recorded, and those in these directories
-/// that a program has left open. Their own last flush is what they go back to. Those whose lock a program
-/// holds, perhaps one of another job, agree, and their text names the holder.
+/// that a program has left open. Those that nobody has recorded go back to their own last flush. Those whose
+/// lock a program holds, perhaps one of another job, agree, and their text names the holder.
 std::vector<OutputState> look_at_shared_files(storage::Target& target,
                                               const std::vector<std::string>& directories,
                                               const std::vector<SharedFlush>& recorded = {});
-/// Returns Code::state if a program holds the lock.
-Status restore_shared_file(storage::Target& target, const std::string& path);
+/// Brings the file to the flush that the checkpoint has recorded, if undo files lead there, and otherwise to
+/// its own last flush. Returns Code::state if a program holds the lock.
+Status restore_shared_file(storage::Target& target, const std::string& path, const SharedFlush* to = nullptr);
 
 }  // namespace tailrace::restart

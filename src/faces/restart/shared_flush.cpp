@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <limits>
+#include <set>
 #include <utility>
 
+#include "faces/checkpoint/slots.hpp"
 #include "faces/restart/recorded.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
@@ -77,10 +81,45 @@ Status judge_closed(storage::Target& target, const SharedFlush& from, FlushStand
   return {};
 }
 
+/// How the file stands, if undo files lead to the flush.
+Status judge_way_back(storage::Target& target, const SharedFlush& from, const journal::Position& way,
+                      bool is_left_open, bool is_last, FlushStanding& standing) {
+  const Result<std::unique_ptr<storage::File>> file = target.open(from.path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  const Result<journal::Difference> found = journal::difference(target, **file, way, "the checkpoint");
+  TR_TRY(found.status());
+  standing.leads_back = true;
+  standing.is_left_open = is_left_open;
+  standing.size = found->size;
+  standing.put_back = found->put_back;
+  standing.is_there = !is_left_open && found->put_back == 0 && found->size == from.size;
+  if (is_left_open)
+    standing.text =
+        is_last ? "left open: to be brought back to its last flush, that of the checkpoint"
+                : "left open, ahead of the checkpoint: to be brought back to the flush of the checkpoint";
+  if (const Bytes behind = found->behind(way); behind > 0)
+    standing.text += cat(standing.text.empty() ? "" : ", ", counted(behind, "byte"), " to be cut");
+  if (standing.put_back > 0)
+    standing.text +=
+        cat(standing.text.empty() ? "" : ", ", counted(standing.put_back, "byte"), " to be put back");
+  if (!standing.is_there && standing.text.empty())
+    standing.text = "shorter than at the checkpoint: to be put back";
+  return {};
+}
+
 }  // namespace
 
 Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from) {
   FlushStanding standing;
+  const Result<std::optional<journal::Position>> way = journal::way_back(target, from);
+  TR_TRY(way.status());
+  if (*way) {
+    const Result<std::optional<journal::Flushed>> last = journal::read_flushed(target, from.path);
+    TR_TRY(last.status());
+    const bool is_last = *last && (*last)->generation == from.generation;
+    TR_TRY(judge_way_back(target, from, **way, last->has_value(), is_last, standing));
+    return standing;
+  }
   const Result<std::optional<journal::Flushed>> last = journal::read_flushed(target, from.path);
   TR_TRY(last.status());
   if (!*last) {
@@ -92,6 +131,74 @@ Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& fr
   standing.size = size->value_or(0);
   judge_left_open(from, **last, standing);
   return standing;
+}
+
+namespace {
+
+/// Lowers `needed` to the oldest flush of the file, of those that compare with `open`, that the copies have
+/// recorded. Fails if storage does not give a copy.
+Status note_needed(storage::Target& target, const std::vector<std::string>& copies, const std::string& path,
+                   std::uint64_t open, std::int64_t& needed) {
+  for (const std::string& each : copies) {
+    const Result<checkpoint::Copy> copy = checkpoint::read_directory(target, each);
+    if (!copy.is_ok() && !checkpoint::is_damage(copy.status())) return copy.status();
+    if (!copy.is_ok()) continue;
+    const Result<Recorded> recorded = Recorded::unpack(copy->directory.outputs);
+    if (!recorded.is_ok()) return recorded.status();
+    for (const SharedFlush& flush : recorded->shared) {
+      if (flush.open == open && journal::is_same_path(flush.path, path))
+        needed = std::min(needed, flush.generation);
+    }
+  }
+  return {};
+}
+
+/// Returns the paths of all shared files that the copies have recorded.
+std::set<std::string> shared_in(storage::Target& target, const std::vector<std::string>& copies) {
+  std::set<std::string> all;
+  for (const std::string& each : copies) {
+    const Result<checkpoint::Copy> copy = checkpoint::read_directory(target, each);
+    if (!copy.is_ok()) continue;
+    const Result<Recorded> recorded = Recorded::unpack(copy->directory.outputs);
+    if (!recorded.is_ok()) continue;
+    for (const SharedFlush& flush : recorded->shared) all.insert(flush.path);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> useless_flush_files(storage::Target& target, const std::string& checkpoint,
+                                                     const std::vector<std::string>& copies) {
+  std::vector<std::string> useless;
+  for (const std::string& path : shared_in(target, copies)) {
+    const Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target, path);
+    TR_TRY(kept.status());
+    if (!*kept) continue;
+    std::int64_t needed = std::numeric_limits<std::int64_t>::max();
+    TR_TRY(note_needed(target, copies, path, (*kept)->open, needed));
+    const std::string own = journal::claim_of(target, path, checkpoint);
+    for (const std::string& claim : (*kept)->claims) {
+      if (claim == own) continue;
+      const Result<std::vector<std::string>> others =
+          checkpoint::find_copies(target, journal::claimant(path, claim));
+      TR_TRY(others.status());
+      TR_TRY(note_needed(target, *others, path, (*kept)->open, needed));
+    }
+    // No copy of this content any more, or not yet: the file may have been begun anew.
+    if (needed == std::numeric_limits<std::int64_t>::max()) continue;
+    const Result<std::vector<journal::UndoName>> all =
+        journal::find_undo_files(target, journal::flushed_path(path));
+    TR_TRY(all.status());
+    // Meanwhile a program may have begun the file anew: then other undo files have these names.
+    const Result<std::optional<journal::KeptFlushes>> now = journal::read_kept(target, path);
+    TR_TRY(now.status());
+    if (!*now || (*now)->open != (*kept)->open) continue;
+    for (const journal::UndoName& each : *all) {
+      if (each.generation < needed) useless.push_back(each.path);
+    }
+  }
+  return useless;
 }
 
 }  // namespace tailrace::restart

@@ -775,6 +775,7 @@ Status SharedFile::close(const std::string& call) {
   ahead_.reset();
   leave_pages();
   pages_.reset();
+  if (closed.is_ok() && safe_ != nullptr && group_->is_io_rank()) closed_flush_ = safe_->kept_flush();
   safe_.reset();
   open_.reset();
   return closed;

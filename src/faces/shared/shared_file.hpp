@@ -49,6 +49,14 @@ class SharedFile {
     return safe_ != nullptr && group_->is_io_rank() ? safe_->last_flush() : std::nullopt;
   }
 
+  /// Local. On the I/O rank, of a file that was closed and whose earlier flushes are kept for checkpoints:
+  /// what it holds since.
+  [[nodiscard]] const std::optional<SafeFile::LastFlush>& closed_flush() const { return closed_flush_; }
+  /// Local, on every rank, within a collective call: SafeFile::keep_for().
+  Status keep_for(const std::string& checkpoint) {
+    return safe_ != nullptr ? safe_->keep_for(checkpoint) : Status();
+  }
+
   // Local.
   /// Moves the position, and returns the new one. Returns Code::argument, and moves nothing, if it would lie
   /// before the begin or not be a number of bytes. With Whence::end it may wait, as size() does.
@@ -179,6 +187,7 @@ class SharedFile {
   std::shared_ptr<const PageDeal> pages_of_ranks_;
   std::shared_ptr<void> open_;      // tells checkpoints that the program writes this file
   std::unique_ptr<SafeFile> safe_;  // with safety=; its lock outlives the members that store
+  std::optional<SafeFile::LastFlush> closed_flush_;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<ReadAhead> ahead_;             // if the program may read, and there is memory for it

@@ -6,6 +6,7 @@
 
 #include "ground/base/checksum.hpp"
 #include "ground/base/text.hpp"
+#include "ground/journal/kept_flushes.hpp"
 #include "ground/storage/paths.hpp"
 #include "ground/storage/replace.hpp"
 
@@ -14,7 +15,9 @@ namespace tailrace::journal {
 namespace {
 
 constexpr std::string_view flushed_magic = "TRFLUSH2";
-constexpr Bytes flushed_bytes = 48;
+/// With a further number: Flushed::through. Files without it stay readable for earlier versions.
+constexpr std::string_view restoring_magic = "TRFLUSH3";
+constexpr Bytes flushed_bytes = 56;  // of the longest
 /// Early versions wrote files with this one, without the sample and the number of the open. They are read,
 /// since a program of that version may have been killed and left one.
 constexpr std::string_view early_magic = "TRFLUSH1";
@@ -34,8 +37,10 @@ Status look_anew(storage::Target& target, const std::string& path) {
 
 ByteVector encode(const Flushed& flushed) {
   Packer out;
-  for (const char letter : flushed_magic) out.put(letter);
+  const bool restores = flushed.through > flushed.generation;
+  for (const char letter : restores ? restoring_magic : flushed_magic) out.put(letter);
   out.put(flushed.generation).put(flushed.size).put(flushed.sample).put(flushed.open);
+  if (restores) out.put(flushed.through);
   out.put(checksum(out.bytes()));
   return out.take();
 }
@@ -44,28 +49,33 @@ std::optional<Flushed> decode(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
   std::string magic(flushed_magic.size(), 0);
   for (char& letter : magic) letter = in.get<char>();
-  if (magic != flushed_magic && magic != early_magic) return {};
+  if (magic != restoring_magic && magic != flushed_magic && magic != early_magic) return {};
   Flushed flushed;
   flushed.generation = in.get<std::int64_t>();
   flushed.size = in.get<Bytes>();
-  if (magic == flushed_magic) {
+  if (magic != early_magic) {
     flushed.sample = in.get<std::uint64_t>();
     flushed.open = in.get<std::uint64_t>();
   }
+  if (magic == restoring_magic) flushed.through = in.get<std::int64_t>();
   const auto sum = in.get<std::uint64_t>();
   const bool good = in.ok() && in.rest().empty() && flushed.generation >= 0 && flushed.size >= 0;
   if (!good || sum != checksum(bytes.first(bytes.size() - sizeof sum))) return {};
   return flushed;
 }
 
-Status put_back(storage::Target& target, const std::string& path, const Flushed& flushed) {
+Status put_back(storage::Target& target, const std::string& path, const Flushed& flushed,
+                const std::optional<KeptFlushes>& kept) {
   Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
   TR_TRY(all.status());
   Position from;
   from.path = name_beside(path);
-  const bool has_other_name = std::ranges::any_of(*all, [&](const UndoName& each) {
-    return each.generation == flushed.generation && each.key != undo_key(from.path);
-  });
+  const std::int64_t last = std::max(flushed.generation, flushed.through);
+  const auto counts = [&](const UndoName& each) {
+    return flushed.generation <= each.generation && each.generation <= last;
+  };
+  const bool has_other_name = std::ranges::any_of(
+      *all, [&](const UndoName& each) { return counts(each) && each.key != undo_key(from.path); });
   if (has_other_name) {
     return {Code::corrupt,
             cat("the files ", flushed_path(path), ".* keep what a file of another name held: give ", path,
@@ -75,12 +85,35 @@ Status put_back(storage::Target& target, const std::string& path, const Flushed&
   from.size = flushed.size;
   from.undo = undo_files_of(from, flushed.generation, *all);
   // A crash before a commit leaves undo files of the next generation. They do not belong to the last flush.
-  std::erase_if(from.undo, [&](const UndoName& each) { return each.generation != flushed.generation; });
+  std::erase_if(from.undo, [&](const UndoName& each) { return !counts(each); });
+  if (kept) leave_out_gone(*kept, from.undo);
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());
-  TR_TRY(bring_back(target, **file, from, "its last flush"));
+  TR_TRY(bring_back(target, **file, from,
+                    last > flushed.generation ? "the flush of a checkpoint" : "its last flush"));
   TR_TRY((*file)->sync());
   return (*file)->close();
+}
+
+/// The file has the content of `flushed`. Has FILE.undo.kept tell so before FILE.undo is gone, and removes
+/// the undo files that nobody needs to go back further.
+Status keep_earlier(storage::Target& target, const std::string& path, const Flushed& flushed,
+                    KeptFlushes kept) {
+  const Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
+  TR_TRY(all.status());
+  const std::int64_t highest = all->empty() ? 0 : all->front().generation;
+  const std::int64_t last = std::max({flushed.generation, flushed.through, highest});
+  if (flushed.through > flushed.generation)
+    note_brought_back(kept, flushed.generation, last);
+  else
+    kept.last = std::max(kept.last, last);
+  kept.opens = flushed.through > flushed.generation ? 0 : kept.opens + 1;
+  TR_TRY(write_kept(target, path, kept));
+  TR_TRY(storage::remove_durably(target, flushed_path(path)));
+  for (const UndoName& each : *all) {
+    if (each.generation >= flushed.generation) TR_TRY(target.remove(each.path));
+  }
+  return {};
 }
 
 }  // namespace
@@ -145,11 +178,18 @@ Result<bool> bring_back_flushed(storage::Target& target, const std::string& path
   if (!*flushed) return false;
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
+  Result<std::optional<KeptFlushes>> kept = read_kept(target, path);
+  TR_TRY(kept.status());
   // If somebody has removed the file, without knowing of the files beside it, there is nothing to put back.
-  if (*exists) TR_TRY(put_back(target, path, **flushed));
-  TR_TRY(storage::remove_durably(target, flushed_path(path)));
-  TR_TRY(drop_undo_files(target, path).status());
-  return *exists;
+  if (*exists) TR_TRY(put_back(target, path, **flushed, *kept));
+  if (!*kept || !*exists || (*kept)->open != (*flushed)->open) {
+    if (*kept) TR_TRY(storage::remove_durably(target, kept_path(path)));
+    TR_TRY(storage::remove_durably(target, flushed_path(path)));
+    TR_TRY(drop_undo_files(target, path).status());
+    return *exists;
+  }
+  TR_TRY(keep_earlier(target, path, **flushed, **kept));
+  return true;
 }
 
 Result<std::int64_t> drop_undo_files(storage::Target& target, const std::string& path) {

@@ -19,9 +19,13 @@ struct Flushed {
   std::int64_t generation = 0;
   Bytes size = 0;
   std::uint64_t sample = 0;  // sample_of() the flushed bytes; 0: it is not known
-  /// Random, one number for each open of the file: generations begin anew with each open, so only those of
-  /// one open can be compared. 0: FILE.undo is of an early version.
+  /// Random. Opens of the file have the same number as long as there is FILE.undo.kept (kept_flushes.hpp),
+  /// and their generations go on. Otherwise generations begin anew with each open, and its number is another
+  /// one: only generations with the same number can be compared. 0: FILE.undo is of an early version.
   std::uint64_t open = 0;
+  /// A restore to an earlier flush is under way: the undo files of `generation` and of all later ones, up to
+  /// this one, have to be put back. 0: those of `generation` alone.
+  std::int64_t through = 0;
   friend bool operator==(const Flushed&, const Flushed&) = default;
 };
 
@@ -51,8 +55,10 @@ Status prepare_flushed(storage::Target& target, const std::string& path, const F
 /// content may be in effect.
 Status commit_flushed(storage::Target& target, const std::string& path);
 
-/// Brings the file back to its last flushed content, if a program has ended without closing it. The caller
-/// has the lock. Returns true if there was anything to do. If it fails or is killed, it can be repeated.
+/// Brings the file back to its last flushed content, if a program has ended without closing it, or completes
+/// a restore to an earlier flush. Keeps the undo files of earlier flushes if there is FILE.undo.kept. The
+/// caller has the lock. Returns true if there was anything to do. If it fails or is killed, it can be
+/// repeated.
 Result<bool> bring_back_flushed(storage::Target& target, const std::string& path);
 /// Removes all undo files, which are not needed any more. Returns the highest generation of any of them, or 0
 /// if there was none. The removals are not durable.

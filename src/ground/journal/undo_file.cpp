@@ -193,6 +193,7 @@ Status UndoWriter::add(UndoRecord::What what, Bytes offset, std::span<const std:
 }
 
 Status UndoWriter::seal() {
+  if (tails_.empty()) return {};
   TR_TRY(file_->sync());
   if (!has_name_) TR_TRY(target_.sync_directory_of(name_.path));
   has_name_ = true;
@@ -398,6 +399,12 @@ Result<Difference> difference(storage::Target& target, storage::File& file, cons
   };
   TR_TRY(for_each_record(target, oldest_first, UndoRecord::What::bytes, look));
   return found;
+}
+
+Status for_each_kept(storage::Target& target, const Position& from,
+                     const std::function<Status(Bytes, std::span<const std::byte>)>& body) {
+  return for_each_record(target, from, UndoRecord::What::bytes,
+                         [&](const UndoRecord& record) { return body(record.offset, record.bytes); });
 }
 
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -127,6 +129,10 @@ struct Difference {
 /// cannot be brought back.
 Result<Difference> difference(storage::Target& target, storage::File& file, const Position& from,
                               std::string_view recorder);
+/// Passes to `body` the bytes that the undo files have of the file. Of one byte, the bytes that it had in the
+/// recorded state come last.
+Status for_each_kept(storage::Target& target, const Position& from,
+                     const std::function<Status(Bytes offset, std::span<const std::byte> bytes)>& body);
 /// Returns the sidecar that the local file had in the recorded state, if it was replaced since.
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from);
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -51,15 +52,20 @@ Status bring_back_before_opening(storage::Target& target, const Definition& what
   const std::string path = target.behind_links(what.path);
   const Result<bool> is_left = target.exists(journal::flushed_path(path));
   TR_TRY(is_left.status());
-  if (!*is_left) return {};
+  // Nobody keeps what a program without safety= writes over: nothing may lead back over its writes.
+  const Result<bool> is_kept = what.access.writes ? target.exists(journal::kept_path(path)) : false;
+  TR_TRY(is_kept.status());
+  if (!*is_left && !*is_kept) return {};
   const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
   if (lock.status().code() == Code::state && !what.access.writes) return {};
   if (!lock.is_ok() && lock.status().code() != Code::state) {
     const Result<bool> is_still_left = target.exists(journal::flushed_path(path));
-    if (is_still_left.is_ok() && !*is_still_left) return {};  // its program has closed it meanwhile
+    if (is_still_left.is_ok() && !*is_still_left && !*is_kept)
+      return {};  // its program has closed it meanwhile
   }
   TR_TRY(why_not_locked(lock.status(), path));
-  return say_brought_back(path, journal::bring_back_flushed(target, path));
+  TR_TRY(say_brought_back(path, journal::bring_back_flushed(target, path)));
+  return *is_kept ? journal::give_up_kept(target, path).status() : Status();
 }
 
 SafeFile::SafeFile(files::Group& group, const Definition& what)
@@ -68,6 +74,7 @@ SafeFile::SafeFile(files::Group& group, const Definition& what)
       path_(target_.behind_links(what.path)),
       temporary_(path_ + ".tmp-flush"),
       is_renamed_(what.safety != Safety::rename),
+      begins_anew_(what.access.empties),
       permissions_(what.permissions) {}
 
 Status SafeFile::lock() {
@@ -78,6 +85,8 @@ Status SafeFile::lock() {
   if (!is_renamed_ && there.is_ok() && *there != storage::Kind::nothing && *there != storage::Kind::file)
     return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
   TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
+  // Before the file is emptied: nothing leads back to the content that it has now.
+  if (begins_anew_) TR_TRY(give_up_kept());
   TR_TRY(storage::remove_if_there(target_, temporary_).status());
   if (!is_renamed_) TR_TRY(look_at_old());
   return share_lock();
@@ -146,10 +155,14 @@ Result<std::uint64_t> SafeFile::sample_now(Bytes size) const {
 Status SafeFile::begin(storage::File& file) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
+  TR_TRY(take_kept());
   // Old undo files with a higher generation would count once this program's flushes reach that generation.
-  const Result<std::int64_t> highest = journal::drop_undo_files(target_, path_);
+  const Result<std::int64_t> highest =
+      kept_ ? journal::highest_undo(target_, path_) : journal::drop_undo_files(target_, path_);
   TR_TRY(highest.status());
-  flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size, 0, number_of_open()};
+  const std::int64_t before = std::max(*highest, kept_ ? kept_->last : given_up_);
+  flushed_ = {before < journal::most_generation ? before + 1 : 1, *size, 0,
+              kept_ ? kept_->open : number_of_open()};
   has_begun_ = true;
   if (!is_renamed_) return target_.sync_directory_of(path_);
   const Result<std::uint64_t> sample = sample_now(*size);
@@ -158,6 +171,53 @@ Status SafeFile::begin(storage::File& file) {
   TR_TRY(file.sync());
   TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
   return journal::commit_flushed(target_, path_);
+}
+
+/// Goes on with the earlier flushes that are kept, or gives them up.
+Status SafeFile::take_kept() {
+  Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target_, path_);
+  TR_TRY(kept.status());
+  if (!*kept) return {};
+  const bool has_too_many = (*kept)->opens >= journal::most_opens;
+  if (!has_too_many && (*kept)->last < journal::most_generation - journal::flushes_of_an_open) {
+    kept_ = std::move(*kept);
+    return {};
+  }
+  log(LogLevel::warn,
+      cat(path_, " was opened ", (*kept)->opens,
+          " times since a checkpoint has recorded it: no undo files lead back to the recorded flushes from "
+          "now on, as each open may keep the whole file"));
+  return give_up_kept();
+}
+
+Status SafeFile::give_up_kept() {
+  const Result<std::int64_t> last = journal::give_up_kept(target_, path_);
+  TR_TRY(last.status());
+  given_up_ = *last;
+  return {};
+}
+
+Status SafeFile::keep_for(const std::string& checkpoint) {
+  if (!is_renamed_) return {};
+  pages_->keep_earlier();
+  if (!group_.is_io_rank()) return {};
+  const std::string claim = journal::claim_of(target_, path_, checkpoint);
+  journal::KeptFlushes next = kept_.value_or(journal::KeptFlushes{flushed_.open});
+  const bool has_claim = std::ranges::find(next.claims, claim) != next.claims.end();
+  if (has_claim && next.opens == 0) return {};
+  if (!has_claim) next.claims.push_back(claim);
+  next.opens = 0;
+  TR_TRY(journal::write_kept(target_, path_, next));
+  kept_ = std::move(next);
+  return {};
+}
+
+/// Before FILE.undo is gone: the next open begins with a higher generation.
+Status SafeFile::leave_kept(std::int64_t generation) {
+  if (!kept_) return {};
+  kept_->last = generation;
+  ++kept_->opens;
+  return journal::write_kept(target_, path_, *kept_);
 }
 
 void SafeFile::place(Bytes page, const std::shared_ptr<const PageDeal>& deal) {
@@ -169,6 +229,7 @@ Status SafeFile::hear(Unpacker& in) {
   flushed_ = in.get<journal::Flushed>();
   TR_TRY(pages_->prepare(flushed_.size));
   pages_->begin(flushed_);
+  if (in.get<bool>()) pages_->keep_earlier();
   return group_.is_io_rank() ? Status() : share_lock();
 }
 
@@ -215,7 +276,7 @@ Status SafeFile::commit_here(storage::File& file, const journal::Flushed& next, 
     TR_TRY(take_name(file));
     return closes ? Status() : journal::commit_flushed(target_, path_);
   }
-  if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
+  TR_TRY(closes ? leave_kept(next.generation) : journal::prepare_flushed(target_, path_, next));
   is_doubtful_ = true;
   return closes ? storage::remove_durably(target_, journal::flushed_path(path_))
                 : journal::commit_flushed(target_, path_);
@@ -236,7 +297,7 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
   is_doubtful_ = false;
   const auto sample_and_commit = [&]() -> Status {
-    if (!closes) {
+    if (!closes || kept_) {
       if (!is_renamed_) TR_TRY(check_temporary(file));
       const Result<std::uint64_t> now = sample_now(size);
       TR_TRY(now.status());

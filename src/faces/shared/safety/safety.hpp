@@ -9,6 +9,7 @@
 #include "faces/files/group.hpp"
 #include "faces/shared/definition.hpp"
 #include "faces/shared/safety/undo_pages.hpp"
+#include "ground/journal/kept_flushes.hpp"
 
 namespace tailrace::shared {
 
@@ -33,7 +34,7 @@ class SafeFile {
   /// now durable, as the one to which a crash leads.
   Status begin(storage::File& file);
   /// Packs what hear() needs. On the I/O rank, after begin().
-  void tell(Packer& out) const { out.put(flushed_); }
+  void tell(Packer& out) const { out.put(flushed_).put(kept_.has_value()); }
   /// Collective over the node. Unpacks what tell() has packed on the I/O rank, and takes a share of its lock.
   Status hear(Unpacker& in);
   /// Local, on the I/O rank, if opening has failed on another rank: removes the files that begin() has made.
@@ -53,6 +54,12 @@ class SafeFile {
     journal::Flushed flushed;
   };
   [[nodiscard]] std::optional<LastFlush> last_flush() const;
+  /// The same, if earlier flushes are kept for checkpoints.
+  [[nodiscard]] std::optional<LastFlush> kept_flush() const { return kept_ ? last_flush() : std::nullopt; }
+  /// Local, on every rank, within a collective call; the I/O rank may wait for storage. The checkpoint is
+  /// about to record the last flush: from now on undo files lead back there, over flushes and closes, until
+  /// no copy of the checkpoint needs them. Durable on return.
+  Status keep_for(const std::string& checkpoint);
   /// Local. Gives back this rank's share of the lock: the rank stores nothing any more. The I/O rank gives
   /// its share back after all others.
   void release() { lock_.reset(); }
@@ -61,6 +68,9 @@ class SafeFile {
   Status look_at_old();
   void give_rights(storage::File& file);
   Status share_lock();
+  Status take_kept();
+  Status give_up_kept();
+  Status leave_kept(std::int64_t generation);
   Status check_temporary(storage::File& file) const;
   Status take_name(storage::File& file);
   Result<std::uint64_t> sample_now(Bytes size) const;
@@ -71,12 +81,16 @@ class SafeFile {
   std::string path_;       // behind symbolic links
   std::string temporary_;  // the name before the first flush with safety=rename
   bool is_renamed_;        // the file has its name; always without safety=rename
+  bool begins_anew_;       // the open empties the file
   unsigned permissions_;   // of a new file that replaces none
   // The old file, which stays open until the new one has its name: its name may lead to another file by then.
   std::unique_ptr<storage::File> replaced_;
   std::shared_ptr<void> lock_;  // this rank's share
   bool has_begun_ = false;      // on the I/O rank: the files beside the file are this program's
   journal::Flushed flushed_;    // the sample on the I/O rank alone
+  /// On the I/O rank: FILE.undo.kept, if there is any.
+  std::optional<journal::KeptFlushes> kept_;
+  std::int64_t given_up_ = 0;  // the last generation of earlier flushes that this open has given up
   std::unique_ptr<UndoPages> pages_;
   std::atomic<bool> stored_{false};  // since the last commit
   bool is_doubtful_ = false;         // on the I/O rank: if the commit fails now, it may still count

@@ -28,20 +28,30 @@ class UndoPages::Claim {
  public:
   explicit Claim(const UndoPages& of) : of_(of) {}
   ~Claim() {
-    for (const Index page : pages) of_.note_of(page) = is_kept ? State::kept : State::changeable;
+    for (const Claimed& each : pages) of_.note_of(each.page) = is_kept ? State::kept : each.before;
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 
-  /// Claims the page if it is changeable. Returns the state in which it was.
+  /// Claims the page if nobody has kept or claimed it. Returns the state in which it was.
   State take(Index page) {
     if (pages.size() == pages.capacity()) pages.reserve(2 * pages.size() + 16);
-    State before = State::changeable;
-    if (of_.note_of(page).compare_exchange_strong(before, State::being_kept)) pages.push_back(page);
+    Note& note = of_.note_of(page);
+    State before = note.load();
+    while (can_be_kept(before)) {
+      if (!note.compare_exchange_weak(before, State::being_kept)) continue;
+      pages.push_back({page, before});
+      break;
+    }
     return before;
   }
+  static bool can_be_kept(State state) { return state == State::changeable || state == State::again; }
 
-  std::vector<Index> pages;  // ascending
+  struct Claimed {
+    Index page = 0;
+    State before = State::changeable;
+  };
+  std::vector<Claimed> pages;  // ascending
   bool is_kept = false;
 
  private:
@@ -89,16 +99,35 @@ Status UndoPages::prepare(Bytes size) {
   return {};
 }
 
+/// Returns the state of a page behind a flush, of one in this state before.
+UndoPages::State UndoPages::after_flush(State state) const {
+  if (!keeps_) return State::changeable;
+  const bool stays = state == State::kept || (state == State::again && !is_recorded_);
+  return stays ? State::again : State::changeable;
+}
+
 void UndoPages::begin(const journal::Flushed& flushed) {
-  flushed_ = flushed;
-  if (next_ != nullptr) notes_ = std::move(next_);
-  if (node_.rank() == 0) {
-    for (Index i = 0; i < notes_->pages; ++i) note(i).store(State::changeable);
-  }
   const std::lock_guard lock(mutex_);
-  writer_.reset();
-  old_ = std::exchange(files_, {});
+  flushed_ = flushed;
+  const std::unique_ptr<Notes> before = next_ != nullptr ? std::exchange(notes_, std::move(next_)) : nullptr;
+  if (node_.rank() == 0) {
+    const Notes& from = before != nullptr ? *before : *notes_;
+    const auto* const states = reinterpret_cast<const Note*>(from.memory->part(0));
+    for (Index i = 0; i < notes_->pages; ++i)
+      note(i).store(i < from.pages ? after_flush(states[i].load()) : State::changeable);
+  }
+  is_recorded_ = false;
+  staying_ = {};
+  old_ = std::exchange(passing_, {}).files;
   kept_ = 0;
+}
+
+void UndoPages::keep_earlier() {
+  const std::lock_guard lock(mutex_);
+  keeps_ = is_recorded_ = true;
+  // What was kept since the flush that is recorded now is needed to go back to it.
+  staying_.files.insert(staying_.files.end(), passing_.files.begin(), passing_.files.end());
+  passing_ = {};
 }
 
 void UndoPages::drop() {
@@ -115,7 +144,7 @@ void UndoPages::claim_ahead(Index from, Claim& claim) const {
   const Bytes ahead = std::min<Bytes>(kept_, most_ahead);
   for (Bytes bytes = 0; bytes + owner_.page <= ahead && from * owner_.page < flushed_.size;
        bytes += owner_.page, from = own_from(from + 1))
-    if (claim.take(from) != State::changeable) return;
+    if (!Claim::can_be_kept(claim.take(from))) return;
 }
 
 Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
@@ -153,25 +182,39 @@ Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
   }
 }
 
-/// Writes the claimed pages to this rank's undo file, and seals it. After a failure the next record goes to a
-/// new undo file, not behind a torn record.
+/// Writes the claimed pages to this rank's undo files, and seals them. After a failure the next record goes
+/// to a new undo file, not behind a torn record.
 Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
   const std::lock_guard lock(mutex_);
+  // Undo files that stay have one record of a page for each flush that was recorded, however many flushes
+  // come behind it: otherwise they would pile up.
+  const auto stays = [&](const Claim::Claimed& each) {
+    return keeps_ && (is_recorded_ || each.before == State::changeable);
+  };
+  Writing* const both[] = {&staying_, &passing_};
   const Status status = guarded([&]() -> Status {
     for (std::size_t at = 0; at < claim.pages.size();) {
+      const bool first_stays = stays(claim.pages[at]);
       std::size_t next = at + 1;
-      while (next < claim.pages.size() && claim.pages[next] == claim.pages[next - 1] + 1) ++next;
-      TR_TRY(add(file, claim.pages[at] * owner_.page,
-                 std::min((claim.pages[next - 1] + 1) * owner_.page, flushed_.size)));
+      while (next < claim.pages.size() && claim.pages[next].page == claim.pages[next - 1].page + 1 &&
+             stays(claim.pages[next]) == first_stays)
+        ++next;
+      TR_TRY(add(first_stays ? staying_ : passing_, file, claim.pages[at].page * owner_.page,
+                 std::min((claim.pages[next - 1].page + 1) * owner_.page, flushed_.size)));
       at = next;
     }
-    return writer_ == nullptr ? Status() : writer_->seal();
+    for (Writing* const each : both) {
+      if (each->writer != nullptr) TR_TRY(each->writer->seal());
+    }
+    return {};
   });
   if (status.is_ok()) {
     kept_ += std::ssize(claim.pages) * owner_.page;
-  } else if (writer_ != nullptr) {
-    writer_->take_back();
-    writer_.reset();
+    return status;
+  }
+  for (Writing* const each : both) {
+    if (each->writer != nullptr) each->writer->take_back();
+    each->writer.reset();
   }
   return status;
 }
@@ -187,14 +230,14 @@ Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, By
 }
 
 /// Adds the file's bytes from `begin` to `end` to the undo file.
-Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
-  if (writer_ == nullptr) {
+Status UndoPages::add(Writing& to, storage::File& file, Bytes begin, Bytes end) {
+  if (to.writer == nullptr) {
     Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
         target_, journal::flushed_path(owner_.path), flushed_.generation, journal::name_beside(owner_.path),
         {owner_.rank, owner_.ranks}, file.rights());
     TR_TRY(made.status());
-    writer_ = std::move(*made);
-    files_.push_back(writer_->own_path());
+    to.writer = std::move(*made);
+    to.files.push_back(to.writer->own_path());
   }
   ByteVector buffer(static_cast<std::size_t>(std::min(kept_at_once, end - begin)));
   for (Bytes at = begin; at < end; at += kept_at_once) {
@@ -204,7 +247,7 @@ Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
     if (*got < std::ssize(part))
       return {Code::corrupt, cat(owner_.path, " ends at byte ", at + *got, ", but ", flushed_.size,
                                  " were flushed: something else has cut it")};
-    TR_TRY(writer_->add(journal::UndoRecord::What::bytes, at, part));
+    TR_TRY(to.writer->add(journal::UndoRecord::What::bytes, at, part));
   }
   return {};
 }

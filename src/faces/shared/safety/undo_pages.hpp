@@ -38,8 +38,12 @@ class UndoPages {
   /// Begins with newly flushed content, for which all ranks of the node have called prepare(): all its pages
   /// are changeable. No rank may store meanwhile: all ranks are in one collective call, and agree afterwards.
   void begin(const journal::Flushed& flushed);
-  /// Removes this rank's undo files of the flush before the last one, which count no longer.
+  /// Removes this rank's undo files of the flush before the last one that nobody needs any more.
   void drop();
+  /// Local. A checkpoint may have recorded the last flush, or the content that the file had when it was
+  /// opened: from now on undo files stay over flushes, as far as they are needed to go back to the recorded
+  /// flushes.
+  void keep_earlier();
 
   /// Any thread; waits for storage. Call it before these bytes are written over or cut off. Once it returns,
   /// the flushed bytes of their pages are durable in undo files. Leaves out pages of other nodes, which keep
@@ -47,7 +51,13 @@ class UndoPages {
   Status keep(storage::File& file, Bytes offset, Bytes bytes);
 
  private:
-  enum class State : std::uint8_t { changeable, being_kept, kept };
+  /// Of a page. Memory of zeros is `changeable`.
+  enum class State : std::uint8_t {
+    changeable,
+    being_kept,
+    kept,
+    again,  // changeable, and undo files that stay have what it had at the flush that was recorded last
+  };
   using Note = std::atomic<State>;
   /// The notes about all flushed pages of the node, in memory that its ranks share.
   struct Notes {
@@ -57,6 +67,11 @@ class UndoPages {
     Index pages = 0;
   };
   class Claim;
+  /// The undo files of one kind that this rank has made since the last begin().
+  struct Writing {
+    std::unique_ptr<journal::UndoWriter> writer;
+    std::vector<std::string> files = {};
+  };
 
   [[nodiscard]] Note& note(Index near) const;
   [[nodiscard]] Note& note_of(Index page) const { return note(owner_.deal->place_of_page(page).near); }
@@ -66,7 +81,8 @@ class UndoPages {
   Status keep_pages(storage::File& file, Index first, Index last);
   Result<Bytes> read(storage::File& file, std::span<std::byte> into, Bytes at) const;
   Status keep_claimed(storage::File& file, const Claim& claim);
-  Status add(storage::File& file, Bytes begin, Bytes end);
+  [[nodiscard]] State after_flush(State state) const;
+  Status add(Writing& to, storage::File& file, Bytes begin, Bytes end);
 
   comm::Line& node_;
   comm::Transport& transport_;
@@ -75,12 +91,14 @@ class UndoPages {
   const Owner owner_;
   journal::Flushed flushed_;
   std::unique_ptr<Notes> notes_;
-  std::unique_ptr<Notes> next_;  // made by prepare() for the next begin()
-  std::mutex mutex_;             // guards the members below
-  std::unique_ptr<journal::UndoWriter> writer_;
-  std::vector<std::string> files_;  // made since the last begin()
-  std::vector<std::string> old_;    // made before the last begin()
-  std::atomic<Bytes> kept_{0};      // bytes that were kept since the last begin()
+  std::unique_ptr<Notes> next_;   // made by prepare() for the next begin()
+  std::mutex mutex_;              // guards the members below
+  bool keeps_ = false;            // undo files of earlier flushes stay
+  bool is_recorded_ = false;      // a checkpoint may have recorded the last flush, or the content at the open
+  Writing staying_;               // what is needed to go back to earlier flushes, too
+  Writing passing_;               // what is needed until the next flush alone
+  std::vector<std::string> old_;  // passing ones from before the last begin()
+  std::atomic<Bytes> kept_{0};    // bytes that were kept since the last begin()
 };
 
 }  // namespace tailrace::shared

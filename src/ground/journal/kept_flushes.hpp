@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ground/journal/flushed.hpp"
+
+namespace tailrace::journal {
+
+// FILE.undo.kept: the undo files of earlier flushes of a shared file stay for checkpoints that have recorded
+// these flushes. docs/formats/undo-files.md#of-earlier-flushes
+
+/// The content of FILE.undo.kept. Whoever writes it has the file open, or has its whole lock.
+struct KeptFlushes {
+  /// Flushed::open of all opens since this file exists: their generations go on, and compare.
+  std::uint64_t open = 0;
+  /// While no program has the file open: the last generation that any undo file or flush has had.
+  std::int64_t last = 0;
+  /// Opens that have ended since a save has recorded the file last.
+  std::int64_t opens = 0;
+  /// The checkpoints that have recorded flushes: claim_of() each.
+  std::vector<std::string> claims = {};
+  /// The file was brought back from generation `second` to `first`: nothing leads to those between and to
+  /// `second` any more, and the undo files of all of them, also of `first`, count no longer.
+  std::vector<std::pair<std::int64_t, std::int64_t>> gone = {};
+  friend bool operator==(const KeptFlushes&, const KeptFlushes&) = default;
+};
+
+/// An open that finds so many ended opens since the last save gives the earlier flushes up: each open may
+/// keep the whole file once.
+constexpr std::int64_t most_opens = 16;
+
+/// No open of a file has more flushes.
+constexpr std::int64_t flushes_of_an_open = std::int64_t{1} << 38;
+
+/// Returns FILE.undo.kept.
+std::string kept_path(const std::string& path);
+/// Returns how FILE.undo.kept names a checkpoint: relative to the directory of the file, so that both may
+/// move together.
+std::string claim_of(storage::Target& target, const std::string& path, const std::string& checkpoint);
+/// Returns the name of the checkpoint that claim_of() has named so.
+std::string claimant(const std::string& path, const std::string& claim);
+
+/// Local, like all functions below; each waits for storage. Returns nothing if there is no FILE.undo.kept,
+/// and Code::corrupt if this library did not write it.
+Result<std::optional<KeptFlushes>> read_kept(storage::Target& target, const std::string& path);
+/// Makes it durable, in one step.
+Status write_kept(storage::Target& target, const std::string& path, const KeptFlushes& kept);
+/// Gives up all earlier flushes: removes FILE.undo.kept durably, and then the undo files. The caller has the
+/// lock, and the file is brought back. Returns the last generation, or 0 if there was no FILE.undo.kept. The
+/// next open begins behind it: a save that removes old undo files meanwhile, by their generations, must not
+/// meet new ones.
+Result<std::int64_t> give_up_kept(storage::Target& target, const std::string& path);
+/// Removes from `undo` the undo files that a restore has put back: they count no longer, also where it could
+/// not remove them.
+void leave_out_gone(const KeptFlushes& kept, std::vector<UndoName>& undo);
+/// Returns the highest generation of any undo file of the shared file, or 0.
+Result<std::int64_t> highest_undo(storage::Target& target, const std::string& path);
+/// Notes that the file has the content of generation `to` again, and that undo files of `last` were used.
+void note_brought_back(KeptFlushes& kept, std::int64_t to, std::int64_t last);
+
+/// A flush that a checkpoint has recorded. The path is behind symbolic links; the generation is that of the
+/// flush, not of the checkpoint.
+struct RecordedFlush {
+  std::string path;
+  std::int64_t generation = 0;
+  Bytes size = 0;
+  std::uint64_t sample = 0;  // 0: not known
+  std::uint64_t open = 0;    // Flushed::open
+  friend bool operator==(const RecordedFlush&, const RecordedFlush&) = default;
+};
+/// Changes nothing. Returns the position of the file at that flush, with the undo files that lead there. It
+/// returns nothing if none lead there: the file was begun anew, its undo files were given up, or somebody
+/// else has changed it, as far as the sample tells.
+Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to);
+/// Brings the file back to that flush, durably; the undo files of earlier flushes stay. The caller has the
+/// lock. Returns false, and changes nothing, if nothing leads there. If it fails or is killed, the next
+/// bring_back_flushed() completes it.
+Result<bool> bring_back_to(storage::Target& target, const RecordedFlush& to);
+
+}  // namespace tailrace::journal

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// FILE.undo.kept: its bytes, what is done with one that is none, and the ways back that it allows.
+#include "ground/journal/kept_flushes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "ground/base/checksum.hpp"
+#include "ground/storage/memory.hpp"
+
+namespace tailrace::journal {
+namespace kept_flushes_test {
+namespace {
+
+ByteVector bytes_in(storage::Target& target, const std::string& path) {
+  const auto file = *target.open(path, storage::OpenMode::read);
+  ByteVector bytes(static_cast<std::size_t>(*file->size()));
+  EXPECT_TRUE(file->read(bytes, 0).is_ok());
+  return bytes;
+}
+
+void put_in(storage::Target& target, const std::string& path, const ByteVector& bytes) {
+  EXPECT_TRUE((*target.open(path, storage::OpenMode::create))->write(bytes, 0).is_ok());
+}
+
+void add_number(ByteVector& bytes, std::uint64_t number) {
+  for (unsigned i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(number >> 8 * i & 0xff));
+}
+
+void add_text(ByteVector& bytes, std::string_view text) {
+  for (const char each : text) bytes.push_back(static_cast<std::byte>(each));
+}
+
+/// Keeps the bytes that the file has at `offset`, and writes `length` letters over them.
+void write_over(storage::Target& target, std::int64_t generation, Bytes offset, std::size_t length,
+                char letter) {
+  const auto file = *target.open("f", storage::OpenMode::existing);
+  ByteVector bytes(length);
+  EXPECT_TRUE(file->read(bytes, offset).is_ok());
+  const auto writer = *UndoWriter::create(target, flushed_path("f"), generation, name_beside("f"));
+  EXPECT_TRUE(writer->add(UndoRecord::What::bytes, offset, bytes).is_ok() && writer->seal().is_ok());
+  EXPECT_TRUE(file->write(ByteVector(length, static_cast<std::byte>(letter)), offset).is_ok());
+}
+
+/// docs/formats/undo-files.md#of-earlier-flushes
+TEST(kept_flushes, the_bytes_are_those_of_the_format) {
+  const auto target = storage::memory_target();
+  const KeptFlushes kept{0x78, 5, 2, {"../cp"}, {{3, 4}}};
+  ASSERT_TRUE(write_kept(*target, "f", kept).is_ok());
+  EXPECT_EQ(*read_kept(*target, "f"), kept);
+  ByteVector expected;
+  add_text(expected, "TRFKEPT1");
+  for (const std::uint64_t number : {0x78, 5, 2, 1, 5}) add_number(expected, number);
+  add_text(expected, "../cp");
+  for (const std::uint64_t number : {1, 3, 4}) add_number(expected, number);
+  add_number(expected, checksum(expected));
+  EXPECT_TRUE(bytes_in(*target, "f.undo.kept") == expected);
+  EXPECT_EQ(*target->list("."), std::vector<std::string>{"f.undo.kept"});
+}
+
+/// docs/formats/undo-files.md#of-shared-files
+TEST(kept_flushes, a_restore_under_way_has_a_form_of_its_own) {
+  const auto target = storage::memory_target();
+  ASSERT_TRUE(prepare_flushed(*target, "f", {4, 10, 0x56, 0x78, 9}).is_ok());
+  ASSERT_TRUE(commit_flushed(*target, "f").is_ok());
+  EXPECT_EQ(*read_flushed(*target, "f"), (Flushed{4, 10, 0x56, 0x78, 9}));
+  ByteVector expected;
+  add_text(expected, "TRFLUSH3");
+  for (const std::uint64_t number : {4, 10, 0x56, 0x78, 9}) add_number(expected, number);
+  add_number(expected, checksum(expected));
+  EXPECT_TRUE(bytes_in(*target, "f.undo") == expected);
+}
+
+TEST(kept_flushes, a_file_that_is_damaged_is_named) {
+  const auto target = storage::memory_target();
+  ASSERT_TRUE(write_kept(*target, "f", {0x78, 5, 2, {"cp"}, {{3, 4}}}).is_ok());
+  const ByteVector good = bytes_in(*target, "f.undo.kept");
+  for (std::size_t at = 0; at <= good.size(); ++at) {
+    ByteVector bad = good;
+    if (at < good.size())
+      bad[at] ^= std::byte{1};
+    else
+      bad.push_back(std::byte{0});
+    put_in(*target, "f.undo.kept", bad);
+    const Status status = read_kept(*target, "f").status();
+    EXPECT_EQ(status.code(), Code::corrupt) << at;
+    EXPECT_NE(status.text().find("f.undo.kept"), std::string::npos);
+  }
+}
+
+TEST(kept_flushes, a_checkpoint_is_named_from_the_directory_of_the_file) {
+  const auto target = storage::memory_target();
+  for (const auto& [file, checkpoint, claim] : {std::tuple("f", "cp", "cp"),
+                                                {"out/f", "cp", "../cp"},
+                                                {"f", "restart/cp", "restart/cp"},
+                                                {"a/b/f", "a/c/cp", "../c/cp"}}) {
+    EXPECT_EQ(claim_of(*target, file, checkpoint), claim);
+    EXPECT_EQ(claimant(file, claim), checkpoint);
+  }
+}
+
+/// The file goes back to its third flush, then to its first, and never to one that was left so.
+TEST(kept_flushes, the_ways_back_are_those_to_flushes_that_were_not_left) {
+  const auto target = storage::memory_target();
+  put_in(*target, "f", ByteVector(100, std::byte{'a'}));
+  write_over(*target, 1, 0, 50, 'b');
+  write_over(*target, 2, 25, 50, 'c');
+  write_over(*target, 3, 0, 100, 'd');
+  ASSERT_TRUE(write_kept(*target, "f", {7, 4, 0, {"cp"}, {}}).is_ok());
+  const auto at = [](std::int64_t generation, std::uint64_t open = 7) {
+    return RecordedFlush{"f", generation, 100, 0, open};
+  };
+  EXPECT_FALSE(*bring_back_to(*target, at(3, 8))) << "of a file that was begun anew";
+  EXPECT_FALSE(*bring_back_to(*target, at(5))) << "behind the last one";
+  EXPECT_FALSE(*bring_back_to(*target, {"f", 3, 100, 1, 7})) << "something else has written there";
+  EXPECT_TRUE(bytes_in(*target, "f") == ByteVector(100, std::byte{'d'}));
+  EXPECT_TRUE(*bring_back_to(*target, at(3)));
+  ByteVector third(100, std::byte{'a'});
+  std::fill_n(third.begin(), 25, std::byte{'b'});
+  std::fill_n(third.begin() + 25, 50, std::byte{'c'});
+  EXPECT_TRUE(bytes_in(*target, "f") == third);
+  EXPECT_FALSE(*bring_back_to(*target, at(4))) << "it was left";
+  EXPECT_EQ(*highest_undo(*target, "f"), 2);
+  // An undo file that could not be removed counts no longer.
+  const auto left = *UndoWriter::create(*target, flushed_path("f"), 4, name_beside("f"));
+  EXPECT_TRUE(left->add(UndoRecord::What::bytes, 0, ByteVector(100, std::byte{'x'})).is_ok() &&
+              left->seal().is_ok());
+  write_over(*target, 5, 0, 100, 'y');
+  EXPECT_TRUE(*bring_back_to(*target, at(3)));
+  EXPECT_TRUE(bytes_in(*target, "f") == third);
+  EXPECT_TRUE(*bring_back_to(*target, at(1)));
+  EXPECT_TRUE(bytes_in(*target, "f") == ByteVector(100, std::byte{'a'}));
+  EXPECT_FALSE(*bring_back_to(*target, at(3)));
+}
+
+}  // namespace
+}  // namespace kept_flushes_test
+}  // namespace tailrace::journal

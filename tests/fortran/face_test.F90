@@ -219,7 +219,8 @@ contains
                 ' members=51 on_full=wait:10m keys="centre=98, x=1" ready=.ok]')
     call stream%create('x', hook='say "done"', calendar='', format='raw')
     call expect('tr_stream_create [x] [format=raw calendar="" hook="say ""done"""]')
-    call stream%create('x', manifest='off', same_lead='keep', empty_step='keep', keys='centre=98', options='ready=.ok', method='serial')
+    call stream%create('x', manifest='off', same_lead='keep', empty_step='keep', keys='centre=98', options='ready=.ok', &
+                       method='serial')
     call expect('tr_stream_create [x] [manifest=off same_lead=keep empty_step=keep method=serial keys=centre=98 ready=.ok]')
     call stream%create('x.nc4', attributes='title="a run", source=me', compress='deflate:4')
     call expect('tr_stream_create [x.nc4] [attributes="title=""a run"", source=me" compress=deflate:4]')

@@ -343,7 +343,8 @@ TR_API int tr_layout_free(tr_layout** layout);
  *   hook=COMMAND        a command that the shell runs with each finished file as $1
  *
  * With interval= the option operation= of a field says what is written of its puts in an interval.
- * tr_stream_begin, _put and _end of a step within an interval are local, wait for nothing and tell no server.
+ * tr_stream_begin, _put and _end of a step within an interval are local, wait for nothing and tell no server,
+ * but for the first tr_stream_begin of a run that goes on (tr_stream_define).
  * The step at the end of an interval is as without interval=. An error within an interval fails the step at
  * its end. Each step must have a greater lead than the one before, and one step must lie at the end of each
  * interval (TR_ERR_ORDER). The puts of a step at lead 0 count for nothing.
@@ -428,9 +429,9 @@ TR_API int tr_stream_attribute_text(tr_stream* stream, const char* of, const cha
 
 /* Local. Begins the step that is valid `lead` seconds after the base time, or other units if the stream has
  * lead_unit=. Errors are kept for tr_stream_end. Collective if the step is the first of a file and something
- * was defined since the file before was begun, and if it is the first of a run that goes on in a file with
- * other fields, or with these in another order: see tr_stream_define. Blocks then until the ranks agree, and
- * until files before it are finished. */
+ * was defined since the file before was begun. The first step of a run that goes on may be collective, too,
+ * also within an interval: see tr_stream_define. Blocks then until the ranks agree, and until files before it
+ * are finished. */
 TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 
 /* Local. Begins the step at a time of the model, in a stream with time=model. Two times are equal if the two

@@ -89,7 +89,7 @@ for format, ending in FORMATS.items():
         fresh(format)
         ran(f"{format}/{name}", options, (22, 22), 99, "killed", code=None)
         out = ran(f"{format}/{name}", f"{options} existing=continue", (23, 26), 0, "early", code=1)
-        check(f"{format}/{FIRST}.{ending}" in out and "begins with the next file" in out, f"{format}: {out}")
+        check(f"{format}/{FIRST}.{ending}" in out and "until then tr_stream_wants returns 0" in out, f"{format}: {out}")
         fresh(format)
         ran(f"{format}/one.{ending}", options, (22, 22), 99, "killed", code=None)
         out = ran(f"{format}/one.{ending}", f"{options} existing=continue", (23, 24), 0, code=1)
@@ -144,6 +144,22 @@ for format, ending in FORMATS.items():
         expect_files(format, ending, {FIRST: image(f"{format}-few/{FIRST}.{ending}")}, (FIRST,))
         has_late = [b"late" in contents(f"{format}/{day}.{ending}") for day in (FIRST, SECOND, "20260303")]
         check(has_late == [False, False, True], f"{format}: killed in an interval with which a file begins: {has_late}")
+        # In the middle of an interval nothing is defined. What is defined behind it, after a restart within it, is in later checkpoints.
+        long = f"{options} interval=4h"
+        fresh(format)
+        out = ran(f"{format}/{name}", long, (21, 24), 22, code=1)
+        check("in the middle of an interval" in out, f"{format}, in the first interval: {out}")
+        fresh(format)
+        forget_copies()
+        ran(f"{format}/{name}", long, (21, 21), 99, "saved", code=None)
+        out = ran(f"{format}/{name}", long, (22, 24), 22, "restarted", code=1)
+        check("in the middle of an interval" in out, f"{format}, in the interval of a restart: {out}")
+        fresh(format)
+        forget_copies()
+        for steps, add in (((21, 21), 99), ((22, 26), 24)):
+            ran(f"{format}/{name}", long, steps, add, "saved", code=None)
+        ran(f"{format}/{name}", long, (27, 48), 0, "restarted")
+        check(b"late" in contents(f"{format}/20260303.{ending}"), f"{format}: a field that a restart within an interval adds")
         if os.environ.get("TEST_JSON") == "1":
             fresh(f"{format}-twin")
             ran(f"{format}-twin/{name}", f"{options} references=on")

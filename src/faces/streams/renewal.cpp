@@ -15,16 +15,18 @@ namespace tailrace::streams {
 Status Fields::may_define() const {
   if (client_.out_of_step()) return *client_.out_of_step();
   if (client_.in_step()) return {Code::state, "inside of a step: call it behind tr_stream_end"};
-  if (client_.steps() == 0) return {};
+  // Steps within an interval do not count, but a value that began without the field would be told for the
+  // whole interval.
+  const bool is_in_interval = operations_ && operations_->open() && !may_go_on_;
+  if (client_.steps() == 0 && !is_in_interval) return {};
+  if (is_in_interval)
+    return {Code::state, "the stream is in the middle of an interval: call it behind a step that ends one"};
   if (!request_.pattern.depends_on_lead()) {
     return {
         Code::state,
         cat("the stream has begun its steps, and no file follows on the one that it has: define everything "
             "before the first step, or have files begin with the time, as {valid:%Y%m%d} or {lead:03h} in "
             "the pattern does; what comes later begins with the next file")};
-  }
-  if (operations_ && operations_->open()) {
-    return {Code::state, "the stream is in the middle of an interval: call it behind a step that ends one"};
   }
   for (const Field& field : fields_) {
     if (session_.rank() == 0 && field.definition.georeference.coordinates && field.of_layout.expired())
@@ -84,6 +86,7 @@ void Fields::go_on_behind(LastFile last, bool is_within_interval) {
 
 std::optional<Fields::Order> Fields::decide_order(bool goes_on) {
   may_go_on_ = false;
+  is_within_interval_ = false;  // what is defined from now on has nothing in the checkpoint
   const auto decide = [&]() -> std::optional<Order> {
     Order order;
     for (const std::string& name : last_file_.fields) {
@@ -114,15 +117,14 @@ std::optional<Fields::Order> Fields::decide_order(bool goes_on) {
   return order;
 }
 
-/// Returns the coordinates of dimensions that each field brings in this order: the first one with a
-/// dimension, of those that were defined once it had the coordinate.
+/// Returns the coordinates of dimensions that each field brings in this order: the first one whose layout had
+/// them when it was defined.
 std::vector<std::vector<codec::Axis>> Fields::axes_in(const std::vector<std::size_t>& order) const {
   std::vector<std::vector<codec::Axis>> axes(order.size());
   for (std::size_t bringer = 0; bringer < fields_.size(); ++bringer) {
     for (const codec::Axis& axis : fields_[bringer].definition.axes) {
       const auto brings = [&](std::size_t number) {
-        return number >= bringer &&
-               std::ranges::count(fields_[number].definition.dimensions, axis.dimension) > 0;
+        return std::ranges::count(fields_[number].with_axes, axis.dimension) > 0;
       };
       const auto first = std::ranges::find_if(order, brings) - order.begin();
       axes[static_cast<std::size_t>(first)].push_back(axis);

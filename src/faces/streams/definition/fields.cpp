@@ -186,7 +186,7 @@ Status Fields::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.definition.georeference = layout.georeference;
   out.definition.dimensions = layout.dimensions;
   TR_TRY(prepare_reduction(request, layout, out));
-  TR_TRY(add_axes(layout.axes, out.definition));
+  TR_TRY(add_axes(layout.axes, out));
   const codec::Georeference georeference = out.definition.georeference;
   const auto told = georeference.coordinates;
   const bool needs_coordinates = codec_->has_coordinates() || request_.options.references;
@@ -236,17 +236,19 @@ Status Fields::prepare_timed(const FieldRequest& request, Field& out) {
 
 /// Adds the coordinates of dimensions that no field before has brought. Code::argument if one has brought
 /// others.
-Status Fields::add_axes(const std::vector<codec::Axis>& axes, codec::FieldDefinition& fresh) const {
+Status Fields::add_axes(const std::vector<codec::Axis>& axes, Field& fresh) const {
   if (!codec_->has_coordinates() && !request_.options.references) return {};
   for (const codec::Axis& axis : axes) {
-    if (std::ranges::count(fresh.dimensions, axis.dimension) == 0) continue;  // over= took the dimension
+    // over= may have taken the dimension.
+    if (std::ranges::count(fresh.definition.dimensions, axis.dimension) == 0) continue;
+    fresh.with_axes.push_back(axis.dimension);
     const codec::Axis* before = nullptr;
     for (const Field& field : fields_) {
       for (const codec::Axis& each : field.definition.axes)
         if (each.dimension == axis.dimension) before = &each;
     }
     if (before == nullptr)
-      fresh.axes.push_back(axis);
+      fresh.definition.axes.push_back(axis);
     else if (!(*before == axis))
       return {Code::argument,
               cat("dimension '", axis.dimension,

@@ -40,6 +40,7 @@ struct Field {
   std::unique_ptr<operations::Accumulator> over_levels{};
   std::shared_ptr<const ByteVector> values{};  // likewise, in a stream whose definitions may change
   bool is_unrecorded = false;  // until the first step: the checkpoint's interval has begun without the field
+  std::vector<std::string> with_axes{};  // dimensions whose coordinates its layout had
 
   /// Returns the map of an array of compute rank `rank`, which is this one. Without a shape, the array is
   /// allocated as defined. Code::argument if an array of this shape does not hold the field.
@@ -130,7 +131,7 @@ class Fields final {
   Status prepare_timed(const FieldRequest& request, Field& out);
   Status prepare_joining(Field& out);
   /// Keeps those parts of a georeference that reference files need.
-  Status add_axes(const std::vector<codec::Axis>& axes, codec::FieldDefinition& fresh) const;
+  Status add_axes(const std::vector<codec::Axis>& axes, Field& fresh) const;
   Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
   Status renew_codec();
   /// Returns the stream's definition with the attributes that were given.

@@ -262,8 +262,9 @@ Status find_left_behind(Target& target, const StreamRequest& request, std::vecto
     const auto contents = index_left_behind(target, request, file->second);
     TR_TRY(contents.status());
     if (!*contents) continue;
-    if (last.path.empty()) last = last_file(file->second, (*contents)->header);
+    // A kill may leave a file that was begun, and has no step: the first step may still go to the one before.
     if ((*contents)->steps.empty()) continue;
+    if (last.path.empty()) last = last_file(file->second, (*contents)->header);
     left.insert(left.begin(), {file->second, (*contents)->steps.back().lead});
     // Steps go to later files only when the file before is finished.
     if ((*contents)->closed) break;

@@ -45,7 +45,7 @@ struct LastFile {
 
 /// Local; changes nothing. For existing=continue without a checkpoint. Adds the files that runs before may
 /// have left unfinished, in the order of their leads: the last one whose index says it is finished, since it
-/// may not be announced, and all later ones that have steps. `last` gets the last one with an index.
+/// may not be announced, and all later ones that have steps. `last` gets the last one with steps.
 Status find_left_behind(storage::Target& target, const StreamRequest& request, std::vector<LeftBehind>& left,
                         LastFile& last);
 

@@ -324,7 +324,11 @@ Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
     TR_TRY(again.status());
     indexed = *again;
   }
-  if (*indexed && goes_on_with_others()) return opened(continue_index(path, lead), false);
+  if (*indexed && goes_on_with_others()) {
+    const Result<bool> moot = is_begun_by_others(path);
+    TR_TRY(moot.status());
+    if (!*moot) return opened(continue_index(path, lead), false);
+  }
   return begin_anew(path);
 }
 
@@ -452,6 +456,15 @@ Result<OpenPair> Pairs::begin_anew(const std::string& path) {
   // then.
   if (!index.is_ok()) (void)storage::remove_durably(*target_, path).is_ok();
   return opened(std::move(index), false);
+}
+
+/// For existing=continue: returns true if the file has no step, and was begun with other fields. Nothing is
+/// lost if it is begun anew.
+Result<bool> Pairs::is_begun_by_others(const std::string& path) {
+  const Result<Pair> before = pair_without_checkpoint(*target_, path);
+  TR_TRY(before.status());
+  return before->contents.steps.empty() && !before->contents.closed && !header_.fields.empty() &&
+         !has_our_fields(before->contents);
 }
 
 /// For existing=continue: continues the file of an earlier run, or of this one if a stream comes back to

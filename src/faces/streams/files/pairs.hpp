@@ -96,6 +96,7 @@ class Pairs {
   Status check_ours(const std::string& path);
   Status check_listings(const std::string& path);
   Result<OpenPair> begin_anew(const std::string& path);
+  Result<bool> is_begun_by_others(const std::string& path);
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead);
   Result<std::optional<Pair>> find_left_open(const std::string& path, bool goes_on);
   Status check_is_later(const std::string& path, bool indexed) const;

@@ -106,6 +106,34 @@ MPI_TEST(continued_files, a_load_brings_shared_files_back_to_the_flush_that_the_
   }
 }
 
+/// What nobody has kept must not be taken for what the checkpoint has: the file stays, and is named.
+MPI_TEST(continued_files,
+         a_load_names_shared_files_that_something_else_has_changed_or_whose_undo_files_are_gone) {
+  for (const int what : {0, 1, 2}) {
+    const std::string directory = fresh_directory("checkpoint-files-changed");
+    const std::string path = directory + "/pages";
+    run_program(directory, Then::opens_and_flushes, false);
+    if (rank() == 0 && what == 0) std::fstream(path, std::ios::in | std::ios::out).put('x');
+    if (rank() == 0 && what == 1) {
+      std::filesystem::copy(path, path + ".other");
+      std::filesystem::rename(path + ".other", path);
+    }
+    if (rank() == 0 && what == 2) {
+      for (const auto& each : std::filesystem::directory_iterator(directory)) {
+        if (each.path().filename().string().starts_with("pages.undo.u")) std::filesystem::remove(each.path());
+      }
+    }
+    MPI_Barrier(state().comm);
+    const std::string text = printed_by_load(directory);
+    if (rank() == 0)
+      CHECK(mentions(text, "shared file " + path +
+                               (what == 2 ? " was written over since the checkpoint"
+                                          : " was changed or replaced since")));
+    MPI_Barrier(state().comm);
+    remove_directory(directory);
+  }
+}
+
 /// A save records also files that the program has closed, and those of the loaded copy that it has not
 /// opened.
 MPI_TEST(continued_files, a_save_records_shared_files_that_are_closed) {

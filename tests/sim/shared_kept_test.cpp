@@ -117,7 +117,8 @@ void clean_up(storage::Target& disk, History& history) {
                               }).flush.generation;
   const Result<std::vector<journal::UndoName>> all =
       journal::find_undo_files(disk, journal::flushed_path(path));
-  if (!all.is_ok()) return;
+  if (!all.is_ok() || all->empty() || all->back().generation >= needed) return;
+  if (!journal::raise_lowest_kept(disk, path, history.saved.back().flush.open, needed).is_ok()) return;
   for (const journal::UndoName& each : *all) {
     if (each.generation < needed) (void)disk.remove(each.path).is_ok();
   }

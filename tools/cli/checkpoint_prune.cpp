@@ -103,19 +103,23 @@ std::vector<Removal> parts_to_remove(storage::Target& target, const std::vector<
   return removals;
 }
 
-/// Returns the undo files to be removed: those that no remaining copy needs to bring files back.
+/// Returns the undo files to be removed: those that no remaining copy needs to bring files back. Says beside
+/// shared files that nothing leads further back any more.
 Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const std::string& name,
                                                   std::vector<std::string> copies,
-                                                  const std::set<std::string>& removed) {
+                                                  const std::set<std::string>& removed, bool dry_run) {
   std::erase_if(copies, [&](const std::string& path) { return removed.contains(path); });
   const Result<std::vector<journal::UndoName>> useless = checkpoint::useless_undo_files(
       target, name, copies, [](const checkpoint::Copy& copy) { return restart::oldest_undo(copy); });
   TR_TRY(useless.status());
   std::vector<Removal> removals;
   for (const journal::UndoName& undo : *useless) removals.push_back({undo.path, "of no copy any more"});
-  const Result<std::vector<std::string>> flushes = restart::useless_flush_files(target, name, copies);
+  const auto flushes = restart::useless_flush_files(target, name, copies);
   TR_TRY(flushes.status());
-  for (const std::string& path : *flushes) removals.push_back({path, "of no copy any more"});
+  for (const restart::UselessFlushFiles& of : *flushes) {
+    if (!dry_run) TR_TRY(journal::raise_lowest_kept(target, of.path, of.open, of.needed));
+    for (const std::string& path : of.files) removals.push_back({path, "of no copy any more"});
+  }
   return removals;
 }
 
@@ -145,7 +149,8 @@ Status prune(storage::Target& target, const PruneArguments& arguments) {
   std::set<std::string> removed;
   for (const Removal& copy : *copies) removed.insert(copy.path);
   const std::vector<Removal> parts = parts_to_remove(target, *files, removed);
-  const Result<std::vector<Removal>> undo = undo_files_to_remove(target, arguments.name, *paths, removed);
+  const Result<std::vector<Removal>> undo =
+      undo_files_to_remove(target, arguments.name, *paths, removed, arguments.dry_run);
   TR_TRY(undo.status());
   // The file with a copy's header is removed first, durably. So whenever this program ends, no half of a copy
   // counts. What is left then are parts and undo files of no copy, which the next prune removes.

@@ -15,6 +15,7 @@
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
+#include "ground/journal/kept_flushes.hpp"
 
 namespace tailrace::cli {
 namespace {
@@ -41,7 +42,10 @@ Result<bool> repair_shared_file(const std::string& name) {
   TR_TRY(lock.status());
   const Result<bool> brought = journal::bring_back_flushed(*target, path);
   TR_TRY(brought.status());
-  if (!*is_open) TR_TRY(journal::drop_undo_files(*target, path).status());
+  // With FILE.undo.kept they lead back to flushes that checkpoints have recorded.
+  const Result<bool> is_kept = target->exists(journal::kept_path(path));
+  TR_TRY(is_kept.status());
+  if (!*is_open && !*is_kept) TR_TRY(journal::drop_undo_files(*target, path).status());
   std::printf("%s: %s\n", path.c_str(),
               *brought   ? "brought back to its last flush"
               : *is_open ? "not there; its undo files are removed"

@@ -235,7 +235,7 @@ Result<Outputs::Standing> Outputs::stand(const std::string& checkpoint, journal:
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
   ForFirst first_told{tell_of_intervals(now.streams), {}, *covered, now.shared};
-  for (const SharedFlush& each : now.shared) closed_shared_.erase(each.path);
+  for (const SharedFlush& each : now.shared) closed_shared_.erase(name_of_shared(each));
   for (const auto& [path, flush] : closed_shared_) first_told.closed_flushes.push_back(flush);
   if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
   Standing standing{told.take(), first_told.pack(), {}};
@@ -399,7 +399,7 @@ void Outputs::know_shared(const std::vector<ByteVector>& told_first) {
     const ForFirst first = ForFirst::unpack(each);
     open.insert(open.end(), first.flushes.begin(), first.flushes.end());
     for (const SharedFlush& closed : first.closed_flushes) {
-      const auto [known, is_new] = shared_.emplace(closed.path, closed);
+      const auto [known, is_new] = shared_.emplace(name_of_shared(closed), closed);
       // Of two opens whose generations do not compare, FILE.undo.kept belongs to one.
       if (!is_new && (known->second.open != closed.open || known->second.generation < closed.generation)) {
         const Result<std::optional<journal::KeptFlushes>> kept =
@@ -410,16 +410,27 @@ void Outputs::know_shared(const std::vector<ByteVector>& told_first) {
   }
   std::erase_if(shared_, [&](const auto& known) {
     const Result<std::optional<journal::KeptFlushes>> kept =
-        guarded([&] { return journal::read_kept(service_.target(), known.first); });
+        guarded([&] { return journal::read_kept(service_.target(), known.second.path); });
     return kept.is_ok() && (!*kept || (*kept)->open != known.second.open);
   });
-  for (const SharedFlush& each : open) shared_[each.path] = each;
+  for (const SharedFlush& each : open) shared_[name_of_shared(each)] = each;
+}
+
+void Outputs::note_closed_shared(const SharedFlush& last) { closed_shared_[name_of_shared(last)] = last; }
+
+/// Programs may open a file by several names: it must be recorded once.
+std::string Outputs::name_of_shared(const SharedFlush& flush) const {
+  return journal::name_behind_links(service_.target(), flush.path);
 }
 
 Status Outputs::clean_up(const std::string& checkpoint, const std::vector<std::string>& copies) const {
-  const Result<std::vector<std::string>> useless = useless_flush_files(service_.target(), checkpoint, copies);
+  storage::Target& target = service_.target();
+  const Result<std::vector<UselessFlushFiles>> useless = useless_flush_files(target, checkpoint, copies);
   TR_TRY(useless.status());
-  for (const std::string& each : *useless) TR_TRY(storage::remove_if_there(service_.target(), each).status());
+  for (const UselessFlushFiles& of : *useless) {
+    TR_TRY(journal::raise_lowest_kept(target, of.path, of.open, of.needed));
+    for (const std::string& each : of.files) TR_TRY(storage::remove_if_there(target, each).status());
+  }
   return {};
 }
 
@@ -513,7 +524,7 @@ Status Outputs::prepare_resume(const std::string& checkpoint, const checkpoint::
     if (!each.is_restart) note_covered(prepared_.all_covered[checkpoint], each.path);
   }
   prepared_.changes_files = !recorded->covered.empty() || !recorded->shared.empty();
-  if (is_first) prepare_shared(std::move(recorded->shared));
+  if (is_first) TR_TRY(prepare_shared(std::move(recorded->shared)));
   prepared_.covered = std::move(recorded->covered);
   prepared_.files.load(std::move(recorded->files), copy.generation(), copy.undo);
   for (const Position& position : recorded->streams) {
@@ -552,8 +563,8 @@ Status Outputs::resume() {
   shared_.clear();
   if (service_.session().rank() != 0) return {};
   for (const SharedFlush& each : prepared_.shared) {
-    TR_TRY(bring_shared_back(each));
-    shared_[each.path] = each;
+    if (!prepared_.shared_there.contains(each.path)) TR_TRY(bring_shared_back(each));
+    shared_[name_of_shared(each)] = each;
   }
   for (const CoveredFile& each : prepared_.covered)
     if (prepared_.lost.count(each.path) == 0) TR_TRY(cut_covered(service_.target(), each));
@@ -591,8 +602,8 @@ void Outputs::warn_of_left_streams() const {
 }
 
 /// On rank 0. Notes the shared files that are to be brought back. Warns of those to whose recorded flush
-/// nothing leads: what the program does about them is its own affair.
-void Outputs::prepare_shared(std::vector<SharedFlush> recorded) {
+/// nothing leads: what the program does about them is its own affair. Fails if storage does.
+Status Outputs::prepare_shared(std::vector<SharedFlush> recorded) {
   for (SharedFlush& each : recorded) {
     if (service_.journals().is_shared(service_.target(), each.path)) {
       log(LogLevel::warn,
@@ -601,13 +612,18 @@ void Outputs::prepare_shared(std::vector<SharedFlush> recorded) {
       continue;
     }
     const Result<FlushStanding> standing = guarded([&] { return standing_of(service_.target(), each); });
-    if (!standing.is_ok())
+    if (!standing.is_ok() && standing.status().code() != Code::corrupt)
+      return standing.status().in(cat("shared file ", each.path));
+    if (!standing.is_ok()) {
       log(LogLevel::warn, cat("shared file ", each.path, ": ", standing.status().text()));
-    else if (!standing->is_there && !standing->leads_back)
+    } else if (!standing->is_there && !standing->leads_back) {
       log(LogLevel::warn, cat("shared file ", each.path, " ", standing->text));
-    else
+    } else {
+      if (standing->is_there && !standing->is_left_open) prepared_.shared_there.insert(each.path);
       prepared_.shared.push_back(std::move(each));
+    }
   }
+  return {};
 }
 
 Status Outputs::check_not_open(const Recorded& recorded) const {

@@ -108,7 +108,7 @@ class Outputs final : public checkpoint::Outputs {
   void note_closed(const std::string& path) { closed_.note(service_.target(), path); }
   /// Notes that the program has closed a shared file whose flushes a checkpoint has recorded: later saves
   /// record the content that it has now.
-  void note_closed_shared(const SharedFlush& last) { closed_shared_[last.path] = last; }
+  void note_closed_shared(const SharedFlush& last);
   /// Notes that the program has renamed a file.
   void note_renamed(const std::string& from, const std::string& to) {
     closed_.note_renamed(service_.target(), from, to);
@@ -123,13 +123,15 @@ class Outputs final : public checkpoint::Outputs {
     std::vector<CoveredFile> covered;
     std::map<std::string, std::vector<std::string>> all_covered;
     std::vector<SharedFlush> shared = {};
+    std::set<std::string> shared_there = {};  // paths of those that need not be brought back
     bool changes_files = false;
     std::set<std::string> lost = {};  // on rank 0: covered files that stay as they are (lost_logs=go_on)
   };
   Status prepare_covered(const CoveredFile& file);
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
-  void prepare_shared(std::vector<SharedFlush> recorded);
+  Status prepare_shared(std::vector<SharedFlush> recorded);
+  [[nodiscard]] std::string name_of_shared(const SharedFlush& flush) const;
   [[nodiscard]] Status bring_shared_back(const SharedFlush& to) const;
   void know_shared(const std::vector<ByteVector>& told_first);
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
@@ -149,8 +151,8 @@ class Outputs final : public checkpoint::Outputs {
   std::map<std::string, std::vector<std::string>> covered_;
   std::string restart_file_;  // of the save that begins now; "" if the program named none
   RecordedFiles files_;
-  /// Shared files by path: on the I/O rank of each, those that the program has closed; on rank 0, all that
-  /// the loaded copy or a save of this run has recorded.
+  /// Shared files by their names behind links: on the I/O rank of each, those that the program has closed; on
+  /// rank 0, all that the loaded copy or a save of this run has recorded.
   std::map<std::string, SharedFlush> closed_shared_, shared_;
   Loaded prepared_;  // for resume()
   journal::ClosedFiles closed_;

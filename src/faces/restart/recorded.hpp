@@ -46,10 +46,19 @@ struct FlushStanding {
 
 /// Local; changes nothing; waits for storage. The file is open in no program.
 Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from);
+/// Undo files of a shared file that nobody needs. Call journal::raise_lowest_kept() before they are removed.
+struct UselessFlushFiles {
+  std::string path;         // of the shared file
+  std::uint64_t open = 0;   // Flushed::open
+  std::int64_t needed = 0;  // the lowest generation that a copy needs
+  std::vector<std::string> files = {};
+};
 /// Local; waits for storage. Returns the undo files of shared files that no copy of any checkpoint needs to
-/// bring them back. Looks at the shared files that copies of the checkpoint at these paths have recorded.
-Result<std::vector<std::string>> useless_flush_files(storage::Target& target, const std::string& checkpoint,
-                                                     const std::vector<std::string>& copies);
+/// bring them back; none while copies of another checkpoint are not found or not whole. Looks at the shared
+/// files that copies of the checkpoint at these paths have recorded.
+Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& target,
+                                                           const std::string& checkpoint,
+                                                           const std::vector<std::string>& copies);
 
 /// The positions of a program's outputs, as a copy has recorded them (docs/formats/checkpoint.md).
 struct Recorded {

@@ -111,7 +111,8 @@ Status judge_way_back(storage::Target& target, const SharedFlush& from, const jo
 
 Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from) {
   FlushStanding standing;
-  const Result<std::optional<journal::Position>> way = journal::way_back(target, from);
+  std::string why;
+  const Result<std::optional<journal::Position>> way = journal::way_back(target, from, &why);
   TR_TRY(way.status());
   if (*way) {
     const Result<std::optional<journal::Flushed>> last = journal::read_flushed(target, from.path);
@@ -124,6 +125,11 @@ Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& fr
   TR_TRY(last.status());
   if (!*last) {
     TR_TRY(judge_closed(target, from, standing));
+    // Both ends may be as recorded, but not what lies between.
+    if (!why.empty()) {
+      standing.is_there = false;
+      standing.text = why + ": nothing leads back to its flush before the checkpoint";
+    }
     return standing;
   }
   const Result<std::optional<Bytes>> size = storage::size_if_there(target, from.path);
@@ -136,21 +142,23 @@ Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& fr
 namespace {
 
 /// Lowers `needed` to the oldest flush of the file, of those that compare with `open`, that the copies have
-/// recorded. Fails if storage does not give a copy.
-Status note_needed(storage::Target& target, const std::vector<std::string>& copies, const std::string& path,
-                   std::uint64_t open, std::int64_t& needed) {
+/// recorded. The number alone tells the file: its path may have other spellings. Fails if storage does not
+/// give a copy. Returns whether all copies could be read: one may be unfinished.
+Result<bool> note_needed(storage::Target& target, const std::vector<std::string>& copies, std::uint64_t open,
+                         std::int64_t& needed) {
+  bool are_whole = true;
   for (const std::string& each : copies) {
     const Result<checkpoint::Copy> copy = checkpoint::read_directory(target, each);
     if (!copy.is_ok() && !checkpoint::is_damage(copy.status())) return copy.status();
+    are_whole = are_whole && copy.is_ok();
     if (!copy.is_ok()) continue;
     const Result<Recorded> recorded = Recorded::unpack(copy->directory.outputs);
     if (!recorded.is_ok()) return recorded.status();
     for (const SharedFlush& flush : recorded->shared) {
-      if (flush.open == open && journal::is_same_path(flush.path, path))
-        needed = std::min(needed, flush.generation);
+      if (flush.open == open) needed = std::min(needed, flush.generation);
     }
   }
-  return {};
+  return are_whole;
 }
 
 /// Returns the paths of all shared files that the copies have recorded.
@@ -166,27 +174,43 @@ std::set<std::string> shared_in(storage::Target& target, const std::vector<std::
   return all;
 }
 
+/// Returns the lowest generation that any copy of any checkpoint needs, or nothing if no undo files may go.
+Result<std::optional<std::int64_t>> lowest_needed(storage::Target& target, const std::string& checkpoint,
+                                                  const std::vector<std::string>& copies,
+                                                  const std::string& path, const journal::KeptFlushes& kept) {
+  const std::optional<std::int64_t> unknown;
+  std::int64_t needed = std::numeric_limits<std::int64_t>::max();
+  TR_TRY(note_needed(target, copies, kept.open, needed).status());
+  const std::string own = journal::claim_of(target, path, checkpoint);
+  for (const std::string& claim : kept.claims) {
+    if (claim == own) continue;
+    const Result<std::vector<std::string>> others =
+        checkpoint::find_copies(target, journal::claimant(path, claim));
+    TR_TRY(others.status());
+    const Result<bool> are_whole = note_needed(target, *others, kept.open, needed);
+    TR_TRY(are_whole.status());
+    // Its copies may lie in places that nobody finds by its name, or its save may be under way.
+    if (others->empty() || !*are_whole) return unknown;
+  }
+  // No copy of this content any more, or not yet: the file may have been begun anew.
+  if (needed == std::numeric_limits<std::int64_t>::max()) return unknown;
+  return std::optional(needed);
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> useless_flush_files(storage::Target& target, const std::string& checkpoint,
-                                                     const std::vector<std::string>& copies) {
-  std::vector<std::string> useless;
+Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& target,
+                                                           const std::string& checkpoint,
+                                                           const std::vector<std::string>& copies) {
+  std::vector<UselessFlushFiles> useless;
   for (const std::string& path : shared_in(target, copies)) {
     const Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target, path);
     TR_TRY(kept.status());
     if (!*kept) continue;
-    std::int64_t needed = std::numeric_limits<std::int64_t>::max();
-    TR_TRY(note_needed(target, copies, path, (*kept)->open, needed));
-    const std::string own = journal::claim_of(target, path, checkpoint);
-    for (const std::string& claim : (*kept)->claims) {
-      if (claim == own) continue;
-      const Result<std::vector<std::string>> others =
-          checkpoint::find_copies(target, journal::claimant(path, claim));
-      TR_TRY(others.status());
-      TR_TRY(note_needed(target, *others, path, (*kept)->open, needed));
-    }
-    // No copy of this content any more, or not yet: the file may have been begun anew.
-    if (needed == std::numeric_limits<std::int64_t>::max()) continue;
+    const Result<std::optional<std::int64_t>> needed =
+        lowest_needed(target, checkpoint, copies, path, **kept);
+    TR_TRY(needed.status());
+    if (!*needed) continue;
     const Result<std::vector<journal::UndoName>> all =
         journal::find_undo_files(target, journal::flushed_path(path));
     TR_TRY(all.status());
@@ -194,9 +218,11 @@ Result<std::vector<std::string>> useless_flush_files(storage::Target& target, co
     const Result<std::optional<journal::KeptFlushes>> now = journal::read_kept(target, path);
     TR_TRY(now.status());
     if (!*now || (*now)->open != (*kept)->open) continue;
+    UselessFlushFiles of{path, (*kept)->open, **needed};
     for (const journal::UndoName& each : *all) {
-      if (each.generation < needed) useless.push_back(each.path);
+      if (each.generation < of.needed) of.files.push_back(each.path);
     }
+    if (!of.files.empty()) useless.push_back(std::move(of));
   }
   return useless;
 }

@@ -108,10 +108,11 @@ Status keep_earlier(storage::Target& target, const std::string& path, const Flus
   else
     kept.last = std::max(kept.last, last);
   kept.opens = flushed.through > flushed.generation ? 0 : kept.opens + 1;
+  TR_TRY(note_closed(target, path, flushed.generation, 0, kept));
   TR_TRY(write_kept(target, path, kept));
   TR_TRY(storage::remove_durably(target, flushed_path(path)));
   for (const UndoName& each : *all) {
-    if (each.generation >= flushed.generation) TR_TRY(target.remove(each.path));
+    if (each.generation >= flushed.generation) TR_TRY(storage::remove_if_there(target, each.path).status());
   }
   return {};
 }
@@ -198,7 +199,8 @@ Result<std::int64_t> drop_undo_files(storage::Target& target, const std::string&
   std::int64_t highest = 0;
   for (const UndoName& each : *all) {
     highest = std::max(highest, each.generation);
-    TR_TRY(target.remove(each.path));
+    // A save may remove them at the same time.
+    TR_TRY(storage::remove_if_there(target, each.path).status());
   }
   return highest;
 }

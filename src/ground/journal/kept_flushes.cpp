@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
+#include <map>
 
 #include "ground/base/checksum.hpp"
+#include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/journal.hpp"
 #include "ground/journal/sample.hpp"
@@ -31,6 +34,9 @@ ByteVector encode_kept(const KeptFlushes& kept) {
   for (const std::string& claim : kept.claims) out.put_text(claim);
   out.put(static_cast<std::int64_t>(kept.gone.size()));
   for (const auto& [first, second] : kept.gone) out.put(first).put(second);
+  out.put(kept.from).put(kept.closed.size).put(kept.closed.modified).put(kept.closed.inode);
+  out.put(static_cast<std::int64_t>(kept.undo_files.size()));
+  for (const auto& [generation, files] : kept.undo_files) out.put(generation).put(files);
   out.put(checksum(out.bytes()));
   return out.take();
 }
@@ -53,6 +59,14 @@ std::optional<KeptFlushes> decode_kept(std::span<const std::byte> bytes) {
     const auto first = in.get<std::int64_t>();
     kept.gone.emplace_back(first, in.get<std::int64_t>());
   }
+  kept.from = in.get<std::int64_t>();
+  kept.closed.size = in.get<Bytes>();
+  kept.closed.modified = in.get<std::int64_t>();
+  kept.closed.inode = in.get<std::uint64_t>();
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    const auto generation = in.get<std::int64_t>();
+    kept.undo_files.emplace_back(generation, in.get<std::int64_t>());
+  }
   const bool good = in.ok() && in.rest().empty() && kept.open != 0 && kept.last >= 0;
   return good ? std::optional(std::move(kept)) : std::nullopt;
 }
@@ -60,6 +74,54 @@ std::optional<KeptFlushes> decode_kept(std::span<const std::byte> bytes) {
 bool is_gone(const KeptFlushes& kept, std::int64_t generation) {
   return std::ranges::any_of(
       kept.gone, [&](const auto& range) { return range.first < generation && generation <= range.second; });
+}
+
+/// Files of this name say to which generation undo files lead, of opens of one number: FILE.undo.f<open>.<g>
+std::string lowest_begin(const std::string& path, std::uint64_t open) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text = flushed_path(path) + ".f";
+  for (int shift = 60; shift >= 0; shift -= 4) text += digits[open >> shift & 15];
+  return text + ".";
+}
+
+/// Returns the names in the directory of the file that begin so, with what follows.
+Result<std::vector<std::pair<std::string, std::string>>> names_beside(storage::Target& target,
+                                                                      const std::string& begin) {
+  std::vector<std::pair<std::string, std::string>> found;
+  const std::string directory = begin.substr(0, begin.rfind('/') + 1);  // npos + 1 is 0
+  const std::string last = begin.substr(directory.size());
+  const Result<std::vector<std::string>> names =
+      target.list(storage::parent_of(storage::tidy_path(begin + "0")));
+  if (names.status().error_number() == ENOENT) return found;
+  TR_TRY(names.status());
+  for (const std::string& each : *names) {
+    if (each.starts_with(last)) found.emplace_back(directory + each, each.substr(last.size()));
+  }
+  return found;
+}
+
+/// Returns the files that raise_lowest_kept() has made for this number of the open, with their generations.
+Result<std::vector<std::pair<std::string, std::int64_t>>> lowest_files(storage::Target& target,
+                                                                       const std::string& path,
+                                                                       std::uint64_t open) {
+  const auto names = names_beside(target, lowest_begin(path, open));
+  TR_TRY(names.status());
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  for (const auto& [name, rest] : *names) {
+    std::int64_t generation = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), generation);
+    if (error == std::errc() && end == rest.data() + rest.size()) found.emplace_back(name, generation);
+  }
+  return found;
+}
+
+/// Returns what the file is now. All 0: storage does not tell.
+Result<storage::Identity> identity_now(storage::Target& target, const std::string& path) {
+  Result<storage::Identity> now = target.identity_of(path);
+  if (now.status().code() == Code::unsupported) return storage::Identity();
+  TR_TRY(now.status());
+  now->changed = 0;
+  return now;
 }
 
 /// Returns the sample of the content that the file has once it is brought back to `from`.
@@ -74,7 +136,8 @@ Result<std::uint64_t> sample_behind(storage::Target& target, storage::File& file
 }
 
 /// Returns all undo files that lead to that flush, if the files beside the file say that any do.
-Result<std::optional<Position>> undo_leading_to(storage::Target& target, const RecordedFlush& to) {
+Result<std::optional<Position>> undo_leading_to(storage::Target& target, const RecordedFlush& to,
+                                                std::string& why) {
   const std::optional<Position> nothing;
   if (to.open == 0) return nothing;
   const Result<bool> exists = target.exists(to.path);
@@ -89,6 +152,14 @@ Result<std::optional<Position>> undo_leading_to(storage::Target& target, const R
                        (*last ? (*last)->open == to.open && to.generation < (*last)->generation
                               : to.generation <= (*kept)->last);
   if (!is_last && !is_kept) return nothing;
+  if (!*last) {
+    const Result<bool> changed = was_changed(target, to.path, **kept);
+    TR_TRY(changed.status());
+    if (*changed) {
+      why = "was changed or replaced since it was closed, by something that keeps nothing";
+      return nothing;
+    }
+  }
   const Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(to.path));
   TR_TRY(all.status());
   Position from;
@@ -103,6 +174,14 @@ Result<std::optional<Position>> undo_leading_to(storage::Target& target, const R
   if (is_last) {
     const std::int64_t through = std::max((*last)->generation, (*last)->through);
     std::erase_if(from.undo, [&](const UndoName& each) { return each.generation > through; });
+    return std::optional(std::move(from));
+  }
+  // Not earlier: whoever removes undo files raises this before.
+  const Result<std::int64_t> lowest = lowest_kept(target, to.path, **kept);
+  TR_TRY(lowest.status());
+  if (to.generation < *lowest || to.generation <= highest_missing(**kept, from.undo)) {
+    why = "was written over since the checkpoint, and its undo files are gone";
+    return nothing;
   }
   return std::optional(std::move(from));
 }
@@ -162,6 +241,11 @@ Result<std::int64_t> give_up_kept(storage::Target& target, const std::string& pa
   TR_TRY(storage::remove_durably(target, kept_path(path)));
   const Result<std::int64_t> highest = drop_undo_files(target, path);
   TR_TRY(highest.status());
+  const auto said = names_beside(target, flushed_path(path) + ".f");
+  TR_TRY(said.status());
+  for (const auto& [name, rest] : *said) {
+    if (rest.size() > 17 && rest[16] == '.') TR_TRY(storage::remove_if_there(target, name).status());
+  }
   return std::max(last, *highest);
 }
 
@@ -171,6 +255,74 @@ void leave_out_gone(const KeptFlushes& kept, std::vector<UndoName>& undo) {
       return range.first <= each.generation && each.generation <= range.second;
     });
   });
+}
+
+Result<std::int64_t> lowest_kept(storage::Target& target, const std::string& path, const KeptFlushes& kept) {
+  const auto files = lowest_files(target, path, kept.open);
+  TR_TRY(files.status());
+  std::int64_t lowest = kept.from;
+  for (const auto& [name, generation] : *files) lowest = std::max(lowest, generation);
+  return lowest;
+}
+
+Status raise_lowest_kept(storage::Target& target, const std::string& path, std::uint64_t open,
+                         std::int64_t generation) {
+  const auto before = lowest_files(target, path, open);
+  TR_TRY(before.status());
+  const std::string name = cat(lowest_begin(path, open), generation);
+  TR_TRY(storage::write_durably(target, name, {}));
+  TR_TRY(target.sync_directory_of(name));
+  for (const auto& [old, lower] : *before) {
+    if (lower < generation) TR_TRY(storage::remove_if_there(target, old).status());
+  }
+  return {};
+}
+
+Result<bool> was_changed(storage::Target& target, const std::string& path, const KeptFlushes& kept) {
+  const Result<storage::Identity> now = identity_now(target, path);
+  TR_TRY(now.status());
+  return *now != kept.closed;
+}
+
+Status note_closed(storage::Target& target, const std::string& path, std::int64_t end, std::int64_t passing,
+                   KeptFlushes& kept) {
+  const Result<storage::Identity> now = identity_now(target, path);
+  TR_TRY(now.status());
+  Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
+  TR_TRY(all.status());
+  leave_out_gone(kept, *all);
+  const std::int64_t missing = highest_missing(kept, *all);
+  const Result<std::int64_t> lowest = lowest_kept(target, path, kept);
+  TR_TRY(lowest.status());
+  if (missing >= *lowest) {
+    log(LogLevel::warn, cat("undo files of ", path, " are gone: nothing leads back to earlier flushes"));
+    kept.from = missing + 1;
+  }
+  kept.closed = *now;
+  kept.undo_files.clear();
+  std::map<std::int64_t, std::int64_t> files;
+  for (const UndoName& each : *all) {
+    if (each.generation < end) ++files[each.generation];
+  }
+  if (const auto last = files.find(end - 1); last != files.end())
+    last->second = std::max<std::int64_t>(last->second - passing, 0);
+  kept.undo_files.assign(files.begin(), files.end());
+  return {};
+}
+
+std::int64_t highest_missing(const KeptFlushes& kept, const std::vector<UndoName>& undo) {
+  const auto is_out = [&](std::int64_t generation) {
+    return std::ranges::any_of(kept.gone, [&](const auto& range) {
+      return range.first <= generation && generation <= range.second;
+    });
+  };
+  std::map<std::int64_t, std::int64_t> files;
+  for (const UndoName& each : undo) ++files[each.generation];
+  std::int64_t highest = -1;
+  for (const auto& [generation, count] : kept.undo_files) {
+    if (!is_out(generation) && files[generation] < count) highest = std::max(highest, generation);
+  }
+  return highest;
 }
 
 Result<std::int64_t> highest_undo(storage::Target& target, const std::string& path) {
@@ -187,8 +339,10 @@ void note_brought_back(KeptFlushes& kept, std::int64_t to, std::int64_t last) {
   if (kept.gone.size() > most_gone) kept.gone.erase(kept.gone.begin());
 }
 
-Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to) {
-  Result<std::optional<Position>> found = undo_leading_to(target, to);
+Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to, std::string* why) {
+  std::string reason;
+  Result<std::optional<Position>> found = undo_leading_to(target, to, reason);
+  if (why != nullptr) *why = reason;
   TR_TRY(found.status());
   if (!*found || to.sample == 0) return found;
   const Result<std::unique_ptr<storage::File>> file = target.open(to.path, storage::OpenMode::read);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ground/journal/flushed.hpp"
+#include "ground/storage/identity.hpp"
 
 namespace tailrace::journal {
 
@@ -27,6 +28,13 @@ struct KeptFlushes {
   /// The file was brought back from generation `second` to `first`: nothing leads to those between and to
   /// `second` any more, and the undo files of all of them, also of `first`, count no longer.
   std::vector<std::pair<std::int64_t, std::int64_t>> gone = {};
+  /// The lowest generation to which undo files may lead: others were never kept, or somebody has lost them.
+  /// Files beside it may say a higher one, see lowest_kept().
+  std::int64_t from = 0;
+  /// What the file was when its last program closed it. `changed` is not used. All 0: storage does not tell.
+  storage::Identity closed = {};
+  /// How many undo files each generation had then, the lowest generation first.
+  std::vector<std::pair<std::int64_t, std::int64_t>> undo_files = {};
   friend bool operator==(const KeptFlushes&, const KeptFlushes&) = default;
 };
 
@@ -58,6 +66,21 @@ Result<std::int64_t> give_up_kept(storage::Target& target, const std::string& pa
 /// Removes from `undo` the undo files that a restore has put back: they count no longer, also where it could
 /// not remove them.
 void leave_out_gone(const KeptFlushes& kept, std::vector<UndoName>& undo);
+/// Returns the lowest generation to which undo files lead.
+Result<std::int64_t> lowest_kept(storage::Target& target, const std::string& path, const KeptFlushes& kept);
+/// Says durably that nothing leads to flushes before `generation`, of opens of this number. Call it before
+/// you remove any undo files that lead there. Needs no lock.
+Status raise_lowest_kept(storage::Target& target, const std::string& path, std::uint64_t open,
+                         std::int64_t generation);
+/// Returns true if a file that no program has open is not what its last program has left.
+Result<bool> was_changed(storage::Target& target, const std::string& path, const KeptFlushes& kept);
+/// Notes what the closed file is, and its undo files before generation `end`, without `passing` ones of the
+/// generation before: they are about to be removed. Call it once all bytes of the file are durable, and
+/// before FILE.undo is removed.
+Status note_closed(storage::Target& target, const std::string& path, std::int64_t end, std::int64_t passing,
+                   KeptFlushes& kept);
+/// Returns the highest generation of which undo files are missing that were there, or -1.
+std::int64_t highest_missing(const KeptFlushes& kept, const std::vector<UndoName>& undo);
 /// Returns the highest generation of any undo file of the shared file, or 0.
 Result<std::int64_t> highest_undo(storage::Target& target, const std::string& path);
 /// Notes that the file has the content of generation `to` again, and that undo files of `last` were used.
@@ -74,9 +97,10 @@ struct RecordedFlush {
   friend bool operator==(const RecordedFlush&, const RecordedFlush&) = default;
 };
 /// Changes nothing. Returns the position of the file at that flush, with the undo files that lead there. It
-/// returns nothing if none lead there: the file was begun anew, its undo files were given up, or somebody
-/// else has changed it, as far as the sample tells.
-Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to);
+/// returns nothing if none lead there: the file was begun anew, its undo files were given up or are gone, or
+/// somebody else has changed it. `why`, if not nullptr, becomes the reason if undo files were kept.
+Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to,
+                                         std::string* why = nullptr);
 /// Brings the file back to that flush, durably; the undo files of earlier flushes stay. The caller has the
 /// lock. Returns false, and changes nothing, if nothing leads there. If it fails or is killed, the next
 /// bring_back_flushed() completes it.

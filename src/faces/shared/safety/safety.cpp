@@ -46,6 +46,16 @@ std::uint64_t number_of_open() {
   return number;
 }
 
+/// Fails if this program may not write the file: then it must not give earlier flushes up.
+Status check_writable(storage::Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return {};
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  return (*file)->close();
+}
+
 }  // namespace
 
 Status bring_back_before_opening(storage::Target& target, const Definition& what) {
@@ -65,7 +75,9 @@ Status bring_back_before_opening(storage::Target& target, const Definition& what
   }
   TR_TRY(why_not_locked(lock.status(), path));
   TR_TRY(say_brought_back(path, journal::bring_back_flushed(target, path)));
-  return *is_kept ? journal::give_up_kept(target, path).status() : Status();
+  if (!*is_kept) return {};
+  TR_TRY(check_writable(target, path));
+  return journal::give_up_kept(target, path).status();
 }
 
 SafeFile::SafeFile(files::Group& group, const Definition& what)
@@ -86,7 +98,10 @@ Status SafeFile::lock() {
     return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
   TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
   // Before the file is emptied: nothing leads back to the content that it has now.
-  if (begins_anew_) TR_TRY(give_up_kept());
+  if (begins_anew_) {
+    TR_TRY(check_writable(target_, path_));
+    TR_TRY(give_up_kept());
+  }
   TR_TRY(storage::remove_if_there(target_, temporary_).status());
   if (!is_renamed_) TR_TRY(look_at_old());
   return share_lock();
@@ -178,6 +193,14 @@ Status SafeFile::take_kept() {
   Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target_, path_);
   TR_TRY(kept.status());
   if (!*kept) return {};
+  const Result<bool> changed = journal::was_changed(target_, path_, **kept);
+  TR_TRY(changed.status());
+  if (*changed) {
+    log(LogLevel::warn, cat(path_,
+                            " was changed or replaced since it was closed, by something that keeps nothing: "
+                            "no undo files lead back to the flushes that checkpoints have recorded"));
+    return give_up_kept();
+  }
   const bool has_too_many = (*kept)->opens >= journal::most_opens;
   if (!has_too_many && (*kept)->last < journal::most_generation - journal::flushes_of_an_open) {
     kept_ = std::move(*kept);
@@ -203,6 +226,7 @@ Status SafeFile::keep_for(const std::string& checkpoint) {
   if (!group_.is_io_rank()) return {};
   const std::string claim = journal::claim_of(target_, path_, checkpoint);
   journal::KeptFlushes next = kept_.value_or(journal::KeptFlushes{flushed_.open});
+  if (!kept_) next.from = flushed_.generation;
   const bool has_claim = std::ranges::find(next.claims, claim) != next.claims.end();
   if (has_claim && next.opens == 0) return {};
   if (!has_claim) next.claims.push_back(claim);
@@ -212,9 +236,11 @@ Status SafeFile::keep_for(const std::string& checkpoint) {
   return {};
 }
 
-/// Before FILE.undo is gone: the next open begins with a higher generation.
-Status SafeFile::leave_kept(std::int64_t generation) {
+/// Before FILE.undo is gone: the next open begins with a higher generation. The ranks are about to remove
+/// `passing` undo files.
+Status SafeFile::leave_kept(std::int64_t generation, std::int64_t passing) {
   if (!kept_) return {};
+  TR_TRY(journal::note_closed(target_, path_, generation, passing, *kept_));
   kept_->last = generation;
   ++kept_->opens;
   return journal::write_kept(target_, path_, *kept_);
@@ -270,13 +296,14 @@ Status SafeFile::take_name(storage::File& file) {
 
 /// Makes the flush or close count, on the I/O rank. The first flush with safety=rename gives the file its
 /// name before FILE.undo counts, since FILE.undo tells of the file with this name.
-Status SafeFile::commit_here(storage::File& file, const journal::Flushed& next, bool closes) {
+Status SafeFile::commit_here(storage::File& file, const journal::Flushed& next, bool closes,
+                             std::int64_t passing) {
   if (!is_renamed_) {
     if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
     TR_TRY(take_name(file));
     return closes ? Status() : journal::commit_flushed(target_, path_);
   }
-  TR_TRY(closes ? leave_kept(next.generation) : journal::prepare_flushed(target_, path_, next));
+  TR_TRY(closes ? leave_kept(next.generation, passing) : journal::prepare_flushed(target_, path_, next));
   is_doubtful_ = true;
   return closes ? storage::remove_durably(target_, journal::flushed_path(path_))
                 : journal::commit_flushed(target_, path_);
@@ -287,6 +314,8 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
   const auto agree = [&](const Status& mine, const char* what, bool told = false) {
     comm::Vote vote{mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), {}};
     vote.bid = told ? 1 : 0;
+    if (const std::int64_t passing = closes ? pages_->passing_files() : 0; passing > 0)
+      vote.contribution = Packer().put(passing).take();
     return group_.agree(std::move(vote));
   };
   journal::Flushed next{flushed_.generation + 1, size, 0, flushed_.open};
@@ -303,7 +332,11 @@ Status SafeFile::commit(storage::File& file, Bytes size, bool closes, const std:
       TR_TRY(now.status());
       next.sample = *now;
     }
-    return commit_here(file, next, closes);
+    std::int64_t passing = 0;
+    for (const ByteVector& each : durable.contributions) {
+      if (!each.empty()) passing += Unpacker(each).get<std::int64_t>();
+    }
+    return commit_here(file, next, closes, passing);
   };
   const Status mine = group_.is_io_rank() ? guarded(sample_and_commit) : Status();
   const comm::Verdict committed = agree(mine, "committed", is_doubtful_);

@@ -70,11 +70,11 @@ class SafeFile {
   Status share_lock();
   Status take_kept();
   Status give_up_kept();
-  Status leave_kept(std::int64_t generation);
+  Status leave_kept(std::int64_t generation, std::int64_t passing);
   Status check_temporary(storage::File& file) const;
   Status take_name(storage::File& file);
   Result<std::uint64_t> sample_now(Bytes size) const;
-  Status commit_here(storage::File& file, const journal::Flushed& next, bool closes);
+  Status commit_here(storage::File& file, const journal::Flushed& next, bool closes, std::int64_t passing);
 
   files::Group& group_;
   storage::Target& target_;

@@ -38,6 +38,11 @@ class UndoPages {
   /// Begins with newly flushed content, for which all ranks of the node have called prepare(): all its pages
   /// are changeable. No rank may store meanwhile: all ranks are in one collective call, and agree afterwards.
   void begin(const journal::Flushed& flushed);
+  /// Returns how many undo files of this rank go after the next flush, if those of earlier flushes stay.
+  [[nodiscard]] std::int64_t passing_files() {
+    const std::lock_guard lock(mutex_);
+    return keeps_ ? std::ssize(passing_.files) : 0;
+  }
   /// Removes this rank's undo files of the flush before the last one that nobody needs any more.
   void drop();
   /// Local. A checkpoint may have recorded the last flush, or the content that the file had when it was

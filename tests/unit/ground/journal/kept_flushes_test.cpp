@@ -5,8 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
+
 #include "ground/base/checksum.hpp"
 #include "ground/storage/memory.hpp"
+#include "ground/storage/posix.hpp"
+#include "ground/storage/scratch.hpp"
 
 namespace tailrace::journal {
 namespace kept_flushes_test {
@@ -45,14 +50,14 @@ void write_over(storage::Target& target, std::int64_t generation, Bytes offset, 
 /// docs/formats/undo-files.md#of-earlier-flushes
 TEST(kept_flushes, the_bytes_are_those_of_the_format) {
   const auto target = storage::memory_target();
-  const KeptFlushes kept{0x78, 5, 2, {"../cp"}, {{3, 4}}};
+  const KeptFlushes kept{0x78, 5, 2, {"../cp"}, {{3, 4}}, 2, {100, 200, 0, 300}, {{4, 1}, {5, 6}}};
   ASSERT_TRUE(write_kept(*target, "f", kept).is_ok());
   EXPECT_EQ(*read_kept(*target, "f"), kept);
   ByteVector expected;
   add_text(expected, "TRFKEPT1");
   for (const std::uint64_t number : {0x78, 5, 2, 1, 5}) add_number(expected, number);
   add_text(expected, "../cp");
-  for (const std::uint64_t number : {1, 3, 4}) add_number(expected, number);
+  for (const std::uint64_t number : {1, 3, 4, 2, 100, 200, 300, 2, 4, 1, 5, 6}) add_number(expected, number);
   add_number(expected, checksum(expected));
   EXPECT_TRUE(bytes_in(*target, "f.undo.kept") == expected);
   EXPECT_EQ(*target->list("."), std::vector<std::string>{"f.undo.kept"});
@@ -131,6 +136,70 @@ TEST(kept_flushes, the_ways_back_are_those_to_flushes_that_were_not_left) {
   EXPECT_TRUE(*bring_back_to(*target, at(1)));
   EXPECT_TRUE(bytes_in(*target, "f") == ByteVector(100, std::byte{'a'}));
   EXPECT_FALSE(*bring_back_to(*target, at(3)));
+}
+
+/// A file `f` with three flushes, of which each has written over a quarter.
+std::shared_ptr<storage::Target> with_three_flushes() {
+  const auto target = storage::memory_target();
+  put_in(*target, "f", ByteVector(100, std::byte{'a'}));
+  KeptFlushes kept{7, 4, 0, {"cp"}, {}, 1};
+  for (const std::int64_t generation : {1, 2, 3}) write_over(*target, generation, generation * 25, 25, 'b');
+  EXPECT_TRUE(note_closed(*target, "f", 4, 0, kept).is_ok() && write_kept(*target, "f", kept).is_ok());
+  return target;
+}
+
+TEST(kept_flushes, nothing_leads_over_undo_files_that_are_gone) {
+  for (const std::int64_t gone : {1, 2, 3}) {
+    const auto target = with_three_flushes();
+    const auto all = find_undo_files(*target, flushed_path("f"));
+    for (const UndoName& each : *all) {
+      if (each.generation == gone) EXPECT_TRUE(target->remove(each.path).is_ok());
+    }
+    for (const std::int64_t to : {1, 2, 3, 4}) {
+      std::string why;
+      EXPECT_EQ(way_back(*target, {"f", to, 100, 0, 7}, &why)->has_value(), to > gone);
+      EXPECT_EQ(why.empty(), to > gone);
+    }
+    // Whoever closes the file next does not forget it.
+    KeptFlushes kept = **read_kept(*target, "f");
+    EXPECT_TRUE(note_closed(*target, "f", 4, 0, kept).is_ok());
+    EXPECT_EQ(kept.from, gone + 1);
+  }
+}
+
+TEST(kept_flushes, nothing_leads_before_what_was_said_to_go) {
+  const auto target = with_three_flushes();
+  ASSERT_TRUE(raise_lowest_kept(*target, "f", 7, 2).is_ok() && raise_lowest_kept(*target, "f", 8, 4).is_ok());
+  ASSERT_TRUE(raise_lowest_kept(*target, "f", 7, 3).is_ok());
+  EXPECT_EQ(*lowest_kept(*target, "f", **read_kept(*target, "f")), 3);
+  EXPECT_FALSE(*bring_back_to(*target, {"f", 2, 100, 0, 7}));
+  EXPECT_TRUE(*bring_back_to(*target, {"f", 3, 100, 0, 7}));
+  EXPECT_TRUE(give_up_kept(*target, "f").is_ok());
+  EXPECT_EQ(*target->list("."), std::vector<std::string>{"f"});
+}
+
+TEST(kept_flushes, nothing_leads_over_writes_that_nobody_has_kept) {
+  const storage::ScratchDirectory scratch;
+  const auto target = storage::posix_target();
+  const std::string path = scratch / "f";
+  put_in(*target, path, ByteVector(100, std::byte{'a'}));
+  KeptFlushes kept{7, 4, 0, {"cp"}, {}, 1};
+  ASSERT_TRUE(note_closed(*target, path, 4, 0, kept).is_ok() && write_kept(*target, path, kept).is_ok());
+  EXPECT_TRUE(way_back(*target, {path, 2, 100, 0, 7})->has_value());
+  // Another file of the same size and time.
+  const auto time = std::filesystem::last_write_time(path);
+  put_in(*target, path + ".other", ByteVector(100, std::byte{'b'}));
+  std::filesystem::last_write_time(path + ".other", time);
+  std::filesystem::rename(path, path + ".before");
+  std::filesystem::rename(path + ".other", path);
+  std::string why;
+  EXPECT_FALSE(way_back(*target, {path, 2, 100, 0, 7}, &why)->has_value());
+  EXPECT_FALSE(why.empty());
+  // The same file, but written to.
+  std::filesystem::rename(path + ".before", path);
+  EXPECT_TRUE(way_back(*target, {path, 2, 100, 0, 7})->has_value());
+  std::filesystem::last_write_time(path, time + std::chrono::nanoseconds(1));
+  EXPECT_FALSE(way_back(*target, {path, 2, 100, 0, 7})->has_value());
 }
 
 }  // namespace

@@ -99,7 +99,8 @@ typedef struct tr_encoder {
   /* Returns the most bytes that a record of this field takes. NULL means twice the bytes of its values, plus
    * 4096. Servers keep that much memory for a record. `out` takes no bytes here; with tr_encoded_fail the
    * function tells why it refuses the field. It runs on every compute rank at each tr_stream_define, which
-   * returns its error, and once more in the first tr_stream_begin of a run that goes on. The value from compute rank 0 counts, on servers too. */
+   * returns its error, and once more in the first tr_stream_begin of a run that goes on. The value from
+   * compute rank 0 counts, on servers too. */
   int64_t (*bound)(const tr_record* field, tr_encoded* out, void* user);
   /* Appends the bytes with which each file begins, at most 1 MiB. `fields` points to one record for each
    * field defined so far, with its first level. It runs where and when `bound` does, and the bytes from

@@ -235,7 +235,7 @@ class Round:
     def compare(self):
         out = f"{self.directory}/out"
         self.check(names_in(out) == names_in("undisturbed/out"), f"the files are {names_in(out)}")
-        of_checkpoint = re.compile(r"cp\.(\d(\.r\d{5})?|u\d+\.[0-9a-f]{16}\.\d+)|restart\.\d+|pages\.bin\.undo\.u\d+\.[0-9a-f]{16}\.\d+")
+        of_checkpoint = re.compile(r"cp\.(\d(\.r\d{5})?|u\d+\.[0-9a-f]{16}\.\d+)|restart\.\d+|pages\.bin\.undo\.(u\d+\.[0-9a-f]{16}|f[0-9a-f]+)\.\d+")
         beside = {name for name in names_in(self.directory) if not of_checkpoint.fullmatch(name)}
         self.check(beside == {*LOGS, "pages.bin.undo.kept", "out", "pids"}, f"beside them are {sorted(beside)}")
         # Each page once for each copy, once for what came behind, and no more.

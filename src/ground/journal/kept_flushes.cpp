@@ -34,7 +34,7 @@ ByteVector encode_kept(const KeptFlushes& kept) {
   for (const std::string& claim : kept.claims) out.put_text(claim);
   out.put(static_cast<std::int64_t>(kept.gone.size()));
   for (const auto& [first, second] : kept.gone) out.put(first).put(second);
-  out.put(kept.from).put(kept.closed.size).put(kept.closed.modified).put(kept.closed.inode);
+  out.put(kept.from).put(kept.closed.size).put(kept.closed.modified);
   out.put(static_cast<std::int64_t>(kept.undo_files.size()));
   for (const auto& [generation, files] : kept.undo_files) out.put(generation).put(files);
   out.put(checksum(out.bytes()));
@@ -62,7 +62,6 @@ std::optional<KeptFlushes> decode_kept(std::span<const std::byte> bytes) {
   kept.from = in.get<std::int64_t>();
   kept.closed.size = in.get<Bytes>();
   kept.closed.modified = in.get<std::int64_t>();
-  kept.closed.inode = in.get<std::uint64_t>();
   for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
     const auto generation = in.get<std::int64_t>();
     kept.undo_files.emplace_back(generation, in.get<std::int64_t>());
@@ -120,7 +119,9 @@ Result<storage::Identity> identity_now(storage::Target& target, const std::strin
   Result<storage::Identity> now = target.identity_of(path);
   if (now.status().code() == Code::unsupported) return storage::Identity();
   TR_TRY(now.status());
+  // A copy of the directory that keeps the times is the same file.
   now->changed = 0;
+  now->inode = 0;
   return now;
 }
 

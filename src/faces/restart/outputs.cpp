@@ -400,7 +400,7 @@ void Outputs::know_shared(const std::vector<ByteVector>& told_first) {
     open.insert(open.end(), first.flushes.begin(), first.flushes.end());
     for (const SharedFlush& closed : first.closed_flushes) {
       const auto [known, is_new] = shared_.emplace(name_of_shared(closed), closed);
-      // Of two opens whose generations do not compare, FILE.undo.kept belongs to one.
+      // Generations of two opens do not compare: FILE.undo.kept tells which open the file has now.
       if (!is_new && (known->second.open != closed.open || known->second.generation < closed.generation)) {
         const Result<std::optional<journal::KeptFlushes>> kept =
             journal::read_kept(service_.target(), closed.path);

@@ -31,8 +31,8 @@ struct KeptFlushes {
   /// The lowest generation to which undo files may lead: others were never kept, or somebody has lost them.
   /// Files beside it may say a higher one, see lowest_kept().
   std::int64_t from = 0;
-  /// What the file was when its last program closed it. Only size and time of the last write. All 0: storage
-  /// does not tell.
+  /// The file had this size, and this time of its last write, when its last program closed it. The other
+  /// members are 0; all are if storage does not tell.
   storage::Identity closed = {};
   /// How many undo files each generation had then, the lowest generation first.
   std::vector<std::pair<std::int64_t, std::int64_t>> undo_files = {};

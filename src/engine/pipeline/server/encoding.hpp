@@ -54,7 +54,7 @@ struct EncodedRecord {
   /// Any thread may call it, once, before put_together(). Waits for a move of the values that has begun.
   /// Returns the values if they were moved into memory of their own. Afterwards nobody moves them.
   std::function<std::optional<ByteVector>()> claim{};
-  // Of another server: its bytes lie in a message.
+  // If another server has encoded the record, its bytes lie in that server's message.
   std::span<const std::byte> sent{};
   std::shared_ptr<const ByteVector> message{};
 

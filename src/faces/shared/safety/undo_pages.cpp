@@ -125,7 +125,7 @@ void UndoPages::begin(const journal::Flushed& flushed) {
 void UndoPages::keep_earlier() {
   const std::lock_guard lock(mutex_);
   keeps_ = is_recorded_ = true;
-  // What was kept since the flush that is recorded now is needed to go back to it.
+  // The save records the last flush: the way back to it needs what was kept since.
   staying_.files.insert(staying_.files.end(), passing_.files.begin(), passing_.files.end());
   passing_ = {};
 }

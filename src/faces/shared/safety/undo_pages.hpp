@@ -56,7 +56,7 @@ class UndoPages {
   Status keep(storage::File& file, Bytes offset, Bytes bytes);
 
  private:
-  /// Of a page. Memory of zeros is `changeable`.
+  /// A page has one of these states. Memory of zeros is `changeable`.
   enum class State : std::uint8_t {
     changeable,
     being_kept,

@@ -308,6 +308,19 @@ TEST_F(Reindex, a_stream_of_other_fields_does_not_continue_a_file) {
   EXPECT_TRUE(get_bytes(*target_, kPath) == data);
 }
 
+TEST_F(Reindex, a_stream_of_other_fields_begins_a_file_anew_that_has_no_step) {
+  {
+    GribStream other(target_, "", kPath, "u");
+    ASSERT_TRUE(other.put(0).is_ok());
+  }
+  const Result<IndexContents> index = load_index(*target_, index_path(kPath));
+  ASSERT_TRUE(index.is_ok());
+  // A kill behind the begin of the file has left its head and no step.
+  ASSERT_TRUE(IndexWriter::create(*target_, index_path(kPath), index->header).is_ok());
+  put_bytes(*target_, kPath, {});
+  expect_continued({}, 0);
+}
+
 TEST_F(Reindex, a_refused_continuation_leaves_a_closed_file_closed) {
   GribStream first(target_, "ready=.ready");
   ASSERT_TRUE(first.put(0).is_ok());

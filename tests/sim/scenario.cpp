@@ -20,7 +20,8 @@ std::string any_format(std::uint64_t number) {
   [[maybe_unused]] static const bool has_own = test::register_own();
   std::vector<std::string> all{"cdf5", "raw", "own"};
   for (const formats::Format& format : formats::all()) {
-    if (format.make != nullptr && (format.finishing || !format.store.empty())) all.emplace_back(format.name);
+    if (format.make != nullptr && (format.finishing || format.store != nullptr))
+      all.emplace_back(format.name);
   }
   return all[number % all.size()];
 }
@@ -32,8 +33,8 @@ std::string any_method(std::uint64_t number) {
 
 std::string name_for(const std::string& name, const std::string& format) {
   const Result<const formats::Format*> found = formats::find(format);
-  const stores::Kind* const kind = found.is_ok() ? stores::find((*found)->store) : nullptr;
-  return kind != nullptr && !stores::is_store(name) ? cat(name, kind->ending) : name;
+  const bool writes_store = found.is_ok() && (*found)->store != nullptr;
+  return writes_store && !stores::is_store(name) ? cat(name, (*found)->endings.front()) : name;
 }
 
 void Scenario::prepare() {

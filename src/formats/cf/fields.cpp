@@ -5,22 +5,12 @@
 #include <array>
 
 #include "formats/cf/quantise.hpp"
+#include "formats/grids/grids.hpp"
 #include "ground/base/text.hpp"
-#ifdef TAILRACE_HAVE_GRIB
-#include "formats/grib2/sample.hpp"
-#endif
 
 namespace tailrace::cf {
 
 using codec::FieldDefinition;
-
-Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
-#ifdef TAILRACE_HAVE_GRIB
-  return grib2::grid_keys(georeference);
-#else
-  return georeference.keys;
-#endif
-}
 
 namespace {
 
@@ -135,7 +125,7 @@ Result<Grid> Fields::read_grid(const FieldDefinition& field) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
   if (!georeference_ || *georeference_ != field.georeference) {
-    const Result<codec::Keys> keys = grid_keys(field.georeference);
+    const Result<codec::Keys> keys = grids::keys_of(field.georeference);
     TR_TRY(keys.status().in(context));
     georeference_ = field.georeference;
     keys_ = *keys;

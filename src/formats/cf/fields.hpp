@@ -11,10 +11,6 @@
 
 namespace tailrace::cf {
 
-/// Returns the keys of a grid, including those of the sample message. A build without ecCodes cannot read
-/// samples, and returns only the keys that were given.
-Result<codec::Keys> grid_keys(const codec::Georeference& georeference);
-
 /// Adds an attribute that the program has given to the variable that it names, or to the file. Returns
 /// Code::argument if there is no such variable, or if the attribute does not belong there; then nothing is
 /// added.

@@ -2,15 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/grids/grids.hpp"
 #include "formats/opening/open.hpp"
 #include "ground/base/options.hpp"
 #include "ground/base/text.hpp"
 #include "ground/layout/shape.hpp"
-
-#ifdef TAILRACE_HAVE_GRIB
-#include "formats/grib2/header.hpp"
-#include "formats/grib2/sample.hpp"
-#endif
 
 namespace tailrace::sources {
 
@@ -44,44 +40,6 @@ bool counts(const std::string& key) {
          key.find("Radius") == std::string::npos;
 }
 
-#ifdef TAILRACE_HAVE_GRIB
-
-/// Returns the keys that a message on this grid would have. Making the message fills in the keys that the
-/// georeference leaves out.
-Result<codec::Keys> keys_of(const std::vector<Index>& shape, const codec::Georeference& georeference) {
-  if (georeference.keys.empty()) return grib2::grid_keys(georeference);
-  const Result<codec::Keys> named = grib2::named_grid(georeference.keys);
-  TR_TRY(named.status());
-  if (georeference.sample.empty() && grib2::is_healpix(*named)) {
-    const Result<ByteVector> section = grib2::healpix_section(*named, layout::product(shape));
-    TR_TRY(section.status());
-    return grib2::keys_of_section(*section);
-  }
-  codec::FieldDefinition field;
-  field.shape = shape;
-  codec::Keys wanted;
-  ByteVector message;
-  {
-    const auto lock = grib2::lock_definitions();
-    const bool from_sample = !georeference.sample.empty();
-    Result<grib2::Handle> handle =
-        from_sample ? grib2::Handle::from_message(georeference.sample) : grib2::Handle::from_sample("GRIB2");
-    TR_TRY(handle.status());
-    TR_TRY(grib2::set_grid(*handle, field, georeference.keys, from_sample, wanted));
-    const auto bytes = handle->message();
-    message.assign(bytes.begin(), bytes.end());
-  }
-  return grib2::grid_keys({std::move(message), {}});
-}
-
-#else
-
-Result<codec::Keys> keys_of(const std::vector<Index>&, const codec::Georeference& georeference) {
-  return georeference.keys;
-}
-
-#endif
-
 }  // namespace
 
 Status check_grid(const Grid& grid, const std::vector<Index>& shape,
@@ -90,7 +48,7 @@ Status check_grid(const Grid& grid, const std::vector<Index>& shape,
     return layout::layout_error("the layout has ", layout::extents(shape), " points (", order_text(),
                                 "), and the file has ", layout::extents(grid.shape));
   if (grid.keys.empty() || (georeference.keys.empty() && georeference.sample.empty())) return {};
-  const Result<codec::Keys> wanted = keys_of(shape, georeference);
+  const Result<codec::Keys> wanted = grids::keys_of_message(shape, georeference);
   TR_TRY(wanted.status().in("georeference of the layout"));
   for (const auto& [key, value] : *wanted) {
     const std::string* const got = codec::find_key(grid.keys, key);

@@ -182,7 +182,7 @@ const std::vector<Format>& all() {
        .options = zarr::options(),
        .step_count = count_zarr,
        .check_goes_on = go_on_zarr,
-       .store = zarr::format_name,
+       .store = &zarr::store_kind,
        .reading = &zarr::front_end},
       {.name = "NetCDF",
        .why = "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",

@@ -10,6 +10,7 @@
 #include "formats/codec/codec.hpp"
 #include "formats/codec/listing.hpp"
 #include "formats/codec/options.hpp"
+#include "formats/codec/store.hpp"
 #include "tailrace/encoders.h"
 
 namespace tailrace::sources {
@@ -47,7 +48,9 @@ struct Format {
   /// Returns Code::state if records of a stream with the head `now` cannot follow those in a file with the
   /// head `own`. Null if files have no heads.
   Status (*check_goes_on)(std::span<const std::byte> own, std::span<const std::byte> now) = nullptr;
-  std::string_view store{};  // the kind of store that a "file" is (stores::Kind); empty: it is a file
+  /// How a "file" is written that is a directory of objects. Its name has the format's only ending. Null if
+  /// it is a file.
+  const codec::StoreKind* store = nullptr;
   std::vector<codec::Listing> listings{};  // those that index= may ask for
   /// Returns Code::settings if no record of the stream can have one of these keys. Null if the format has no
   /// keys, or takes any key.

@@ -2,56 +2,38 @@
 #include "formats/stores/stores.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <map>
 #include <mutex>
 #include <set>
 
-#include "formats/zarr/codec.hpp"
 #include "ground/base/log.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/forwarding.hpp"
 #include "ground/storage/objects/places.hpp"
 
-#ifdef TAILRACE_HAVE_ZARR
-#include "formats/stores/store_file.hpp"
-#endif
-
 namespace tailrace::stores {
 
 namespace {
-
-#ifdef TAILRACE_HAVE_ZARR
-constexpr auto* zarr_opener = StoreFile::opener;
-#else
-constexpr std::nullptr_t zarr_opener = nullptr;
-#endif
-
-constexpr std::array all_kinds{
-    Kind{.name = zarr::format_name, .ending = ".zarr", .begun_with = zarr::begun_with, .opener = zarr_opener},
-};
 
 /// Ends the name of a store that takes the place of another one when it is finished.
 constexpr std::string_view again_ending = ".again";
 
 }  // namespace
 
-const Kind* find(std::string_view name) {
-  const auto found = std::ranges::find(all_kinds, name, &Kind::name);
-  return found == all_kinds.end() ? nullptr : &*found;
-}
-
-const Kind* kind_of(std::string_view path) {
+const formats::Format* format_of(std::string_view path) {
   if (path.ends_with(again_ending)) path.remove_suffix(again_ending.size());
-  const auto found = std::ranges::find_if(all_kinds, [&](const Kind& k) { return path.ends_with(k.ending); });
-  return found == all_kinds.end() ? nullptr : &*found;
+  const auto found = std::ranges::find_if(formats::all(), [&](const formats::Format& each) {
+    return each.store != nullptr && path.ends_with(each.endings.front());
+  });
+  return found == formats::all().end() ? nullptr : &*found;
 }
 
 Result<bool> has_begun(const std::shared_ptr<storage::Target>& target, const std::string& directory) {
   const auto objects = storage::objects_at(target, storage::OpenMode::read_regular)(directory);
-  for (const Kind& each : all_kinds) {
-    const Result<bool> exists = objects->exists(std::string(each.begun_with));
+  for (const formats::Format& each : formats::all()) {
+    if (each.store == nullptr) continue;
+    const Result<bool> exists = objects->exists(std::string(each.store->begun_with));
     if (exists.status().error_number() == ENOTDIR) return false;
     if (!exists.is_ok() || *exists) return exists;
   }
@@ -60,9 +42,16 @@ Result<bool> has_begun(const std::shared_ptr<storage::Target>& target, const std
 
 namespace {
 
+using codec::Store;
+using codec::StoreOpener;
 using storage::File;
 using storage::OpenMode;
 using storage::Target;
+
+/// True if this build opens stores of the format.
+bool opens(const formats::Format& format) {
+  return format.store != nullptr && format.store->opener != nullptr;
+}
 
 /// Returns the name that a store gets before another store takes its place. POSIX has no call that replaces a
 /// directory with files in it. Once the old store has this name, every process takes the new one
@@ -84,13 +73,13 @@ class StoreTarget final : public storage::ForwardingTarget {
  public:
   explicit StoreTarget(const std::shared_ptr<Target>& below)
       : ForwardingTarget(below), objects_(storage::objects_at(below)) {
-    for (const Kind& each : all_kinds) {
-      if (each.opener != nullptr) openers_.emplace(&each, each.opener(objects_));
+    for (const formats::Format& each : formats::all()) {
+      if (opens(each)) openers_.emplace(&each, each.store->opener(objects_));
     }
   }
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
-    const Opener* const opener = opener_of(path);
+    const StoreOpener* const opener = opener_of(path);
     if (opener == nullptr) return below_->open(path, mode, permissions);
     if (!storage::only_reads(mode)) TR_TRY(end_rename(first_name(path), *opener));
     const Result<std::string> directory = directory_of(path);
@@ -110,7 +99,7 @@ class StoreTarget final : public storage::ForwardingTarget {
                   "' have no other names; remove ", to, " first, or write under a new name")};
     const Result<bool> between = is_between(to);
     TR_TRY(between.status());
-    const Opener& opener = *opener_of(from);
+    const StoreOpener& opener = *opener_of(from);
     TR_TRY(end_rename(to, opener));
     if (*between) return {};
     const Result<bool> has_new = below_->exists(from);
@@ -126,7 +115,7 @@ class StoreTarget final : public storage::ForwardingTarget {
   }
 
   Status remove(const std::string& path) override {
-    const Opener* const opener = opener_of(path);
+    const StoreOpener* const opener = opener_of(path);
     if (opener == nullptr) return below_->remove(path);
     TR_TRY(end_rename(first_name(path), *opener));
     return remove_store(path, *opener);
@@ -140,7 +129,7 @@ class StoreTarget final : public storage::ForwardingTarget {
   }
 
   Status copy(const std::string& from, Bytes size, const std::string& to) override {
-    const Opener* const opener = opener_of(from);
+    const StoreOpener* const opener = opener_of(from);
     if (opener == nullptr) return Target::copy(from, size, to);
     // A rename between the two names may have been interrupted.
     TR_TRY(end_rename(first_name(from), *opener));
@@ -151,7 +140,7 @@ class StoreTarget final : public storage::ForwardingTarget {
   }
 
   Status check_removable(const std::string& path) override {
-    const Opener* const opener = opener_of(path);
+    const StoreOpener* const opener = opener_of(path);
     if (opener == nullptr) return below_->check_removable(path);
     const Result<bool> exists = this->exists(path);
     TR_TRY(exists.status());
@@ -164,10 +153,10 @@ class StoreTarget final : public storage::ForwardingTarget {
   }
 
  private:
-  /// Returns what opens the store with this name, or null if a file has the name, or the store is of a kind
-  /// that this build cannot open.
-  [[nodiscard]] const Opener* opener_of(std::string_view path) const {
-    const auto found = openers_.find(stores::kind_of(path));
+  /// Returns what opens the store with this name, or null if a file has the name, or the store is of a
+  /// format that this build cannot open.
+  [[nodiscard]] const StoreOpener* opener_of(std::string_view path) const {
+    const auto found = openers_.find(format_of(path));
     return found == openers_.end() ? nullptr : &found->second;
   }
 
@@ -191,8 +180,8 @@ class StoreTarget final : public storage::ForwardingTarget {
     return is_again(path) ? path + ".gone" : first + ".again";
   }
 
-  /// Finishes a rename to the store with this name, if one has begun. `opener` opens stores of its kind.
-  Status end_rename(const std::string& path, const Opener& opener) {
+  /// Finishes a rename to the store with this name, if one has begun. `opener` opens stores of its format.
+  Status end_rename(const std::string& path, const StoreOpener& opener) {
     const Result<bool> between = is_between(path);
     TR_TRY(between.status());
     if (*between) TR_TRY(below_->rename(path + ".again", path));
@@ -213,14 +202,14 @@ class StoreTarget final : public storage::ForwardingTarget {
     return {};
   }
 
-  Status remove_store(const std::string& directory, const Opener& opener) {
+  Status remove_store(const std::string& directory, const StoreOpener& opener) {
     Result<std::unique_ptr<Store>> store = opener(directory, OpenMode::existing);
     TR_TRY(store.status());
     return (*store)->remove();
   }
 
   const storage::ObjectsAt objects_;
-  std::map<const Kind*, Opener> openers_;
+  std::map<const formats::Format*, StoreOpener> openers_;
   std::mutex mutex_;
   std::set<std::string> warned_;  // stores whose replaced store is still there
 };
@@ -228,8 +217,7 @@ class StoreTarget final : public storage::ForwardingTarget {
 }  // namespace
 
 std::shared_ptr<Target> with_stores(std::shared_ptr<Target> below) {
-  const bool opens_any = std::ranges::any_of(all_kinds, [](const Kind& k) { return k.opener != nullptr; });
-  return opens_any ? std::make_shared<StoreTarget>(below) : below;
+  return std::ranges::any_of(formats::all(), opens) ? std::make_shared<StoreTarget>(below) : below;
 }
 
 }  // namespace tailrace::stores

@@ -6,6 +6,7 @@
 
 #include "formats/codec/codec.hpp"
 #include "formats/codec/options.hpp"
+#include "formats/codec/store.hpp"
 
 namespace tailrace::zarr {
 
@@ -20,8 +21,13 @@ std::optional<codec::Patch> step_count(std::int64_t steps);
 
 /// The name of the format, as users write it behind format=.
 inline constexpr std::string_view format_name = "zarr";
-/// The name of the object whose presence shows that a stream has begun the store.
+/// The object whose presence shows that a stream has begun the store. It holds a copy of the metadata with
+/// which the store was begun: other programs may change zarr.json of a finished store, but the order of the
+/// objects in the row of bytes must not change with it.
 inline constexpr std::string_view begun_with = ".tailrace.json";
+
+/// Opens stores as files.
+extern const codec::StoreKind store_kind;
 
 inline codec::FormatOptions options() { return codec::options_of_chunked_variables(); }
 

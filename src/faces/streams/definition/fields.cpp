@@ -8,8 +8,8 @@
 
 #include "engine/arrays/array.hpp"
 #include "engine/operations/reduction.hpp"
-#include "formats/cf/fields.hpp"
 #include "formats/codec/missing.hpp"
+#include "formats/grids/grids.hpp"
 #include "formats/listings/listings.hpp"
 #include "formats/registry/registry.hpp"
 #include "ground/base/shape_text.hpp"
@@ -258,7 +258,7 @@ Status Fields::add_axes(const std::vector<codec::Axis>& axes, Field& fresh) cons
 }
 
 Status Fields::prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) {
-  Result<codec::Keys> keys = cf::grid_keys(georeference);
+  Result<codec::Keys> keys = grids::keys_of(georeference);
   TR_TRY(keys.status());
   fresh.georeference.keys = std::move(*keys);
   if (references_ == nullptr) {

@@ -4,7 +4,8 @@
 #include <array>
 
 #include "faces/streams/definition/fields.hpp"
-#include "formats/cf/fields.hpp"
+#include "formats/cf/grid.hpp"
+#include "formats/grids/grids.hpp"
 #include "ground/base/text.hpp"
 
 namespace tailrace::streams {
@@ -14,7 +15,7 @@ namespace {
 /// Returns the names by which over= knows the dimensions of a layout: those that the program has given, or
 /// those of a map. None if nothing names them.
 Result<std::vector<std::string>> names_of(const PlacedLayout& layout, bool& is_map) {
-  const Result<codec::Keys> keys = cf::grid_keys(layout.georeference);
+  const Result<codec::Keys> keys = grids::keys_of(layout.georeference);
   TR_TRY(keys.status());
   const std::vector<Index> shape = layout.shape();
   const Result<cf::Grid> grid = cf::grid_of(*keys, shape, layout.georeference.coordinates);

@@ -311,26 +311,24 @@ bool has_ending_of(const formats::Format& format, std::string_view pattern) {
   return std::ranges::any_of(format.endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// Checks that the name has the ending of a kind of store if the format writes directories of this kind, and
-/// only then: readers, and commands that see the name alone, rely on it.
+/// Checks that the name has the ending of stores if the format writes these, and only then: readers, and
+/// commands that see the name alone, rely on it.
 Status check_kind(const formats::Format& format, std::string_view pattern) {
-  const stores::Kind* const written = stores::find(format.store);
-  const stores::Kind* const promised = stores::kind_of(pattern);
-  if (written != nullptr && !pattern.ends_with(written->ending)) {
+  const formats::Format* const promised = stores::format_of(pattern);
+  const std::string_view ending = format.store == nullptr ? "" : format.endings.front();
+  if (!pattern.ends_with(ending)) {
     const std::string_view begin =
-        pattern.substr(0, pattern.size() - std::min(pattern.size(), written->ending.size()));
-    if (lower_case(pattern).ends_with(written->ending))
+        pattern.substr(0, pattern.size() - std::min(pattern.size(), ending.size()));
+    if (lower_case(pattern).ends_with(ending))
       return {Code::settings,
-              cat("format=", format.name, " writes a directory, whose name ends in ", written->ending,
-                  " in small letters, since other readers look for these: name it \"", begin, written->ending,
-                  "\"")};
-    return {Code::settings,
-            cat("format=", format.name, " writes a directory, whose name ends in ", written->ending)};
+              cat("format=", format.name, " writes a directory, whose name ends in ", ending,
+                  " in small letters, since other readers look for these: name it \"", begin, ending, "\"")};
+    return {Code::settings, cat("format=", format.name, " writes a directory, whose name ends in ", ending)};
   }
-  if (written == nullptr && promised != nullptr)
+  if (format.store == nullptr && promised != nullptr)
     return {Code::settings,
-            cat("a name that ends in ", promised->ending, " promises a directory, and format=", format.name,
-                " writes a file: choose another ending")};
+            cat("a name that ends in ", promised->endings.front(),
+                " promises a directory, and format=", format.name, " writes a file: choose another ending")};
   return {};
 }
 

@@ -15,17 +15,17 @@ namespace tailrace::streams {
 constexpr int kSteps = 6;
 
 struct Plan {
-  std::optional<Position> from;  // without a value: a fresh run
-  int until = kSteps;            // the run ends behind this many steps
-  int differs_from = kSteps;     // steps from this one on have other bytes
-  bool ahead = false;            // the next file is begun before the last one is finished
-  bool stays_open = false;       // the run is killed before the stream is closed
-  bool finishes = false;         // with stays_open: the last file is finished nevertheless
+  std::optional<Position> from{};  // without a value: a fresh run
+  int until = kSteps;              // the run ends behind this many steps
+  int differs_from = kSteps;       // steps from this one on have other bytes
+  bool ahead = false;              // the next file is begun before the last one is finished
+  bool stays_open = false;         // the run is killed before the stream is closed
+  bool finishes = false;           // with stays_open: the last file is finished nevertheless
   std::string field = "t";
-  std::vector<bool> others;  // by step: true if it has other bytes; replaces differs_from
-  int per_day = 2;           // steps in a day, and so in one file
-  int first = 0;             // the first step of a run that continues from no checkpoint
-  std::string options;       // further options beside the usual ones, such as format=raw
+  std::vector<bool> others{};  // by step: true if it has other bytes; replaces differs_from
+  int per_day = 2;             // steps in a day, and so in one file
+  int first = 0;               // the first step of a run that continues from no checkpoint
+  std::string options{};       // further options beside the usual ones, such as format=raw
 };
 
 struct Outcome {

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "../variables/own_file.hpp"
-#include "formats/stores/store_file.hpp"
 #include "formats/stores/stores.hpp"
+#include "formats/zarr/store/store_file.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/memory.hpp"
 #include "ground/storage/objects/places.hpp"
@@ -17,23 +17,25 @@
 #include "sample.hpp"
 #include "support/bucket_objects.hpp"
 
-namespace tailrace::stores {
+namespace tailrace::zarr {
 namespace {
-
-using storage::KeyedObjects;
-using storage::OpenMode;
 
 using storage::Bucket;
 using storage::BucketObjects;
+using storage::KeyedObjects;
+using storage::OpenMode;
+using stores::has_begun;
+using stores::with_stores;
 
-std::unique_ptr<Store> opened(const Opener& opener, const std::string& place, OpenMode mode) {
-  Result<std::unique_ptr<Store>> store = opener(place, mode);
+std::unique_ptr<codec::Store> opened(const codec::StoreOpener& opener, const std::string& place,
+                                     OpenMode mode) {
+  Result<std::unique_ptr<codec::Store>> store = opener(place, mode);
   EXPECT_TRUE(store.is_ok()) << store.status().text();
   return store.is_ok() ? std::move(*store) : nullptr;
 }
 
 /// Writes a store of three steps as a stream does it, cuts it behind two, and copies these to another place.
-void write_cut_and_copy(const Opener& opener) {
+void write_cut_and_copy(const codec::StoreOpener& opener) {
   const auto codec = zarr::sample_codec();
   const auto store = opened(opener, "d/fc.zarr", OpenMode::create);
   ASSERT_NE(store, nullptr);
@@ -54,7 +56,7 @@ void write_cut_and_copy(const Opener& opener) {
   EXPECT_TRUE(store->close().is_ok());
 }
 
-ByteVector all_of(const Opener& opener, const std::string& place) {
+ByteVector all_of(const codec::StoreOpener& opener, const std::string& place) {
   const auto store = opened(opener, place, OpenMode::read);
   ByteVector bytes(static_cast<std::size_t>(*store->size()));
   EXPECT_TRUE(store->read(bytes, 0).is_ok());
@@ -63,12 +65,12 @@ ByteVector all_of(const Opener& opener, const std::string& place) {
 
 TEST(keyed_objects, are_all_that_a_store_needs_of_storage) {
   const auto bucket = std::make_shared<Bucket>();
-  const Opener in_bucket = StoreFile::opener(
+  const codec::StoreOpener in_bucket = StoreFile::opener(
       [&](std::string place) { return std::make_unique<BucketObjects>(bucket, std::move(place)); });
   write_cut_and_copy(in_bucket);
   const auto target = storage::memory_target();
   ASSERT_TRUE(target->make_directories("d").is_ok());
-  const Opener in_files = StoreFile::opener(storage::objects_at(target));
+  const codec::StoreOpener in_files = StoreFile::opener(storage::objects_at(target));
   write_cut_and_copy(in_files);
   const auto codec = zarr::sample_codec();
   for (const std::string place : {"d/fc.zarr", "d/again.zarr"}) {
@@ -158,4 +160,4 @@ TEST(keyed_objects, of_a_row_of_their_own_are_written_and_read_by_the_prefix_of_
 }
 
 }  // namespace
-}  // namespace tailrace::stores
+}  // namespace tailrace::zarr

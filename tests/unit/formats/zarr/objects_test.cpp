@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "formats/stores/objects.hpp"
+#include "formats/zarr/store/objects.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "ground/storage/objects/file_objects.hpp"
 #include "sample.hpp"
 
-namespace tailrace::stores {
+namespace tailrace::zarr {
 namespace {
 
 using storage::File;
@@ -261,4 +261,4 @@ TEST_F(StoreObjects, that_a_stream_begins_while_somebody_looks_belong_to_it) {
 }
 
 }  // namespace
-}  // namespace tailrace::stores
+}  // namespace tailrace::zarr

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "formats/stores/store_file.hpp"
 #include "formats/stores/stores.hpp"
 #include "formats/zarr/layout.hpp"
 #include "ground/base/text.hpp"
@@ -90,14 +89,12 @@ TEST(stores, names_tell_what_is_a_store) {
     EXPECT_FALSE(is_store(name)) << name;
 }
 
-TEST(stores, are_of_a_kind_that_this_library_knows) {
+TEST(stores, are_of_a_format_that_this_library_knows) {
   for (const formats::Format& format : formats::all()) {
-    if (format.store.empty()) continue;
-    const Kind* const kind = find(format.store);
-    ASSERT_NE(kind, nullptr) << format.name;
-    EXPECT_EQ(kind->opener != nullptr, format.make != nullptr) << format.name;
-    EXPECT_EQ(format.endings, (std::vector<std::string_view>{kind->ending}));
-    EXPECT_EQ(kind_of(cat("fc", kind->ending)), kind);
+    if (format.store == nullptr) continue;
+    EXPECT_EQ(format.store->opener != nullptr, format.make != nullptr) << format.name;
+    ASSERT_EQ(format.endings.size(), 1U);
+    EXPECT_EQ(format_of(cat("fc", format.endings.front())), &format);
   }
 }
 

@@ -6,20 +6,20 @@
 #include <optional>
 #include <string>
 
-#include "formats/stores/kind.hpp"
-#include "formats/stores/objects.hpp"
+#include "formats/codec/store.hpp"
 #include "formats/zarr/layout.hpp"
+#include "formats/zarr/store/objects.hpp"
 #include "ground/storage/objects/keyed_objects.hpp"
 
-namespace tailrace::stores {
+namespace tailrace::zarr {
 
-/// A store of Zarr as one file, whose bytes are those of zarr::Layout. Bytes of a step that no object holds
+/// A store of Zarr as one file, whose bytes are those of Layout. Bytes of a step that no object holds
 /// read as zeros. A caller may write the head only as a whole, or only the number of steps in it. The
 /// functions of storage::File block on storage and are thread-safe.
-class StoreFile final : public Store {
+class StoreFile final : public codec::Store {
  public:
   /// Returns what opens stores by their places. The stores that it opens share one Known.
-  static Opener opener(storage::ObjectsAt objects);
+  static codec::StoreOpener opener(storage::ObjectsAt objects);
   /// Opens the store in a directory, or makes an empty store if `mode` makes files.
   static Result<std::unique_ptr<StoreFile>> open(const storage::ObjectsAt& objects,
                                                  std::shared_ptr<Known> known, std::string directory,
@@ -47,7 +47,7 @@ class StoreFile final : public Store {
 
   /// The part of an object that begins at an offset of the row.
   struct Piece {
-    const zarr::Layout::Array* array = nullptr;
+    const Layout::Array* array = nullptr;
     std::int64_t number = 0;  // of the object among those of the array
     Bytes offset = 0;         // in the object
     Bytes size = 0;           // up to the end of the array's bytes in the head or step
@@ -68,10 +68,10 @@ class StoreFile final : public Store {
   Objects objects_;
   const bool writes_;
   bool is_closed_ = false;
-  std::shared_ptr<const zarr::Layout> layout_;  // null: the store has no head yet
-  std::optional<Bytes> end_;                    // end of the row, for a store that is only read
+  std::shared_ptr<const Layout> layout_;  // null: the store has no head yet
+  std::optional<Bytes> end_;              // end of the row, for a store that is only read
   /// The number of steps written here, if it is not yet in the metadata of the arrays.
   std::optional<std::int64_t> told_;
 };
 
-}  // namespace tailrace::stores
+}  // namespace tailrace::zarr

@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "formats/stores/objects.hpp"
+#include "formats/zarr/store/objects.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <utility>
 
-#include "formats/stores/kind.hpp"
-#include "formats/stores/times.hpp"
 #include "formats/zarr/codec.hpp"
+#include "formats/zarr/store/times.hpp"
 #include "ground/base/text.hpp"
 
-namespace tailrace::stores {
+namespace tailrace::zarr {
 
 using storage::KeyedObjects;
-using zarr::Layout;
 
 namespace {
 
-constexpr std::string_view group = "zarr.json";
-/// Holds a copy of the metadata with which the store was begun. Other programs may change zarr.json of a
-/// finished store, but the order of the objects in the row of bytes must not change with it.
-constexpr std::string_view begun_with = zarr::begun_with;
-constexpr Bytes most_metadata = Bytes{1} << 30;
+constexpr std::string_view group_key = "zarr.json";
+constexpr Bytes most_text = Bytes{1} << 30;
 
 /// Returns the number of the array's object with this name, or nothing if the array has no such object.
 std::optional<std::int64_t> number_of(const Layout::Array& array, const std::string& name) {
@@ -45,7 +40,7 @@ Result<std::shared_ptr<const Layout>> Objects::load() {
     has_begun = keyed_->exists(std::string(begun_with));
     if (!has_begun.is_ok() || !*has_begun) return own;
   }
-  Result<std::optional<std::string>> text = keyed_->text_of(std::string(begun_with), most_metadata);
+  Result<std::optional<std::string>> text = keyed_->text_of(std::string(begun_with), most_text);
   TR_TRY(text.status());
   if (!*text) return io_error("open", keyed_->name_of(begun_with), ENOENT);
   Result<std::shared_ptr<const Layout>> layout = known_->layout_of(std::move(**text));
@@ -77,7 +72,7 @@ Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
               cat(directory(), ": '", each.name,
                   "' and another array are one directory here, since the file system does not tell "
                   "upper from lower case; give one of the fields another name")};
-    texts.push_back({cat(each.name, "/", group), layout.array_text(each, 0)});
+    texts.push_back({cat(each.name, "/", group_key), layout.array_text(each, 0)});
     TR_TRY(put_when_many(texts));
     if (each.has_steps) continue;
     const auto bytes =
@@ -102,9 +97,9 @@ Status Objects::check_no_links(const Layout& layout) {
 }
 
 Result<bool> Objects::is_begun(const Layout& layout) {
-  std::vector<std::string> objects{std::string(group)};
+  std::vector<std::string> objects{std::string(group_key)};
   for (const Array& each : layout.arrays()) {
-    objects.push_back(cat(each.name, "/", group));
+    objects.push_back(cat(each.name, "/", group_key));
     if (!each.has_steps) objects.push_back(each.object(0));
   }
   for (const std::string& object : objects) {
@@ -115,11 +110,11 @@ Result<bool> Objects::is_begun(const Layout& layout) {
 }
 
 Status Objects::tell(const Layout& layout, std::int64_t steps) {
-  return put(std::string(group), layout.group_text(steps));
+  return put(std::string(group_key), layout.group_text(steps));
 }
 
 Result<std::optional<std::int64_t>> Objects::told(const Layout& layout) {
-  const Result<std::optional<std::string>> text = keyed_->text_of(std::string(group), most_metadata);
+  const Result<std::optional<std::string>> text = keyed_->text_of(std::string(group_key), most_text);
   TR_TRY(text.status());
   if (!*text) return std::optional<std::int64_t>(0);
   const Result<std::int64_t> steps = layout.steps_in(**text);
@@ -129,8 +124,8 @@ Result<std::optional<std::int64_t>> Objects::told(const Layout& layout) {
 Status Objects::tell_arrays(const Layout& layout, std::int64_t steps) {
   std::vector<Text> texts;
   for (const Array& each : layout.arrays()) {
-    Text told{cat(each.name, "/", group), layout.array_text(each, steps)};
-    const Result<std::optional<std::string>> found = keyed_->text_of(told.key, most_metadata);
+    Text told{cat(each.name, "/", group_key), layout.array_text(each, steps)};
+    const Result<std::optional<std::string>> found = keyed_->text_of(told.key, most_text);
     TR_TRY(found.status());
     if (*found != told.text) texts.push_back(std::move(told));
     TR_TRY(put_when_many(texts));
@@ -238,13 +233,13 @@ Status Objects::check_own(const Layout* layout) {
     // NFS keeps a removed file under a name with .nfs while a process has it open.
     if (name.starts_with(".nfs")) continue;
     // A new directory may hold the temporary file of its first object.
-    if (is_metadata(name, begun_with) || (layout && is_metadata(name, group))) continue;
+    if (is_metadata(name, begun_with) || (layout && is_metadata(name, group_key))) continue;
     const Array* const array = layout ? layout->find(name) : nullptr;
     if (array == nullptr) return foreign(name);
     const Result<std::vector<std::string>> inside = keyed_->list(name);
     TR_TRY(inside.status());
     for (const std::string& each : *inside) {
-      if (!is_metadata(each, group) && !number_of(*array, each)) return foreign(cat(name, "/", each));
+      if (!is_metadata(each, group_key) && !number_of(*array, each)) return foreign(cat(name, "/", each));
     }
   }
   return {};
@@ -254,18 +249,18 @@ Status Objects::remove_all(const Layout* layout) {
   TR_TRY(check_own(layout));
   keyed_->give_up_writes();
   if (layout) {
-    const Result<bool> exists = keyed_->exists(std::string(group));
+    const Result<bool> exists = keyed_->exists(std::string(group_key));
     TR_TRY(exists.status());
     if (*exists) TR_TRY(tell(*layout, 0));
     TR_TRY(keyed_->sync_keys());
     for (const Array& array : layout->arrays()) TR_TRY(keyed_->remove_group(array.name));
     TR_TRY(keyed_->sync_keys());
   }
-  for (const std::string_view object : {group, begun_with}) {
+  for (const std::string_view object : {group_key, begun_with}) {
     TR_TRY(keyed_->remove_if_there(std::string(object)));
     TR_TRY(keyed_->sync_keys());
   }
   return {};
 }
 
-}  // namespace tailrace::stores
+}  // namespace tailrace::zarr

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "formats/stores/store_file.hpp"
+#include "formats/zarr/store/store_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
 #include <utility>
 
-#include "formats/stores/times.hpp"
+#include "formats/zarr/store/times.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/paths.hpp"
 
-namespace tailrace::stores {
+namespace tailrace::zarr {
 
 using storage::OpenMode;
-using zarr::Layout;
 
 namespace {
 
@@ -70,12 +69,12 @@ Result<std::unique_ptr<StoreFile>> StoreFile::open(const storage::ObjectsAt& at,
   return file;
 }
 
-Opener StoreFile::opener(storage::ObjectsAt objects) {
+codec::StoreOpener StoreFile::opener(storage::ObjectsAt objects) {
   return [objects = std::move(objects), known = std::make_shared<Known>()](
-             const std::string& directory, OpenMode mode) -> Result<std::unique_ptr<Store>> {
+             const std::string& directory, OpenMode mode) -> Result<std::unique_ptr<codec::Store>> {
     Result<std::unique_ptr<StoreFile>> file = open(objects, known, directory, mode);
     TR_TRY(file.status());
-    return std::unique_ptr<Store>(std::move(*file));
+    return std::unique_ptr<codec::Store>(std::move(*file));
   };
 }
 
@@ -111,7 +110,7 @@ Status StoreFile::write_gathered(storage::Parts parts, Bytes offset) {
     return bytes;
   };
   if (offset == 0) return write_head(all());
-  if (layout_ && offset == zarr::steps_offset && total == time_bytes) {
+  if (layout_ && offset == steps_offset && total == time_bytes) {
     told_ = from_big_endian(all());
     return objects_.tell(*layout_, *told_);
   }
@@ -132,10 +131,10 @@ Status StoreFile::write_gathered(storage::Parts parts, Bytes offset) {
 Status StoreFile::write_head(std::span<const std::byte> head) {
   const Status not_whole(Code::state,
                          cat("write ", objects_.directory(), ": its metadata are written whole"));
-  const std::int64_t length = std::ssize(head) < zarr::frame_bytes ? 0 : from_big_endian(head.first(8));
-  if (length <= 0 || length > std::ssize(head) - zarr::frame_bytes) return not_whole;
+  const std::int64_t length = std::ssize(head) < frame_bytes ? 0 : from_big_endian(head.first(8));
+  if (length <= 0 || length > std::ssize(head) - frame_bytes) return not_whole;
   Result<std::shared_ptr<const Layout>> layout = known_->layout_of(std::string(
-      reinterpret_cast<const char*>(head.data()) + zarr::frame_bytes, static_cast<std::size_t>(length)));
+      reinterpret_cast<const char*>(head.data()) + frame_bytes, static_cast<std::size_t>(length)));
   TR_TRY(layout.status().in(objects_.directory()));
   if ((*layout)->head() != std::ssize(head)) return not_whole;
   TR_TRY(objects_.remove_all(layout_.get()));
@@ -343,4 +342,4 @@ Status StoreFile::close() {
   return objects_.settle();
 }
 
-}  // namespace tailrace::stores
+}  // namespace tailrace::zarr

@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "formats/stores/known.hpp"
 #include "formats/zarr/layout.hpp"
+#include "formats/zarr/store/known.hpp"
 #include "ground/storage/objects/keyed_objects.hpp"
 
-namespace tailrace::stores {
+namespace tailrace::zarr {
 
 /// The objects of one store: its arrays' and their metadata's. It knows their keys and what they hold;
 /// storage::KeyedObjects keeps them. All calls are local and block on storage. One thread at a time. Nothing
 /// is durable before settle().
 class Objects {
  public:
-  using Array = zarr::Layout::Array;
+  using Array = Layout::Array;
 
   Objects(std::unique_ptr<storage::KeyedObjects> keyed, std::shared_ptr<Known> known)
       : keyed_(std::move(keyed)), known_(std::move(known)) {}
@@ -29,22 +29,22 @@ class Objects {
   Status make() { return keyed_->make(); }
   /// Returns the layout with which the store was begun, or null for an empty directory. Code::state for a
   /// directory that no stream has begun.
-  Result<std::shared_ptr<const zarr::Layout>> load();
+  Result<std::shared_ptr<const Layout>> load();
   /// Begins the store: writes the metadata, and from the bytes of the head the arrays that do not grow with
   /// the steps.
-  Status begin(const zarr::Layout& layout, std::span<const std::byte> head);
+  Status begin(const Layout& layout, std::span<const std::byte> head);
   /// Returns Code::state if the directory of an array is a link: the files behind it may belong to somebody
   /// else. The store itself may be a link, because the user has named it.
-  Status check_no_links(const zarr::Layout& layout);
+  Status check_no_links(const Layout& layout);
   /// True if all objects exist that begin() writes.
-  Result<bool> is_begun(const zarr::Layout& layout);
+  Result<bool> is_begun(const Layout& layout);
   /// Writes the number of steps into the group's metadata, by one rename.
-  Status tell(const zarr::Layout& layout, std::int64_t steps);
+  Status tell(const Layout& layout, std::int64_t steps);
   /// Returns the number of steps in the group's metadata, or nothing if there is none: other programs may
   /// have changed them.
-  Result<std::optional<std::int64_t>> told(const zarr::Layout& layout);
+  Result<std::optional<std::int64_t>> told(const Layout& layout);
   /// Writes the number of steps into the metadata of each array.
-  Status tell_arrays(const zarr::Layout& layout, std::int64_t steps);
+  Status tell_arrays(const Layout& layout, std::int64_t steps);
 
   Status write(const Array& array, std::int64_t number, Bytes offset, storage::Parts parts);
   /// Returns the number of bytes that exist of the object's bytes from `offset` on. The rest of `data`
@@ -55,16 +55,16 @@ class Objects {
   /// Returns the numbers of an array's objects, in ascending order.
   Result<std::vector<std::int64_t>> numbers(const Array& array);
   /// Removes the objects of step `step` and all later ones, and the times of these steps.
-  Status remove_from(const zarr::Layout& layout, std::int64_t step);
+  Status remove_from(const Layout& layout, std::int64_t step);
   /// Copies the objects of the steps before `step` to another store, which has been begun.
-  Status copy_before(const zarr::Layout& layout, std::int64_t step, Objects& to);
+  Status copy_before(const Layout& layout, std::int64_t step, Objects& to);
 
   /// Returns Code::state if the directory holds anything that no stream has written. `layout` is null for a
   /// store that was not begun.
-  Status check_own(const zarr::Layout* layout);
+  Status check_own(const Layout* layout);
   /// Empties the directory. Before it removes the first object, it makes the metadata say that the store has
   /// no steps.
-  Status remove_all(const zarr::Layout* layout);
+  Status remove_all(const Layout* layout);
   /// Removes the directory, which is empty.
   Status unmake() { return keyed_->unmake(); }
 
@@ -82,4 +82,4 @@ class Objects {
   const std::shared_ptr<Known> known_;
 };
 
-}  // namespace tailrace::stores
+}  // namespace tailrace::zarr

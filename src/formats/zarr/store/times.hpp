@@ -5,7 +5,7 @@
 
 #include "ground/base/bytes.hpp"
 
-namespace tailrace::stores {
+namespace tailrace::zarr {
 
 inline constexpr Bytes time_bytes = 8;
 /// The value of a time that was not written: NaN, big-endian.
@@ -18,4 +18,4 @@ inline ByteVector no_times(Bytes size) {
   return none;
 }
 
-}  // namespace tailrace::stores
+}  // namespace tailrace::zarr

@@ -186,9 +186,12 @@ def option_keys(options):
     keys = re.findall(r'\{\{"(\w+)",', rows)
     if not keys or len(keys) != rows.count("{{"):
         return []
-    for codec in sorted(ROOT.glob("src/formats/*/codec.hpp")) if options.formats_table else ():
-        rows = between(codec.read_text(), rf"\.{options.formats_table} = ", "\n          .")
-        keys += [key for key in re.findall(r'\{"(\w+)", \{', rows) if key not in keys]
+    # A format lists its own options, formats with variables list theirs together.
+    lists = [*sorted(ROOT.glob("src/formats/*/codec.hpp")), ROOT / "src/formats/codec/options.hpp"]
+    for text in [each.read_text() for each in lists] if options.formats_table else ():
+        rows = between(text, rf"\.{options.formats_table} = ", "\n          .")
+        added = re.findall(rf'options\.{options.formats_table}\.push_back\(\{{"(\w+)"', text)
+        keys += [key for key in [*re.findall(r'\{"(\w+)", \{', rows), *added] if key not in keys]
     return keys
 
 
@@ -233,14 +236,18 @@ def format_names():
 
 
 def format_list_problems():
-    """Checks that the public header and the guides name all formats."""
+    """Checks that the public header, the guides and the page of indexes name all formats, and the header all methods."""
     names = format_names()
     if not names or "" in names:
         return ["src/formats/registry/registry.cpp: not all formats of all() are found; mend format_names() in tools/source_rules.py"]
     places = {HEADER: between(comment_before("tr_stream_create"), r"\bformat=NAME", "."),
               "docs/streams.md": between(text_of("docs/streams.md"), r"\n\| `format` \|", " |\n"),
-              "docs/choosing-a-format.md": text_of("docs/choosing-a-format.md")}
-    return [f"{place}: the list of formats lacks {name}" for place, text in places.items() for name in names
+              "docs/choosing-a-format.md": text_of("docs/choosing-a-format.md"),
+              "docs/formats/index.md": text_of("docs/formats/index.md")}
+    methods = re.findall(r'Method\{\.name = "(\w+)"', text_of("src/engine/pipeline/method.cpp"))
+    told = between(comment_before("tr_stream_create"), r"\bmethod=NAME", "manifest=")
+    return [f"{HEADER}: method= lacks {name}" for name in methods or ["every method"] if not re.search(rf"\b{name}\b", told)] + [
+            f"{place}: the list of formats lacks {name}" for place, text in places.items() for name in names
             if not re.search(rf"\b{name}\b" if place == HEADER else rf"`(format=)?{name}`", text)]
 
 

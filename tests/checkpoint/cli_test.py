@@ -251,7 +251,7 @@ def run_states():
         lock.write("tailrace lock: host other pid 1\n")
         lock.flush()
         run_state(2, "held by host other pid 1", "states", "--restore")
-        run_state(1, "s.lock is there: a program may be running", "states")
+        run_state(1, "s.lock is there: a program runs, and may be ahead", "states")
     run_state(2, "states/s.1 is newer and whole, and the next run loads it: `--to 1` sets it aside", "states/s.0", "--restore")
     run_state(4, ": no whole copy has generation 7:\n  s.1: generation 2\n  s.0: generation 1\n", "states", "--to", "7", "--restore")
     run_state(2, "states/s.0 is one copy: --to goes with the name of a checkpoint", "states/s.0", "--to", "1")

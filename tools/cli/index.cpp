@@ -162,6 +162,7 @@ int run_index(const IndexArguments& arguments) {
   if (is_without_index(*target, path, *index))
     return print_inventory(target, path, {arguments.json, arguments.records});
   const Result<IndexContents> contents = streams::load_index(*target, *index);
+  if (contents.status().error_number() == ENOENT) return report("index", io_error("open", path, ENOENT));
   if (!contents.is_ok()) return report("index", contents.status());
   if (arguments.json) {
     const int printed = print_json(path, *contents);

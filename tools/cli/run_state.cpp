@@ -357,7 +357,7 @@ void print_text(storage::Target& target, const Run& run) {
   print_copies(run);
   if (!run.is_held && may_run(target, run))
     std::puts(cat(checkpoint::lock_path(run.name),
-                  " is there: a program may be running, and is ahead of its last checkpoint then")
+                  " is there: a program runs, and may be ahead of its last checkpoint, or it was killed")
                   .c_str());
   std::string stream;
   std::size_t next = 0;

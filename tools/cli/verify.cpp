@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -37,10 +38,25 @@ Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::
   return std::optional<ManifestEntry>(*last);
 }
 
+/// Returns an error if there is no such file, or if no stream has written it.
+Status check_indexed(storage::Target& target, const std::string& path, const std::string& index) {
+  const Result<bool> indexed = target.exists(index), exists = target.exists(path);
+  TR_TRY(indexed.status());
+  TR_TRY(exists.status());
+  if (*indexed) return {};
+  if (!*exists) return io_error("open", path, ENOENT);
+  return {Code::io,
+          cat(path, ": has no index, ", index,
+              ": no stream of Tailrace has written the file, or "
+              "somebody has removed the index (`tailrace repair` makes a new one)"),
+          ENOENT};
+}
+
 /// Verifies a file. Returns a text that says what is right, or an error that says what is wrong.
 Result<std::string> verify(storage::Target& target, const std::string& path) {
   const Result<std::string> index = streams::find_index(target, path);
   TR_TRY(index.status());
+  TR_TRY(check_indexed(target, path, *index));
   const Result<IndexContents> contents = streams::load_index(target, *index);
   TR_TRY(contents.status());
   if (contents->tail == streams::IndexTail::damaged)

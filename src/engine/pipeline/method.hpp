@@ -28,7 +28,8 @@ struct Method {
   Deal deal = Deal::all;
   std::unique_ptr<placement::Placement> (*make_placement)(const codec::Codec& codec);
   storage::MakeWriter make_writer;
-  bool is_sent = false;  // the root writes: servers send it what they have encoded
+  bool has_any_order = false;  // records of a step stand as they became ready, if their format has no places
+  bool is_sent = false;        // the root writes: servers send it what they have encoded
 };
 std::span<const Method> methods();
 /// Returns the method that counts where nobody has chosen one.

@@ -216,8 +216,8 @@ Result<Plan> plan_of_pair(Target& target, const Position& position, const std::s
   if (contents.closed && !pair.again) {
     if (more > 0)
       plan.state.text = cat("finished, with ", counted(more, "step"),
-                            " behind the checkpoint: it stays as it is, and a run writes them once more "
-                            "beside it");
+                            " behind the checkpoint: it stays as it is, and a run writes what is behind the "
+                            "checkpoint once more beside it");
     return plan;
   }
   const Result<Bytes> loose = loose_bytes(target, data, contents);

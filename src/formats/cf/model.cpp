@@ -142,7 +142,6 @@ std::vector<Fixed> lasting_attributes(const Contents& contents) {
         lasting.push_back({cat(owner, ":", each.name), each.type, each.values});
     }
   };
-  add("", contents.attributes);
   for (const Variable& each : contents.variables) {
     const auto is_mapping = [](const Attribute& attribute) { return attribute.name == grid_mapping_name; };
     if (std::ranges::none_of(each.attributes, is_mapping)) add(each.name, each.attributes);
@@ -154,8 +153,7 @@ Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now, 
                   bool exactly) {
   const auto differs = [what](const Fixed& each, std::string_view how) {
     return Status(Code::state, cat("the ", what, " '", each.name, "' ", how,
-                                   "; a run that continues defines the same stream as before "
-                                   "(existing=replace begins anew)"));
+                                   "; a run that continues defines the same stream as before"));
   };
   for (const Fixed& each : own) {
     const auto same = std::ranges::find(now, each.name, &Fixed::name);

@@ -109,11 +109,12 @@ Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now,
                   std::string_view what = "variable", bool exactly = false);
 /// The attribute by which a variable is known to describe a grid (CF-1.8, section 5.6).
 inline constexpr std::string_view grid_mapping_name = "grid_mapping_name";
-/// Returns true if a file goes on only with the same attribute: numbers, and what flags mean. Other texts may
-/// change, and the file keeps its own. Fill values are compared with their fields.
+/// Returns true if a file goes on only with the same attribute of a variable: numbers, and what flags mean.
+/// Other texts may change, and the file keeps its own. Fill values are compared with their fields. Attributes
+/// of the file describe the run, which may be longer now, and not its values: the file keeps its own.
 [[nodiscard]] bool must_stay(std::string_view name, bool is_text);
-/// Returns all attributes that must stay, each as variable:name. Those of grid mappings are computed and not
-/// among them; grids are compared by themselves.
+/// Returns all attributes of variables that must stay, each as variable:name. Those of grid mappings are
+/// computed and not among them; grids are compared by themselves.
 [[nodiscard]] std::vector<Fixed> lasting_attributes(const Contents& contents);
 
 }  // namespace tailrace::cf

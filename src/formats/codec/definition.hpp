@@ -177,6 +177,8 @@ struct StreamDefinition {
   TimeAxis time{};                      // what leads count, and the variable of time in files
   std::vector<GivenAttribute> given{};  // in the order of the calls, all of them behind the last field
 
+  /// Heads of NetCDF-4 files hold what this packs (formats/netcdf4/head.cpp), and the Python package reads it
+  /// by position: an option that says nothing of a file's content belongs to pipeline::Policy.
   void pack(Packer& out) const;
   static Result<StreamDefinition> unpack(Unpacker& in);
 };

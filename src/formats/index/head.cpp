@@ -62,7 +62,7 @@ Status check_places(const std::string& path, const IndexContents& contents,
   if (same) return {};
   return {Code::state, cat(path,
                            ": its variables are not those that the stream has now; a run that continues "
-                           "defines the same stream as before (existing=replace begins anew)")};
+                           "defines the same stream as before")};
 }
 
 Status tell_steps(File& file, std::string_view format, std::int64_t steps, bool sync) {

@@ -471,9 +471,7 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
     if (difference.empty())
       return cf::check_same((*before)->lasting_attributes(), (*after)->lasting_attributes(), "attribute",
                             true);
-    return {Code::state, cat(difference,
-                             "; a run that continues defines the same stream as before "
-                             "(existing=replace begins anew)")};
+    return {Code::state, cat(difference, "; a run that continues defines the same stream as before")};
   });
 }
 

@@ -428,7 +428,6 @@ std::map<std::string, std::string> lasting_attributes(const Layout& layout) {
       if (cf::must_stay(name, !is_number)) lasting[cat(owner, ":", name)] = value.dump();
     }
   };
-  add("", layout.group_text(0));
   for (const Layout::Array& each : layout.arrays()) add(each.name, layout.array_text(each, 0));
   return lasting;
 }
@@ -447,8 +446,7 @@ Status check_same_attributes(const Layout& own, const Layout& now) {
       names, [&](const std::string& name) { return in(before, name) != in(after, name); });
   return {Code::state,
           cat("the attribute '", *other, "' is ", in(before, *other), " in the store and ", in(after, *other),
-              " in the stream; a run that continues defines the same stream as before "
-              "(existing=replace begins anew)")};
+              " in the stream; a run that continues defines the same stream as before")};
 }
 
 }  // namespace

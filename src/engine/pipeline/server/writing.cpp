@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "ground/base/log.hpp"
+#include "ground/base/text.hpp"
 #include "ground/base/thread.hpp"
 
 namespace tailrace::pipeline {
@@ -28,9 +30,13 @@ Status Writing::write_patiently(const std::string& path, std::int64_t step, std:
   patience.limit -= std::chrono::nanoseconds(context.line.now() - spent.begin);
   std::int64_t tries = 0;
   Status status = try_patiently(patience, [&] {
-    ++tries;
-    return context.files.write(path, stream_.make_writer(), step, extents);
+    Status tried = context.files.write(path, stream_.make_writer(), step, extents);
+    if (++tries == 1 && tried.code() == patience.code && patience.limit > patience.limit.zero())
+      log(LogLevel::warn, cat(tried.text(), "; the stream waits for room (on_full=wait)"));
+    return tried;
   });
+  if (tries > 1 && status.is_ok())
+    log(LogLevel::warn, cat(path, ": there is room again, and the stream goes on"));
   spent.waits += tries - 1;
   return status;
 }

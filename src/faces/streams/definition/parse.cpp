@@ -165,12 +165,12 @@ Status check_owner(const Option& given, const formats::Format& format, FormatTab
     if (own->words.empty()) return {};
     return parse_choice(given.value, own->words).status().in(text_of(given));
   }
-  for (const formats::Format& owner : formats::all()) {
-    if (option_of(owner, table, given.key)) {
-      return settings_error(
-          cat(given.key, "= belongs to format=", owner.name, "; format=", format.name, " does not take it"));
-    }
-  }
+  std::string owners;
+  for (const formats::Format& owner : formats::all())
+    if (option_of(owner, table, given.key)) owners += cat(owners.empty() ? "format=" : " and ", owner.name);
+  if (!owners.empty())
+    return settings_error(
+        cat(given.key, "= belongs to ", owners, "; format=", format.name, " does not take it"));
   return {};
 }
 

@@ -26,7 +26,9 @@ class ShapedArrays {
                            layout::Allocation allocation, const Make& make) {
     if (shape.type != type)
       return Status(Code::argument, cat("the array holds ", type_text(shape.type),
-                                        ", the field was defined as ", type_text(type)));
+                                        ", the field was defined as ", type_text(type),
+                                        "; give its definition the type of the array (in Fortran a field "
+                                        "without type= is TR_REAL)"));
     if (made_ && extents_ == shape.extents && strides_ == shape.strides) return &*made_;
     if (allocation.nproma == 0) {
       Result<layout::Allocation> matched =

@@ -109,7 +109,8 @@ constexpr OptionRow<StreamRequest> kStreamRows[] = {
     {{"time_units", "the unit of leads", "", "time=model time_units=days format=cdf5",
       "the units of the variable of time in NetCDF and Zarr: a unit of leads, or with `time=model` and no "
       "base time "
-      "any text; there `s` if it is not given"},
+      "any text, but for one with `since`, behind which readers look for a date; there `s` if it is not "
+      "given"},
      [](auto& r, auto& t) { return settings_status(r.definition.time.set_units(t)); }},
     {{"time_name", "`time`", "", "time_name=Times format=cdf5",
       "the name of the variable of time in NetCDF and Zarr"},

@@ -36,12 +36,23 @@ Status give_listings(storage::Target& target, const std::string& path, OpenPair&
   return pair.again || !has_listings ? Status() : listings::remove_others(target, path, kinds);
 }
 
+/// Adds to a refusal to go on in a file what else the user may do. Behind a checkpoint existing= does not
+/// count.
+Status with_advice(const Status& refusal, bool behind_checkpoint) {
+  if (refusal.code() != Code::state) return refusal;
+  return {Code::state, cat(refusal.text(),
+                           behind_checkpoint ? " (or give the stream another name: it begins anew there)"
+                                             : " (existing=replace begins anew; or choose another pattern)")};
+}
+
 /// Returns an error if the stream's steps cannot follow those in the file. Call it before anything changes
 /// the file.
 Status check_fits(storage::Target& target, const std::string& data, const IndexContents& contents,
-                  const Pairs::Frame& frame) {
-  TR_TRY(check_places(data, contents, frame.places));
-  return contents.steps.empty() ? Status() : check_goes_on(target, data, contents.header, frame.head);
+                  const Pairs::Frame& frame, bool behind_checkpoint) {
+  Status fits = check_places(data, contents, frame.places);
+  if (fits.is_ok() && !contents.steps.empty())
+    fits = check_goes_on(target, data, contents.header, frame.head);
+  return with_advice(fits, behind_checkpoint);
 }
 
 }  // namespace
@@ -251,7 +262,7 @@ Result<std::optional<Pair>> Pairs::taken_over_pair(const std::string& path) {
     if (contents.status().code() == Code::io) return contents.status();
     const bool own = contents.is_ok() && (contents->header.run == header_.run || goes_on_with_others());
     if (!own) continue;
-    TR_TRY(check_fits(*target_, data, *contents, frame_));
+    TR_TRY(check_fits(*target_, data, *contents, frame_, resuming_.has_value()));
     return std::optional(Pair{std::move(*contents), again});
   }
   return std::optional<Pair>();
@@ -475,10 +486,10 @@ Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t 
   // The index has room for one set of fields: readers would take steps of other fields for steps of these.
   if (!header_.fields.empty()) {
     const Status same = check_same_stream(path, before->contents.header, header_, true);
-    const std::string_view advice = " (existing=replace begins anew; or choose another pattern)";
-    if (!same.is_ok()) return resuming_ ? same : Status(same.code(), cat(same.text(), advice));
+    if (!same.is_ok()) return resuming_ ? same : with_advice(same, false);
   }
-  TR_TRY(check_fits(*target_, written_to(path, before->again), before->contents, frame_));
+  TR_TRY(
+      check_fits(*target_, written_to(path, before->again), before->contents, frame_, resuming_.has_value()));
   // A file that cannot be continued stays as it is, closed if it was.
   if (const auto& steps = before->contents.steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
     return Status(Code::order,
@@ -500,7 +511,7 @@ Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path, bool 
   Result<std::optional<Pair>> pair = recorded_pair(*target_, path, now, *resuming_, goes_on_with_others());
   TR_TRY(pair.status());
   if (pair->has_value() && goes_on)
-    TR_TRY(check_fits(*target_, written_to(path, (*pair)->again), (*pair)->contents, frame_));
+    TR_TRY(check_fits(*target_, written_to(path, (*pair)->again), (*pair)->contents, frame_, true));
   return pair;
 }
 

@@ -197,8 +197,9 @@ Status check_has_step(const std::string& path, const IndexContents& contents, co
                                : cat("one up to ", contents.header.time.at(contents.steps.back().lead));
   return {Code::corrupt, cat(path, ": the checkpoint was saved behind the step at ",
                              resuming.position.time.at(*resuming.needs), ", of which the file has ", last,
-                             "; put the file and its index back as they were, or begin from an earlier "
-                             "checkpoint")};
+                             "; put the file and its index back as they were, begin from an earlier "
+                             "checkpoint, or give the stream another name: there it begins with the next "
+                             "step")};
 }
 
 /// Returns Code::corrupt if the data file lacks bytes of the steps up to the position. A file without steps

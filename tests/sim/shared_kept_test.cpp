@@ -11,30 +11,20 @@
 #include "ground/base/text.hpp"
 #include "ground/journal/kept_flushes.hpp"
 #include "ground/storage/faulty.hpp"
-#include "scenario.hpp"
-#include "support/crash.hpp"
+#include "shared_disk.hpp"
 
 namespace tailrace::sim {
 namespace {
 
 using shared::Safety;
 using shared::SharedFile;
-using storage::CrashPolicy;
 using storage::Fault;
 using storage::FaultPlan;
-using Disk = std::shared_ptr<storage::CrashTarget>;
+using Disk = CrashDisk;
 
 const std::string path = "pages";
 /// The copies that the checkpoint has.
 constexpr std::size_t most_copies = 2;
-
-CrashPolicy any_loss(std::uint64_t number) {
-  using Writes = CrashPolicy::Writes;
-  using Entries = CrashPolicy::Entries;
-  constexpr Writes writes[] = {Writes::dropped, Writes::kept, Writes::torn, Writes::garbage};
-  constexpr Entries entries[] = {Entries::lost, Entries::kept, Entries::some};
-  return {writes[number % 4], entries[number / 4 % 3]};
-}
 
 struct Piece {
   int rank = 0;
@@ -183,15 +173,6 @@ bool run(const Life& life, const Disk& disk, FaultPlan plan, std::uint64_t seed,
   return faulty->fired();
 }
 
-std::string content_on(storage::Target& disk) {
-  const ByteVector bytes = read_file(disk, path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-Disk copy_of(const Disk& disk) {
-  return disk->crash({CrashPolicy::Writes::kept, CrashPolicy::Entries::kept}, 1);
-}
-
 /// Brings the file back until storage fails. Returns the error, or whether something led there.
 Result<bool> brought_back(storage::Target& disk, const journal::RecordedFlush& to) {
   const auto lock = journal::lock_flushed(disk, path);
@@ -208,7 +189,7 @@ void check_saved(const Disk& left, const History& history, std::uint64_t seed, b
     const Result<bool> back = brought_back(*disk, each.flush);
     ASSERT_TRUE(back.is_ok()) << back.status().text();
     ASSERT_TRUE(*back);
-    ASSERT_TRUE(content_on(*disk) == each.content);
+    ASSERT_TRUE(content_of(*disk, path) == each.content);
     EXPECT_FALSE(*disk->exists(journal::flushed_path(path)));
     for (std::int64_t call = 1; also_ended; call += 1 + static_cast<std::int64_t>(seed % 3)) {
       SCOPED_TRACE(testing::Message() << "restored until call " << call);
@@ -217,17 +198,17 @@ void check_saved(const Disk& left, const History& history, std::uint64_t seed, b
           storage::faulty_target(ended, {call, Fault::io_error, storage::changing_calls, true});
       const Result<bool> tried = brought_back(*faulty, each.flush);
       if (!faulty->fired()) break;
-      ended = ended->crash(any_loss(seed + static_cast<std::uint64_t>(call)), seed);
+      ended = ended->crash(any_way_of_losing(seed + static_cast<std::uint64_t>(call)), seed);
       // Somebody else may open the file first.
       if (call % 2 == 0) {
         ASSERT_TRUE(journal::bring_back_flushed(*ended, path).is_ok());
-        const std::string found = content_on(*ended);
+        const std::string found = content_of(*ended, path);
         ASSERT_TRUE(found == each.content || found == history.content || found == history.attempted);
       }
       const Result<bool> again = brought_back(*ended, each.flush);
       ASSERT_TRUE(again.is_ok()) << again.status().text();
       ASSERT_TRUE(*again);
-      ASSERT_TRUE(content_on(*ended) == each.content);
+      ASSERT_TRUE(content_of(*ended, path) == each.content);
     }
   }
 }
@@ -236,7 +217,7 @@ void check_saved(const Disk& left, const History& history, std::uint64_t seed, b
 void go_on(Scheduler& dice, const Disk& disk, History& history) {
   if (history.saved.empty() || dice.once_in(3)) {
     ASSERT_TRUE(journal::bring_back_flushed(*disk, path).is_ok());
-    const std::string found = content_on(*disk);
+    const std::string found = content_of(*disk, path);
     ASSERT_TRUE(found == history.content || found == history.attempted);
     history.content = history.attempted = found;
     return;
@@ -250,16 +231,8 @@ void go_on(Scheduler& dice, const Disk& disk, History& history) {
   for (std::size_t i = to + 1; i < before.size(); ++i) {
     const Disk other = copy_of(disk);
     const Result<bool> back = brought_back(*other, before[i].flush);
-    ASSERT_TRUE(!back.is_ok() || !*back || content_on(*other) == before[i].content);
+    ASSERT_TRUE(!back.is_ok() || !*back || content_of(*other, path) == before[i].content);
   }
-}
-
-Disk disk_with(const std::string& content) {
-  const Disk disk = storage::crash_target();
-  const auto file = *disk->open(path, storage::OpenMode::create);
-  EXPECT_TRUE(file->write(std::as_bytes(std::span(content)), 0).is_ok() && file->sync().is_ok() &&
-              disk->sync_directory_of(path).is_ok());
-  return disk;
 }
 
 TEST(sim_shared_kept, many_lives_leave_every_flush_that_a_copy_has_recorded) {
@@ -268,7 +241,7 @@ TEST(sim_shared_kept, many_lives_leave_every_flush_that_a_copy_has_recorded) {
     Scheduler dice(seed * 9973);
     History history;
     history.content = history.attempted = std::string(20'000, 'A');
-    Disk disk = disk_with(history.content);
+    Disk disk = disk_with(path, history.content);
     for (int number = 0; number < 8; ++number) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << " life " << number);
       const Life life = random_life(dice, history.content);
@@ -277,7 +250,7 @@ TEST(sim_shared_kept, many_lives_leave_every_flush_that_a_copy_has_recorded) {
       const bool failed = run(life, disk, {end, fault, storage::changing_calls, true},
                               seed * 100 + static_cast<std::uint64_t>(number), history);
       if (failed && dice.once_in(2))
-        disk = disk->crash(any_loss(static_cast<std::uint64_t>(dice.random(0, 11))), seed);
+        disk = disk->crash(any_way_of_losing(static_cast<std::uint64_t>(dice.random(0, 11))), seed);
       else
         disk = copy_of(disk);
       restored += static_cast<int>(history.saved.size());
@@ -300,7 +273,7 @@ TEST(sim_shared_kept, a_program_that_is_ended_at_any_call_leaves_every_recorded_
     for (Flush& flush : second.flushes) flush.is_saved = dice.once_in(2);
     for (std::int64_t call = 1;; call += seed % 2 == 0 ? 1 : 3) {
       SCOPED_TRACE(testing::Message() << "seed " << seed << " call " << call);
-      const Disk disk = disk_with(before);
+      const Disk disk = disk_with(path, before);
       History history{before, before, {}};
       // A flush that is recorded and then left by a close, on which the second program goes on.
       run(first, disk, {}, seed, history);
@@ -309,8 +282,8 @@ TEST(sim_shared_kept, a_program_that_is_ended_at_any_call_leaves_every_recorded_
               {call, seed % 3 == 0 ? Fault::stopped : Fault::io_error, storage::changing_calls, true}, seed,
               history);
       for (std::uint64_t i = 0; i < 3; ++i)
-        check_saved(disk->crash(any_loss(static_cast<std::uint64_t>(call) + i * 5), seed + i), history, seed,
-                    false);
+        check_saved(disk->crash(any_way_of_losing(static_cast<std::uint64_t>(call) + i * 5), seed + i),
+                    history, seed, false);
       check_saved(copy_of(disk), history, seed, false);
       if (testing::Test::HasFatalFailure()) return;
       if (!failed) break;
@@ -325,7 +298,7 @@ TEST(sim_shared_kept, what_lies_beside_the_file_does_not_grow_with_flushes) {
     Scheduler dice(seed);
     History history;
     history.content = history.attempted = std::string(30'000, 'A');
-    const Disk disk = disk_with(history.content);
+    const Disk disk = disk_with(path, history.content);
     Bytes least = std::numeric_limits<Bytes>::max();
     for (const int flushes : {10, 80}) {
       Life life = random_life(dice, history.content);
@@ -352,7 +325,7 @@ TEST(sim_shared_kept, nothing_leads_over_a_file_that_was_begun_anew) {
     Scheduler dice(3);
     History history;
     history.content = history.attempted = std::string(30'000, 'A');
-    const Disk disk = disk_with(history.content);
+    const Disk disk = disk_with(path, history.content);
     Life life = random_life(dice, history.content);
     life.flushes.resize(1);
     life.flushes.push_back(random_flush(dice, life.ranks, life.flushes.back().content));

@@ -12,21 +12,11 @@
 #include "ground/storage/memory.hpp"
 #include "ground/storage/posix.hpp"
 #include "ground/storage/scratch.hpp"
+#include "support/small_files.hpp"
 
 namespace tailrace::journal {
 namespace kept_flushes_test {
 namespace {
-
-ByteVector bytes_in(storage::Target& target, const std::string& path) {
-  const auto file = *target.open(path, storage::OpenMode::read);
-  ByteVector bytes(static_cast<std::size_t>(*file->size()));
-  EXPECT_TRUE(file->read(bytes, 0).is_ok());
-  return bytes;
-}
-
-void put_in(storage::Target& target, const std::string& path, const ByteVector& bytes) {
-  EXPECT_TRUE((*target.open(path, storage::OpenMode::create))->write(bytes, 0).is_ok());
-}
 
 void add_number(ByteVector& bytes, std::uint64_t number) {
   for (unsigned i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(number >> 8 * i & 0xff));
@@ -34,17 +24,6 @@ void add_number(ByteVector& bytes, std::uint64_t number) {
 
 void add_text(ByteVector& bytes, std::string_view text) {
   for (const char each : text) bytes.push_back(static_cast<std::byte>(each));
-}
-
-/// Keeps the bytes that the file has at `offset`, and writes `length` letters over them.
-void write_over(storage::Target& target, std::int64_t generation, Bytes offset, std::size_t length,
-                char letter) {
-  const auto file = *target.open("f", storage::OpenMode::existing);
-  ByteVector bytes(length);
-  EXPECT_TRUE(file->read(bytes, offset).is_ok());
-  const auto writer = *UndoWriter::create(target, flushed_path("f"), generation, name_beside("f"));
-  EXPECT_TRUE(writer->add(UndoRecord::What::bytes, offset, bytes).is_ok() && writer->seal().is_ok());
-  EXPECT_TRUE(file->write(ByteVector(length, static_cast<std::byte>(letter)), offset).is_ok());
 }
 
 /// docs/formats/undo-files.md#of-earlier-flushes
@@ -138,16 +117,6 @@ TEST(kept_flushes, the_ways_back_are_those_to_flushes_that_were_not_left) {
   EXPECT_FALSE(*bring_back_to(*target, at(3)));
 }
 
-/// A file `f` with three flushes, of which each has written over a quarter.
-std::shared_ptr<storage::Target> with_three_flushes() {
-  const auto target = storage::memory_target();
-  put_in(*target, "f", ByteVector(100, std::byte{'a'}));
-  KeptFlushes kept{7, 4, 0, {"cp"}, {}, 1};
-  for (const std::int64_t generation : {1, 2, 3}) write_over(*target, generation, generation * 25, 25, 'b');
-  EXPECT_TRUE(note_closed(*target, "f", 4, 0, kept).is_ok() && write_kept(*target, "f", kept).is_ok());
-  return target;
-}
-
 TEST(kept_flushes, nothing_leads_over_undo_files_that_are_gone) {
   for (const std::int64_t gone : {1, 2, 3}) {
     const auto target = with_three_flushes();
@@ -172,6 +141,7 @@ TEST(kept_flushes, nothing_leads_before_what_was_said_to_go) {
   ASSERT_TRUE(raise_lowest_kept(*target, "f", 7, 2).is_ok() && raise_lowest_kept(*target, "f", 8, 4).is_ok());
   ASSERT_TRUE(raise_lowest_kept(*target, "f", 7, 3).is_ok());
   EXPECT_EQ(*lowest_kept(*target, "f", **read_kept(*target, "f")), 3);
+  EXPECT_FALSE(way_back(*target, {"f", 2, 100, 0, 7})->has_value());
   EXPECT_FALSE(*bring_back_to(*target, {"f", 2, 100, 0, 7}));
   EXPECT_TRUE(*bring_back_to(*target, {"f", 3, 100, 0, 7}));
   EXPECT_TRUE(give_up_kept(*target, "f").is_ok());

@@ -318,6 +318,91 @@ TEST(sim_shared_kept, what_lies_beside_the_file_does_not_grow_with_flushes) {
   }
 }
 
+/// A program that saves at its first flush, and whose storage fails with call `call` of its close.
+struct FailingClose {
+  std::int64_t call = 1;
+  bool fired = false;
+  Status closed;
+  std::optional<shared::SafeFile::LastFlush> before;  // the last flush before the close
+  std::optional<shared::SafeFile::LastFlush> told;    // what the next save would record
+
+  void live(const Life& life, SessionRank& rank, storage::FaultyTarget& disk, History& history) {
+    const auto group = rank.group(rank.session().topology().roster().compute_transport);
+    shared::Definition what{path, *shared::read_mode("r+"), 4096, 16384 * life.ranks};
+    what.safety = Safety::journal;
+    const auto opened = SharedFile::open(*group, "open", what);
+    ASSERT_TRUE(opened.is_ok()) << opened.status().text();
+    SharedFile& file = **opened;
+    for (const std::size_t i : {0U, 1U}) {
+      const Flush& flush = life.flushes[i];
+      EXPECT_TRUE(write_pieces(flush, rank, file));
+      EXPECT_TRUE(!flush.resize || file.resize(*flush.resize).is_ok());
+      EXPECT_TRUE(file.flush().is_ok());
+      history.content = flush.content;
+      EXPECT_TRUE(i > 0 || save(rank, file, disk, history));
+    }
+    EXPECT_TRUE(write_pieces(life.flushes[2], rank, file));
+    EXPECT_TRUE(file.sync().is_ok());
+    if (rank.rank() == 0) before = file.last_flush();
+    if (rank.rank() == 0) disk.restart({call, Fault::io_error, storage::changing_calls});
+    EXPECT_TRUE(file.sync().is_ok());
+    const Status status = file.close();
+    if (rank.rank() > 0) return;
+    fired = disk.fired();
+    disk.restart({});
+    closed = status;
+    told = file.closed_flush();
+  }
+};
+
+/// The program goes on, and its next save records what the file holds or goes back to, not the flush that the
+/// save before has recorded.
+TEST(sim_shared_kept, a_close_that_fails_leaves_its_last_flush_to_the_next_save) {
+  int failed_closes = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(8); ++seed) {
+    FailingClose program;
+    for (; program.call == 1 || program.fired; ++program.call) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed << " call " << program.call);
+      Scheduler dice(seed * 101);
+      History history;
+      history.content = history.attempted = std::string(20'000, 'A');
+      Life life{static_cast<int>(dice.random(1, 4)), 1, {}};
+      life.ranks_per_node = static_cast<int>(dice.random(1, life.ranks));
+      for (int i = 0; i < 3; ++i)
+        life.flushes.push_back(
+            random_flush(dice, life.ranks, i == 0 ? history.content : life.flushes.back().content));
+      life.flushes.back().resize.reset();
+      const Disk disk = disk_with(path, history.content);
+      const auto faulty = storage::faulty_target(disk, {});
+      Job job;
+      job.nodes = nodes_of(life.ranks, life.ranks_per_node);
+      job.storage = faulty;
+      job.seed = seed;
+      SessionWorld world(job);
+      EXPECT_EQ(world.run([&](SessionRank& rank) { program.live(life, rank, *faulty, history); }), Texts());
+      ASSERT_TRUE(program.told && program.before) << program.closed.text();
+      const journal::Flushed &told = program.told->flushed, &before = program.before->flushed;
+      EXPECT_GE(told.generation, before.generation);
+      EXPECT_TRUE(!program.closed.is_ok() || told.generation > before.generation);
+      failed_closes += told == before ? 1 : 0;
+      if (told == before) {
+        history.saved.push_back(
+            {{path, told.generation, told.size, told.sample, told.open}, history.content});
+        check_saved(copy_of(disk), history, seed, false);
+        for (std::uint64_t i = 0; i < 3; ++i)
+          check_saved(disk->crash(any_way_of_losing(seed + i * 5), seed + i), history, seed, false);
+        // The program opens it once more, and writes it over.
+        const Disk next = copy_of(disk);
+        for (Flush& flush : life.flushes) flush.is_saved = false;
+        run(life, next, {}, seed, history);
+        check_saved(copy_of(next), history, seed, false);
+      }
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+  EXPECT_GT(failed_closes, of_seeds(20));
+}
+
 /// A file that was begun anew is not mistaken for one that can be brought back.
 TEST(sim_shared_kept, nothing_leads_over_a_file_that_was_begun_anew) {
   for (const auto& [mode, safety] : {std::pair("w+", Safety::journal), std::pair("w+", Safety::rename),

@@ -7,10 +7,12 @@
 
 #include <algorithm>
 
+#include "faces/restart/run_state.hpp"
 #include "faces/shared/shared_file.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/kept_flushes.hpp"
 #include "ground/storage/faulty.hpp"
+#include "ground/storage/forwarding.hpp"
 #include "shared_disk.hpp"
 
 namespace tailrace::sim {
@@ -401,6 +403,98 @@ TEST(sim_shared_kept, a_close_that_fails_leaves_its_last_flush_to_the_next_save)
     }
   }
   EXPECT_GT(failed_closes, of_seeds(20));
+}
+
+/// Opens the file on two ranks as a program that knows of no checkpoint, writes `bytes`, flushes, and closes
+/// the file or is killed.
+void another_program(const Disk& disk, const std::string& mode, Safety safety, const std::string& bytes,
+                     Bytes offset, bool is_killed) {
+  SessionWorld world({nodes_of(2, 1), {}, {}, disk, 1});
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto group = rank.group({0, 1});
+    shared::Definition what{path, *shared::read_mode(mode), 4096, 16384 * 2};
+    what.safety = safety;
+    const auto file = SharedFile::open(*group, "open", what);
+    ASSERT_TRUE(file.is_ok()) << file.status().text();
+    const shared::Source sources[] = {{std::as_bytes(std::span(bytes)), offset}};
+    EXPECT_TRUE(rank.rank() > 0 || (*file)->write(sources).is_ok());
+    EXPECT_TRUE((*file)->flush().is_ok());
+    EXPECT_TRUE(is_killed || (*file)->close().is_ok());
+  });
+  EXPECT_EQ(stuck, Texts());
+}
+
+/// Both ends of the file stay as they were, so that only the way back tells what lies between them.
+TEST(sim_shared_kept, another_program_between_a_save_and_its_load_leaves_no_mixture_without_a_word) {
+  const std::string saved(300'000, 'A');
+  std::string changed = saved;
+  changed.replace(140'000, 5'000, std::string(5'000, 'x'));
+  for (const auto& [mode, safety] : {std::pair("r+", Safety::journal), std::pair("r+", Safety::none),
+                                     std::pair("w+", Safety::journal), std::pair("w+", Safety::rename)}) {
+    for (const bool is_killed : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << mode << " safety " << static_cast<int>(safety) << " killed " << is_killed);
+      if (is_killed && safety == Safety::none) continue;
+      History history{saved, saved, {}};
+      Disk disk = disk_with(path, saved);
+      const Life life{1, 1, {{{}, {}, saved, true}, {{}, {}, saved, false}}};
+      EXPECT_FALSE(run(life, disk, {}, 1, history));
+      ASSERT_EQ(history.saved.size(), 1U);
+      const journal::RecordedFlush& to = history.saved.front().flush;
+      const bool is_anew = std::string_view(mode) == "w+";
+      another_program(disk, mode, safety, is_anew ? changed : std::string(5'000, 'x'), is_anew ? 0 : 140'000,
+                      is_killed);
+      disk = copy_of(disk);
+      EXPECT_TRUE(content_of(*disk, path) == changed);
+      const bool is_kept = !is_anew && safety == Safety::journal;
+      const Result<restart::FlushStanding> standing = restart::standing_of(*disk, to);
+      ASSERT_TRUE(standing.is_ok()) << standing.status().text();
+      EXPECT_FALSE(standing->is_there);
+      EXPECT_EQ(standing->leads_back, is_kept);
+      EXPECT_FALSE(standing->text.empty());
+      const Result<bool> back = restart::restore_shared_file(*disk, path, &to);
+      ASSERT_TRUE(back.is_ok()) << back.status().text();
+      EXPECT_EQ(*back, is_kept);
+      EXPECT_TRUE(content_of(*disk, path) == (is_kept ? saved : changed));
+    }
+  }
+}
+
+/// Does not open the file for writing, as a file that may be read alone.
+class ReadOnly final : public storage::ForwardingTarget {
+ public:
+  using ForwardingTarget::ForwardingTarget;
+  using Target::open;
+  Result<std::unique_ptr<storage::File>> open(const std::string& name, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    if (name == path && mode != storage::OpenMode::read)
+      return Status(Code::io, cat("open ", name, ": not permitted"), EACCES);
+    return ForwardingTarget::open(name, mode, permissions);
+  }
+};
+
+TEST(sim_shared_kept, an_open_that_may_not_write_leaves_the_way_back) {
+  for (const auto& [mode, safety] : {std::pair("w+", Safety::journal), std::pair("w+", Safety::rename),
+                                     std::pair("r+", Safety::none), std::pair("w", Safety::none)}) {
+    const std::string content(20'000, 'A');
+    History history{content, content, {}};
+    const Disk disk = disk_with(path, content);
+    const Life life{1, 1, {{{{0, 0, "first"}}, {}, content, true}, {{{0, 0, "later"}}, {}, content, false}}};
+    EXPECT_FALSE(run(life, disk, {}, 1, history));
+    ASSERT_EQ(history.saved.size(), 1U);
+    const auto target = std::make_shared<ReadOnly>(disk);
+    SessionWorld world({nodes_of(1, 1), {}, {}, target, 1});
+    const Texts stuck = world.run([&, mode = mode, safety = safety](SessionRank& rank) {
+      const auto group = rank.group({0});
+      shared::Definition what{path, *shared::read_mode(mode), 4096, 16384};
+      what.safety = safety;
+      EXPECT_FALSE(SharedFile::open(*group, "open", what).is_ok());
+    });
+    EXPECT_EQ(stuck, Texts());
+    const Disk left = copy_of(disk);
+    EXPECT_TRUE(*brought_back(*left, history.saved.front().flush)) << mode;
+    EXPECT_TRUE(content_of(*left, path).starts_with("first")) << mode;
+  }
 }
 
 /// A file that was begun anew is not mistaken for one that can be brought back.

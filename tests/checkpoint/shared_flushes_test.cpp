@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // A load brings shared files with safety= back to the flush that the checkpoint has recorded, or names them.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include "checkpoint/continued_files.hpp"
 
 using namespace tailrace::files_test;
@@ -38,6 +42,16 @@ bool holds(const std::string& path, char letter) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   return bytes == std::string(100, '\0') + std::string(2000, letter);
+}
+
+/// A checkpoint of one number, with copies in these places.
+tr_checkpoint* create_in(const std::string& name, std::int64_t& step, const std::string& first,
+                         const std::string& second) {
+  const tr_variable variables[] = {{"step", &step, TR_I64, nullptr}};
+  const char* const files[] = {first.c_str(), second.c_str()};
+  tr_checkpoint* cp = nullptr;
+  ok(tr_checkpoint_create_registered(name.c_str(), variables, 1, files, 2, "p", &cp), "create_registered");
+  return cp;
 }
 
 /// What the program does behind its save.
@@ -167,6 +181,177 @@ MPI_TEST(continued_files, a_save_records_shared_files_that_are_closed) {
     CHECK(holds(path, 'b'));
     MPI_Barrier(state().comm);
   }
+  remove_directory(directory);
+}
+
+/// Nobody finds copies in given places by the name of their checkpoint.
+MPI_TEST(continued_files, saves_of_one_checkpoint_leave_what_copies_of_another_one_need) {
+  for (const bool is_given : {false, true}) {
+    const std::string directory = fresh_directory("checkpoint-files-two");
+    const std::string path = directory + "/pages", name = directory + "/other";
+    std::int64_t step = 1;
+    const auto make = [&] {
+      return is_given ? create_in(name, step, directory + "/first", directory + "/second")
+                      : create(name, "async=off");
+    };
+    {
+      Session session;
+      tr_checkpoint *cp = create(directory + "/cp", "async=off"), *other = make();
+      tr_shared* pages = open_pages(path, "w+");
+      flush_pages(pages, 'a');
+      ok(is_given ? tr_checkpoint_save(other, 0) : save(other, 1), "the other save");
+      for (const char letter : {'b', 'c', 'd', 'e'}) {
+        flush_pages(pages, letter);
+        ok(save(cp, 2), "a save");
+      }
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&other), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    {
+      Session session;
+      tr_checkpoint* other = make();
+      CapturedStderr captured;
+      int found = 0;
+      if (is_given)
+        ok(tr_checkpoint_load(other, &found), "the load");
+      else
+        found = load(other) == 1 ? 1 : 0;
+      CHECK_EQ(found, 1);
+      CHECK_EQ(captured.text(), std::string());
+      CHECK_EQ(tr_checkpoint_close(&other), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    CHECK(holds(path, 'a'));
+    remove_directory(directory);
+  }
+}
+
+/// Storage fails in a close, and the program goes on. Its next save records the flush before the close, to
+/// which the file goes back, and not that of the save before.
+MPI_TEST(continued_files, a_save_behind_a_close_that_failed_records_the_flush_before_it) {
+  int failed_closes = 0;
+  for (int n = 1; n <= 10; ++n) {
+    const std::string directory = fresh_directory("checkpoint-files-close");
+    const std::string path = directory + "/pages";
+    bool is_told = false;
+    {
+      Session session("fault=\"rank=0 nth=" + std::to_string(n) + " fault=eio calls=remove\"");
+      CapturedStderr captured;
+      tr_checkpoint* cp = create(directory + "/cp", "async=off");
+      tr_shared* pages = nullptr;
+      if (tr_shared_open(path.c_str(), "w+", "safety=journal", &pages) == TR_OK) {
+        flush_pages(pages, 'a');
+        ok(save(cp, 0), "the first save");
+        flush_pages(pages, 'b');
+        if (rank() == 0) CHECK_EQ(tr_shared_pwrite(pages, "later", 5, 50), TR_OK);
+        is_told = tr_shared_close(&pages) != TR_OK;
+        ok(save(cp, 1), "the second save");
+      }
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    if (is_told) {
+      ++failed_closes;
+      CHECK_EQ(printed_by_load(directory), std::string());
+      CHECK(holds(path, 'b'));
+    }
+    remove_directory(directory);
+  }
+  CHECK(failed_closes > 0);
+}
+
+/// By two names in one run: a save records it once, at its last flush.
+MPI_TEST(continued_files, a_shared_file_that_was_closed_by_another_name_is_recorded_once) {
+  const std::string directory = fresh_directory("checkpoint-files-names");
+  if (rank() == 0) {
+    std::filesystem::create_directory(directory + "/behind");
+    std::filesystem::create_directory_symlink("behind", directory + "/link");
+  }
+  MPI_Barrier(state().comm);
+  const std::string path = directory + "/behind/pages";
+  for (const auto& [first, second] : {std::pair(std::string("/link/pages"), std::string("/behind/pages")),
+                                      {"/behind/pages", "/link/pages"}}) {
+    {
+      Session session;
+      tr_checkpoint* cp = create(directory + "/cp", "async=off");
+      tr_shared* pages = open_pages(directory + first, "w+");
+      flush_pages(pages, 'a');
+      ok(save(cp, 0), "the first save");
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+      pages = open_pages(directory + second, "r+");
+      flush_pages(pages, 'b');
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+      ok(save(cp, 1), "the second save");
+      pages = open_pages(directory + first, "r+");
+      flush_pages(pages, 'c');
+      CHECK_EQ(tr_shared_close(&pages), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      CHECK_EQ(session.finish(), TR_OK);
+    }
+    CHECK_EQ(printed_by_load(directory), std::string());
+    CHECK(holds(path, 'b'));
+    MPI_Barrier(state().comm);
+  }
+  remove_directory(directory);
+}
+
+/// Something that keeps nothing writes it between two saves of the run that has closed it.
+MPI_TEST(continued_files, a_save_says_once_that_it_does_not_record_a_shared_file_any_more) {
+  const std::string directory = fresh_directory("checkpoint-files-dropped");
+  const std::string path = directory + "/pages";
+  {
+    Session session;
+    tr_checkpoint* cp = create(directory + "/cp", "async=off");
+    tr_shared* pages = open_pages(path, "w+");
+    flush_pages(pages, 'a');
+    ok(save(cp, 0), "the first save");
+    CHECK_EQ(tr_shared_close(&pages), TR_OK);
+    ok(tr_shared_open(path.c_str(), "r+", "", &pages), "the open without safety=");
+    flush_pages(pages, 'b');
+    CHECK_EQ(tr_shared_close(&pages), TR_OK);
+    CapturedStderr captured;
+    for (int i = 0; i < 3; ++i) ok(save(cp, 1), "a later save");
+    const std::string text = captured.text(), said = "shared file " + path + " was begun anew or written";
+    CHECK(rank() != 0 || mentions(text, said));
+    CHECK(text.find(said) == text.rfind(said));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  CHECK_EQ(printed_by_load(directory), std::string());
+  CHECK(holds(path, 'b'));
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, a_load_needs_no_lock_of_a_shared_file_that_is_where_the_checkpoint_has_it) {
+  const std::string directory = fresh_directory("checkpoint-files-locked");
+  run_program(directory, Then::nothing, false);
+  int lock = -1;
+  if (rank() == 0) {
+    lock = ::open((directory + "/pages.undo.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    CHECK_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+  }
+  MPI_Barrier(state().comm);
+  CHECK_EQ(printed_by_load(directory), std::string());
+  CHECK(holds(directory + "/pages", 'b'));
+  if (rank() == 0) ::close(lock);
+  remove_directory(directory);
+}
+
+/// Storage does not tell which flushes are kept: the load must not go on as if none were.
+MPI_TEST(continued_files, a_load_fails_where_storage_does_not_give_what_lies_beside_a_shared_file) {
+  const std::string directory = fresh_directory("checkpoint-files-unread");
+  const std::string kept = directory + "/pages.undo.kept";
+  run_program(directory, Then::flushes, false);
+  if (rank() == 0) CHECK(std::filesystem::remove(kept) && std::filesystem::create_directory(kept));
+  MPI_Barrier(state().comm);
+  Session session;
+  tr_checkpoint* cp = create(directory + "/cp");
+  CHECK(load(cp) < -100);
+  CHECK(mentions(tr_error(), "pages"));
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
   remove_directory(directory);
 }
 

@@ -13,8 +13,7 @@
 #include "faces/shared/shared_file.hpp"
 #include "ground/base/text.hpp"
 #include "ground/storage/faulty.hpp"
-#include "scenario.hpp"
-#include "support/crash.hpp"
+#include "shared_disk.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -24,17 +23,11 @@ using shared::SharedFile;
 using storage::CrashPolicy;
 using storage::Fault;
 using storage::FaultPlan;
+using Disk = CrashDisk;
 using Writes = CrashPolicy::Writes;
 using Entries = CrashPolicy::Entries;
-using Disk = std::shared_ptr<storage::CrashTarget>;
 
 const std::string name = "dir/../data";  // "data"
-
-CrashPolicy any_way_of_losing(std::uint64_t number) {
-  constexpr Writes writes[] = {Writes::dropped, Writes::kept, Writes::torn, Writes::garbage};
-  constexpr Entries entries[] = {Entries::lost, Entries::kept, Entries::some};
-  return {writes[number % 4], entries[number / 4 % 3]};
-}
 
 struct Write {
   int rank = 0;
@@ -162,15 +155,6 @@ class Program {
   Course& course_;
 };
 
-Disk disk_with(const std::string& before) {
-  const Disk disk = storage::crash_target();
-  EXPECT_TRUE(disk->make_directories("dir").is_ok());
-  const auto file = *disk->open(name, storage::OpenMode::create);
-  EXPECT_TRUE(file->write(std::as_bytes(std::span(before)), 0).is_ok() && file->sync().is_ok() &&
-              disk->sync_directory_of(name).is_ok());
-  return disk;
-}
-
 /// Runs it until storage fails. Returns what it has heard.
 Course run(const Script& script, const Disk& disk, FaultPlan plan, std::uint64_t seed, bool& fired) {
   Course course;
@@ -197,11 +181,6 @@ Course run(const Script& script, const Disk& disk, FaultPlan plan, std::uint64_t
   return course;
 }
 
-std::string bytes_of(storage::Target& disk) {
-  const ByteVector bytes = read_file(disk, name);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Opens the file for reading, as the next program does, on other ranks.
 std::string found_by_next(const Disk& disk, FaultPlan plan = {}) {
   bool fired = false;
@@ -210,7 +189,7 @@ std::string found_by_next(const Disk& disk, FaultPlan plan = {}) {
   script.safety = Safety::none;
   script.phases.resize(1);
   run(script, disk, plan, 1, fired);
-  return bytes_of(*disk);
+  return content_of(*disk, name);
 }
 
 /// Returns the number of the phase whose content this is, or -1: first of those that are allowed.
@@ -241,12 +220,12 @@ void end_at_any_call(std::uint64_t seed, Safety safety, Fault fault, bool lastin
   std::int64_t step = 1;
   for (std::int64_t call = 1;; call += step) {
     SCOPED_TRACE(testing::Message() << "seed " << seed << " call " << call);
-    const Disk disk = disk_with(script.before);
+    const Disk disk = disk_with(name, script.before);
     bool fired = false;
     const Course course = run(script, disk, {call, fault, storage::changing_calls, lasting}, seed, fired);
     if (!fired) {
       EXPECT_EQ(course.told, static_cast<int>(script.phases.size()));
-      EXPECT_TRUE(bytes_of(*disk) == script.phases.back().content);
+      EXPECT_TRUE(content_of(*disk, name) == script.phases.back().content);
       EXPECT_EQ(*disk->list("."), (Texts{"data", "dir"}));
     }
     for (std::uint64_t i = 0; i < 3; ++i) {
@@ -305,7 +284,7 @@ TEST(sim_shared_safety, a_call_that_fails_once_harms_no_flushed_content) {
 Disk live_on(std::uint64_t seed, int lives) {
   Scheduler dice(seed * 7919);
   std::string content(30'000, 'b');
-  Disk disk = disk_with(content);
+  Disk disk = disk_with(name, content);
   for (int life = 0; life < lives; ++life) {
     const auto way = static_cast<std::uint64_t>(dice.random(0, 11));
     const bool loses_power = dice.once_in(2);
@@ -341,11 +320,11 @@ TEST(sim_shared_safety, many_lives_of_one_file_leave_the_last_flush_of_each) {
     // The last one closes the file, and leaves nothing beside it.
     bool fired = false;
     Script last;
-    last.before = bytes_of(*disk);
+    last.before = content_of(*disk, name);
     last.phases.resize(1);
     const Course course = run(last, disk, {}, seed, fired);
     EXPECT_EQ(course.told, 1);
-    EXPECT_TRUE(bytes_of(*disk) == last.before) << seed;
+    EXPECT_TRUE(content_of(*disk, name) == last.before) << seed;
     EXPECT_EQ(*disk->list("."), (Texts{"data", "dir"})) << seed;
   }
 }
@@ -369,7 +348,7 @@ TEST(sim_shared_safety, what_the_file_holds_when_it_is_opened_counts_as_flushed)
       EXPECT_TRUE((*file)->sync().is_ok());
     });
     EXPECT_EQ(stuck, Texts());
-    EXPECT_FALSE(bytes_of(*disk) == before);
+    EXPECT_FALSE(content_of(*disk, name) == before);
     const Disk left = disk->crash(any_way_of_losing(way), way);
     EXPECT_TRUE(found_by_next(left) == before) << way;
   }
@@ -377,7 +356,7 @@ TEST(sim_shared_safety, what_the_file_holds_when_it_is_opened_counts_as_flushed)
 
 /// Rank 0 may be killed before the others, which go on storing for a while.
 TEST(sim_shared_safety, nobody_brings_a_file_back_while_any_rank_may_store) {
-  const Disk disk = disk_with("before");
+  const Disk disk = disk_with(name, "before");
   SessionWorld world({nodes_of(3, 2), {}, {}, disk, 1});
   shared::Definition what{name, *shared::read_mode("r+"), 4096, 16384 * 2};
   what.safety = Safety::journal;
@@ -401,7 +380,7 @@ TEST(sim_shared_safety, nobody_stores_over_a_flush_that_others_have_not_left) {
   constexpr int ranks = 4;
   constexpr Bytes size = Bytes{4} << 20;
   for (std::uint64_t seed = 1; seed <= seeds(30); ++seed) {
-    const Disk disk = disk_with("before");
+    const Disk disk = disk_with(name, "before");
     SessionWorld world({nodes_of(ranks, 2), {}, {}, disk, seed});
     const std::string flushed(static_cast<std::size_t>(size), 'f');
     const std::string after(static_cast<std::size_t>(size), 'a');
@@ -420,7 +399,7 @@ TEST(sim_shared_safety, nobody_stores_over_a_flush_that_others_have_not_left) {
       EXPECT_TRUE((*file)->sync().is_ok());
     });
     EXPECT_EQ(stuck, Texts());
-    EXPECT_FALSE(bytes_of(*disk) == flushed);
+    EXPECT_FALSE(content_of(*disk, name) == flushed);
     EXPECT_TRUE(found_by_next(disk->crash(any_way_of_losing(seed), seed)) == flushed) << seed;
     if (testing::Test::HasFailure()) return;
   }
@@ -431,7 +410,7 @@ TEST(sim_shared_safety, a_flush_of_nothing_but_a_size_is_durable) {
   for (const char* mode : {"r+", "w+"}) {
     for (const std::optional<Bytes> size :
          {std::optional<Bytes>(10), std::optional<Bytes>(90'000), std::optional<Bytes>()}) {
-      const Disk disk = disk_with("a content that was there before");
+      const Disk disk = disk_with(name, "a content that was there before");
       SessionWorld world({nodes_of(3, 2), {}, {}, disk, 1});
       Bytes expected = -1;
       const Texts stuck = world.run([&](SessionRank& rank) {
@@ -446,7 +425,7 @@ TEST(sim_shared_safety, a_flush_of_nothing_but_a_size_is_durable) {
       });
       EXPECT_EQ(stuck, Texts());
       const Disk left = disk->crash({Writes::dropped, Entries::lost}, 1);
-      EXPECT_EQ(std::ssize(bytes_of(*left)), expected) << mode;
+      EXPECT_EQ(std::ssize(content_of(*left, name)), expected) << mode;
     }
   }
 }

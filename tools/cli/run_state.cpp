@@ -473,11 +473,15 @@ Status restore(storage::Target& target, const RunStateArguments& arguments, Run&
   for (OutputState& each : run.outputs) {
     if (each.kind != OutputState::Kind::shared || each.outlook != Outlook::ahead) continue;
     const auto recorded = std::ranges::find(run.recorded.shared, each.path, &restart::SharedFlush::path);
-    const Status restored = restart::restore_shared_file(
-        target, each.path, recorded == run.recorded.shared.end() ? nullptr : &*recorded);
+    const Result<bool> restored =
+        restart::restore_shared_file(target, each.path, each.leads_back ? &*recorded : nullptr);
     // A program has taken it meanwhile, perhaps one of another job.
-    if (restored.code() == Code::state) each.outlook = Outlook::agrees;
-    if (restored.code() != Code::state) TR_TRY(restored);
+    if (restored.status().code() == Code::state)
+      each.outlook = Outlook::agrees;
+    else
+      TR_TRY(restored.status());
+    // What led back has gone meanwhile. The look behind the restore says why.
+    if (restored.is_ok() && !*restored) each.outlook = Outlook::stays;
   }
   TR_TRY(restart::restore_outputs(target, run.recorded, {arguments.any_run, arguments.leave_lost}));
   run.restored = true;

@@ -408,12 +408,27 @@ void Outputs::know_shared(const std::vector<ByteVector>& told_first) {
       }
     }
   }
+  std::map<std::string, SharedFlush> now;
+  for (const SharedFlush& each : open) now[name_of_shared(each)] = each;
   std::erase_if(shared_, [&](const auto& known) {
     const Result<std::optional<journal::KeptFlushes>> kept =
         guarded([&] { return journal::read_kept(service_.target(), known.second.path); });
-    return kept.is_ok() && (!*kept || (*kept)->open != known.second.open);
+    const bool is_lost = kept.is_ok() && (!*kept || (*kept)->open != known.second.open);
+    if (is_lost && !now.contains(known.first)) warn_of_lost(known.second);
+    return is_lost;
   });
-  for (const SharedFlush& each : open) shared_[name_of_shared(each)] = each;
+  for (const auto& [name, flush] : now) shared_[name] = flush;
+}
+
+/// On rank 0. Something that keeps nothing has written a closed file, or begun it anew: saves record it no
+/// more, and a load leaves it as it is.
+void Outputs::warn_of_lost(const SharedFlush& flush) {
+  if (!told_lost_.emplace(flush.path, flush.open).second) return;
+  const Result<bool> exists = service_.target().exists(flush.path);
+  if (exists.is_ok() && !*exists) return;  // the program, or somebody else, has no need of it any more
+  log(LogLevel::warn, cat("shared file ", flush.path,
+                          " was begun anew or written without safety= since this run has closed it: saves do "
+                          "not record it any more, and a load leaves it as it is"));
 }
 
 void Outputs::note_closed_shared(const SharedFlush& last) { closed_shared_[name_of_shared(last)] = last; }
@@ -563,8 +578,10 @@ Status Outputs::resume() {
   shared_.clear();
   if (service_.session().rank() != 0) return {};
   for (const SharedFlush& each : prepared_.shared) {
-    if (!prepared_.shared_there.contains(each.path)) TR_TRY(bring_shared_back(each));
-    shared_[name_of_shared(each)] = each;
+    const Result<bool> is_back =
+        prepared_.shared_there.contains(each.path) ? Result<bool>(true) : bring_shared_back(each);
+    TR_TRY(is_back.status());
+    if (*is_back) shared_[name_of_shared(each)] = each;
   }
   for (const CoveredFile& each : prepared_.covered)
     if (prepared_.lost.count(each.path) == 0) TR_TRY(cut_covered(service_.target(), each));
@@ -572,15 +589,21 @@ Status Outputs::resume() {
 }
 
 /// On rank 0. Brings a shared file back to the flush that the checkpoint has recorded. Returns Code::state
-/// while a program has it open. Warns if its undo files are damaged, and leaves it as it is.
-Status Outputs::bring_shared_back(const SharedFlush& to) const {
-  const Status done = guarded([&] { return restore_shared_file(service_.target(), to.path, &to); });
+/// while a program has it open. Warns, leaves the file as it is and returns false if its undo files are
+/// damaged, or have gone since prepare_shared() has looked.
+Result<bool> Outputs::bring_shared_back(const SharedFlush& to) const {
+  const Result<bool> done = guarded([&] { return restore_shared_file(service_.target(), to.path, &to); });
   const std::string what = cat("shared file ", to.path, " is not brought back to its flush before the save");
-  if (done.code() == Code::state)
-    return done.in(cat(what, ", as a program has it open; after a kill until all its processes have ended"));
-  if (done.code() != Code::corrupt) return done;
-  log(LogLevel::warn, cat(what, ": ", done.text()));
-  return {};
+  if (done.status().code() == Code::state)
+    return done.status().in(
+        cat(what, ", as a program has it open; after a kill until all its processes have ended"));
+  if (!done.is_ok() && done.status().code() != Code::corrupt) return done;
+  if (!done.is_ok()) log(LogLevel::warn, cat(what, ": ", done.status().text()));
+  if (done.is_ok() && !*done)
+    log(LogLevel::warn, cat(what,
+                            ": while it was loaded, something has changed the file, or undo files that led "
+                            "there were removed"));
+  return done.is_ok() && *done;
 }
 
 void Outputs::warn_of_left_streams() const {

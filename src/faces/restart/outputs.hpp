@@ -106,8 +106,8 @@ class Outputs final : public checkpoint::Outputs {
   /// Notes that the program has closed the file at `path`, or is about to: the next save makes it durable.
   /// Blocks on storage if too many closed files wait.
   void note_closed(const std::string& path) { closed_.note(service_.target(), path); }
-  /// Notes that the program has closed a shared file whose flushes a checkpoint has recorded: later saves
-  /// record the content that it has now.
+  /// Notes that the program has closed a shared file whose flushes a checkpoint has recorded, or has tried
+  /// to: later saves record the content that it has now, or goes back to.
   void note_closed_shared(const SharedFlush& last);
   /// Notes that the program has renamed a file.
   void note_renamed(const std::string& from, const std::string& to) {
@@ -132,8 +132,9 @@ class Outputs final : public checkpoint::Outputs {
   Result<std::vector<CoveredFile>> stand_covered(const std::string& checkpoint) const;
   Status prepare_shared(std::vector<SharedFlush> recorded);
   [[nodiscard]] std::string name_of_shared(const SharedFlush& flush) const;
-  [[nodiscard]] Status bring_shared_back(const SharedFlush& to) const;
+  [[nodiscard]] Result<bool> bring_shared_back(const SharedFlush& to) const;
   void know_shared(const std::vector<ByteVector>& told_first);
+  void warn_of_lost(const SharedFlush& flush);
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
@@ -154,7 +155,8 @@ class Outputs final : public checkpoint::Outputs {
   /// Shared files by their names behind links: on the I/O rank of each, those that the program has closed; on
   /// rank 0, all that the loaded copy or a save of this run has recorded.
   std::map<std::string, SharedFlush> closed_shared_, shared_;
-  Loaded prepared_;  // for resume()
+  std::set<std::pair<std::string, std::uint64_t>> told_lost_;  // paths and opens of warn_of_lost()
+  Loaded prepared_;                                            // for resume()
   journal::ClosedFiles closed_;
 };
 

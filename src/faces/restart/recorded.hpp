@@ -35,8 +35,8 @@ Result<std::vector<SharedFlush>> get_flushes(Unpacker& in);
 /// How a shared file stands to a recorded flush.
 struct FlushStanding {
   bool is_left_open = false;  // a program has ended without closing it: it goes back to its last flush
-  /// The file has the bytes of the flush, as far as its sample tells, or, if it is left open, goes back to
-  /// this flush or to one with its bytes.
+  /// The file has the bytes of the flush or, if it is left open, goes back to them. Of a flush that an early
+  /// version has recorded, without Flushed::open, only the size and the sample tell.
   bool is_there = false;
   bool leads_back = false;  // a load or restore brings the file to the flush
   Bytes size = 0;

@@ -175,6 +175,7 @@ OutputState look_at_recorded(Target& target, const SharedFlush& from) {
   }
   state.bytes = standing->size;
   state.put_back = standing->put_back;
+  state.leads_back = standing->leads_back;
   state.text = standing->text;
   state.outlook = standing->is_there && !standing->is_left_open    ? Outlook::agrees
                   : standing->is_left_open || standing->leads_back ? Outlook::ahead
@@ -222,15 +223,12 @@ std::vector<OutputState> look_at_shared_files(Target& target, const std::vector<
   return states;
 }
 
-Status restore_shared_file(Target& target, const std::string& path, const SharedFlush* to) {
+Result<bool> restore_shared_file(Target& target, const std::string& path, const SharedFlush* to) {
   const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
   TR_TRY(lock.status());
-  if (to != nullptr) {
-    const Result<bool> is_back = journal::bring_back_to(target, *to);
-    TR_TRY(is_back.status());
-    if (*is_back) return {};
-  }
-  return journal::bring_back_flushed(target, path).status();
+  if (to != nullptr && to->open != 0) return journal::bring_back_to(target, *to);
+  TR_TRY(journal::bring_back_flushed(target, path).status());
+  return true;
 }
 
 }  // namespace tailrace::restart

@@ -35,6 +35,7 @@ struct OutputState {
   Bytes bytes = 0;              // of a file: its size
   Bytes recorded_bytes = 0;     // of a file: its size at the generation
   Bytes put_back = 0;           // of a file: how many bytes restore() puts back
+  bool leads_back = false;      // of a shared file: undo files lead to the recorded flush
 
   [[nodiscard]] std::int64_t steps_cut() const {
     return kind == Kind::stream && outlook == Outlook::ahead ? steps - kept_steps : 0;
@@ -78,8 +79,11 @@ OutputState look_at_covered(storage::Target& target, const CoveredFile& file);
 std::vector<OutputState> look_at_shared_files(storage::Target& target,
                                               const std::vector<std::string>& directories,
                                               const std::vector<SharedFlush>& recorded = {});
-/// Brings the file to the flush that the checkpoint has recorded, if undo files lead there, and otherwise to
-/// its own last flush. Returns Code::state if a program holds the lock.
-Status restore_shared_file(storage::Target& target, const std::string& path, const SharedFlush* to = nullptr);
+/// Brings the file to the flush `to` that the checkpoint has recorded. Returns false, and changes nothing, if
+/// nothing leads there, as undo files may have gone since a look at it. With nullptr, and for a flush that an
+/// early version has recorded, without Flushed::open, brings the file to its own last flush. Returns
+/// Code::state if a program holds the lock.
+Result<bool> restore_shared_file(storage::Target& target, const std::string& path,
+                                 const SharedFlush* to = nullptr);
 
 }  // namespace tailrace::restart

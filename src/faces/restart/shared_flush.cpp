@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
 #include <limits>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "faces/checkpoint/slots.hpp"
 #include "faces/restart/recorded.hpp"
 #include "ground/base/text.hpp"
 #include "ground/journal/flushed.hpp"
+#include "ground/journal/journal.hpp"
 #include "ground/journal/sample.hpp"
 
 namespace tailrace::restart {
@@ -41,13 +42,12 @@ Result<std::vector<SharedFlush>> get_flushes(Unpacker& in) {
 namespace {
 
 /// How a file that was left open stands. Only flushes of one open of the file have numbers that can be
-/// compared; those of two opens have their bytes.
+/// compared. Of those that early versions have recorded, without a number, the bytes at both ends tell.
 void judge_left_open(const SharedFlush& from, const journal::Flushed& last, FlushStanding& standing) {
-  standing.is_left_open = true;
   const bool is_same_open = last.open == from.open;
-  standing.is_there =
-      last.size == from.size &&
-      (is_same_open ? last.generation == from.generation : last.sample == from.sample && from.sample != 0);
+  standing.is_there = last.size == from.size &&
+                      (is_same_open ? last.generation == from.generation
+                                    : from.open == 0 && last.sample == from.sample && from.sample != 0);
   const std::int64_t later = is_same_open ? last.generation - from.generation : 0;
   standing.text =
       standing.is_there ? "left open: to be brought back to its last flush, that of the checkpoint"
@@ -58,7 +58,7 @@ void judge_left_open(const SharedFlush& from, const journal::Flushed& last, Flus
                     "back to the last flush of that program, nothing leads back further";
 }
 
-/// How a file that is closed, or was brought back, stands: its bytes alone can tell.
+/// How a file that is closed, or was brought back, stands, as far as its size and both ends tell.
 Status judge_closed(storage::Target& target, const SharedFlush& from, FlushStanding& standing) {
   const Result<bool> exists = target.exists(from.path);
   TR_TRY(exists.status());
@@ -109,7 +109,9 @@ Status judge_way_back(storage::Target& target, const SharedFlush& from, const jo
 
 }  // namespace
 
-Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from) {
+namespace {
+
+Result<FlushStanding> standing_now(storage::Target& target, const SharedFlush& from) {
   FlushStanding standing;
   std::string why;
   const Result<std::optional<journal::Position>> way = journal::way_back(target, from, &why);
@@ -123,20 +125,28 @@ Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& fr
   }
   const Result<std::optional<journal::Flushed>> last = journal::read_flushed(target, from.path);
   TR_TRY(last.status());
-  if (!*last) {
-    TR_TRY(judge_closed(target, from, standing));
-    // Both ends may be as recorded, but not what lies between.
-    if (!why.empty()) {
-      standing.is_there = false;
-      standing.text = why + ": nothing leads back to its flush before the checkpoint";
-    }
-    return standing;
-  }
   const Result<std::optional<Bytes>> size = storage::size_if_there(target, from.path);
   TR_TRY(size.status());
   standing.size = size->value_or(0);
-  judge_left_open(from, **last, standing);
+  if (*last && *size)
+    judge_left_open(from, **last, standing);
+  else
+    TR_TRY(judge_closed(target, from, standing));
+  standing.is_left_open = last->has_value();
+  // Both ends may be as recorded, but not what lies between: whatever keeps nothing may have written there.
+  if (why.empty() && standing.is_there && from.open != 0)
+    why = "was begun anew since the checkpoint, or written by something that keeps nothing";
+  if (!why.empty()) {
+    standing.is_there = false;
+    standing.text = why + ": nothing leads back to its flush before the checkpoint";
+  }
   return standing;
+}
+
+}  // namespace
+
+Result<FlushStanding> standing_of(storage::Target& target, const SharedFlush& from) {
+  return journal::despite_removals([&] { return standing_now(target, from); });
 }
 
 namespace {
@@ -161,17 +171,20 @@ Result<bool> note_needed(storage::Target& target, const std::vector<std::string>
   return are_whole;
 }
 
-/// Returns the paths of all shared files that the copies have recorded.
-std::set<std::string> shared_in(storage::Target& target, const std::vector<std::string>& copies) {
-  std::set<std::string> all;
+/// Returns one path of each shared file that the copies have recorded, perhaps by several spellings.
+std::vector<std::string> shared_in(storage::Target& target, const std::vector<std::string>& copies) {
+  std::map<std::string, std::string> all;  // by the name behind links
   for (const std::string& each : copies) {
     const Result<checkpoint::Copy> copy = checkpoint::read_directory(target, each);
     if (!copy.is_ok()) continue;
     const Result<Recorded> recorded = Recorded::unpack(copy->directory.outputs);
     if (!recorded.is_ok()) continue;
-    for (const SharedFlush& flush : recorded->shared) all.insert(flush.path);
+    for (const SharedFlush& flush : recorded->shared)
+      all.emplace(journal::name_behind_links(target, flush.path), flush.path);
   }
-  return all;
+  std::vector<std::string> paths;
+  for (const auto& [name, path] : all) paths.push_back(path);
+  return paths;
 }
 
 /// Returns the lowest generation that any copy of any checkpoint needs, or nothing if no undo files may go.
@@ -218,6 +231,10 @@ Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& targ
     const Result<std::optional<journal::KeptFlushes>> now = journal::read_kept(target, path);
     TR_TRY(now.status());
     if (!*now || (*now)->open != (*kept)->open) continue;
+    // Whoever brings the file back to an earlier flush needs undo files that no copy needs.
+    const Result<std::optional<journal::Flushed>> last = journal::read_flushed(target, path);
+    TR_TRY(last.status());
+    if (*last && (*last)->through > (*last)->generation && (*last)->generation < **needed) continue;
     UselessFlushFiles of{path, (*kept)->open, **needed};
     for (const journal::UndoName& each : *all) {
       if (each.generation < of.needed) of.files.push_back(each.path);

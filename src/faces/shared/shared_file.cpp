@@ -775,7 +775,8 @@ Status SharedFile::close(const std::string& call) {
   ahead_.reset();
   leave_pages();
   pages_.reset();
-  if (closed.is_ok() && safe_ != nullptr && group_->is_io_rank()) closed_flush_ = safe_->kept_flush();
+  // A close that has failed leaves the flush before it: the file goes back there.
+  if (safe_ != nullptr && group_->is_io_rank()) closed_flush_ = safe_->kept_flush();
   safe_.reset();
   open_.reset();
   return closed;

@@ -50,7 +50,7 @@ class SharedFile {
   }
 
   /// Local. On the I/O rank, of a file that was closed and whose earlier flushes are kept for checkpoints:
-  /// what it holds since.
+  /// what it holds since. If the close has failed: the last flush, to which the file can be brought back.
   [[nodiscard]] const std::optional<SafeFile::LastFlush>& closed_flush() const { return closed_flush_; }
   /// Local, on every rank, within a collective call: SafeFile::keep_for().
   Status keep_for(const std::string& checkpoint) {

@@ -181,6 +181,8 @@ Result<bool> bring_back_flushed(storage::Target& target, const std::string& path
   TR_TRY(exists.status());
   Result<std::optional<KeptFlushes>> kept = read_kept(target, path);
   TR_TRY(kept.status());
+  if (*exists && *kept && (*kept)->open == (*flushed)->open && (*flushed)->through > (*flushed)->generation)
+    TR_TRY(check_leads_to(target, path, (*flushed)->generation, **kept));
   // If somebody has removed the file, without knowing of the files beside it, there is nothing to put back.
   if (*exists) TR_TRY(put_back(target, path, **flushed, *kept));
   if (!*kept || !*exists || (*kept)->open != (*flushed)->open) {

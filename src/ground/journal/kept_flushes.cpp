@@ -125,6 +125,18 @@ Result<storage::Identity> identity_now(storage::Target& target, const std::strin
   return now;
 }
 
+/// Returns Code::state if somebody brings the file back to a flush before `generation`. Whoever restores
+/// announces that in FILE.undo and then asks lowest_kept(); whoever removes undo files says first, in a file
+/// that lowest_kept() reads, how far, and then asks this function. So one of the two sees the other.
+Status check_not_restored_below(storage::Target& target, const std::string& path, std::int64_t generation) {
+  const Result<std::optional<Flushed>> last = read_flushed(target, path);
+  TR_TRY(last.status());
+  if (!*last || (*last)->through <= (*last)->generation || (*last)->generation >= generation) return {};
+  return {Code::state, cat(path,
+                           " is being brought back to an earlier flush, and needs undo files that no copy "
+                           "of a checkpoint needs any more: they stay until the next commit or prune")};
+}
+
 /// Returns the sample of the content that the file has once it is brought back to `from`.
 Result<std::uint64_t> sample_behind(storage::Target& target, storage::File& file, const Position& from) {
   Sampled sampled(from.size);
@@ -273,6 +285,14 @@ Status raise_lowest_kept(storage::Target& target, const std::string& path, std::
   const std::string name = cat(lowest_begin(path, open), generation);
   TR_TRY(storage::write_durably(target, name, {}));
   TR_TRY(target.sync_directory_of(name));
+  const Status free = check_not_restored_below(target, path, generation);
+  if (!free.is_ok()) {
+    // Nothing was removed by this file, if nobody had said so before.
+    const bool is_new =
+        std::ranges::find(*before, name, [](const auto& each) { return each.first; }) == before->end();
+    if (is_new) TR_TRY(storage::remove_if_there(target, name).status());
+    return free;
+  }
   for (const auto& [old, lower] : *before) {
     if (lower < generation) TR_TRY(storage::remove_if_there(target, old).status());
   }
@@ -340,7 +360,10 @@ void note_brought_back(KeptFlushes& kept, std::int64_t to, std::int64_t last) {
   if (kept.gone.size() > most_gone) kept.gone.erase(kept.gone.begin());
 }
 
-Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to, std::string* why) {
+namespace {
+
+Result<std::optional<Position>> way_back_now(storage::Target& target, const RecordedFlush& to,
+                                             std::string* why) {
   std::string reason;
   Result<std::optional<Position>> found = undo_leading_to(target, to, reason);
   if (why != nullptr) *why = reason;
@@ -354,29 +377,101 @@ Result<std::optional<Position>> way_back(storage::Target& target, const Recorded
   return found;
 }
 
-Result<bool> bring_back_to(storage::Target& target, const RecordedFlush& to) {
+/// What a restore finds before it changes anything.
+struct Restore {
+  Position way;
+  std::optional<Flushed> last;  // FILE.undo
+  bool is_announced = false;    // FILE.undo has this flush already
+  bool is_there = false;        // the closed file has its bytes
+};
+
+Result<std::optional<Restore>> plan_restore(storage::Target& target, const RecordedFlush& to) {
   const Result<std::optional<Position>> way = way_back(target, to);
   TR_TRY(way.status());
-  if (!*way) return false;
+  if (!*way) return std::optional<Restore>();
   const Result<std::optional<Flushed>> last = read_flushed(target, to.path);
   TR_TRY(last.status());
-  if (!*last || (*last)->generation != to.generation) {
-    // Nothing may be begun that cannot be completed, as with a damaged undo file.
-    const Result<std::unique_ptr<storage::File>> file = target.open(to.path, storage::OpenMode::read);
-    TR_TRY(file.status());
-    const Result<Difference> found = difference(target, **file, **way, "the checkpoint");
-    TR_TRY(found.status());
-    if (!*last && (*way)->undo.empty() && found->size == to.size) return true;
-    const Result<std::int64_t> highest = highest_undo(target, to.path);
-    TR_TRY(highest.status());
-    const Result<std::optional<KeptFlushes>> kept = read_kept(target, to.path);
-    TR_TRY(kept.status());
-    Flushed back{to.generation, to.size, to.sample, to.open};
-    back.through = std::max({*highest, to.generation, *kept ? (*kept)->last : 0});
-    if (*last) back.through = std::max({back.through, (*last)->generation, (*last)->through});
-    // From this rename on the file goes back to that flush, whoever opens it next.
-    TR_TRY(prepare_flushed(target, to.path, back));
-    TR_TRY(commit_flushed(target, to.path));
+  Restore restore{**way, *last, *last && (*last)->generation == to.generation};
+  if (restore.is_announced) return std::optional(std::move(restore));
+  // Nothing may be begun that cannot be completed, as with a damaged undo file.
+  const Result<std::unique_ptr<storage::File>> file = target.open(to.path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Difference> found = difference(target, **file, **way, "the checkpoint");
+  TR_TRY(found.status());
+  restore.is_there = !*last && (*way)->undo.empty() && found->size == to.size;
+  return std::optional(std::move(restore));
+}
+
+/// From this rename on the file goes back to that flush, whoever opens it next.
+Status announce(storage::Target& target, const RecordedFlush& to, const std::optional<Flushed>& last) {
+  const Result<std::int64_t> highest = highest_undo(target, to.path);
+  TR_TRY(highest.status());
+  const Result<std::optional<KeptFlushes>> kept = read_kept(target, to.path);
+  TR_TRY(kept.status());
+  Flushed back{to.generation, to.size, to.sample, to.open};
+  back.through = std::max({*highest, to.generation, *kept ? (*kept)->last : 0});
+  if (last) back.through = std::max({back.through, last->generation, last->through});
+  TR_TRY(prepare_flushed(target, to.path, back));
+  return commit_flushed(target, to.path);
+}
+
+/// Ends an announced restore that has changed nothing.
+Status take_back_announcement(storage::Target& target, const std::string& path,
+                              const std::optional<Flushed>& last) {
+  if (!last) return storage::remove_durably(target, flushed_path(path));
+  TR_TRY(prepare_flushed(target, path, *last));
+  return commit_flushed(target, path);
+}
+
+/// Returns false if undo files of the way are gone, or somebody has said that they may go.
+Result<bool> is_still_there(storage::Target& target, const RecordedFlush& to, const Position& way) {
+  const Result<std::optional<KeptFlushes>> kept = read_kept(target, to.path);
+  TR_TRY(kept.status());
+  if (*kept) {
+    const Status leads = check_leads_to(target, to.path, to.generation, **kept);
+    if (leads.code() == Code::corrupt) return false;
+    TR_TRY(leads);
+  }
+  for (const UndoName& each : way.undo) {
+    const Result<bool> exists = target.exists(each.path);
+    if (!exists.is_ok() || !*exists) return exists;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to, std::string* why) {
+  return despite_removals([&] { return way_back_now(target, to, why); });
+}
+
+Status check_leads_to(storage::Target& target, const std::string& path, std::int64_t generation,
+                      const KeptFlushes& kept) {
+  const Result<std::int64_t> lowest = lowest_kept(target, path, kept);
+  TR_TRY(lowest.status());
+  const Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
+  TR_TRY(all.status());
+  if (generation >= *lowest && generation > highest_missing(kept, *all)) return {};
+  return {
+      Code::corrupt,
+      cat("a restore of ", path, " to an earlier flush has begun, and undo files ", flushed_path(path),
+          ".u* that it needs are gone. If ", path, " is good as it is, move ", flushed_path(path), " away"),
+      EIO};
+}
+
+Result<bool> bring_back_to(storage::Target& target, const RecordedFlush& to) {
+  const Result<std::optional<Restore>> restore = despite_removals([&] { return plan_restore(target, to); });
+  TR_TRY(restore.status());
+  if (!*restore) return false;
+  if ((*restore)->is_there) return true;
+  if (!(*restore)->is_announced) {
+    TR_TRY(announce(target, to, (*restore)->last));
+    // Undo files may have gone since they were read. From here on nobody removes those that this needs.
+    const Result<bool> is_whole = is_still_there(target, to, (*restore)->way);
+    if (!is_whole.is_ok() || !*is_whole) {
+      TR_TRY(take_back_announcement(target, to.path, (*restore)->last));
+      return is_whole;
+    }
   }
   return bring_back_flushed(target, to.path);
 }

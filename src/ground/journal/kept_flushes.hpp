@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -70,7 +71,8 @@ void leave_out_gone(const KeptFlushes& kept, std::vector<UndoName>& undo);
 /// Returns the lowest generation to which undo files lead.
 Result<std::int64_t> lowest_kept(storage::Target& target, const std::string& path, const KeptFlushes& kept);
 /// Says durably that nothing leads to flushes before `generation`, of opens of this number. Call it before
-/// you remove any undo files that lead there. Needs no lock.
+/// you remove any undo files that lead there. Needs no lock. Returns Code::state, and says nothing, while
+/// somebody brings the file back to such a flush: then remove nothing.
 Status raise_lowest_kept(storage::Target& target, const std::string& path, std::uint64_t open,
                          std::int64_t generation);
 /// Returns true if a file that no program has open is not what its last program has left.
@@ -82,6 +84,9 @@ Status note_closed(storage::Target& target, const std::string& path, std::int64_
                    KeptFlushes& kept);
 /// Returns the highest generation of which undo files are missing that were there, or -1.
 std::int64_t highest_missing(const KeptFlushes& kept, const std::vector<UndoName>& undo);
+/// Returns Code::corrupt if undo files that lead to the flush `generation` are gone, or may be.
+Status check_leads_to(storage::Target& target, const std::string& path, std::int64_t generation,
+                      const KeptFlushes& kept);
 /// Returns the highest generation of any undo file of the shared file, or 0.
 Result<std::int64_t> highest_undo(storage::Target& target, const std::string& path);
 /// Notes that the file has the content of generation `to` again, and that undo files of `last` were used.
@@ -97,14 +102,24 @@ struct RecordedFlush {
   std::uint64_t open = 0;    // Flushed::open
   friend bool operator==(const RecordedFlush&, const RecordedFlush&) = default;
 };
+/// Returns what `look` returns. Calls it again if a file that it has found is gone by the time it reads it: a
+/// commit or `tailrace checkpoint prune` removes undo files without any lock, and has said so before.
+template <typename Look>
+auto despite_removals(const Look& look) {
+  constexpr int most_looks = 3;
+  for (int looks = 1;; ++looks) {
+    auto found = look();
+    if (found.status().error_number() != ENOENT || looks == most_looks) return found;
+  }
+}
 /// Changes nothing. Returns the position of the file at that flush, with the undo files that lead there. It
 /// returns nothing if none lead there: the file was begun anew, its undo files were given up or are gone, or
 /// somebody else has changed it. `why`, if not nullptr, becomes the reason if undo files were kept.
 Result<std::optional<Position>> way_back(storage::Target& target, const RecordedFlush& to,
                                          std::string* why = nullptr);
 /// Brings the file back to that flush, durably; the undo files of earlier flushes stay. The caller has the
-/// lock. Returns false, and changes nothing, if nothing leads there. If it fails or is killed, the next
-/// bring_back_flushed() completes it.
+/// lock. Returns false, and changes nothing, if nothing leads there, also if undo files go while it looks. If
+/// it fails or is killed, the next bring_back_flushed() completes it.
 Result<bool> bring_back_to(storage::Target& target, const RecordedFlush& to);
 
 }  // namespace tailrace::journal

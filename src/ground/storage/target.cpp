@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "ground/base/bytes.hpp"
 #include "ground/base/options.hpp"
@@ -135,9 +136,11 @@ Status check_holds(Target& target, const std::string& path, Bytes end, std::span
 
 Result<bool> remove_if_there(Target& target, const std::string& path) {
   Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  if (*exists) TR_TRY(target.remove(path));
-  return exists;
+  if (!exists.is_ok() || !*exists) return exists;
+  const Status removed = target.remove(path);
+  if (removed.error_number() == ENOENT) return false;  // somebody else has removed it meanwhile
+  TR_TRY(removed);
+  return true;
 }
 
 Status remove_durably(Target& target, const std::string& path) {

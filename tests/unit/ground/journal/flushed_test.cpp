@@ -7,20 +7,10 @@
 
 #include "ground/base/checksum.hpp"
 #include "ground/storage/memory.hpp"
+#include "support/small_files.hpp"
 
 namespace tailrace::journal {
 namespace {
-
-ByteVector bytes_at(storage::Target& target, const std::string& path) {
-  const auto file = *target.open(path, storage::OpenMode::read);
-  ByteVector bytes(static_cast<std::size_t>(*file->size()));
-  EXPECT_TRUE(file->read(bytes, 0).is_ok());
-  return bytes;
-}
-
-void put_at(storage::Target& target, const std::string& path, const ByteVector& bytes) {
-  EXPECT_TRUE((*target.open(path, storage::OpenMode::create))->write(bytes, 0).is_ok());
-}
 
 /// docs/formats/undo-files.md#of-shared-files
 TEST(flushed, the_bytes_are_those_of_the_format) {
@@ -42,36 +32,36 @@ TEST(flushed, the_bytes_are_those_of_the_format) {
     for (unsigned i = 0; i < 8; ++i) expected.push_back(static_cast<std::byte>(sum >> 8 * i & 0xff));
   };
   add_sum();
-  EXPECT_TRUE(bytes_at(*target, "f.undo") == expected);
+  EXPECT_TRUE(bytes_in(*target, "f.undo") == expected);
   // That of an early version, which has neither the sample nor the open.
   expected.resize(24);
   expected[7] = std::byte{'1'};
   add_sum();
   EXPECT_TRUE(target->remove("f.undo").is_ok());
-  put_at(*target, "f.undo", expected);
+  put_in(*target, "f.undo", expected);
   EXPECT_EQ(*read_flushed(*target, "f"), (Flushed{4, 0x1234}));
 }
 
 TEST(flushed, one_that_is_damaged_changes_nothing) {
   const auto target = storage::memory_target();
   const ByteVector content(100, std::byte{7});
-  put_at(*target, "f", content);
+  put_in(*target, "f", content);
   ASSERT_TRUE(prepare_flushed(*target, "f", {1, 10}).is_ok() && commit_flushed(*target, "f").is_ok());
-  const ByteVector good = bytes_at(*target, "f.undo");
+  const ByteVector good = bytes_in(*target, "f.undo");
   for (std::size_t at = 0; at <= good.size(); ++at) {
     ByteVector bad = good;
     if (at < good.size())
       bad[at] ^= std::byte{1};
     else
       bad.push_back(std::byte{0});
-    put_at(*target, "f.undo", bad);
+    put_in(*target, "f.undo", bad);
     EXPECT_EQ(bring_back_flushed(*target, "f").status().code(), Code::corrupt) << at;
-    EXPECT_TRUE(bytes_at(*target, "f.undo") == bad && bytes_at(*target, "f") == content);
+    EXPECT_TRUE(bytes_in(*target, "f.undo") == bad && bytes_in(*target, "f") == content);
   }
-  put_at(*target, "f.undo", good);
+  put_in(*target, "f.undo", good);
   const Result<bool> brought = bring_back_flushed(*target, "f");
   EXPECT_TRUE(brought.is_ok() && *brought);
-  EXPECT_EQ(bytes_at(*target, "f"), ByteVector(10, std::byte{7}));
+  EXPECT_EQ(bytes_in(*target, "f"), ByteVector(10, std::byte{7}));
   EXPECT_FALSE(*bring_back_flushed(*target, "f"));
 }
 
@@ -80,19 +70,19 @@ TEST(flushed, one_that_is_damaged_changes_nothing) {
 TEST(flushed, a_file_of_another_name_than_its_undo_files_is_not_brought_back) {
   const auto target = storage::memory_target();
   const ByteVector content(100, std::byte{7});
-  put_at(*target, "g", content);
+  put_in(*target, "g", content);
   const auto undo = *UndoWriter::create(*target, "g.undo", 3, "f");
   ASSERT_TRUE(undo->add(UndoRecord::What::bytes, 0, ByteVector(5)).is_ok() && undo->seal().is_ok());
   ASSERT_TRUE(prepare_flushed(*target, "g", {3, 10}).is_ok() && commit_flushed(*target, "g").is_ok());
   const Status refused = bring_back_flushed(*target, "g").status();
   EXPECT_EQ(refused.code(), Code::corrupt);
   EXPECT_NE(refused.text().find("another name"), std::string::npos) << refused.text();
-  EXPECT_TRUE(bytes_at(*target, "g") == content);
+  EXPECT_TRUE(bytes_in(*target, "g") == content);
   EXPECT_TRUE(*target->exists("g.undo") && *target->exists(undo->own_path()));
   // Those of other generations count neither for this name nor for another.
   ASSERT_TRUE(prepare_flushed(*target, "g", {4, 10}).is_ok() && commit_flushed(*target, "g").is_ok());
   EXPECT_TRUE(*bring_back_flushed(*target, "g"));
-  EXPECT_EQ(std::ssize(bytes_at(*target, "g")), 10);
+  EXPECT_EQ(std::ssize(bytes_in(*target, "g")), 10);
 }
 
 /// Somebody has removed the file alone: there is nothing to bring back.
@@ -130,23 +120,23 @@ class OldListing final : public storage::MemoryTarget {
 TEST(flushed, undo_files_that_another_machine_has_just_made_are_found) {
   OldListing target;
   const ByteVector flushed(1000, std::byte{1}), after(1000, std::byte{2});
-  put_at(target, "f", flushed);
+  put_in(target, "f", flushed);
   ASSERT_TRUE(prepare_flushed(target, "f", {1, 1000}).is_ok() && commit_flushed(target, "f").is_ok());
   const std::vector<std::string> before = *target.list(".");
   const auto writer = *UndoWriter::create(target, flushed_path("f"), 1, name_beside("f"));
   ASSERT_TRUE(writer->add(UndoRecord::What::bytes, 0, flushed).is_ok() && writer->seal().is_ok());
-  put_at(target, "f", after);
+  put_in(target, "f", after);
   target.show(before);
   const auto lock = lock_flushed(target, "f");
   ASSERT_TRUE(lock.is_ok()) << lock.status().text();
   EXPECT_TRUE(*bring_back_flushed(target, "f"));
-  EXPECT_TRUE(bytes_at(target, "f") == flushed);
+  EXPECT_TRUE(bytes_in(target, "f") == flushed);
   EXPECT_EQ(target.list(".")->size(), 1u);
 }
 
 TEST(flushed, what_was_prepared_by_a_killed_program_goes) {
   const auto target = storage::memory_target();
-  put_at(*target, "f", ByteVector(10));
+  put_in(*target, "f", ByteVector(10));
   ASSERT_TRUE(prepare_flushed(*target, "f", {1, 10}).is_ok());
   EXPECT_TRUE(*is_left_open(*target, "f"));
   ASSERT_TRUE(lock_flushed(*target, "f").is_ok());

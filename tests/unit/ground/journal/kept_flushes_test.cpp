@@ -12,21 +12,12 @@
 #include "ground/storage/memory.hpp"
 #include "ground/storage/posix.hpp"
 #include "ground/storage/scratch.hpp"
+#include "support/between.hpp"
+#include "support/small_files.hpp"
 
 namespace tailrace::journal {
 namespace kept_flushes_test {
 namespace {
-
-ByteVector bytes_in(storage::Target& target, const std::string& path) {
-  const auto file = *target.open(path, storage::OpenMode::read);
-  ByteVector bytes(static_cast<std::size_t>(*file->size()));
-  EXPECT_TRUE(file->read(bytes, 0).is_ok());
-  return bytes;
-}
-
-void put_in(storage::Target& target, const std::string& path, const ByteVector& bytes) {
-  EXPECT_TRUE((*target.open(path, storage::OpenMode::create))->write(bytes, 0).is_ok());
-}
 
 void add_number(ByteVector& bytes, std::uint64_t number) {
   for (unsigned i = 0; i < 8; ++i) bytes.push_back(static_cast<std::byte>(number >> 8 * i & 0xff));
@@ -34,17 +25,6 @@ void add_number(ByteVector& bytes, std::uint64_t number) {
 
 void add_text(ByteVector& bytes, std::string_view text) {
   for (const char each : text) bytes.push_back(static_cast<std::byte>(each));
-}
-
-/// Keeps the bytes that the file has at `offset`, and writes `length` letters over them.
-void write_over(storage::Target& target, std::int64_t generation, Bytes offset, std::size_t length,
-                char letter) {
-  const auto file = *target.open("f", storage::OpenMode::existing);
-  ByteVector bytes(length);
-  EXPECT_TRUE(file->read(bytes, offset).is_ok());
-  const auto writer = *UndoWriter::create(target, flushed_path("f"), generation, name_beside("f"));
-  EXPECT_TRUE(writer->add(UndoRecord::What::bytes, offset, bytes).is_ok() && writer->seal().is_ok());
-  EXPECT_TRUE(file->write(ByteVector(length, static_cast<std::byte>(letter)), offset).is_ok());
 }
 
 /// docs/formats/undo-files.md#of-earlier-flushes
@@ -138,16 +118,6 @@ TEST(kept_flushes, the_ways_back_are_those_to_flushes_that_were_not_left) {
   EXPECT_FALSE(*bring_back_to(*target, at(3)));
 }
 
-/// A file `f` with three flushes, of which each has written over a quarter.
-std::shared_ptr<storage::Target> with_three_flushes() {
-  const auto target = storage::memory_target();
-  put_in(*target, "f", ByteVector(100, std::byte{'a'}));
-  KeptFlushes kept{7, 4, 0, {"cp"}, {}, 1};
-  for (const std::int64_t generation : {1, 2, 3}) write_over(*target, generation, generation * 25, 25, 'b');
-  EXPECT_TRUE(note_closed(*target, "f", 4, 0, kept).is_ok() && write_kept(*target, "f", kept).is_ok());
-  return target;
-}
-
 TEST(kept_flushes, nothing_leads_over_undo_files_that_are_gone) {
   for (const std::int64_t gone : {1, 2, 3}) {
     const auto target = with_three_flushes();
@@ -172,6 +142,7 @@ TEST(kept_flushes, nothing_leads_before_what_was_said_to_go) {
   ASSERT_TRUE(raise_lowest_kept(*target, "f", 7, 2).is_ok() && raise_lowest_kept(*target, "f", 8, 4).is_ok());
   ASSERT_TRUE(raise_lowest_kept(*target, "f", 7, 3).is_ok());
   EXPECT_EQ(*lowest_kept(*target, "f", **read_kept(*target, "f")), 3);
+  EXPECT_FALSE(way_back(*target, {"f", 2, 100, 0, 7})->has_value());
   EXPECT_FALSE(*bring_back_to(*target, {"f", 2, 100, 0, 7}));
   EXPECT_TRUE(*bring_back_to(*target, {"f", 3, 100, 0, 7}));
   EXPECT_TRUE(give_up_kept(*target, "f").is_ok());
@@ -204,6 +175,119 @@ TEST(kept_flushes, nothing_leads_over_writes_that_nobody_has_kept) {
   EXPECT_TRUE(way_back(*target, {path, 2, 100, 0, 7})->has_value());
   std::filesystem::last_write_time(path, time + std::chrono::nanoseconds(1));
   EXPECT_FALSE(way_back(*target, {path, 2, 100, 0, 7})->has_value());
+}
+
+/// The checksum of both ends, of which each is the whole file here.
+std::uint64_t sample_of_flush(std::int64_t generation) {
+  ByteVector both = flush_of_three(generation);
+  both.insert(both.end(), both.begin(), both.begin() + 100);
+  return checksum(both);
+}
+
+/// A commit or prune of another program that says with call `says`, and removes with call `removes`, what no
+/// copy needs before generation 4 of the file of with_three_flushes().
+storage::Between::Deeds removal(const std::shared_ptr<storage::Target>& target, int says, int removes) {
+  const auto may = std::make_shared<bool>(false);
+  const auto all = *find_undo_files(*target, flushed_path("f"));
+  const auto say = [target, may] { *may = raise_lowest_kept(*target, "f", 7, 4).is_ok(); };
+  const auto remove = [target, may, all] {
+    for (const UndoName& each : all) {
+      if (!*may || each.generation >= 4) continue;
+      EXPECT_TRUE(storage::remove_if_there(*target, each.path).is_ok());
+    }
+  };
+  return {{says, say}, {removes, remove}};
+}
+
+/// The file of with_three_flushes(), or what a killed program has left of it behind its fourth flush.
+std::shared_ptr<storage::Target> with_flushes(bool is_left_open) {
+  auto target = with_three_flushes();
+  if (!is_left_open) return target;
+  EXPECT_TRUE(prepare_flushed(*target, "f", {4, 100, 0, 7}).is_ok() && commit_flushed(*target, "f").is_ok());
+  write_over(*target, 4, 10, 80, 'x');
+  return target;
+}
+
+/// Undo files are removed without a lock: whenever that happens, a restore brings the file back or changes
+/// nothing.
+TEST(kept_flushes, a_restore_that_meets_a_removal_leaves_no_mixture) {
+  for (const bool is_left_open : {false, true}) {
+    int restored = 0, refused = 0;
+    bool is_met = true;  // the restore makes so many calls
+    for (int says = 1; is_met; ++says) {
+      for (int removes = says, calls = says; removes <= calls; ++removes) {
+        SCOPED_TRACE(testing::Message() << is_left_open << " says " << says << " removes " << removes);
+        const auto below = with_flushes(is_left_open);
+        const ByteVector before = bytes_in(*below, "f");
+        storage::Between target(below, removal(below, says, removes));
+        const Result<bool> back = bring_back_to(target, {"f", 2, 100, 0, 7});
+        calls = target.calls();
+        is_met = says <= calls;
+        const bool is_back = back.is_ok() && *back;
+        ASSERT_TRUE(bytes_in(*below, "f") == (is_back ? flush_of_three(2) : before)) << back.status().text();
+        EXPECT_TRUE(!is_back || !*below->exists("f.undo"));
+        ++(is_back ? restored : refused);
+        // Whoever opens it next.
+        const Status opened = bring_back_flushed(*below, "f").status();
+        EXPECT_TRUE(opened.is_ok()) << opened.text();
+        ASSERT_TRUE(bytes_in(*below, "f") == flush_of_three(is_back ? 2 : 4));
+      }
+    }
+    EXPECT_GT(restored, 10);
+    EXPECT_GT(refused, 10);
+  }
+}
+
+TEST(kept_flushes, a_look_that_meets_a_removal_tells_whether_anything_leads_back) {
+  int at = 1;
+  for (bool is_met = true; is_met; ++at) {
+    const auto below = with_three_flushes();
+    storage::Between target(below, removal(below, at, at));
+    std::string why;
+    const auto way = way_back(target, {"f", 2, 100, sample_of_flush(2), 7}, &why);
+    is_met = at <= target.calls();
+    ASSERT_TRUE(way.is_ok()) << at << ": " << way.status().text();
+    EXPECT_EQ(way->has_value(), why.empty()) << at;
+  }
+  EXPECT_GT(at, 10);
+}
+
+TEST(kept_flushes, nobody_says_that_undo_files_may_go_which_a_restore_needs) {
+  const auto target = with_three_flushes();
+  ASSERT_TRUE(raise_lowest_kept(*target, "f", 7, 2).is_ok());
+  // A restore to generation 2 that was killed.
+  ASSERT_TRUE(prepare_flushed(*target, "f", {2, 100, 0, 7, 4}).is_ok() &&
+              commit_flushed(*target, "f").is_ok());
+  EXPECT_EQ(raise_lowest_kept(*target, "f", 7, 3).code(), Code::state);
+  EXPECT_EQ(*lowest_kept(*target, "f", **read_kept(*target, "f")), 2);
+  EXPECT_TRUE(raise_lowest_kept(*target, "f", 7, 2).is_ok());
+  EXPECT_TRUE(*bring_back_flushed(*target, "f"));
+  EXPECT_TRUE(bytes_in(*target, "f") == flush_of_three(2));
+}
+
+/// Somebody has removed undo files by hand before a killed restore is completed.
+TEST(kept_flushes, a_restore_that_was_killed_is_not_completed_without_its_undo_files) {
+  const auto target = with_three_flushes();
+  ASSERT_TRUE(prepare_flushed(*target, "f", {2, 100, 0, 7, 4}).is_ok() &&
+              commit_flushed(*target, "f").is_ok());
+  const auto all = *find_undo_files(*target, flushed_path("f"));
+  EXPECT_TRUE(target->remove(all.front().path).is_ok());
+  const Status refused = bring_back_flushed(*target, "f").status();
+  EXPECT_EQ(refused.code(), Code::corrupt);
+  EXPECT_NE(refused.text().find("f.undo"), std::string::npos) << refused.text();
+  EXPECT_TRUE(bytes_in(*target, "f") == flush_of_three(4) && *target->exists("f.undo"));
+}
+
+TEST(kept_flushes, undo_files_that_a_save_removes_meanwhile_are_no_error) {
+  int at = 1;
+  for (bool is_met = true; is_met; ++at) {
+    const auto below = with_three_flushes();
+    storage::Between target(below, removal(below, at, at));
+    const Result<std::int64_t> given_up = give_up_kept(target, "f");
+    is_met = at <= target.calls();
+    EXPECT_TRUE(given_up.is_ok()) << at << ": " << given_up.status().text();
+  }
+  EXPECT_GT(at, 10);
 }
 
 }  // namespace

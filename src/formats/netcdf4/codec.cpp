@@ -121,6 +121,12 @@ class Netcdf4Codec final : public codec::Codec {
   [[nodiscard]] std::vector<cf::Fixed> lasting_attributes() const {
     return cf::lasting_attributes(fields_.conventions().contents());
   }
+  /// The variables that are no fields and have no steps: coordinates, bounds, names of levels.
+  struct Coordinates {
+    std::vector<ByteVector> values;
+    std::vector<cf::Fixed> variables;  // they lie in `values`
+  };
+  [[nodiscard]] Coordinates coordinates() const;
   [[nodiscard]] std::vector<RecordsOfField> records_of_fields() const;
 
  private:
@@ -369,6 +375,18 @@ bool has_same_values(const FieldDefinition& one, const FieldDefinition& other) {
   return *one.values == *other.values;
 }
 
+Netcdf4Codec::Coordinates Netcdf4Codec::coordinates() const {
+  Coordinates found;
+  std::set<std::string_view> fields;
+  for (const Conventions::Field& each : fields_.all()) fields.insert(each.name);
+  for (const cf::Variable& each : fields_.conventions().contents().variables) {
+    if (fields.contains(each.name) || !each.data || cf::Contents::is_record(each)) continue;
+    found.values.push_back(each.data());
+    found.variables.push_back({each.name, each.type, found.values.back()});
+  }
+  return found;
+}
+
 std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t number) const {
   const RecordShape &record = records_[number], &other = now.records_[number];
   const FieldDefinition& field = definitions_.fields[number].definition;
@@ -468,9 +486,11 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
     const Result<std::unique_ptr<Netcdf4Codec>> after = codec_of(now);
     TR_TRY(after.status());
     const std::string difference = (*before)->difference_to(**after);
-    if (difference.empty())
+    if (difference.empty()) {
+      TR_TRY(cf::check_same((*before)->coordinates().variables, (*after)->coordinates().variables));
       return cf::check_same((*before)->lasting_attributes(), (*after)->lasting_attributes(), "attribute",
                             true);
+    }
     return {Code::state, cat(difference, "; a run that continues defines the same stream as before")};
   });
 }

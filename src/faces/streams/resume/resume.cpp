@@ -266,6 +266,12 @@ const IndexField* first_without(const std::vector<IndexField>& all, const std::v
   return first == all.end() ? nullptr : &*first;
 }
 
+/// Returns what differs between two fields of one name that are not equal.
+std::string_view difference_between(const IndexField& one, const IndexField& other) {
+  if (one.type != other.type) return "type";
+  return one.shape != other.shape ? "shape" : "levels";
+}
+
 /// Checks the fields of a file that the stream goes on in. `file` is its index.
 Status check_same_fields(const std::string& file, const IndexHeader& found, const IndexHeader& now) {
   if (const IndexField* const left_out = first_without(found.fields, now.fields))
@@ -286,8 +292,9 @@ Status check_same_fields(const std::string& file, const IndexHeader& found, cons
         i >= found.fields.size() || i >= now.fields.size() || found.fields[i].name != now.fields[i].name;
     const std::string& name = (i < found.fields.size() ? found : now).fields[i].name;
     return {Code::state, cat(file, ": field ", i, ", '", name,
-                             is_moved ? "', comes at another place in what the stream has now"
-                                      : "', is not what the stream has now",
+                             is_moved ? std::string("', comes at another place in what the stream has now")
+                                      : cat("', is not what the stream has now: another ",
+                                            difference_between(found.fields[i], now.fields[i])),
                              "; a run that continues defines the same stream as before")};
   }
   return {};

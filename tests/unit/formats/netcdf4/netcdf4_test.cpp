@@ -348,6 +348,28 @@ TEST(netcdf4, a_file_does_not_go_on_with_what_its_metadata_do_not_tell) {
       << status.text();
 }
 
+TEST(netcdf4, a_file_goes_on_with_the_coordinates_of_its_dimensions_alone) {
+  const auto head = [](const std::vector<double>& values, bool has_bounds = false) {
+    FieldDefinition a = field("a");
+    a.shape = {3};
+    a.dimensions = {"x"};
+    const auto bytes = std::as_bytes(std::span(values));
+    const ByteVector of_x(bytes.begin(), bytes.end());
+    ByteVector bounds = of_x;
+    bounds.insert(bounds.end(), of_x.begin(), of_x.end());
+    if (!values.empty())
+      a.axes = {{"x", ElementType::f64, of_x, has_bounds ? bounds : ByteVector(), {{"units", "km"}}}};
+    return codec_of({a})->head();
+  };
+  const ByteVector own = head({0.5, 1.5, 2.5});
+  EXPECT_TRUE(check_goes_on(own, head({0.5, 1.5, 2.5 + 1e-15})).is_ok());
+  EXPECT_NE(check_goes_on(own, head({500, 1500, 2500})).text().find("'x' has other values in the file"),
+            std::string::npos);
+  EXPECT_EQ(check_goes_on(own, head({})).code(), Code::state);
+  EXPECT_EQ(check_goes_on(head({}), own).code(), Code::state);
+  EXPECT_EQ(check_goes_on(own, head({0.5, 1.5, 2.5}, true)).code(), Code::state);
+}
+
 /// Another C library may compute other last bits of a projection.
 TEST(netcdf4, a_file_goes_on_with_a_grid_whose_last_bits_differ) {
   const auto head = [](const char* latitude) {

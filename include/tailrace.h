@@ -413,7 +413,7 @@ TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layou
  * valid_range, valid_min, valid_max, flag_values and flag_masks of a field have the field's type. A run that
  * goes on (existing=continue, a checkpoint) gives the same numbers to fields and dimensions, and the same
  * flag_meanings: another file is refused with the first step, and stays as it is. Of other texts, and of
- * attributes of the file, the file keeps its own, and a warning says so.
+ * attributes of the file, the file keeps its own, and a warning says so; references tell the last run's.
  *
  *   TR_ERR_ARGUMENT   no such field, no coordinate of such a dimension; no value, complex numbers, more than
  *                     60000 bytes; a name that NetCDF does not take; an attribute that is there already, or

@@ -12,7 +12,8 @@
  * without a value for the depth where there is none), `attributes` (attributes
  * of all types), `over` (fields over some of their dimensions, with OPTIONS; STEPS steps from FIRST on),
  * `overchanged` (another operation of one), `overdefined` (over= that no field takes), `revised` (other
- * numbers in them), `retold` (another text in them), `misgiven` (attributes that no stream takes). */
+ * numbers in them), `retold` (another text, and another number of the file, in them), `misgiven` (attributes
+ * that no stream takes). */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -72,16 +73,16 @@ static int give(tr_stream* stream, const char* of, const char* name, int type, t
 }
 
 static void give_attributes(tr_stream* stream, const char* how) {
-  const int is_revised = strcmp(how, "revised") == 0;
+  const int is_revised = strcmp(how, "revised") == 0, is_retold = strcmp(how, "retold") == 0;
   const double weights[] = {0.5, NAN, INFINITY, 1.0 / 3.0};
   const float range[] = {0, is_revised ? 2000 : 1000}, spacing = 2.5F;
   const int16_t shorts[] = {-300, 300};
-  expect(give(stream, NULL, "revision", TR_I32, 1, (const int32_t[]){7}));
+  expect(give(stream, NULL, "revision", TR_I32, 1, (const int32_t[]){is_retold ? 8 : 7}));
   expect(give(stream, NULL, "weights", TR_F64, 4, weights));
   expect(tr_stream_attribute_text(stream, NULL, "comment",
-                                  strcmp(how, "retold") == 0 ? "told anew"
-                                                             : "Meeresoberfl\xc3\xa4"
-                                                               "che \xe6\xb5\xb7"));
+                                  is_retold ? "told anew"
+                                            : "Meeresoberfl\xc3\xa4"
+                                              "che \xe6\xb5\xb7"));
   expect(give(stream, "depth", "valid_range", TR_F32, 2, range));
   expect(give(stream, "surface", "shorts", TR_I16, 2, shorts));
   expect(give(stream, "surface", "small", TR_I8, 1, (const int8_t[]){-5}));

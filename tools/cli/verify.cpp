@@ -40,15 +40,14 @@ Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::
 
 /// Returns an error if there is no such file, or if no stream has written it.
 Status check_indexed(storage::Target& target, const std::string& path, const std::string& index) {
-  const Result<bool> indexed = target.exists(index), exists = target.exists(path);
-  TR_TRY(indexed.status());
+  const Result<bool> indexed = target.exists(index);
+  if (!indexed.is_ok() || *indexed) return indexed.status();
+  const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
-  if (*indexed) return {};
   if (!*exists) return io_error("open", path, ENOENT);
   return {Code::io,
           cat(path, ": has no index, ", index,
-              ": no stream of Tailrace has written the file, or "
-              "somebody has removed the index (`tailrace repair` makes a new one)"),
+              ": no stream of Tailrace has written the file, or somebody has removed the index"),
           ENOENT};
 }
 

@@ -230,7 +230,8 @@ Result<Lasting> lasting_in(std::span<const std::byte> head) {
     lengths.push_back(in.count());
   }
   Lasting lasting;
-  in.attributes("", lasting.attributes);
+  std::vector<cf::Fixed> of_file;  // need not stay (cf::must_stay)
+  in.attributes("", of_file);
   for (std::int64_t left = in.list(); left > 0 && in.ok(); --left) {
     cf::Fixed each;
     each.name = in.name();

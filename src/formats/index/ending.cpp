@@ -138,14 +138,15 @@ Status remove_ending(Target& target, const std::string& path, std::string_view f
 }
 
 Status check_goes_on(Target& target, const std::string& path, const IndexHeader& header,
-                     std::span<const std::byte> now) {
+                     std::span<const std::byte> now, std::string_view advice) {
   TR_TRY(formats::check_can_finish(header.format).in(path));
   if (!formats::has_heads(header.format)) return {};
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   TR_TRY(file.status());
   const Result<ByteVector> own = read_from(**file, header.data_begin, 0);
   TR_TRY(own.status());
-  return formats::check_goes_on(header.format, *own, now).in(path);
+  const Status goes_on = formats::check_goes_on(header.format, *own, now).in(path);
+  return goes_on.code() == Code::state ? Status(Code::state, cat(goes_on.text(), advice)) : goes_on;
 }
 
 }  // namespace tailrace::streams

@@ -30,9 +30,9 @@ Result<bool> has_ending(storage::Target& target, const std::string& path, const 
 /// build could not make the ending again.
 Status remove_ending(storage::Target& target, const std::string& path, std::string_view format,
                      Bytes data_end);
-/// Returns success if a stream with the head `now` may add steps to the file, otherwise Code::state.
-/// Code::unsupported if this build cannot make the file's ending.
+/// Returns success if a stream with the head `now` may add steps to the file, otherwise Code::state, with
+/// `advice` behind the reason. Code::unsupported if this build cannot make the file's ending.
 Status check_goes_on(storage::Target& target, const std::string& path, const IndexHeader& header,
-                     std::span<const std::byte> now);
+                     std::span<const std::byte> now, std::string_view advice);
 
 }  // namespace tailrace::streams

@@ -31,12 +31,13 @@ Status Writing::write_patiently(const std::string& path, std::int64_t step, std:
   std::int64_t tries = 0;
   Status status = try_patiently(patience, [&] {
     Status tried = context.files.write(path, stream_.make_writer(), step, extents);
-    if (++tries == 1 && tried.code() == patience.code && patience.limit > patience.limit.zero())
+    const bool waits = tried.code() == patience.code && patience.limit > patience.limit.zero();
+    if (++tries == 1 && waits && !lacks_room_.exchange(true))
       log(LogLevel::warn, cat(tried.text(), "; the stream waits for room (on_full=wait)"));
     return tried;
   });
-  if (tries > 1 && status.is_ok())
-    log(LogLevel::warn, cat(path, ": there is room again, and the stream goes on"));
+  if (tries == 1 && status.is_ok() && lacks_room_.exchange(false))
+    log(LogLevel::warn, cat(path, ": there is room again"));
   spent.waits += tries - 1;
   return status;
 }

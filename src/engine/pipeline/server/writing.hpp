@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <set>
@@ -49,6 +50,8 @@ class Writing {
   Status write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch, Spent& spent);
 
   OpenStream& stream_;
+  std::atomic<bool> lacks_room_ =
+      false;  // a write has waited for room, and none has gone through at once since
   // By file: the last step before whose first write this server looked at the file, and found it whole.
   std::map<std::string, std::int64_t> written_;
   /// The steps without a verdict that this server writes to a file. The file stays open for them: when it is

@@ -36,23 +36,21 @@ Status give_listings(storage::Target& target, const std::string& path, OpenPair&
   return pair.again || !has_listings ? Status() : listings::remove_others(target, path, kinds);
 }
 
-/// Adds to a refusal to go on in a file what else the user may do. Behind a checkpoint existing= does not
-/// count.
-Status with_advice(const Status& refusal, bool behind_checkpoint) {
-  if (refusal.code() != Code::state) return refusal;
-  return {Code::state, cat(refusal.text(),
-                           behind_checkpoint ? " (or give the stream another name: it begins anew there)"
-                                             : " (existing=replace begins anew; or choose another pattern)")};
+/// Says what else the user may do where a stream is refused to go on in a file. Behind a checkpoint existing=
+/// does not count.
+std::string_view advice(bool behind_checkpoint) {
+  return behind_checkpoint ? " (or give the stream another name: it begins anew there)"
+                           : " (existing=replace begins anew; or choose another pattern)";
 }
 
 /// Returns an error if the stream's steps cannot follow those in the file. Call it before anything changes
 /// the file.
 Status check_fits(storage::Target& target, const std::string& data, const IndexContents& contents,
                   const Pairs::Frame& frame, bool behind_checkpoint) {
-  Status fits = check_places(data, contents, frame.places);
-  if (fits.is_ok() && !contents.steps.empty())
-    fits = check_goes_on(target, data, contents.header, frame.head);
-  return with_advice(fits, behind_checkpoint);
+  const Status places = check_places(data, contents, frame.places);
+  if (!places.is_ok()) return {places.code(), cat(places.text(), advice(behind_checkpoint))};
+  if (contents.steps.empty()) return {};
+  return check_goes_on(target, data, contents.header, frame.head, advice(behind_checkpoint));
 }
 
 }  // namespace
@@ -238,10 +236,13 @@ bool Pairs::has_decided_steps(const std::string& path) const {
 
 Status Pairs::wait_for_space(const std::string& path, Bytes expected) {
   const Patience patience = request_.options.policy.patience_for_space(std::chrono::seconds(1));
+  bool has_told = patience.limit == patience.limit.zero();
   return try_patiently(patience, [&]() -> Status {
     Result<storage::Space> space = target_->space(path);
     TR_TRY(space.status());
     if (space->free >= expected) return {};
+    if (!std::exchange(has_told, true))
+      log(LogLevel::warn, cat("no space for ", path, " yet; the stream waits for room (on_full=wait)"));
     return {Code::space, cat("no space for ", path, ": the first step takes ", counted(expected, "byte"),
                              ", ", space->free, " are free")};
   });
@@ -486,7 +487,7 @@ Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t 
   // The index has room for one set of fields: readers would take steps of other fields for steps of these.
   if (!header_.fields.empty()) {
     const Status same = check_same_stream(path, before->contents.header, header_, true);
-    if (!same.is_ok()) return resuming_ ? same : with_advice(same, false);
+    if (!same.is_ok()) return resuming_ ? same : Status(same.code(), cat(same.text(), advice(false)));
   }
   TR_TRY(
       check_fits(*target_, written_to(path, before->again), before->contents, frame_, resuming_.has_value()));

@@ -269,7 +269,23 @@ class Round:
         self.check(contents(f"{self.directory}/out/manifest.jsonl") == before, "a run that changed nothing changed the manifest")
         if self.small:
             subprocess.run(["umount", "-l", self.directory], check=False)
+        else:
+            self.forget()
         shutil.rmtree(self.directory)
+
+    def forget(self):
+        """The checkpoint is removed for good: the undo files of pages.bin stay until somebody says so."""
+        command = ("checkpoint", "forget", f"{self.directory}/cp", f"{self.directory}/pages.bin")
+        pages = contents(f"{self.directory}/pages.bin")
+        code, _, err = tailrace(*command)
+        self.check(code == 2 and "under its name" in err, f"forgot a checkpoint that has copies, {code}: {err}")
+        for name in names_in(self.directory):
+            if name.startswith("cp."):
+                os.remove(f"{self.directory}/{name}")
+        code, out, err = tailrace(*command)
+        left = [name for name in names_in(self.directory) if name.startswith("pages.bin.undo")]
+        self.check(code == 0 and not left, f"forget: {code}, {out}{err}, {left} are left")
+        self.check(contents(f"{self.directory}/pages.bin") == pages, "forget has changed pages.bin")
 
 
 def content_of(path):

@@ -199,6 +199,7 @@ void add_checkpoint(CLI::App& app, int& exit) {
   add_checkpoint_diff(*command, exit);
   add_checkpoint_extract(*command, exit);
   add_checkpoint_prune(*command, exit);
+  add_checkpoint_forget(*command, exit);
 }
 
 }  // namespace tailrace::cli

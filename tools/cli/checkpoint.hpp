@@ -64,5 +64,6 @@ void add_checkpoint_verify(CLI::App& app, int& exit);
 void add_checkpoint_diff(CLI::App& app, int& exit);
 void add_checkpoint_extract(CLI::App& app, int& exit);
 void add_checkpoint_prune(CLI::App& app, int& exit);
+void add_checkpoint_forget(CLI::App& app, int& exit);
 
 }  // namespace tailrace::cli

@@ -123,6 +123,20 @@ Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const
   return removals;
 }
 
+/// Says why undo files of shared files stay.
+Status print_absent(storage::Target& target, const std::string& name,
+                    const std::vector<std::string>& copies) {
+  const Result<std::vector<restart::AbsentCheckpoint>> absent =
+      restart::absent_checkpoints(target, name, copies);
+  TR_TRY(absent.status());
+  for (const restart::AbsentCheckpoint& each : *absent)
+    std::puts(cat("undo files of ", each.path, " stay for checkpoint ", each.name,
+                  ", which has no copy under its name: `tailrace checkpoint forget ", each.name, " ",
+                  each.path, "` if it was removed for good")
+                  .c_str());
+  return {};
+}
+
 Status remove_all(storage::Target& target, const std::vector<Removal>& removals, bool dry_run) {
   for (const Removal& each : removals) {
     if (!dry_run) TR_TRY(target.remove(each.path));
@@ -159,7 +173,7 @@ Status prune(storage::Target& target, const PruneArguments& arguments) {
   TR_TRY(remove_all(target, *undo, arguments.dry_run));
   if (copies->empty() && parts.empty() && undo->empty())
     std::puts(cat(arguments.name, ": nothing to remove").c_str());
-  return {};
+  return print_absent(target, arguments.name, *paths);
 }
 
 int run_prune(const PruneArguments& arguments) {

@@ -60,6 +60,23 @@ Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& targ
                                                            const std::string& checkpoint,
                                                            const std::vector<std::string>& copies);
 
+/// A checkpoint that FILE.undo.kept of a shared file names, and that has no copy under its name. While it is
+/// named, no undo files of the file go: its copies may lie in given places.
+struct AbsentCheckpoint {
+  std::string name;
+  std::string path;  // of the shared file
+};
+/// Local; waits for storage. Returns those of the shared files that copies at these paths have recorded.
+/// `checkpoint` itself is none.
+Result<std::vector<AbsentCheckpoint>> absent_checkpoints(storage::Target& target,
+                                                         const std::string& checkpoint,
+                                                         const std::vector<std::string>& copies);
+/// Local; waits for storage. The checkpoint was removed for good: no undo files of the shared file stay for
+/// it any more. If they stayed for no other one, they go. Durable on return. Returns Code::state, and changes
+/// nothing, while a program has the file open, or if a copy has the checkpoint's name, and Code::argument if
+/// no undo files stay for it.
+Status forget_checkpoint(storage::Target& target, const std::string& path, const std::string& checkpoint);
+
 /// The positions of a program's outputs, as a copy has recorded them (docs/formats/checkpoint.md).
 struct Recorded {
   std::vector<streams::Position> streams;

@@ -244,4 +244,48 @@ Result<std::vector<UselessFlushFiles>> useless_flush_files(storage::Target& targ
   return useless;
 }
 
+Result<std::vector<AbsentCheckpoint>> absent_checkpoints(storage::Target& target,
+                                                         const std::string& checkpoint,
+                                                         const std::vector<std::string>& copies) {
+  std::vector<AbsentCheckpoint> absent;
+  for (const std::string& path : shared_in(target, copies)) {
+    const Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target, path);
+    TR_TRY(kept.status());
+    if (!*kept) continue;
+    for (const std::string& claim : (*kept)->claims) {
+      if (claim == journal::claim_of(target, path, checkpoint)) continue;
+      const std::string name = journal::claimant(path, claim);
+      const Result<std::vector<std::string>> others = checkpoint::find_copies(target, name);
+      TR_TRY(others.status());
+      if (others->empty()) absent.push_back({name, path});
+    }
+  }
+  return absent;
+}
+
+Status forget_checkpoint(storage::Target& target, const std::string& path, const std::string& checkpoint) {
+  const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
+  TR_TRY(lock.status());
+  Result<std::optional<journal::KeptFlushes>> kept = journal::read_kept(target, path);
+  TR_TRY(kept.status());
+  const std::string claim = journal::claim_of(target, path, checkpoint);
+  if (!*kept || std::ranges::find((*kept)->claims, claim) == (*kept)->claims.end()) {
+    std::string others;
+    for (const std::string& each : *kept ? (*kept)->claims : std::vector<std::string>())
+      others += cat(others.empty() ? "; they stay for " : ", ", journal::claimant(path, each));
+    return {Code::argument, cat("no undo files of ", path, " stay for checkpoint ", checkpoint, others)};
+  }
+  const Result<std::vector<std::string>> copies = checkpoint::find_copies(target, checkpoint);
+  TR_TRY(copies.status());
+  if (!copies->empty())
+    return {Code::state,
+            cat("checkpoint ", checkpoint, " has ", counted(std::ssize(*copies), "copy", "copies"),
+                " under its name (", copies->front(), "), which may need undo files of ", path,
+                ": remove the copies first")};
+  std::erase((*kept)->claims, claim);
+  if (!(*kept)->claims.empty()) return journal::write_kept(target, path, **kept);
+  TR_TRY(journal::bring_back_flushed(target, path).status());
+  return journal::give_up_kept(target, path).status();
+}
+
 }  // namespace tailrace::restart

@@ -131,6 +131,35 @@ TEST(shared_flush, nothing_goes_that_a_restore_under_way_needs) {
   }
 }
 
+/// Nobody but the user knows that copies of `b` are gone, and do not lie elsewhere.
+TEST(shared_flush, a_checkpoint_that_was_removed_for_good_keeps_undo_files_until_it_is_forgotten) {
+  const auto target = with_three_flushes({"a", "b"});
+  save(*target, "a.0", {flush(4)});
+  save(*target, "b.0", {flush(2)});
+  EXPECT_TRUE(absent_checkpoints(*target, "a", {"a.0"})->empty());
+  EXPECT_EQ(forget_checkpoint(*target, "f", "b").code(), Code::state);
+  EXPECT_EQ(forget_checkpoint(*target, "f", "c").code(), Code::argument);
+  ASSERT_TRUE(target->remove("b.0").is_ok());
+  EXPECT_EQ(needed(*target), 0);
+  const auto absent = absent_checkpoints(*target, "a", {"a.0", "a.1"});
+  ASSERT_EQ(absent->size(), 1U);
+  EXPECT_EQ(absent->front().name, "b");
+  EXPECT_EQ(absent->front().path, "f");
+  {
+    const auto held = journal::lock_flushed(*target, "f");
+    EXPECT_EQ(forget_checkpoint(*target, "f", "b").code(), Code::state);
+  }
+  EXPECT_EQ(needed(*target), 0);
+  const Status forgotten = forget_checkpoint(*target, "f", "b");
+  EXPECT_TRUE(forgotten.is_ok()) << forgotten.text();
+  EXPECT_EQ(needed(*target), 4);
+  EXPECT_TRUE(standing_of(*target, flush(2))->leads_back) << "until the next commit or prune";
+  // The last one.
+  ASSERT_TRUE(target->remove("a.0").is_ok() && forget_checkpoint(*target, "f", "a").is_ok());
+  EXPECT_EQ(*target->list("."), std::vector<std::string>{"f"});
+  EXPECT_TRUE(journal::bytes_in(*target, "f") == flush_of_three(4));
+}
+
 /// A program begins the file anew while a commit looks for what may go: the undo files are other ones then.
 TEST(shared_flush, nothing_goes_of_a_file_that_is_begun_anew_meanwhile) {
   int calls = 1, refused = 0;

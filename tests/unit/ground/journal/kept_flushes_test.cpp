@@ -263,6 +263,12 @@ TEST(kept_flushes, nobody_says_that_undo_files_may_go_which_a_restore_needs) {
   EXPECT_TRUE(raise_lowest_kept(*target, "f", 7, 2).is_ok());
   EXPECT_TRUE(*bring_back_flushed(*target, "f"));
   EXPECT_TRUE(bytes_in(*target, "f") == flush_of_three(2));
+  // What was said before the restore stays said: undo files may have gone by then.
+  const auto other = with_three_flushes();
+  ASSERT_TRUE(raise_lowest_kept(*other, "f", 7, 3).is_ok());
+  ASSERT_TRUE(prepare_flushed(*other, "f", {2, 100, 0, 7, 4}).is_ok() && commit_flushed(*other, "f").is_ok());
+  EXPECT_EQ(raise_lowest_kept(*other, "f", 7, 3).code(), Code::state);
+  EXPECT_EQ(*lowest_kept(*other, "f", **read_kept(*other, "f")), 3);
 }
 
 /// Somebody has removed undo files by hand before a killed restore is completed.

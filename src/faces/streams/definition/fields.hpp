@@ -108,6 +108,8 @@ class Fields final {
   /// True if the file of the last step has the field with this number, and the next steps of this file.
   [[nodiscard]] bool holds(int number) const { return static_cast<std::size_t>(number) < held_fields_; }
   /// Returns the file that was begun without what does not hold yet.
+  /// Local. Returns an error if nothing can be defined now.
+  [[nodiscard]] Status may_define() const;
   [[nodiscard]] const std::string& file_without() const { return file_without_; }
   /// Tells the servers everything that is defined, for a stream with a new number. All of it holds from now
   /// on.
@@ -143,7 +145,6 @@ class Fields final {
   Status draw_values(const Field& field, node::Draw& drawn, ByteVector& whole) const;
   [[nodiscard]] Status check_without_time(const FieldRequest& request) const;
   void add_field(const std::string& name, Field field);
-  [[nodiscard]] Status may_define() const;
   Status take_attribute(const codec::GivenAttribute& fresh);
   void note_file_without();
   void tell_first(std::size_t fields, std::size_t attributes);

@@ -43,7 +43,8 @@ Status Fields::check_all_put(bool with_later) const {
     if (!field.definition.has_time && !field.is_put)
       return {Code::state,
               cat("field '", field.definition.name, "' has time=none, and was not put before the first step",
-                  i < held_fields_ ? "" : " of a file that has it", ": put it, then begin the step")};
+                  i < held_fields_ ? "" : " of a file that has it",
+                  ": put it before the step, or before tr_stream_close if no field has time")};
   }
   return {};
 }

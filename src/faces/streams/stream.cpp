@@ -298,11 +298,11 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   std::int64_t waited = 0;
   Status joined;
   SharedMap its_map = map;
-  if (field.over_levels) {
+  if (field.joins_levels()) {
     // The other ranks expect this rank's pieces, also if the step fails.
     joined = field.join_levels(*map, data, session_.rank());
-    data = field.over_levels->values();
-    its_map = field.over_levels->map();
+    data = field.joined();
+    its_map = field.joined_map();
     may_lend = true;
   }
   const auto levels = static_cast<Index>(field.definition.levels.values.size());

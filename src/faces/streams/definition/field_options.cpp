@@ -137,7 +137,7 @@ constexpr OptionRow<FieldRequest> kFieldRows[] = {
       "`mean` or `sum` of `over=`"},
      [](auto& r, auto& t) {
        r.weights = t;
-       return t.empty() ? settings_error("the name of the field with the weights is empty") : Status();
+       return Status();
      }},
     {{"statistic", "`instant`", "", "statistic=accum",
       "`instant`, `accum`, `average`, `maximum`, `minimum`: [below](#statistics)"},
